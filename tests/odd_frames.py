@@ -13,7 +13,7 @@ from typing import Any, cast
 from unittest.mock import patch
 
 from amanu.frontends.lsp.connection import connect_in_process
-from amanu.frontends.lsp.plain.client import Standard
+from amanu.frontends.lsp.plain.client import PlainClient
 from amanu.session.sessions import open_sessions
 from amanu_protocol.methods import METHODS
 from amanu_protocol.requests import PromptSendParams, SessionCreateParams
@@ -86,8 +86,8 @@ class Odd:
         return method.name, self._of(method.params.model_json_schema(by_alias=True))
 
     def _order(self) -> Any:
-        name = self._random.choice([*Standard.COMMANDS, "amanu.unknown"])
-        order, _ = Standard.COMMANDS.get(name, (None, None))
+        name = self._random.choice([*PlainClient.COMMANDS, "amanu.unknown"])
+        order, _ = PlainClient.COMMANDS.get(name, (None, None))
         given = self._junk() if order is None else self._of(order.model_json_schema(by_alias=True))
         return {"command": name, "arguments": self._mostly([given])}
 

@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 from lsprotocol import types
 from pytest_lsp import LanguageClient
 
-from amanu.frontends.lsp.document_text import Position, Text
+from amanu.frontends.lsp.document_text import DocumentText, Position
 
 WAIT = 20.0
 """Seconds for what must happen; a machine under load is slow."""
@@ -21,7 +21,7 @@ class PlainEditor:
 
     def __init__(self, client: LanguageClient) -> None:
         self.client = client
-        self.texts: dict[str, Text] = {}
+        self.texts: dict[str, DocumentText] = {}
         self.versions: dict[str, int] = {}
         self.said: list[str] = []
         self.asked: list[types.ShowMessageRequestParams] = []
@@ -97,7 +97,7 @@ class PlainEditor:
         uri = path.as_uri()
         if uri in self.texts:
             return
-        self.texts[uri] = Text(path.read_bytes().decode(), self.encoding)
+        self.texts[uri] = DocumentText(path.read_bytes().decode(), self.encoding)
         self.versions[uri] = 1
         item = types.TextDocumentItem(uri, "text", 1, self.texts[uri].text)
         self.client.text_document_did_open(types.DidOpenTextDocumentParams(item))

@@ -368,7 +368,7 @@ async def test_what_is_open_is_shown_again_after_a_reload(client: LanguageClient
 async def test_commands_that_are_wrong_are_refused_with_a_reason(client: LanguageClient, shop: Path) -> None:
     editor = await begin(client, shop, [])
     for name, arguments, reason in [
-        ("amanu.nothing", [], "no command"),
+        ("amanu.nothing", [], "Unknown command"),
         ("amanu.mode", ["yolo"], "text"),
         ("amanu.answer", [{"session": "x"}], "call"),
         ("amanu.accept", [{"proposals": {"p": 3}}], "proposals"),

@@ -23,7 +23,7 @@ from typing import Any, NoReturn
 
 from amanu import __version__
 from amanu.daemon.sockets import opening, peer_uid, read_token, socket_path
-from amanu.frontends.lsp.handshake import First, answer_first, read_descriptor, write_descriptor
+from amanu.frontends.lsp.handshake import EarlyRead, answer_first, read_descriptor, write_descriptor
 from amanu.home import Home, find_home
 from amanu.system.frames import frame
 
@@ -71,7 +71,7 @@ def main(argv: Sequence[str], command: Sequence[str] = DAEMON) -> int:
     return _relay(link)
 
 
-def reach(home: Home, command: Sequence[str], first: First) -> socket.socket:
+def reach(home: Home, command: Sequence[str], first: EarlyRead) -> socket.socket:
     """A connection to a daemon of our version that has accepted us. Raises `NoDaemon`."""
     try:
         path = socket_path(home.make())
@@ -171,7 +171,7 @@ def _own_environment(environ: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environ.items() if not any(word in name.upper() for word in secret)}
 
 
-def _hello(link: socket.socket, token: str, first: First) -> bool:
+def _hello(link: socket.socket, token: str, first: EarlyRead) -> bool:
     """Introduce ourselves; whether the daemon takes us."""
     hello = {
         "version": __version__,

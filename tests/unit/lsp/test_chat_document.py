@@ -11,9 +11,9 @@ import pytest
 
 from amanu.frontends.lsp import buffers
 from amanu.frontends.lsp.buffers import Buffers, EditorClient
-from amanu.frontends.lsp.plain import chat as module
+from amanu.frontends.lsp.plain import chat_document as module
 from amanu.frontends.lsp.plain import documents
-from amanu.frontends.lsp.plain.chat import Chat
+from amanu.frontends.lsp.plain.chat_document import ChatDocument
 from amanu.frontends.lsp.plain.transcript import YOUR_TURN
 from amanu.workspace.overlay import Overlay
 from amanu_protocol.events import Event, ItemCompleted, ItemDelta, ItemStarted, ItemsWithdrawn
@@ -62,36 +62,36 @@ class Editor:
 
 
 async def test_all_is_written_once_whatever_comes_between(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "APPEND", 0.002)
+    monkeypatch.setattr(module, "PAUSE", 0.002)
     monkeypatch.setattr(documents, "PAUSE", 0.001)
     monkeypatch.setattr(buffers, "CONFIRM", 0.05)
     state = SessionState(
         session_id="s", title="", roots=["/p"], mode="ask", model_id="m", trusted=False, read_only=False
     )
     path, overlay = tmp_path / "chat.md", Overlay()
-    chat = Chat(cast("Any", SimpleNamespace(state=state)), path, overlay)
-    await chat.begin()
+    chat = ChatDocument(cast("Any", SimpleNamespace(state=state)), documents.ManagedDocument(path, overlay))
+    await chat.open()
     editor = Editor(path)
     overlay.add(editor.buffers)
     events = itertools.count(1)
 
-    def hear(event: Event) -> None:
+    def on_event(event: Event) -> None:
         fold(state, event)
-        chat.hear(next(events), event)
+        chat.on_event(next(events), event)
 
-    hear(ItemStarted(item=Answer(item_id="b", turn_id="t", text="")))
-    hear(ItemDelta(item_id="b", text="gone\n"))
+    on_event(ItemStarted(item=Answer(item_id="b", turn_id="t", text="")))
+    on_event(ItemDelta(item_id="b", text="gone\n"))
     await editor.until("gone\n")
-    editor.meanwhile = lambda: hear(ItemsWithdrawn(item_ids=["b"], reason="retry"))
-    hear(ItemDelta(item_id="b", text="gone, too\n"))
+    editor.meanwhile = lambda: on_event(ItemsWithdrawn(item_ids=["b"], reason="retry"))
+    on_event(ItemDelta(item_id="b", text="gone, too\n"))
     await editor.until("withdrawn")
     editor.typing = True
-    hear(ItemCompleted(item=Answer(item_id="c", turn_id="t", text="said once")))
+    on_event(ItemCompleted(item=Answer(item_id="c", turn_id="t", text="said once")))
     await editor.until("said once")
     editor.typing = False
     editor.refusing = 3 * documents.TRIES
-    hear(ItemCompleted(item=Answer(item_id="a", turn_id="t", text="all of it")))
+    on_event(ItemCompleted(item=Answer(item_id="a", turn_id="t", text="all of it")))
     await editor.until("all of it")
-    told = editor.text.partition("## Amanu\n\n")[2]
+    question_lines = editor.text.partition("## Amanu\n\n")[2]
     withdrawn = "\n*(That was withdrawn: the request failed and is made again.)*\n\n"
-    assert told == f"gone\ngone, too\n{withdrawn}said once\n\nall of it\n\n{YOUR_TURN}\n\nx"
+    assert question_lines == f"gone\ngone, too\n{withdrawn}said once\n\nall of it\n\n{YOUR_TURN}\n\nx"

@@ -9,7 +9,7 @@ import pytest
 
 from amanu.frontends.lsp import handshake as early
 from amanu.frontends.lsp.handshake import BadParams, answer_first, initialize_result
-from amanu.frontends.lsp.plain.client import Standard
+from amanu.frontends.lsp.plain.client import PlainClient
 from amanu.system.frames import frame
 from amanu_protocol.methods import METHODS, PROTOCOL_VERSION
 from amanu_protocol.requests import ServerCapabilities
@@ -21,7 +21,7 @@ def test_the_written_out_tables_are_the_tables() -> None:
 
 
 def test_commands_are_those_of_the_plain_front() -> None:
-    assert tuple(Standard.COMMANDS) == early.COMMANDS
+    assert tuple(PlainClient.COMMANDS) == early.COMMANDS
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 from amanu.frontends.lsp import editor_queries as module
 from amanu.frontends.lsp.buffers import Buffers, EditorClient
-from amanu.frontends.lsp.editor_queries import Language
+from amanu.frontends.lsp.editor_queries import EditorLanguage
 from amanu.frontends.lsp.jsonrpc import ClientError
 from amanu.workspace.overlay import Question
 from amanu_protocol import requests as r
@@ -27,7 +27,7 @@ class FakeClient:
         self.asked: list[tuple[str, Any]] = []
         self._answer = answer
         self.buffers = Buffers(EditorClient("Test", self.ask, "utf-16"))
-        self.language = Language("Test", self.ask, offers, self.buffers, lambda: map(Path, places))
+        self.language = EditorLanguage("Test", self.ask, offers, self.buffers, lambda: map(Path, places))
 
     async def ask(self, method: str, params: Any) -> Any:
         self.asked.append((method, params.model_dump()))

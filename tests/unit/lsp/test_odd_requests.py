@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from amanu.frontends.lsp.connection import connect_in_process
-from amanu.frontends.lsp.plain.client import Standard
+from amanu.frontends.lsp.plain.client import PlainClient
 from amanu.permissions import approvals as approval
 from amanu_protocol.methods import BY_NAME
 from amanu_protocol.requests import SessionAttachParams
@@ -198,7 +198,7 @@ def test_requests_about_edits(asking: list[tuple[str, Any]]) -> None:
 @FUZZ
 @given(
     st.lists(
-        st.tuples(st.sampled_from(sorted(Standard.COMMANDS)), st.lists(mostly(orders), max_size=2) | junk),
+        st.tuples(st.sampled_from(sorted(PlainClient.COMMANDS)), st.lists(mostly(orders), max_size=2) | junk),
         min_size=10,
         max_size=20,
     )

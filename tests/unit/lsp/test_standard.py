@@ -11,13 +11,23 @@ from hypothesis import strategies as st
 from amanu.frontends.lsp.plain import patch_file as patch
 from amanu.frontends.lsp.plain import review
 from amanu.frontends.lsp.plain.code_actions import answers
-from amanu.frontends.lsp.plain.commands import Reply
+from amanu.frontends.lsp.plain.command_arguments import AnswerArguments
 from amanu.frontends.lsp.plain.hunk_marks import marks
-from amanu.frontends.lsp.plain.patch_file import Unfit
-from amanu.frontends.lsp.plain.questions import ALL, LATER, ONCE, QUOTE, REJECT, SESSION, diagnostic, dialog, told
+from amanu.frontends.lsp.plain.patch_file import PatchError
+from amanu.frontends.lsp.plain.questions import (
+    ALL,
+    LATER,
+    ONCE,
+    QUOTE,
+    REJECT,
+    SESSION,
+    diagnostic,
+    dialog,
+    question_lines,
+)
 from amanu.frontends.lsp.plain.review import fenced, hover, prose
-from amanu.frontends.lsp.plain.transcript import YOUR_TURN, Transcript, audited, question
-from amanu.frontends.lsp.plain.trust_dialog import page
+from amanu.frontends.lsp.plain.transcript import YOUR_TURN, Transcript, audit_text, question_text
+from amanu.frontends.lsp.plain.trust_dialog import trust_text
 from amanu.text import wording
 from amanu.text.display import visible
 from amanu.workspace.diff import changes
@@ -192,7 +202,7 @@ def test_what_a_reviewed_patch_decides() -> None:
 def test_a_patch_that_does_not_fit_says_where(edit: Any, at: str, why: str) -> None:
     one = proposal(OLD, NEW)
     text = edit(patch.of_proposal(one, ROOT))
-    with pytest.raises(Unfit, match=why) as error:
+    with pytest.raises(PatchError, match=why) as error:
         patch.decisions(text, one)
     assert text.splitlines()[error.value.line].startswith(at)
 
@@ -200,7 +210,7 @@ def test_a_patch_that_does_not_fit_says_where(edit: Any, at: str, why: str) -> N
 def test_a_hunk_that_is_another_now_is_not_decided() -> None:
     text = patch.of_proposal(proposal(OLD, NEW), ROOT)
     for other in (proposal(OLD, NEW.replace("five", "5")), proposal(OLD, NEW, states=("applied",))):
-        with pytest.raises(Unfit, match="another one now"):
+        with pytest.raises(PatchError, match="another one now"):
             patch.decisions(text, other)
 
 
@@ -213,7 +223,7 @@ def test_characters_that_are_only_shown_cannot_be_edited() -> None:
     one = proposal("a\n", "b\x1b\nc\n")
     text = patch.of_proposal(one, ROOT)
     assert "\x1b" not in text and decide(text, one) == [("accept", None)]
-    with pytest.raises(Unfit, match="only shown"):
+    with pytest.raises(PatchError, match="only shown"):
         decide(text.replace("+c", "+d"), one)
 
 
@@ -221,7 +231,7 @@ def test_a_line_that_stays_never_gets_the_signs_it_is_shown_with() -> None:
     one = proposal("a\u200b\nb\n", "c\nd\n")
     text = patch.of_proposal(one, ROOT)
     assert "-a<U+200B>\n" in text and decide(text, one) == [("accept", None)]
-    with pytest.raises(Unfit, match="only shown"):
+    with pytest.raises(PatchError, match="only shown"):
         decide(text.replace("-a", " a"), one)
 
 
@@ -229,11 +239,11 @@ def test_a_line_that_stays_never_gets_the_signs_it_is_shown_with() -> None:
 
 
 def test_a_transcript_grows_by_whole_lines_and_never_takes_back() -> None:
-    now, told = state(), Transcript()
+    now, question_lines = state(), Transcript()
 
     def happen(event: Any) -> str:
         fold(now, event)
-        return told.heard(event) + told.more(now)
+        return question_lines.on_event(event) + question_lines.new_text(now)
 
     answer = Answer(item_id="a", turn_id="t", text="")
     assert happen(ItemStarted(item=answer)) == "## Amanu\n\n"
@@ -241,7 +251,7 @@ def test_a_transcript_grows_by_whole_lines_and_never_takes_back() -> None:
     assert happen(ItemDelta(item_id="a", text=f"o\n{YOUR_TURN}")) == "two\n"
     whole = answer.model_copy(update={"text": f"one\ntwo\n{YOUR_TURN} x"})
     assert happen(ItemCompleted(item=whole)) == f"\\{YOUR_TURN} x\n\n"
-    assert told.more(now) == ""
+    assert question_lines.new_text(now) == ""
     happen(ItemStarted(item=Answer(item_id="b", turn_id="t", text="")))
     assert happen(ItemDelta(item_id="b", text="gone\n")) == "gone\n"
     assert "withdrawn" in happen(ItemsWithdrawn(item_ids=["b"], reason="retry"))
@@ -292,7 +302,7 @@ def test_what_does_not_fit_cannot_be_allowed_in_a_dialog(
         if choice is None:
             assert title in (LATER, ALL)
             continue
-        sent = Reply.model_validate(choice.reply("s", asks), by_alias=True, by_name=False)
+        sent = AnswerArguments.model_validate(choice.reply("s", asks), by_alias=True, by_name=False)
         assert (sent.session, sent.call, sent.digest) == ("s", "c", "d1")
         assert sent.grants == (["network"] if title.endswith("with network access") else [])
         assert (sent.scope == "session") == title.startswith(SESSION)
@@ -322,7 +332,7 @@ def test_a_question_says_what_is_fine_what_is_not_and_what_holds_it() -> None:
     ]
     alone = CommandSandbox(tier="none", writes="everything", network=True, summary="Not sandboxed: it is Windows.")
     asks = approval("git status && …", [], parts=parts, sandbox=alone, wants=["network"])
-    assert told(asks) == [
+    assert question_lines(asks) == [
         "Run",
         "│ git status && …",
         "✓ git status — Only reads. (built-in)",
@@ -333,7 +343,7 @@ def test_a_question_says_what_is_fine_what_is_not_and_what_holds_it() -> None:
         "Needs approval: r",
         "Cannot be remembered: asked every time",
     ]
-    document = question(asks)
+    document = question_text(asks)
     assert "- ✗ rm -rf / — Ruins the machine" in document and "Not sandboxed: it is Windows" in document
 
 
@@ -353,12 +363,12 @@ def test_a_question_says_nothing_twice() -> None:
     looks = "built in: allow @run, without effect (it only reads)"
     make = CommandPart(text="make", decision="ask", rule="r", reason="Runs a rule.")
     alone = approval("make\nIn: /work", [], parts=[make])
-    assert told(alone)[3:5] == ["? Runs a rule.", "Needs approval: r"]
+    assert question_lines(alone)[3:5] == ["? Runs a rule.", "Needs approval: r"]
     parts = [
         CommandPart(text="ls", decision="allow", rule=looks, reason="Lists files."),
         CommandPart(text="make " + "x" * 5000, decision="ask", rule="r", reason="Runs a rule."),
     ]
-    assert told(approval("ls && make …\nIn: /work", [], parts=parts))[3:5] == [
+    assert question_lines(approval("ls && make …\nIn: /work", [], parts=parts))[3:5] == [
         "✓ ls — Lists files.",
         f"? make {'x' * 194}… — Runs a rule.",
     ]
@@ -373,18 +383,18 @@ def test_nothing_that_is_asked_about_passes_for_more_than_it_is(one: str, two: s
     part = CommandPart(text=one, decision="ask", rule=two, reason=three)
     held = CommandSandbox(tier="bubblewrap", writes="workspace", network=False, summary=f"Sandboxed. {two}")
     asks = approval(f"{one}\n{two}", ["once", "session"], title=three, rule=one, parts=[part], sandbox=held)
-    _, *lines = told(asks)
+    _, *lines = question_lines(asks)
     quoted = [each for each in lines if each.startswith(QUOTE)]
     assert len(quoted) == len(visible(asks.detail).split("\n"))
     assert len(lines) - len(quoted) == 3, "one line each: part, sandbox, rule"
-    shown = [dialog(asks, preselects=False)[0], question(asks), diagnostic(asks).message]
+    shown = [dialog(asks, preselects=False)[0], question_text(asks), diagnostic(asks).message]
     shown += [str(each.title) for each in answers(state().model_copy(update={"approvals": [asks]}))]
-    shown.append(audited(wording.audited(AuditQueryResult(entries=[], intact=False, message=two))))
-    shown.append(page(one, trusting(one, two)))
+    shown.append(audit_text(wording.audited(AuditQueryResult(entries=[], intact=False, message=two))))
+    shown.append(trust_text(one, trusting(one, two)))
     for text in shown:
         assert not HIDDEN & set(text)
         text.encode()
-    for text in (question(asks), page(two, trusting(one, two))):
+    for text in (question_text(asks), trust_text(two, trusting(one, two))):
         outside = re.sub(r"(?ms)^(```+)\w*\n.*?\n\1$", "", text)
         assert not re.search(r"(?<!\\)[<\[`]", outside), "no link, no HTML, no code that is not ours"
 

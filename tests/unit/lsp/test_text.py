@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amanu.frontends.lsp.document_text import NEWLINE_ONLY, STANDARD_BREAKS, Encoding, Position, Text, breaks_for
+from amanu.frontends.lsp.document_text import (
+    NEWLINE_ONLY,
+    STANDARD_BREAKS,
+    DocumentText,
+    Encoding,
+    Position,
+    breaks_for,
+)
 
 ENCODINGS: tuple[Encoding, ...] = get_args(Encoding)
 
@@ -54,7 +61,7 @@ CHANGES = st.lists(st.tuples(POSITIONS, POSITIONS, LETTERS), max_size=6)
 def test_changes_give_what_the_model_gives(
     text: str, changes: list[tuple[Position, Position, str]], encoding: Encoding, breaks: re.Pattern[str]
 ) -> None:
-    document = Text(text, encoding, breaks)
+    document = DocumentText(text, encoding, breaks)
     for start, end, new in changes:
         places = sorted(model_offset(text, each, encoding, breaks) for each in (start, end))
         text = text[: places[0]] + new + text[places[1] :]
@@ -68,7 +75,7 @@ def test_changes_give_what_the_model_gives(
 
 @given(LETTERS, st.sampled_from(ENCODINGS), st.sampled_from([STANDARD_BREAKS, NEWLINE_ONLY]))
 def test_every_offset_has_a_position_and_comes_back(text: str, encoding: Encoding, breaks: re.Pattern[str]) -> None:
-    document = Text(text, encoding, breaks)
+    document = DocumentText(text, encoding, breaks)
     for offset in range(len(text) + 1):
         back = document.offset(document.position(offset))
         inside_crlf = breaks is STANDARD_BREAKS and text[offset - 1 : offset + 1] == "\r\n" and offset > 0
@@ -77,7 +84,7 @@ def test_every_offset_has_a_position_and_comes_back(text: str, encoding: Encodin
 
 @given(LETTERS, LETTERS)
 def test_a_whole_text_replaces(text: str, new: str) -> None:
-    document = Text(text)
+    document = DocumentText(text)
     document.change(Position(0, 0), Position(0, 0), "x")
     document.replace(new)
     assert document.text == new
@@ -113,7 +120,7 @@ def test_a_whole_text_replaces(text: str, new: str) -> None:
 def test_change(
     text: str, encoding: Encoding, start: tuple[int, int], end: tuple[int, int], new: str, expected: str
 ) -> None:
-    document = Text(text, encoding)
+    document = DocumentText(text, encoding)
     document.change(Position(*start), Position(*end), new)
     assert document.text == expected
 
@@ -136,7 +143,7 @@ def test_breaks_for(client: str, text: str, breaks: re.Pattern[str]) -> None:
 def test_neovim_counts_a_lone_cr_as_a_character() -> None:
     """What Neovim 0.11 sends when `c` of the second line is replaced in a buffer "a\\rb\\nc\\n"."""
     text = "a\rb\nc\n"
-    document = Text(text, "utf-8", breaks_for("Neovim", text))
+    document = DocumentText(text, "utf-8", breaks_for("Neovim", text))
     document.change(Position(1, 0), Position(1, 1), "X")
     assert document.text == "a\rb\nX\n"
     document.change(Position(0, 1), Position(0, 2), "")

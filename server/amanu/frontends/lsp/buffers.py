@@ -19,7 +19,7 @@ from urllib.parse import unquote_to_bytes, urlsplit
 
 from pydantic import ValidationError
 
-from amanu.frontends.lsp.document_text import Encoding, Position, Text, breaks_for
+from amanu.frontends.lsp.document_text import DocumentText, Encoding, Position, breaks_for
 from amanu.frontends.lsp.jsonrpc import ClientError
 from amanu.workspace.overlay import Buffer, LanguageQueries
 from amanu_protocol.requests import EditorApplyParams, EditorApplyResult, TextEdit
@@ -47,7 +47,7 @@ class _Document:
     path: Path
     real: Path
     version: int
-    text: Text
+    text: DocumentText
     typed: int = 0
     exists: bool = False
     """There was a file of that name when it was opened or saved."""
@@ -86,16 +86,16 @@ class EditorClient:
 
 
 class Buffers:
-    """The documents of one client. `tell` hears which paths' documents are others than before."""
+    """The documents of one client. `on_change` hears which paths' documents are others than before."""
 
-    def __init__(self, client: EditorClient, tell: Callable[[Path], None] = lambda path: None) -> None:
+    def __init__(self, client: EditorClient, on_change: Callable[[Path], None] = lambda path: None) -> None:
         self.name = client.name
         self._client = client
         self._ask = client.ask
         self._encoding: Encoding = client.encoding
         self.language: LanguageQueries | None = None
         """Set by the connection, when its client answers questions about code."""
-        self._tell = tell
+        self._on_change = on_change
         self._by_uri: dict[str, _Document] = {}
         self._by_path: dict[Path, _Document] = {}
         self._unanswered: dict[str, asyncio.Task[str | None]] = {}
@@ -114,7 +114,7 @@ class Buffers:
             path,
             Path(os.path.realpath(path)),
             version,
-            Text(text, self._encoding, breaks_for(self.name, text)),
+            DocumentText(text, self._encoding, breaks_for(self.name, text)),
         )
         document.exists = os.path.exists(document.real)  # noqa: PTH110  False for a name no system would take
         self._by_uri[uri] = document
@@ -157,7 +157,7 @@ class Buffers:
 
     def _changed(self, document: _Document) -> None:
         for path in {document.path, document.real}:
-            self._tell(path)
+            self._on_change(path)
 
     # Editor -----------------------------------------------------------------------------------------
 

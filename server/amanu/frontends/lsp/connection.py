@@ -20,17 +20,17 @@ from typing import Protocol as TypingProtocol
 from lsprotocol import types
 
 from amanu.context.editor import EditorContext
-from amanu.frontends.lsp import handshake as early
+from amanu.frontends.lsp import handshake
 from amanu.frontends.lsp.buffers import Buffers, EditorClient, path_of
-from amanu.frontends.lsp.document_text import Encoding, Position
-from amanu.frontends.lsp.editor_queries import Language
+from amanu.frontends.lsp.document_text import Position
+from amanu.frontends.lsp.editor_queries import EditorLanguage
 from amanu.frontends.lsp.errors import INVALID_REQUEST, PARSE_ERROR
 from amanu.frontends.lsp.flow_control import Credit
-from amanu.frontends.lsp.jsonrpc import Protocol, Route, Server
+from amanu.frontends.lsp.jsonrpc import Protocol, RequestRoute, Server
 from amanu.frontends.lsp.message_weight import LARGE, MAX_VALUES, weigh
 from amanu.frontends.lsp.outbox import Outbox
-from amanu.frontends.lsp.plain.client import Standard
-from amanu.frontends.lsp.plain.editor import Face
+from amanu.frontends.lsp.plain.client import PlainClient
+from amanu.frontends.lsp.plain.editor import PlainEditor
 from amanu.system.frames import BrokenStream, FrameReader
 from amanu_protocol import requests as r
 from amanu_protocol.base import Wire
@@ -90,7 +90,7 @@ class Connection:
         self.server = Server()
         self.protocol: Protocol = self.server.protocol
         self.buffers: Buffers | None = None
-        self.standard: Standard | None = None
+        self.plain_client: PlainClient | None = None
         """For a client without a plugin of ours."""
         self._sessions = sessions
         self._reader = streams.reader
@@ -122,7 +122,7 @@ class Connection:
             while data:
                 for frame in frames.feed(data):
                     if isinstance(frame, BrokenStream):
-                        raise _Hopeless(frame.why)
+                        raise _UnreadableStream(frame.why)
                     took = 0.0
                     if len(frame) < LARGE or await self._bearable(frame):
                         begun = time.thread_time()  # of our own: a busy machine is not the client's doing
@@ -133,7 +133,7 @@ class Connection:
                     await asyncio.sleep(self._credit.charge(took))  # 0: a flood must not starve the others either
                 data = await self._read(frames)
             return self._code
-        except _Hopeless as error:
+        except _UnreadableStream as error:
             log.warning("giving the connection up: %s", error)
             self.protocol.refuse(None, PARSE_ERROR, str(error))
             return 1
@@ -160,7 +160,7 @@ class Connection:
                 return await self._reader.read(65536)
         except TimeoutError:
             subject = "A message header" if frames.in_header else "A message"
-            raise _Hopeless(f"{subject} was begun and never finished.") from None
+            raise _UnreadableStream(f"{subject} was begun and never finished.") from None
 
     @property
     def _code(self) -> int:
@@ -169,8 +169,8 @@ class Connection:
     def _leave(self) -> None:
         if self._parent is not None:
             self._parent.cancel()
-        if self.standard is not None:
-            self.standard.close()
+        if self.plain_client is not None:
+            self.plain_client.close()
         if self.buffers is not None:
             self._sessions.overlay.remove(self.buffers)
             self._sessions.disconnect(self)
@@ -186,20 +186,20 @@ class Connection:
             self._outbox.forget(message.session_id)
 
     def list_changed(self, session_id: str) -> None:
-        self.protocol.tell("amanu/session/listChanged", r.SessionListChangedParams(session_id=session_id))
+        self.protocol.send_notification("amanu/session/listChanged", r.SessionListChangedParams(session_id=session_id))
 
     # amanu/* ----------------------------------------------------------------------------------------
 
-    def _routes(self) -> dict[str, Route]:
+    def _routes(self) -> dict[str, RequestRoute]:
         s = self._sessions
         return {
-            "amanu/session/create": Route(r.SessionCreateParams, self._create),
-            "amanu/session/list": Route(r.SessionListParams, s.list, reads=True),
-            "amanu/session/attach": Route(r.SessionAttachParams, self._attach),
-            "amanu/session/detach": Route(r.SessionParams, self._detach),
+            "amanu/session/create": RequestRoute(r.SessionCreateParams, self._create),
+            "amanu/session/list": RequestRoute(r.SessionListParams, s.list, reads=True),
+            "amanu/session/attach": RequestRoute(r.SessionAttachParams, self._attach),
+            "amanu/session/detach": RequestRoute(r.SessionParams, self._detach),
             "amanu/session/rename": self._on(r.SessionRenameParams, lambda s, p: s.rename(p.title)),
-            "amanu/session/close": Route(r.SessionParams, lambda p: s.close(p.session_id)),
-            "amanu/session/delete": Route(r.SessionParams, lambda p: s.delete(p.session_id)),
+            "amanu/session/close": RequestRoute(r.SessionParams, lambda p: s.close(p.session_id)),
+            "amanu/session/delete": RequestRoute(r.SessionParams, lambda p: s.delete(p.session_id)),
             "amanu/session/setMode": self._on(r.SessionSetModeParams, lambda s, p: s.set_mode(p.mode)),
             "amanu/session/setModel": self._on(r.SessionSetModelParams, lambda s, p: s.set_model(p.model_id, self)),
             "amanu/session/compact": self._on(r.SessionCompactParams, lambda s, p: s.prompts.compact(p.focus, self)),
@@ -225,26 +225,26 @@ class Connection:
             "amanu/checkpoint/restore": self._on(r.CheckpointRestoreParams, lambda s, p: s.checkpoints.restore(p)),
             "amanu/history/page": self._on(r.HistoryPageParams, lambda s, p: s.pages.items(p), reads=True),
             "amanu/blob/get": self._on(r.BlobGetParams, lambda s, p: s.pages.blob(p), reads=True),
-            "amanu/command/list": Route(r.CommandListParams, s.commands, reads=True),
-            "amanu/model/list": Route(r.Empty, lambda p: s.models(self), reads=True),
-            "amanu/auth/status": Route(r.Empty, lambda p: s.auth_status(self)),
-            "amanu/auth/set": Route(r.AuthSetParams, s.auth_set),
-            "amanu/trust/get": Route(r.TrustGetParams, lambda p: s.trust_get(p, self), reads=True),
-            "amanu/trust/set": Route(r.TrustSetParams, s.trust_set),
-            "amanu/rule/preview": Route(r.RulePreviewParams, s.rule_preview),
-            "amanu/audit/query": Route(r.AuditQueryParams, s.audit_query, reads=True),
-            "amanu/event/ack": Route(r.EventAckParams, lambda p: self._outbox.acknowledge(p.session_id, p.seq)),
-            "amanu/editor/contextChanged": Route(r.ContextChangedParams, self._context_changed),
+            "amanu/command/list": RequestRoute(r.CommandListParams, s.commands, reads=True),
+            "amanu/model/list": RequestRoute(r.Empty, lambda p: s.models(self), reads=True),
+            "amanu/auth/status": RequestRoute(r.Empty, lambda p: s.auth_status(self)),
+            "amanu/auth/set": RequestRoute(r.AuthSetParams, s.auth_set),
+            "amanu/trust/get": RequestRoute(r.TrustGetParams, lambda p: s.trust_get(p, self), reads=True),
+            "amanu/trust/set": RequestRoute(r.TrustSetParams, s.trust_set),
+            "amanu/rule/preview": RequestRoute(r.RulePreviewParams, s.rule_preview),
+            "amanu/audit/query": RequestRoute(r.AuditQueryParams, s.audit_query, reads=True),
+            "amanu/event/ack": RequestRoute(r.EventAckParams, lambda p: self._outbox.acknowledge(p.session_id, p.seq)),
+            "amanu/editor/contextChanged": RequestRoute(r.ContextChangedParams, self._context_changed),
         }
 
-    def _on(self, params: type[P], call: "Callable[[Session, P], Any]", reads: bool = False) -> Route:
+    def _on(self, params: type[P], call: "Callable[[Session, P], Any]", reads: bool = False) -> RequestRoute:
         """A request about one session."""
 
         async def handler(params: P) -> Any:
             result = call(await self._sessions.get(params.session_id), params)
             return await result if inspect.isawaitable(result) else result
 
-        return Route(cast("type[Wire]", params), handler, reads)
+        return RequestRoute(cast("type[Wire]", params), handler, reads)
 
     async def _create(self, params: r.SessionCreateParams) -> r.SessionResult:
         self._outbox.forget(params.session_id)
@@ -283,13 +283,13 @@ class Connection:
                 "unsupportedVersion",
                 "This client and this daemon have no version of the amanu protocol in common.",
                 hint="Name a supported version in capabilities.experimental.amanu.protocol of initialize.",
-                details={"supported": list(early.PROTOCOL_VERSIONS)},
+                details={"supported": list(handshake.PROTOCOL_VERSIONS)},
             )
 
     # LSP --------------------------------------------------------------------------------------------
 
     def _initialize(self, params: Any) -> dict[str, Any]:
-        result = early.initialize_result(params)
+        result = handshake.initialize_result(params)
         self.protocol.state = "running"
         self.capabilities = params["capabilities"]
         info = params.get("clientInfo")
@@ -297,7 +297,7 @@ class Connection:
         for folder in params.get("workspaceFolders") or ():
             self._add_folder(folder["uri"])
         amanu = _dict(_dict(self.capabilities.get("experimental")).get("amanu"))
-        self._speaks_amanu = early.protocol_version(self.capabilities) is not None
+        self._speaks_amanu = handshake.protocol_version(self.capabilities) is not None
         if self._speaks_amanu:
             trusted_roots = amanu.get("trustedRoots")
             self.trusted_roots = (
@@ -316,33 +316,33 @@ class Connection:
             own_apply=self._speaks_amanu and "apply" in offers,
             takes_edits=_dict(self.capabilities.get("workspace")).get("applyEdit") is not False,
             versions=edits.get("documentChanges") is True,
-            log=lambda line: self.protocol.tell("window/logMessage", {"type": 4, "message": line}),
+            log=lambda line: self.protocol.send_notification("window/logMessage", {"type": 4, "message": line}),
         )
         self.buffers = Buffers(client, self._sessions.overlay.changed)
         if self._speaks_amanu:
-            self.buffers.language = Language(self.name, self.protocol.ask, offers, self.buffers, self._places)
+            self.buffers.language = EditorLanguage(self.name, self.protocol.ask, offers, self.buffers, self._places)
         self._sessions.overlay.add(self.buffers)
-        if early.is_standard(params):
-            self._be_standard(params, self.buffers, result["capabilities"]["positionEncoding"])
+        if handshake.is_plain(params):
+            self._serve_plain(params, client, self.buffers)
         process = params.get("processId")
         if process is not None and alive(process):  # one we cannot see lives in another container
             self._parent = asyncio.create_task(self._watch(process))
         return result
 
-    def _be_standard(self, params: Any, buffers: Buffers, encoding: Encoding) -> None:
+    def _serve_plain(self, params: Any, client: EditorClient, buffers: Buffers) -> None:
         if not self.folders and isinstance(params.get("rootUri"), str):
             self._add_folder(params["rootUri"])
-        face = Face(self.name, self.capabilities, encoding, self.protocol.ask, self.protocol.tell)
-        model = early.options(params).get("model")
+        editor = PlainEditor(client, buffers, self.capabilities, self.protocol.send_notification)
+        model = handshake.options(params).get("model")
         model_id = model if isinstance(model, str) else None
-        self.standard = Standard(self._sessions, self, face, buffers, self.folders.values, model_id)
-        self.protocol.plain = {**self.protocol.plain, **self.standard.listen(self.server)}
+        self.plain_client = PlainClient(self._sessions, self, editor, self.folders.values, model_id)
+        self.protocol.plain = {**self.protocol.plain, **self.plain_client.listen(self.server)}
 
     def _initialized(self, params: Any) -> None:
         """Import the likely vendor's SDK while the person still types. The one permitted stall."""
         _keep(asyncio.create_task(self._sessions.warm(self)))
-        if self.standard is not None:
-            self.standard.begin()
+        if self.plain_client is not None:
+            self.plain_client.begin()
 
     def _shutdown(self, params: Any) -> None:
         self.protocol.state = "shutdown"
@@ -365,12 +365,12 @@ class Connection:
         @on(types.TEXT_DOCUMENT_DID_OPEN)
         def opened(p: types.DidOpenTextDocumentParams) -> None:  # pyright: ignore[reportUnusedFunction]
             buffers().opened(p.text_document.uri, p.text_document.version, p.text_document.text)
-            self._looked_at(p.text_document.uri)
+            self._document_used(p.text_document.uri)
 
         @on(types.TEXT_DOCUMENT_DID_CHANGE)
         def changed(p: types.DidChangeTextDocumentParams) -> None:  # pyright: ignore[reportUnusedFunction]
             buffers().changed(p.text_document.uri, p.text_document.version, map(_change, p.content_changes))
-            self._looked_at(p.text_document.uri)
+            self._document_used(p.text_document.uri)
 
         @on(types.TEXT_DOCUMENT_DID_CLOSE)
         def closed(p: types.DidCloseTextDocumentParams) -> None:  # pyright: ignore[reportUnusedFunction]
@@ -387,9 +387,9 @@ class Connection:
             for folder in p.event.added:
                 self._add_folder(folder.uri)
 
-    def _looked_at(self, uri: str) -> None:
-        if self.standard is not None:
-            self.standard.looked_at(uri)
+    def _document_used(self, uri: str) -> None:
+        if self.plain_client is not None:
+            self.plain_client.document_used(uri)
 
     def _open_buffers(self) -> Buffers:
         assert self.buffers is not None, "documents come after initialize"
@@ -461,7 +461,7 @@ def alive(process: int) -> bool:
     return True
 
 
-class _Hopeless(Exception):
+class _UnreadableStream(Exception):
     """The stream has no frames any more."""
 
 

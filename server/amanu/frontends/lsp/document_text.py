@@ -35,7 +35,7 @@ def breaks_for(client: str, text: str) -> re.Pattern[str]:
     return STANDARD_BREAKS
 
 
-class Text:
+class DocumentText:
     """A text as its lines, each with its line end; the last one has none and may be empty.
 
     A change costs as much as the lines it touches; `text` is joined when asked for.

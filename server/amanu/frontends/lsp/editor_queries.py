@@ -24,7 +24,7 @@ Ask = Callable[[str, Any], Awaitable[Any]]
 W = TypeVar("W", bound=Wire)
 
 
-class Language:
+class EditorLanguage:
     """`ask` sends a request to the client, `offers` are the questions it answers (its capabilities), `editor` its open
     documents, `places` the folders it has before it."""
 
@@ -38,7 +38,7 @@ class Language:
         self._places = places
 
     def answers(self, question: Question, path: Path) -> bool:
-        """See `workspace.overlay.Language`. Without this a window of another project would guess."""
+        """See `workspace.overlay.EditorLanguage`. Without this a window of another project would guess."""
         if question not in self._offers:
             return False
         if self._editor.buffer(path) is not None:

@@ -119,7 +119,7 @@ def initialize_result(params: object) -> dict[str, Any]:
         "workspace": {"workspaceFolders": {"supported": True, "changeNotifications": True}},
     }
     version = protocol_version(capabilities)
-    if is_standard(tree):
+    if is_plain(tree):
         # A plugin has its own ways to prompt and review; what is said here every editor would show as well.
         answer["codeActionProvider"] = {"codeActionKinds": ["quickfix", "refactor.rewrite", "source.amanu"]}
         answer["hoverProvider"] = True
@@ -160,7 +160,7 @@ def protocol_version(capabilities: Mapping[str, Any]) -> int | None:
     return max(set(cast("list[int]", spoken)) & set(PROTOCOL_VERSIONS), default=None)
 
 
-def is_standard(params: Mapping[str, Any]) -> bool:
+def is_plain(params: Mapping[str, Any]) -> bool:
     """Whether this client reviews and prompts by standard LSP: it says nothing of amanu, or asks for it by
     `initializationOptions.amanu.standard`."""
     if options(params).get("standard") is True:
@@ -174,14 +174,14 @@ def options(params: Mapping[str, Any]) -> Mapping[str, Any]:
     return _mapping(_mapping(params.get("initializationOptions")).get("amanu"))
 
 
-class First(NamedTuple):
+class EarlyRead(NamedTuple):
     """What was read before the real server took over, and whether `initialize` in it is answered."""
 
     received: bytes
     answered: bool
 
 
-def answer_first(read: Callable[[], bytes], write: Callable[[bytes], None]) -> First:
+def answer_first(read: Callable[[], bytes], write: Callable[[bytes], None]) -> EarlyRead:
     """Read until the first message is whole; answer it if it is a good `initialize`. Blocking.
 
     `read` returns some bytes, or none at the end of the stream. Anything that is not a good `initialize` is left
@@ -197,9 +197,9 @@ def answer_first(read: Callable[[], bytes], write: Callable[[bytes], None]) -> F
             reply = _reply(items[0])
             if reply is not None:
                 write(frame(reply))
-            return First(bytes(received), reply is not None)
+            return EarlyRead(bytes(received), reply is not None)
         if not data or frames.in_header:
-            return First(bytes(received), False)
+            return EarlyRead(bytes(received), False)
 
 
 def read_descriptor(descriptor: int) -> Callable[[], bytes]:

@@ -57,7 +57,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Route:
+class RequestRoute:
     """How an `amanu/*` message is handled. Requests are async, notifications are not.
 
     `reads`: it has no effect, so `$/cancelRequest` and the end of the connection cut it short. Others run to
@@ -102,7 +102,7 @@ class Protocol(LanguageServerProtocol):
         )
         self.send: Callable[[bytes], None] = lambda body: None
         """Takes a message body."""
-        self.routes: Mapping[str, Route] = {}
+        self.routes: Mapping[str, RequestRoute] = {}
         self.plain: Mapping[str, Handler] = {}
         """LSP methods that want their params as JSON."""
         self.admit: Callable[[], None] = lambda: None
@@ -346,12 +346,12 @@ class Protocol(LanguageServerProtocol):
         try:
             return await future
         except asyncio.CancelledError:
-            self.tell("$/cancelRequest", {"id": id})
+            self.send_notification("$/cancelRequest", {"id": id})
             raise
         finally:
             self._asked.pop(id, None)
 
-    def tell(self, method: str, params: Any) -> None:
+    def send_notification(self, method: str, params: Any) -> None:
         """Send a notification to the client."""
         head = json.dumps({"jsonrpc": "2.0", "method": method})
         self.send(b'%b,"params":%b}' % (head[:-1].encode(), self._json(params)))

@@ -7,11 +7,11 @@ from typing import Any
 
 from lsprotocol import types
 
-from amanu.frontends.lsp.plain.chat import SEND
+from amanu.frontends.lsp.plain.chat_document import SEND
 from amanu.frontends.lsp.plain.hunk_marks import Mark, counts
 from amanu.frontends.lsp.plain.patch_file import APPLY
 from amanu.frontends.lsp.plain.questions import choices, rules_line
-from amanu.frontends.lsp.plain.review import arguments
+from amanu.frontends.lsp.plain.review import hunk_arguments
 from amanu.text.display import one_line
 from amanu.workspace.diagnostics import OWN
 from amanu_protocol.state import SessionState
@@ -28,7 +28,7 @@ _SEVERITIES = {1: "error", 2: "warning", 3: "information", 4: "hint"}
 
 
 @dataclass(frozen=True)
-class Place:
+class ActionContext:
     """Where code actions are asked for. `text` is of the lines in the range, "" where nothing is selected."""
 
     path: Path
@@ -45,38 +45,38 @@ class Place:
 
 
 @dataclass(frozen=True)
-class View:
+class ActionSubjects:
     """What there is to act on. `state` None: no session yet."""
 
     state: SessionState | None
     marks: Sequence[Mark]
-    unseen: Sequence[tuple[str, dict[str, Any]]]
+    hidden: Sequence[tuple[str, dict[str, Any]]]
     """Commands about documents of ours that the editor shows without us: it serves one server per file."""
 
 
-def actions(place: Place, view: View, accepts: Callable[[str], bool]) -> list[types.CodeAction]:
+def actions(context: ActionContext, subjects: ActionSubjects, accepts: Callable[[str], bool]) -> list[types.CodeAction]:
     """Those of the kinds that are `wanted`, the most likely ones first."""
-    return [action for action in _all(place, view) if accepts(str(action.kind))]
+    return [action for action in _all(context, subjects) if accepts(str(action.kind))]
 
 
-def _all(place: Place, view: View) -> Iterator[types.CodeAction]:
-    state = view.state
-    if place.patch:
-        yield _action(APPLY, FIX, "amanu.applyPatch", {"path": str(place.path)})
-    if place.chat is not None:
-        yield _action(SEND, FIX, "amanu.send", {"session": place.chat})
-        yield _action("Amanu: how calls were decided", WHOLE, "amanu.audit", {"session": place.chat})
-    for title, command, argument in place.offers:
+def _all(context: ActionContext, subjects: ActionSubjects) -> Iterator[types.CodeAction]:
+    state = subjects.state
+    if context.patch:
+        yield _action(APPLY, FIX, "amanu.applyPatch", {"path": str(context.path)})
+    if context.chat is not None:
+        yield _action(SEND, FIX, "amanu.send", {"session": context.chat})
+        yield _action("Amanu: how calls were decided", WHOLE, "amanu.audit", {"session": context.chat})
+    for title, command, argument in context.offers:
         yield _action(title, FIX, command, argument)
     if state is not None:
         yield from answers(state)
-    yield from _here(place, view.marks)
-    yield from _everywhere(place, view)
+    yield from _here(context, subjects.marks)
+    yield from _everywhere(context, subjects)
     if state is not None and state.turn is not None:
         yield _action("Amanu: stop", FIX, "amanu.stop")
-    if place.chat is None and not place.patch:
-        yield from _prompts(place)
-        for title, order in view.unseen:
+    if context.chat is None and not context.patch:
+        yield from _prompts(context)
+        for title, order in subjects.hidden:
             yield _action(title, WHOLE, order["command"], order["arguments"])
         yield _action("Amanu: open chat", WHOLE, "amanu.chat")
 
@@ -90,14 +90,14 @@ def answers(state: SessionState) -> Iterator[types.CodeAction]:
             yield _action(title, FIX, "amanu.answer", choice.reply(state.session_id, approval))
 
 
-def _here(place: Place, marks: Sequence[Mark]) -> Iterator[types.CodeAction]:
-    ours = [finding for finding in place.findings if finding.source == OWN]
+def _here(context: ActionContext, marks: Sequence[Mark]) -> Iterator[types.CodeAction]:
+    ours = [finding for finding in context.findings if finding.source == OWN]
     named = {str(finding.data) for finding in ours}
     marks_here = [
         mark
         for mark in marks
-        if mark.path == place.path
-        and (mark.hunk.hunk_id in named or mark.meets(place.range.start.line, place.range.end.line))
+        if mark.path == context.path
+        and (mark.hunk.hunk_id in named or mark.meets(context.range.start.line, context.range.end.line))
     ]
     for verbs, matching_marks in (
         (("accept", "reject"), [mark for mark in marks_here if mark.open]),
@@ -110,24 +110,24 @@ def _here(place: Place, marks: Sequence[Mark]) -> Iterator[types.CodeAction]:
             for mark in matching_marks[:SINGLE]:
                 for verb in verbs:
                     location = f"the change at line {mark.range.start.line + 1} {counts([mark.hunk])}"
-                    yield _action(f"Amanu: {verb} {location}", FIX, f"amanu.{verb}", arguments([mark]), ours)
+                    yield _action(f"Amanu: {verb} {location}", FIX, f"amanu.{verb}", hunk_arguments([mark]), ours)
         if matching_marks:
             which = "this change" if len(matching_marks) == 1 else f"these {len(matching_marks)} changes"
             for verb in verbs:
                 title = f"Amanu: {verb} {which} {counts([mark.hunk for mark in matching_marks])}"
-                yield _action(title, FIX, f"amanu.{verb}", arguments(matching_marks), ours)
+                yield _action(title, FIX, f"amanu.{verb}", hunk_arguments(matching_marks), ours)
 
 
-def _everywhere(place: Place, view: View) -> Iterator[types.CodeAction]:
+def _everywhere(context: ActionContext, subjects: ActionSubjects) -> Iterator[types.CodeAction]:
     for verbs, matching_marks in (
-        (("accept", "reject"), [mark for mark in view.marks if mark.open]),
-        (("keep", "undo"), [mark for mark in view.marks if mark.unreviewed]),
+        (("accept", "reject"), [mark for mark in subjects.marks if mark.open]),
+        (("keep", "undo"), [mark for mark in subjects.marks if mark.unreviewed]),
     ):
-        of_file = [mark for mark in matching_marks if mark.path == place.path]
+        of_file = [mark for mark in matching_marks if mark.path == context.path]
         if len(of_file) > 1:
             for verb in verbs:
                 yield _action(
-                    f"Amanu: {verb} all {len(of_file)} of this file", FIX, f"amanu.{verb}", arguments(of_file)
+                    f"Amanu: {verb} all {len(of_file)} of this file", FIX, f"amanu.{verb}", hunk_arguments(of_file)
                 )
         if len(matching_marks) > len(of_file):
             files = len({mark.path for mark in matching_marks})
@@ -137,27 +137,27 @@ def _everywhere(place: Place, view: View) -> Iterator[types.CodeAction]:
                 else f"{len(matching_marks)} in {one_line(matching_marks[0].path.name)}"
             )
             for verb in verbs:
-                yield _action(f"Amanu: {verb} all {of}", FIX, f"amanu.{verb}", arguments(matching_marks))
-    pending = {mark.proposal.proposal_id: mark for mark in view.marks if mark.hunk.state == "pending"}
-    if pending and not place.patch:
+                yield _action(f"Amanu: {verb} all {of}", FIX, f"amanu.{verb}", hunk_arguments(matching_marks))
+    pending = {mark.proposal.proposal_id: mark for mark in subjects.marks if mark.hunk.state == "pending"}
+    if pending and not context.patch:
         proposal, mark = next(reversed(pending.items()))
         which = {"session": mark.session_id, "proposal": proposal}
         yield _action("Amanu: review as a patch to edit", FIX, "amanu.review", which)
-    applied = [mark for mark in view.marks if mark.hunk.state == "applied"]
+    applied = [mark for mark in subjects.marks if mark.hunk.state == "applied"]
     if applied:
         last = {"session": applied[-1].session_id, "turn": applied[-1].proposal.turn_id}
         yield _action("Amanu: undo the last turn's changes", WHOLE, "amanu.undoTurn", last)
 
 
-def _prompts(place: Place) -> Iterator[types.CodeAction]:
-    others = [finding for finding in place.findings if finding.source != OWN]
+def _prompts(context: ActionContext) -> Iterator[types.CodeAction]:
+    others = [finding for finding in context.findings if finding.source != OWN]
     lines: dict[str, Any] = {
-        "path": str(place.path),
-        "startLine": place.range.start.line + 1,
-        "endLine": place.range.end.line + 1,
-        "text": place.text,
+        "path": str(context.path),
+        "startLine": context.range.start.line + 1,
+        "endLine": context.range.end.line + 1,
+        "text": context.text,
     }
-    if others or place.selected:
+    if others or context.selected:
         findings = [_finding(finding) for finding in others]
         yield _action("Amanu: fix this", ASK, "amanu.fix", {**lines, "findings": findings}, others)
     yield _action("Ask Amanu about this…", ASK, "amanu.ask", lines)

@@ -1,13 +1,14 @@
 """What a person decides about hunks, by code actions and lenses: each answer names what was seen."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from amanu.frontends.lsp.plain import commands as orders
 from amanu.frontends.lsp.plain import review
-from amanu.frontends.lsp.plain.editor import ERROR, Face
-from amanu.frontends.lsp.plain.hunk_marks import Mark, seal
+from amanu.frontends.lsp.plain.command_arguments import HunksArguments, TurnArguments
+from amanu.frontends.lsp.plain.diagnostics import Diagnostics
+from amanu.frontends.lsp.plain.editor import ERROR, PlainEditor
+from amanu.frontends.lsp.plain.hunk_marks import seal
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Proposal
@@ -18,24 +19,21 @@ if TYPE_CHECKING:
     from amanu.session.sessions import Sessions
 
 
-Resolve = Callable[["Session", Proposal, list[r.HunkDecision]], Awaitable[bool]]
-
-
 class Decisions:
-    """`seen` are the hunks that the published diagnostics show."""
+    """By one client, whose user sees the hunks that `diagnostics` show."""
 
-    def __init__(self, sessions: "Sessions", face: Face, visible_marks: Callable[[], Sequence[Mark]]) -> None:
+    def __init__(self, sessions: "Sessions", editor: PlainEditor, diagnostics: Diagnostics) -> None:
         self._sessions = sessions
-        self._face = face
-        self._seen = visible_marks
+        self._editor = editor
+        self._diagnostics = diagnostics
 
-    async def decide(self, order: orders.Hunks, decision: str) -> None:
-        order = self._or_seen(order, opened=decision != "keep")
-        session = await self._sessions.get(order.session or "")
-        proposals = {proposal_id: session.edits.proposal(proposal_id) for proposal_id in order.proposals}
-        for proposal_id, seals in order.proposals.items():
+    async def decide(self, arguments: HunksArguments, decision: str) -> None:
+        arguments = self._or_all_shown(arguments, opened=decision != "keep")
+        session = await self._sessions.get(arguments.session or "")
+        proposals = {proposal_id: session.edits.proposal(proposal_id) for proposal_id in arguments.proposals}
+        for proposal_id, seals in arguments.proposals.items():
             _check_seals(proposals[proposal_id], seals)
-        for proposal_id, seals in order.proposals.items():
+        for proposal_id, seals in arguments.proposals.items():
             if decision == "keep":
                 await self._keep(session, session.edits.proposal(proposal_id), seals)
             else:
@@ -54,13 +52,13 @@ class Decisions:
             )
         )
         if result.status == "tooSoon":
-            self._face.say(IGNORED["tooSoon"])
+            self._editor.say(IGNORED["tooSoon"])
             return False
         accepted = {hunk.hunk_id for hunk in decided if hunk.decision == "accept"}
         for file in result.proposal.files:
             for hunk in file.hunks:
                 if hunk.hunk_id in accepted and hunk.state == "conflicted":
-                    self._face.say(f"Amanu: {Path(file.path).name}: {hunk.reason or 'it does not fit'}", ERROR)
+                    self._editor.say(f"Amanu: {Path(file.path).name}: {hunk.reason or 'it does not fit'}", ERROR)
         return True
 
     async def _keep(self, session: "Session", proposal: Proposal, seals: Mapping[str, str]) -> None:
@@ -73,31 +71,31 @@ class Decisions:
             )
         )
 
-    async def undo(self, order: orders.Hunks) -> None:
-        order = self._or_seen(order, opened=False)
-        session = await self._sessions.get(order.session or "")
-        for proposal_id, seals in order.proposals.items():
+    async def undo(self, arguments: HunksArguments) -> None:
+        arguments = self._or_all_shown(arguments, opened=False)
+        session = await self._sessions.get(arguments.session or "")
+        for proposal_id, seals in arguments.proposals.items():
             _check_seals(session.edits.proposal(proposal_id), seals)
-        for proposal_id, seals in order.proposals.items():
+        for proposal_id, seals in arguments.proposals.items():
             await self._take_back(session, r.EditScope(proposal_id=proposal_id, hunk_ids=list(seals)))
 
-    async def undo_turn(self, order: orders.Turn) -> None:
-        await self._take_back(await self._sessions.get(order.session), r.EditScope(turn_id=order.turn))
+    async def undo_turn(self, arguments: TurnArguments) -> None:
+        await self._take_back(await self._sessions.get(arguments.session), r.EditScope(turn_id=arguments.turn))
 
     async def _take_back(self, session: "Session", scope: r.EditScope) -> None:
         result = await session.edits.undo(r.ProposalUndoParams(session_id=session.state.session_id, scope=scope))
         for file in result.files:
             for hunk in file.skipped:
-                self._face.say(f"Amanu: {Path(file.path).name}: not undone: {hunk.reason}", ERROR)
+                self._editor.say(f"Amanu: {Path(file.path).name}: not undone: {hunk.reason}", ERROR)
 
-    def _or_seen(self, order: orders.Hunks, *, opened: bool) -> orders.Hunks:
+    def _or_all_shown(self, arguments: HunksArguments, *, opened: bool) -> HunksArguments:
         """Without arguments it is about all that our diagnostics show."""
-        if order.proposals:
-            return order
-        marks = [mark for mark in self._seen() if (mark.open if opened else mark.unreviewed)]
+        if arguments.proposals:
+            return arguments
+        marks = [mark for mark in self._diagnostics.shown if (mark.open if opened else mark.unreviewed)]
         if not marks:
             raise AmanuError("invalidParams", "There is nothing to decide.")
-        return orders.Hunks.model_validate(review.arguments(marks))
+        return HunksArguments.model_validate(review.hunk_arguments(marks))
 
 
 def _check_seals(proposal: Proposal, seals: Mapping[str, str]) -> None:

@@ -33,11 +33,11 @@ class Documents:
         self._folder = folder
         self._overlay = overlay
 
-    def of(self, session_id: str, name: str) -> "Document":
-        return Document(self._folder / f"{_OF_SESSION}{session_id}" / name, self._overlay)
+    def of(self, session_id: str, name: str) -> "ManagedDocument":
+        return ManagedDocument(self._folder / f"{_OF_SESSION}{session_id}" / name, self._overlay)
 
-    def at(self, path: Path) -> "Document":
-        return Document(path, self._overlay)
+    def at(self, path: Path) -> "ManagedDocument":
+        return ManagedDocument(path, self._overlay)
 
     def session_of(self, path: Path) -> str | None:
         """The session whose document of ours this is."""
@@ -46,7 +46,7 @@ class Documents:
         return folder.name.removeprefix(_OF_SESSION) if ours else None
 
 
-class Document:
+class ManagedDocument:
     """One of our files. Where an editor has it open its text there counts, and is changed there; else the file."""
 
     def __init__(self, path: Path, overlay: Overlay) -> None:

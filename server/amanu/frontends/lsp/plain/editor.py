@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from amanu.frontends.lsp.buffers import Ask
+from amanu.frontends.lsp.buffers import Buffers, EditorClient
 from amanu.frontends.lsp.document_text import Encoding
 from amanu.frontends.lsp.jsonrpc import ClientError
 from amanu.text.display import visible
@@ -18,11 +18,11 @@ MESSAGE = 1000
 SHOW = 5.0
 """Seconds in which a client must say whether it shows a document."""
 
-Tell = Callable[[str, Any], None]
+Notify = Callable[[str, Any], None]
 
 
 @dataclass(frozen=True)
-class Quirks:
+class ClientQuirks:
     """What capabilities do not tell of a client."""
 
     preselects: bool = False
@@ -31,24 +31,25 @@ class Quirks:
     """Characters of an unasked message that disturb nobody."""
 
 
-QUIRKS: Mapping[str, Quirks] = {
-    "Neovim": Quirks(line=60),  # a message longer than the command line is one to be dismissed by Enter
-    "Emacs": Quirks(preselects=True),
-    "Eglot": Quirks(preselects=True),
-    "": Quirks(preselects=True),  # Eglot 1.9 does not say its name
+QUIRKS: Mapping[str, ClientQuirks] = {
+    "Neovim": ClientQuirks(line=60),  # a message longer than the command line is one to be dismissed by Enter
+    "Emacs": ClientQuirks(preselects=True),
+    "Eglot": ClientQuirks(preselects=True),
+    "": ClientQuirks(preselects=True),  # Eglot 1.9 does not say its name
 }
 """By clientInfo.name."""
 
 
-class Face:
-    """`name` is clientInfo.name; `ask` and `tell` send a request and a notification."""
+class PlainEditor:
+    """`client` is who has `buffers` open, with the capabilities of its `initialize`; `notify` sends a notification."""
 
-    def __init__(self, name: str, capabilities: Mapping[str, Any], encoding: Encoding, ask: Ask, tell: Tell) -> None:
-        self.name = name
-        self.encoding: Encoding = encoding
-        self.quirks = QUIRKS.get(name, Quirks())
-        self._ask = ask
-        self._tell = tell
+    def __init__(self, client: EditorClient, buffers: Buffers, capabilities: Mapping[str, Any], notify: Notify) -> None:
+        self.name = client.name
+        self.encoding: Encoding = client.encoding
+        self.buffers = buffers
+        self.quirks = QUIRKS.get(client.name, ClientQuirks())
+        self._ask = client.ask
+        self._notify = notify
         text, window = _part(capabilities, "textDocument"), _part(capabilities, "window")
         self.shows_progress = window.get("workDoneProgress") is True
         self.shows_lenses = isinstance(text.get("codeLens"), dict)
@@ -63,13 +64,13 @@ class Face:
         """One line to the person, unasked."""
         text = " ".join(visible(text).split())
         limit = MESSAGE if kind == ERROR else self.quirks.line
-        self._tell(
+        self._notify(
             "window/showMessage", {"type": kind, "message": text if len(text) <= limit else text[: limit - 1] + "…"}
         )
 
     def log(self, text: str) -> None:
         """To the editor's log of us, which a person may look at."""
-        self._tell("window/logMessage", {"type": LOG, "message": visible(text)})
+        self._notify("window/logMessage", {"type": LOG, "message": visible(text)})
 
     async def choose(self, text: str, titles: Sequence[str]) -> str | None:
         """Ask the person; None when they decided nothing. Waits as long as it takes. Raises `ClientError` when the
@@ -93,11 +94,15 @@ class Face:
                     return
             except (ClientError, TimeoutError):
                 pass
-        self._tell("window/showMessage", {"type": INFO, "message": f"Amanu: open {path}"})
+        self._notify("window/showMessage", {"type": INFO, "message": f"Amanu: open {path}"})
+
+    def uri(self, path: Path) -> str:
+        """How the client names that file, or would."""
+        return self.buffers.uri(path)
 
     def publish(self, uri: str, diagnostics: Sequence[Any]) -> None:
         """Our diagnostics of a document, all of them; other servers' are their own."""
-        self._tell("textDocument/publishDiagnostics", {"uri": uri, "diagnostics": list(diagnostics)})
+        self._notify("textDocument/publishDiagnostics", {"uri": uri, "diagnostics": list(diagnostics)})
 
     async def refresh_lenses(self) -> None:
         if self._refreshes_lenses:
@@ -116,7 +121,7 @@ class Face:
         return True
 
     def progress(self, token: str, value: Mapping[str, Any]) -> None:
-        self._tell("$/progress", {"token": token, "value": value})
+        self._notify("$/progress", {"token": token, "value": value})
 
 
 def _part(tree: Mapping[str, Any], key: str) -> Mapping[str, Any]:

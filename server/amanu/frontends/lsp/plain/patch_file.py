@@ -23,7 +23,7 @@ _HUNK = re.compile(r"@@ [^@]*@@ (?P<id>[\w.-]{1,64}):(?P<seal>[0-9a-f]{12})(?:\s
 _NO_END = "\\ No newline at end of file"
 
 
-class Unfit(Exception):
+class PatchError(Exception):
     """The file is no patch any more, or does not fit. `line` is 0-based."""
 
     def __init__(self, line: int, why: str) -> None:
@@ -83,7 +83,7 @@ def proposal_of(text: str) -> str | None:
 
 
 def decisions(text: str, proposal: Proposal) -> list[HunkDecision]:
-    """What a reviewed patch decides, in the order of the proposal. Raises `Unfit`; then nothing is decided."""
+    """What a reviewed patch decides, in the order of the proposal. Raises `PatchError`; then nothing is decided."""
     lines = [line.rstrip("\r") for line in text.removesuffix("\n").split("\n")]
     head_at, answer = _head(lines, proposal)
     shown_hunks = _shown(proposal)
@@ -93,17 +93,19 @@ def decisions(text: str, proposal: Proposal) -> list[HunkDecision]:
         match = _HUNK.match(lines[index])
         if match is None:
             if not _is_between(lines[index]):
-                raise Unfit(
+                raise PatchError(
                     index, 'This belongs to no change: lines of one begin with " ", "-" or "+", after its "@@".'
                 )
             index += 1
             continue
         hunk_id = match["id"]
         if answer.get(hunk_id) != match["seal"] or hunk_id in decisions_found:
-            raise Unfit(index, 'Which change is this? What stands after the second "@@" must stay as it was, once.')
+            raise PatchError(
+                index, 'Which change is this? What stands after the second "@@" must stay as it was, once.'
+            )
         entry = shown_hunks.get(hunk_id)
         if entry is None or seal(entry.file, entry.hunk) != match["seal"]:
-            raise Unfit(index, "This change is another one now, or is decided. Open the review again.")
+            raise PatchError(index, "This change is another one now, or is decided. Open the review again.")
         decisions_found[hunk_id], index = _read(lines, index, entry)
     return [
         decisions_found.get(hunk_id) or _rejected(hunk_id)
@@ -116,9 +118,9 @@ def _head(lines: list[str], proposal: Proposal) -> tuple[int, Mapping[str, str]]
     for index, line in enumerate(lines[:10]):
         if match := _HEAD.match(line):
             if match["proposal"] != proposal.proposal_id:
-                raise Unfit(index, "This is the review of another proposal.")
+                raise PatchError(index, "This is the review of another proposal.")
             return index, dict(pair.split(":") for pair in match["hunks"].split())
-    raise Unfit(0, 'The line "# review …" is gone: it says what was seen. Open the review again.')
+    raise PatchError(0, 'The line "# review …" is gone: it says what was seen. Open the review again.')
 
 
 def _read(lines: list[str], head: int, shown_hunk: _Shown) -> tuple[HunkDecision, int]:
@@ -134,23 +136,27 @@ def _read(lines: list[str], head: int, shown_hunk: _Shown) -> tuple[HunkDecision
             ended = ended and not lines[index - 1].startswith("+")
         elif mark == "+":
             if not first <= consumed <= last:
-                raise Unfit(index, '"+" lines belong to the change itself, not among the lines around it.')
+                raise PatchError(index, '"+" lines belong to the change itself, not among the lines around it.')
             new_lines.append(body)
         elif consumed == len(old_lines):
             break
         elif mark not in " -" or old_lines[consumed].rstrip() != body.rstrip():
-            raise Unfit(index, 'Only "+" lines can be changed; this line of the file is missing or another one here.')
+            raise PatchError(
+                index, 'Only "+" lines can be changed; this line of the file is missing or another one here.'
+            )
         elif first <= consumed < last:
             if mark == " ":
                 new_lines.append(old_lines[consumed])
             consumed += 1
         elif mark == "-":
-            raise Unfit(index, "This line is not part of the change, so it cannot be removed here.")
+            raise PatchError(index, "This line is not part of the change, so it cannot be removed here.")
         else:
             consumed += 1
         index += 1
     if consumed < len(old_lines):
-        raise Unfit(head, f'Lines of the file are missing in this change; it has {len(old_lines)} " " and "-" lines.')
+        raise PatchError(
+            head, f'Lines of the file are missing in this change; it has {len(old_lines)} " " and "-" lines.'
+        )
     return _decided(shown_hunk, new_lines, ended, head), index
 
 
@@ -161,7 +167,7 @@ def _decided(shown_hunk: _Shown, new_lines: list[str], ended: bool, head: int) -
     if new_lines == shown_hunk.old:
         return HunkDecision(hunk_id=hunk.hunk_id, decision="reject", reason="The person changed it back.")
     if not shown_hunk.faithful:
-        raise Unfit(
+        raise PatchError(
             head, "This change has characters that are only shown here (<U+…>); take it as it is, or delete it."
         )
     end = line_end(shown_hunk.file.base_text or "") or "\n"

@@ -1,10 +1,11 @@
-"""The running turn as LSP progress: its begin can be cancelled, its reports name what is being done."""
+"""Running turns as LSP progress: its begin can be cancelled, its reports name what is being done."""
 
 import asyncio
 from typing import TYPE_CHECKING
 
-from amanu.frontends.lsp.plain.editor import Face
+from amanu.frontends.lsp.plain.editor import PlainEditor
 from amanu.text.display import one_line
+from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import ToolCall
 from amanu_protocol.state import SessionState
 
@@ -13,28 +14,30 @@ if TYPE_CHECKING:
 
 PAUSE = 0.2
 """Seconds between two reports."""
-_LOOKED_AT = 20
+_RECENT_ITEMS = 20
 """Last items among which a running call is looked for."""
 
 
 class Progress:
-    """The one turn of one session that may run."""
+    """Of the turns of one client's session, whoever started them."""
 
-    def __init__(self, face: Face) -> None:
-        self._face = face
+    def __init__(self, editor: PlainEditor) -> None:
+        self._editor = editor
         self._changed = asyncio.Event()
+        self._session: Session | None = None
         self._task: asyncio.Task[None] | None = None
         self._tokens: dict[str, tuple[Session, str]] = {}
 
     def update(self, session: "Session") -> None:
-        """The session changed."""
+        """The session changed: a turn may have begun, here or in another client."""
+        self._session = session
         turn = session.state.turn
         self._changed.set()
-        if turn is not None and self._face.shows_progress and (self._task is None or self._task.done()):
-            self._task = asyncio.create_task(self._run(session, turn.turn_id))
+        if turn is not None and self._editor.shows_progress and (self._task is None or self._task.done()):
+            self._task = asyncio.create_task(self._follow(session, turn.turn_id))
 
     async def cancel(self, token: object) -> None:
-        """The person pressed cancel on that progress."""
+        """The user pressed cancel on that progress."""
         if isinstance(token, str) and token in self._tokens:
             session, turn_id = self._tokens[token]
             await session.prompts.cancel(turn_id)
@@ -43,36 +46,45 @@ class Progress:
         if self._task is not None:
             self._task.cancel()
 
-    async def _run(self, session: "Session", turn_id: str) -> None:
+    async def _follow(self, session: "Session", turn_id: str) -> None:
         token = f"amanu/{turn_id}"
-        if not await self._face.create_progress(token):
-            self._face.shows_progress = False
+        if not await self._editor.create_progress(token):
+            self._editor.shows_progress = False
             return
         self._tokens[token] = session, turn_id
-        message = doing(session.state)
-        self._face.progress(token, {"kind": "begin", "title": "Amanu", "cancellable": True, "message": message})
-        while session.state.turn is not None and session.state.turn.turn_id == turn_id:
+        message = activity(session.state)
+        self._editor.progress(token, {"kind": "begin", "title": "Amanu", "cancellable": True, "message": message})
+        reports = asyncio.create_task(self._report(token, session, message))
+        try:
+            end = await session.wait_for_turn(turn_id)
+            message = "done" if end.reason == "completed" else end.reason
+        except AmanuError:  # another turn has ended since: the editor was slow to create the progress
+            message = "over"
+        finally:
+            reports.cancel()
+        self._editor.progress(token, {"kind": "end", "message": message})
+        del self._tokens[token]
+        self._task = None
+        if self._session is not None:
+            self.update(self._session)  # a queued prompt may have become the next turn
+
+    async def _report(self, token: str, session: "Session", message: str) -> None:
+        """Report what is being done whenever it is no longer `message`; until cancelled."""
+        while True:
             self._changed.clear()
-            current = doing(session.state)
+            current = activity(session.state)
             if current != message:
                 message = current
-                self._face.progress(token, {"kind": "report", "cancellable": True, "message": current})
+                self._editor.progress(token, {"kind": "report", "cancellable": True, "message": current})
             await self._changed.wait()
             await asyncio.sleep(PAUSE)
-        last = session.state.last_turn
-        over = (
-            "over" if last is None or last.turn_id != turn_id else "done" if last.reason == "completed" else last.reason
-        )
-        self._face.progress(token, {"kind": "end", "message": over})
-        del self._tokens[token]
-        self.update(session)  # a queued prompt may have become the next turn
 
 
-def doing(state: SessionState) -> str:
-    """What the turn does now, for the person."""
+def activity(state: SessionState) -> str:
+    """What the turn is doing, for the user."""
     if state.approvals:
-        return one_line(f"waits for you: {state.approvals[0].title}")
-    for item in reversed(state.items[-_LOOKED_AT:]):
+        return one_line(f"waiting for you: {state.approvals[0].title}")
+    for item in reversed(state.items[-_RECENT_ITEMS:]):
         if isinstance(item, ToolCall) and item.state in ("validating", "scheduled", "executing"):
             return one_line(item.title)
     return "retrying" if state.retry is not None else "thinking"

@@ -5,15 +5,16 @@ answer, a strange one, and any amount of time mean nothing.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
 from amanu.frontends.lsp.jsonrpc import ClientError
-from amanu.frontends.lsp.plain.commands import Reply
-from amanu.frontends.lsp.plain.editor import INFO, MESSAGE, Face
+from amanu.frontends.lsp.plain.command_arguments import AnswerArguments
+from amanu.frontends.lsp.plain.editor import INFO, MESSAGE, PlainEditor
+from amanu.frontends.lsp.plain.rule_editor import RuleEditor
 from amanu.text.display import one_line, visible
 from amanu.workspace.diagnostics import OWN
 from amanu_protocol.errors import AmanuError
@@ -33,11 +34,9 @@ LINES = 20
 QUOTE = "│ "
 """Before a line of what is asked about: nothing in it can pass for a line of ours."""
 
-ShowAll = Callable[["Session", Approval], Awaitable[None]]
-
 
 @dataclass(frozen=True)
-class Choice:
+class ApprovalChoice:
     """One way to answer; `rule` is the text it would save."""
 
     title: str
@@ -48,7 +47,7 @@ class Choice:
 
     def reply(self, session_id: str, approval: Approval) -> dict[str, Any]:
         """As the argument of the command `amanu.answer`; it names what was shown."""
-        order = Reply(
+        arguments = AnswerArguments(
             session=session_id,
             call=approval.tool_call_id,
             decision=self.decision,
@@ -56,41 +55,42 @@ class Choice:
             scope=self.scope,
             grants=list(self.grants),
         )
-        return order.model_dump(mode="json", by_alias=True)
+        return arguments.model_dump(mode="json", by_alias=True)
 
 
-def choices(approval: Approval) -> list[Choice]:
+def choices(approval: Approval) -> list[ApprovalChoice]:
     """The likeliest first; a yes says what it grants."""
     first = approval.options[0]
     options = [
-        Choice(f"{ONCE} {option.label}".rstrip(), "allow", grants=tuple(option.grants)) for option in approval.options
+        ApprovalChoice(f"{ONCE} {option.label}".rstrip(), "allow", grants=tuple(option.grants))
+        for option in approval.options
     ]
     for offer in approval.scopes:
         if offer.scope == "session":
             title = f"{SESSION} {first.label}".rstrip()
-            options.append(Choice(title, "allow", "session", tuple(first.grants), offer.rule))
-    return [*options, Choice(REJECT, "reject")]
+            options.append(ApprovalChoice(title, "allow", "session", tuple(first.grants), offer.rule))
+    return [*options, ApprovalChoice(REJECT, "reject")]
 
 
 class Questions:
-    """`client` is who answers; `show_all` opens a question as a document; `changed` hears when another one is left to
-    code actions."""
+    """`client` is who answers; `rule_editor` shows a question as a document. `listeners` are called when another
+    question is left to code actions."""
 
-    def __init__(self, face: Face, client: "Client", show_all: ShowAll, changed: Callable[[], None]) -> None:
-        self._face = face
+    def __init__(self, editor: PlainEditor, client: "Client", rule_editor: RuleEditor) -> None:
+        self._editor = editor
         self._client = client
-        self._show_all = show_all
-        self._changed = changed
+        self._rule_editor = rule_editor
+        self.listeners: list[Callable[[], None]] = []
         self._can_ask = True
         self._asked: dict[tuple[str, str], asyncio.Task[None]] = {}
         """By call and digest: what has changed is another question."""
-        self.left: dict[str, Approval] = {}
+        self.unanswered: dict[str, Approval] = {}
         """Questions no dialog is open for, as far as we know."""
 
     def update(self, session: "Session") -> None:
         """Ask what is new; forget what is settled."""
         pending = {approval.tool_call_id: approval for approval in session.state.approvals}
-        self.left = {call_id: pending[call_id] for call_id in self.left if call_id in pending}
+        self.unanswered = {call_id: pending[call_id] for call_id in self.unanswered if call_id in pending}
         for call_id, approval in pending.items():
             key = call_id, approval.digest
             if key not in self._asked and approval.proposal_id is None:
@@ -101,35 +101,35 @@ class Questions:
         for task in self._asked.values():
             task.cancel()
 
-    async def answer(self, session: "Session", order: Reply, rule: str | None = None) -> bool:
+    async def answer(self, session: "Session", arguments: AnswerArguments, rule: str | None = None) -> bool:
         """Pass an answer on and say what became of it. False when the question still stands."""
         params = ApprovalResolveParams(
             session_id=session.state.session_id,
-            tool_call_id=order.call,
-            decision=order.decision,
-            scope=order.scope,
+            tool_call_id=arguments.call,
+            decision=arguments.decision,
+            scope=arguments.scope,
             rule=rule,
-            digest=order.digest,
-            grants=order.grants,
+            digest=arguments.digest,
+            grants=arguments.grants,
         )
         result = await session.resolve_approval(params, self._client)
         if result.status == "stale":
-            self._face.say(IGNORED["stale"])
+            self._editor.say(IGNORED["stale"])
             return False
         if result.status == "tooSoon":
-            self._face.say(IGNORED["tooSoon"])
+            self._editor.say(IGNORED["tooSoon"])
             return False
         if result.status == "alreadyResolved":
             who = f" by {result.client}" if result.client else ""
-            self._face.say(f"Decided before{who}: {result.outcome}.", INFO)
+            self._editor.say(f"Decided before{who}: {result.outcome}.", INFO)
         return True
 
     async def _ask(self, session: "Session", approval: Approval) -> None:
-        text, offered = dialog(approval, preselects=self._face.quirks.preselects)
+        text, offered = dialog(approval, preselects=self._editor.quirks.preselects)
         while self._can_ask and self._pending(session, approval):
-            timer = asyncio.get_running_loop().call_later(UNANSWERED, self._leave, session, approval)
+            timer = asyncio.get_running_loop().call_later(UNANSWERED, self._mark_unanswered, session, approval)
             try:
-                answer = await self._face.choose(text, list(offered))
+                answer = await self._editor.choose(text, list(offered))
             except ClientError:
                 self._can_ask = False
                 break
@@ -137,23 +137,26 @@ class Questions:
                 timer.cancel()
             try:
                 if answer == ALL:
-                    await self._show_all(session, approval)
+                    await self._rule_editor.show(session, approval)
                     break
                 choice = offered.get(answer or LATER)
                 if choice is None:
                     break
-                order = Reply.model_validate(choice.reply(session.state.session_id, approval), by_alias=True)
-                if await self.answer(session, order):
+                arguments = AnswerArguments.model_validate(
+                    choice.reply(session.state.session_id, approval), by_alias=True
+                )
+                if await self.answer(session, arguments):
                     break
             except AmanuError as error:
-                self._face.say(str(error))
+                self._editor.say(str(error))
                 break
-        self._leave(session, approval)
+        self._mark_unanswered(session, approval)
 
-    def _leave(self, session: "Session", approval: Approval) -> None:
+    def _mark_unanswered(self, session: "Session", approval: Approval) -> None:
         if self._pending(session, approval):
-            self.left[approval.tool_call_id] = approval
-            self._changed()
+            self.unanswered[approval.tool_call_id] = approval
+            for listener in self.listeners:
+                listener()
 
     @staticmethod
     def _pending(session: "Session", approval: Approval) -> bool:
@@ -161,19 +164,21 @@ class Questions:
         return (approval.tool_call_id, approval.digest) in asked_now
 
 
-def dialog(approval: Approval, *, preselects: bool) -> tuple[str, dict[str, Choice | None]]:
+def dialog(approval: Approval, *, preselects: bool) -> tuple[str, dict[str, ApprovalChoice | None]]:
     """The text of a question and its answers, each title once; None decides nothing. What does not fit whole cannot be
     allowed in a dialog."""
     offered = choices(approval)
     saved = [f"“{choice.title}” saves {rules_line(choice.rule)}" for choice in offered if choice.rule]
     saved += [visible(offer.explanation) for offer in approval.scopes if saved and offer.scope == "session"]
-    text = "\n".join(told(approval))
+    text = "\n".join(question_lines(approval))
     whole = "\n".join(filter(None, [text, *saved]))
     if len(whole) > MESSAGE or whole.count("\n") >= LINES:
         lines = text[: MESSAGE // 2].split("\n")[: LINES - 5]
         return "\n".join([*lines, "… (too long to be decided on here)"]), {LATER: None, ALL: None, REJECT: offered[-1]}
     first, *others = (tuple(option.grants) for option in approval.options)
-    titles: dict[str, Choice | None] = {choice.title: choice for choice in offered[:-1] if choice.grants == first}
+    titles: dict[str, ApprovalChoice | None] = {
+        choice.title: choice for choice in offered[:-1] if choice.grants == first
+    }
     if others:
         titles[ALL] = None  # which other grants there are is said by code actions
     titles[REJECT] = offered[-1]
@@ -181,7 +186,7 @@ def dialog(approval: Approval, *, preselects: bool) -> tuple[str, dict[str, Choi
     return whole, {LATER: None, **titles} if preselects else titles
 
 
-def told(approval: Approval) -> list[str]:
+def question_lines(approval: Approval) -> list[str]:
     """A question in plain lines."""
     detail = [QUOTE + line for line in visible(approval.detail).split("\n")]
     return [one_line(approval.title), *detail, *(visible(line.text) for line in approval.lines)]
@@ -190,7 +195,7 @@ def told(approval: Approval) -> list[str]:
 def diagnostic(approval: Approval) -> types.Diagnostic:
     """The question at the head of whatever the person looks at, for an editor that showed no dialog."""
     start = types.Position(0, 0)
-    text = "\n".join(["Amanu asks:", *told(approval)])[:MESSAGE] + "\nAnswer by a code action."
+    text = "\n".join(["Amanu asks:", *question_lines(approval)])[:MESSAGE] + "\nAnswer by a code action."
     return types.Diagnostic(types.Range(start, start), text, types.DiagnosticSeverity.Warning, source=OWN)
 
 

@@ -62,11 +62,13 @@ def lenses(marks: Iterable[Mark]) -> list[types.CodeLens]:
         else:
             continue
         for name, command in pairs:
-            lenses_found.append(types.CodeLens(position, types.Command(name, command, arguments=[arguments([mark])])))
+            lenses_found.append(
+                types.CodeLens(position, types.Command(name, command, arguments=[hunk_arguments([mark])]))
+            )
     return lenses_found
 
 
-def arguments(marks: Sequence[Mark]) -> dict[str, Any]:
+def hunk_arguments(marks: Sequence[Mark]) -> dict[str, Any]:
     """Hunks as the argument of a command: which, and as what they were seen."""
     proposals: dict[str, dict[str, str]] = {}
     for mark in marks:

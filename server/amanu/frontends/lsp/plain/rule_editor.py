@@ -4,7 +4,6 @@ What the edited rules would do is said in the document as it is typed, and only 
 """
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from lsprotocol import types
 
 from amanu.frontends.lsp.buffers import path_of
-from amanu.frontends.lsp.plain.commands import SavedRule
+from amanu.frontends.lsp.plain.command_arguments import RuleArguments
 from amanu.frontends.lsp.plain.documents import Documents
-from amanu.frontends.lsp.plain.editor import ERROR, Face
-from amanu.frontends.lsp.plain.transcript import question
+from amanu.frontends.lsp.plain.editor import ERROR, PlainEditor
+from amanu.frontends.lsp.plain.transcript import question_text
 from amanu.text.display import visible
 from amanu.workspace.diagnostics import OWN
 from amanu_protocol.errors import AmanuError
@@ -41,35 +40,33 @@ class _Shown:
     approval: Approval
 
 
-class Rules:
-    """`client` is who answers; `uri` is a file's as the editor has it."""
+class RuleEditor:
+    """`client` is who answers."""
 
     def __init__(
         self,
         sessions: "Sessions",
         documents: Documents,
-        face: Face,
-        uri: Callable[[Path], str],
+        editor: PlainEditor,
         client: "Client",
     ) -> None:
         self._sessions = sessions
         self._documents = documents
-        self._face = face
-        self._uri = uri
+        self._editor = editor
         self._client = client
         self._shown: dict[Path, _Shown] = {}
         self._due: asyncio.TimerHandle | None = None
-        self._looking: asyncio.Task[None] | None = None
+        self._preview_task: asyncio.Task[None] | None = None
 
     async def show(self, session: "Session", approval: Approval) -> None:
         """Open that question before the person."""
         document = self._documents.of(session.state.session_id, QUESTION)
         offered = dict.fromkeys(offer.rule for offer in approval.scopes if offer.rule)
         rules = "\n".join(visible(rule) for rule in offered)
-        await document.replace(question(approval) + (f"\n{RULES}\n\n{_HOW}\n\n{rules}\n" if rules else ""))
+        await document.replace(question_text(approval) + (f"\n{RULES}\n\n{_HOW}\n\n{rules}\n" if rules else ""))
         self._shown[document.path] = _Shown(session.state.session_id, approval)
-        await self._face.show(document.path, focus=True)
-        await self._look(document.path)
+        await self._editor.show(document.path, focus=True)
+        await self._show_preview(document.path)
 
     def offers(self, path: Path) -> list[tuple[str, str, dict[str, Any]]]:
         """The code actions of that document: title, command, argument."""
@@ -80,7 +77,7 @@ class Rules:
             (
                 f"{_allow(page.approval, offer.scope)}, by the rules below",
                 "amanu.saveRule",
-                SavedRule(session=page.session_id, path=str(path), scope=offer.scope).model_dump(by_alias=True),
+                RuleArguments(session=page.session_id, path=str(path), scope=offer.scope).model_dump(by_alias=True),
             )
             for offer in page.approval.scopes
             if offer.scope != "once"
@@ -90,18 +87,18 @@ class Rules:
         """That document is a question of ours, and what is to be said in it is said here."""
         return path_of(uri) in self._shown
 
-    def changed(self, uri: str) -> None:
+    def document_used(self, uri: str) -> None:
         """The person typed there, or looked at it."""
         path = path_of(uri)
         if path is not None and path in self._shown:
             if self._due is not None:
                 self._due.cancel()
-            self._due = asyncio.get_running_loop().call_later(SOON, self._begin, path)
+            self._due = asyncio.get_running_loop().call_later(SOON, self._start_preview, path)
 
-    async def save(self, session: "Session", order: SavedRule) -> None:
+    async def save(self, session: "Session", arguments: RuleArguments) -> None:
         """Say yes by the rules as they stand in the document. Raises `AmanuError` (invalidRule) when they do not
         answer the question."""
-        path = Path(order.path)
+        path = Path(arguments.path)
         page = self._shown.get(path)
         if page is None:
             raise AmanuError("invalidParams", "That is no open question of Amanu's.")
@@ -114,7 +111,7 @@ class Rules:
                 session_id=page.session_id,
                 tool_call_id=page.approval.tool_call_id,
                 decision="allow",
-                scope=order.scope,
+                scope=arguments.scope,
                 rule=rule,
                 digest=page.approval.digest,
                 grants=page.approval.options[0].grants,
@@ -123,17 +120,17 @@ class Rules:
         )
         match result.status:
             case "stale":
-                self._face.say(IGNORED["stale"], ERROR)
+                self._editor.say(IGNORED["stale"], ERROR)
             case "tooSoon":
-                self._face.say(IGNORED["tooSoon"])
+                self._editor.say(IGNORED["tooSoon"])
             case _:
                 self._shown.pop(path, None)
-                self._face.publish(self._uri(path), [])
+                self._editor.publish(self._editor.uri(path), [])
 
-    def _begin(self, path: Path) -> None:
-        self._looking = asyncio.create_task(self._look(path))
+    def _start_preview(self, path: Path) -> None:
+        self._preview_task = asyncio.create_task(self._show_preview(path))
 
-    async def _look(self, path: Path) -> None:
+    async def _show_preview(self, path: Path) -> None:
         """Say in the document what its rules would do."""
         page = self._shown.get(path)
         text = await self._documents.at(path).text() or ""
@@ -147,7 +144,7 @@ class Rules:
             types.DiagnosticSeverity.Information if preview.fits else types.DiagnosticSeverity.Error,
             source=OWN,
         )
-        self._face.publish(self._uri(path), [diagnostic])
+        self._editor.publish(self._editor.uri(path), [diagnostic])
 
     async def _written(self, path: Path) -> str:
         text = await self._documents.at(path).text() or ""

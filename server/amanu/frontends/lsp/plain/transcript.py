@@ -19,7 +19,7 @@ _ERROR = 500
 
 
 class Transcript:
-    """What of a session was written. `more` is the only way on."""
+    """What of a session was written. `new_text` is the only way on."""
 
     def __init__(self) -> None:
         self._open: set[str] = set()
@@ -33,13 +33,13 @@ class Transcript:
         """The last heading is Amanu's."""
         self._in_list = False
 
-    def fresh(self) -> "Transcript":
+    def restarted(self) -> "Transcript":
         """One that has written nothing yet, and knows what is open."""
         current = Transcript()
         current._open = self._open
         return current
 
-    def heard(self, event: Event) -> str:
+    def on_event(self, event: Event) -> str:
         """Keep count of what is open. What a withdrawal makes to be said."""
         match event:
             case ItemStarted():
@@ -52,11 +52,11 @@ class Transcript:
                 pass
         return ""
 
-    def more(self, state: SessionState) -> str:
+    def new_text(self, state: SessionState) -> str:
         """What is to be appended now."""
-        return "".join(self._more(state))
+        return "".join(self._new_parts(state))
 
-    def _more(self, state: SessionState) -> Iterator[str]:
+    def _new_parts(self, state: SessionState) -> Iterator[str]:
         while len(self._written) < len(state.items):
             item = state.items[len(self._written)]
             if item.item_id in self._open or (isinstance(item, ToolCall) and item.state not in _ENDED):
@@ -132,13 +132,13 @@ class Transcript:
         return "\n*(That was withdrawn: the request failed and is made again.)*\n\n" if affected or partly else ""
 
 
-def question(approval: Approval) -> str:
+def question_text(approval: Approval) -> str:
     """What is asked about, in full, as a document."""
     lines = "".join(f"- {prose(line.text)}\n" for line in approval.lines)
     return f"# {prose(approval.title)}\n\n{fenced(visible(approval.detail))}\n\n{lines}"
 
 
-def audited(result: AuditQueryResult) -> str:
+def audit_text(result: AuditQueryResult) -> str:
     """Entries of the audit log as a document."""
     lines = "".join(f"- {prose(line.text)}\n" for line in result.lines)
     return f"# How Amanu's calls were decided\n\n{lines}"

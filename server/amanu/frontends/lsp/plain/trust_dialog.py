@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from amanu.frontends.lsp.jsonrpc import ClientError
-from amanu.frontends.lsp.plain.commands import Trusted
+from amanu.frontends.lsp.plain.command_arguments import TrustArguments
 from amanu.frontends.lsp.plain.documents import Documents
-from amanu.frontends.lsp.plain.editor import Face
+from amanu.frontends.lsp.plain.editor import PlainEditor
 from amanu.frontends.lsp.plain.review import fenced, prose
 from amanu.text import wording
 from amanu.text.display import one_line, visible
@@ -22,34 +22,34 @@ TRUST = "trust.md"
 YES, NO = BUTTONS["trust"], BUTTONS["notNow"]
 
 
-class Trusting:
-    def __init__(self, sessions: "Sessions", documents: Documents, face: Face, client: "Client") -> None:
+class TrustDialog:
+    def __init__(self, sessions: "Sessions", documents: Documents, editor: PlainEditor, client: "Client") -> None:
         self._sessions = sessions
         self._client = client
         self._documents = documents
-        self._face = face
-        self._told: set[tuple[str, str]] = set()
+        self._editor = editor
+        self._notified: set[tuple[str, str]] = set()
         """Folders a person was told of, and what they enable."""
         self._offers: dict[Path, list[tuple[str, str, dict[str, Any]]]] = {}
 
-    async def tell(self, session: "Session") -> None:
+    async def notify_untrusted(self, session: "Session") -> None:
         """Say once of an untrusted folder that it holds something trust would enable."""
         if session.state.trusted:
             return
         for root in session.state.roots:
             trust = await self._get(root)
-            if trust.enables and trust.state != "trusted" and (root, trust.digest) not in self._told:
-                self._told.add((root, trust.digest))
+            if trust.enables and trust.state != "trusted" and (root, trust.digest) not in self._notified:
+                self._notified.add((root, trust.digest))
                 why = "changed what trust enables" if trust.state == "changed" else "is not trusted"
-                self._face.say(f"Amanu: {Path(root).name} {why}; see amanu.trust")  # short: Neovim's line
+                self._editor.say(f"Amanu: {Path(root).name} {why}; see amanu.trust")  # short: Neovim's line
 
     async def show(self, session: "Session") -> None:
         """Open what trust enables, with what of it is new; then ask, where the editor can."""
         document = self._documents.of(session.state.session_id, TRUST)
         by_root = {root: await self._get(root) for root in session.state.roots}
-        await document.replace("\n".join(page(root, trust) for root, trust in by_root.items()))
+        await document.replace("\n".join(trust_text(root, trust) for root, trust in by_root.items()))
         self._offers[document.path] = [offer for root, trust in by_root.items() for offer in _offers(root, trust)]
-        await self._face.show(document.path, focus=True)
+        await self._editor.show(document.path, focus=True)
         for root, each in by_root.items():
             if each.state != "trusted" and not await self._ask(root, each):
                 return
@@ -58,28 +58,30 @@ class Trusting:
         """The code actions of that document: title, command, argument."""
         return self._offers.get(path, [])
 
-    async def set(self, order: Trusted) -> None:
+    async def set(self, arguments: TrustArguments) -> None:
         """Raises `AmanuError` when the folder enables something else by now than was shown."""
-        await self._sessions.trust_set(TrustSetParams(root=order.root, trusted=order.trusted, digest=order.digest))
+        await self._sessions.trust_set(
+            TrustSetParams(root=arguments.root, trusted=arguments.trusted, digest=arguments.digest)
+        )
         self._offers.clear()
-        self._face.say(f"Amanu: {Path(order.root).name} is {'trusted' if order.trusted else 'not trusted'}.")
+        self._editor.say(f"Amanu: {Path(arguments.root).name} is {'trusted' if arguments.trusted else 'not trusted'}.")
 
     async def _ask(self, root: str, trust: TrustGetResult) -> bool:
         lines = [f"Trust {one_line(root)}?", *(visible(line.text) for line in trust.lines)]
-        titles = [NO, YES] if self._face.quirks.preselects else [YES, NO]
+        titles = [NO, YES] if self._editor.quirks.preselects else [YES, NO]
         try:
-            answer = await self._face.choose("\n".join(lines)[:1000], titles)
+            answer = await self._editor.choose("\n".join(lines)[:1000], titles)
         except ClientError:
             return False  # the document's code actions are there
         if answer == YES:
-            await self.set(Trusted(root=root, trusted=True, digest=trust.digest))
+            await self.set(TrustArguments(root=root, trusted=True, digest=trust.digest))
         return answer is not None
 
     async def _get(self, root: str) -> TrustGetResult:
         return await self._sessions.trust_get(TrustGetParams(root=root), self._client)
 
 
-def page(root: str, trust: TrustGetResult) -> str:
+def trust_text(root: str, trust: TrustGetResult) -> str:
     """What trusting that folder means, as a document."""
     lines = "".join(f"{prose(line.text).strip()}\n\n" for line in trust.lines)
     diffs = "\n\n".join(fenced(visible(diff), "diff") for diff in wording.diffs(trust))
@@ -89,7 +91,7 @@ def page(root: str, trust: TrustGetResult) -> str:
 def _offers(root: str, trust: TrustGetResult) -> list[tuple[str, str, dict[str, Any]]]:
     name = one_line(Path(root).name)
     if trust.state == "trusted":
-        order = Trusted(root=root, trusted=False)
-        return [(f"Amanu: do not trust {name} any more", "amanu.setTrust", order.model_dump(by_alias=True))]
-    order = Trusted(root=root, trusted=True, digest=trust.digest)
-    return [(f"Amanu: trust {name}, with what is shown here", "amanu.setTrust", order.model_dump(by_alias=True))]
+        arguments = TrustArguments(root=root, trusted=False)
+        return [(f"Amanu: do not trust {name} any more", "amanu.setTrust", arguments.model_dump(by_alias=True))]
+    arguments = TrustArguments(root=root, trusted=True, digest=trust.digest)
+    return [(f"Amanu: trust {name}, with what is shown here", "amanu.setTrust", arguments.model_dump(by_alias=True))]

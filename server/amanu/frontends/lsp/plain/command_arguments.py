@@ -7,21 +7,21 @@ from amanu_protocol.items import Finding, Grant, Mode, Scope
 from amanu_protocol.requests import Id
 
 
-class Nothing(Wire):
+class NoArguments(Wire):
     """No arguments."""
 
 
-class Said(Wire):
+class TextArguments(Wire):
     """Words, for a prompt; a bare string stands for it."""
 
     text: str = ""
 
 
-class ChosenMode(Wire):
+class ModeArguments(Wire):
     text: Mode
 
 
-class Lines(Wire):
+class LinesArguments(Wire):
     """Lines of a file (1-based, inclusive) with the text they had, and what others find wrong there."""
 
     path: str
@@ -31,32 +31,32 @@ class Lines(Wire):
     findings: list[Finding] = []
 
 
-class Hunks(Wire):
+class HunksArguments(Wire):
     """Hunks by proposal, each with its seal; no proposals: all that our diagnostics show."""
 
     session: Id | None = None
     proposals: dict[str, dict[str, str]] = Field(default_factory=dict[str, dict[str, str]])
 
 
-class Turn(Wire):
+class TurnArguments(Wire):
     session: Id
     turn: str
 
 
-class OneProposal(Wire):
+class ProposalArguments(Wire):
     """None: the last one that has something open."""
 
     session: Id | None = None
     proposal: str | None = None
 
 
-class Reviewed(Wire):
+class PatchArguments(Wire):
     """The path of a patch file of ours."""
 
     path: str
 
 
-class Reply(Wire):
+class AnswerArguments(Wire):
     """`digest`: of the question as it was shown; a yes to another one is none."""
 
     session: Id
@@ -67,7 +67,7 @@ class Reply(Wire):
     grants: list[Grant] = []
 
 
-class SavedRule(Wire):
+class RuleArguments(Wire):
     """Say yes by the rule that stands in the question's document."""
 
     session: Id
@@ -75,7 +75,7 @@ class SavedRule(Wire):
     scope: Scope
 
 
-class Trusted(Wire):
+class TrustArguments(Wire):
     """`digest`: of what the person was shown that it enables."""
 
     root: str
@@ -83,7 +83,7 @@ class Trusted(Wire):
     digest: str | None = None
 
 
-class InSession(Wire):
+class SessionArguments(Wire):
     """None: the session of the workspace."""
 
     session: Id | None = None

@@ -1,0 +1,97 @@
+"""What a plain client shows as diagnostics of ours: hunks in their files, and questions that no dialog is open for in
+the document its user is in."""
+
+import asyncio
+from pathlib import Path
+
+from lsprotocol import types
+
+from amanu.frontends.lsp.buffers import path_of
+from amanu.frontends.lsp.plain import review
+from amanu.frontends.lsp.plain.announcements import Announcements
+from amanu.frontends.lsp.plain.editor import PlainEditor
+from amanu.frontends.lsp.plain.hunk_marks import Mark, marks
+from amanu.frontends.lsp.plain.questions import Questions, diagnostic
+from amanu.frontends.lsp.plain.rule_editor import RuleEditor
+from amanu.frontends.lsp.plain.workspace_session import WorkspaceSession
+
+SOON = 0.05
+"""Seconds in which changes become one publishing."""
+
+
+class Diagnostics:
+    """Of one client and the current session of `workspace`. Hunks that are shown are announced, too."""
+
+    def __init__(
+        self,
+        editor: PlainEditor,
+        workspace: WorkspaceSession,
+        questions: Questions,
+        rule_editor: RuleEditor,
+        announcements: Announcements,
+    ) -> None:
+        self._editor = editor
+        self._workspace = workspace
+        self._questions = questions
+        self._rule_editor = rule_editor
+        self._announcements = announcements
+        self.shown: list[Mark] = []
+        """Hunks of the published diagnostics: what the user has seen."""
+        self._marks: list[Mark] | None = None
+        """None: to be computed again."""
+        self._published: dict[str, list[types.Diagnostic]] = {}
+        self._current_uri: str | None = None
+        """The document the user was in last."""
+        self._due: asyncio.TimerHandle | None = None
+        self._refreshing: asyncio.Task[None] | None = None
+        questions.listeners.append(self.publish_soon)
+
+    def marks(self) -> list[Mark]:
+        """All hunks of the session that are open or applied."""
+        if self._marks is None:
+            session = self._workspace.current
+            self._marks = [] if session is None else marks(session.state, self._editor.encoding, self._editor.name)
+        return self._marks
+
+    def marks_of(self, path: Path | None) -> list[Mark]:
+        return [mark for mark in self.marks() if mark.path == path]
+
+    def hunks_changed(self) -> None:
+        """The session's proposals changed, or the session itself."""
+        self._marks = None
+        self.publish_soon()
+
+    def document_used(self, uri: str) -> None:
+        """The user opened or changed that document."""
+        if path_of(uri) is None:
+            return
+        previous, self._current_uri = self._current_uri, uri
+        if uri != previous and (self._questions.unanswered or self.shown):
+            self.publish_soon()
+
+    def publish_soon(self) -> None:
+        if self._due is None:
+            self._due = asyncio.get_running_loop().call_later(SOON, self._publish)
+
+    def close(self) -> None:
+        if self._due is not None:
+            self._due.cancel()
+
+    def _publish(self) -> None:
+        self._due = None
+        self.shown = [mark for mark in self.marks() if mark.open or mark.unreviewed]
+        by_uri: dict[str, list[types.Diagnostic]] = {}
+        for mark in self.shown:
+            by_uri.setdefault(self._editor.uri(mark.path), []).append(review.diagnostic(mark))
+        if self._current_uri is not None and not self._rule_editor.shows(self._current_uri):
+            for approval in self._questions.unanswered.values():
+                by_uri.setdefault(self._current_uri, []).append(diagnostic(approval))
+        for uri in self._published.keys() - by_uri.keys():
+            self._editor.publish(uri, [])
+        for uri, diagnostics in by_uri.items():
+            if self._published.get(uri) != diagnostics:
+                self._editor.publish(uri, diagnostics)
+        if by_uri != self._published:
+            self._refreshing = asyncio.create_task(self._editor.refresh_lenses())
+        self._published = by_uri
+        self._announcements.update(self.shown)
