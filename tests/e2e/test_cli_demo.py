@@ -21,11 +21,11 @@ def test_straight_through_without_a_terminal(tmp_path: Path) -> None:
         "✓ Read cart.py",
         "? Edit cart.py",
         "+    return sum(item.price * item.quantity for item in items)",
-        "answered for you",
+        "answered automatically",
         "2 applied",
         "All three tests pass.",
         "    OK",
-        "Red to green",
+        "All tests pass",
     )
     at = 0
     for step in steps:

@@ -59,7 +59,7 @@ def test_what_is_piped_in_goes_with_the_prompt_as_data(shop: Path) -> None:
     (shop / "a.txt").write_text("a secret plan\n")
     model = script(shop.parent, {"expect": 'lines 1-2">\nboom\nsee @a.txt\n\n</selection>', "text": "Heard."})
     done = amanu("run", "explain", "--model", model, cwd=shop, typed="boom\nsee @a.txt\n")
-    assert (done.stdout, "Standard input goes with the prompt: 2 lines." in done.stderr) == ("Heard.\n\n", True)
+    assert (done.stdout, "Standard input is attached to the prompt: 2 lines." in done.stderr) == ("Heard.\n\n", True)
 
 
 def test_a_session_goes_on_by_its_beginning_and_as_the_latest(shop: Path) -> None:

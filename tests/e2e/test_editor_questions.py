@@ -124,10 +124,10 @@ async def test_context_and_questions(client: Client) -> None:
     [
         ([], {}, "No attached editor can answer about symbols; use grep."),
         (["diagnostics", "apply"], {}, "No attached editor can answer about symbols; use grep."),
-        (ALL, {"result": None}, "could not answer: its answer cannot be read."),
-        (ALL, {"result": {"status": "fine"}}, "could not answer: its answer cannot be read."),
-        (ALL, {"result": {"status": "success", "locations": [{"path": []}]}}, "its answer cannot be read."),
-        (ALL, {"result": [[[1]]]}, "its answer cannot be read."),
+        (ALL, {"result": None}, "could not answer: its answer is invalid."),
+        (ALL, {"result": {"status": "fine"}}, "could not answer: its answer is invalid."),
+        (ALL, {"result": {"status": "success", "locations": [{"path": []}]}}, "its answer is invalid."),
+        (ALL, {"result": [[[1]]]}, "its answer is invalid."),
         (ALL, {"error": {"code": -32601, "message": "What?"}}, "could not answer: What?"),
         (ALL, {"error": "so"}, "could not answer: The client answered with an error."),
         (ALL, {"result": {"status": "noServer"}}, "has no language server for that. Instead, use grep."),
@@ -161,7 +161,7 @@ async def test_the_editor_that_is_asked_goes_away(tmp_path: Path) -> None:
     first = Client(await RawClient.spawn(SERVE, environment), tmp_path)
     second = await RawClient.spawn(SERVE, environment)
     try:
-        said = "could not answer: The client is gone. Instead, use grep."
+        said = "could not answer: The client has disconnected. Instead, use grep."
         await first.begin(LOOK, {"expect": said, "text": "So."}, editor=ALL)
         await first.raw.request("amanu/prompt/send", {"sessionId": "s", "promptId": "p", "text": "look"})
         await first.raw.notification("amanu/editor/symbols")

@@ -172,7 +172,7 @@ async def test_documents_the_editor_shows_without_us_are_files(client: LanguageC
     said = await editor.until(lambda: [each for each in editor.said if "Amanu: open /" in each])
     chat = Path(said[0].removeprefix("Amanu: open "))
     chat.write_text(chat.read_text() + "are you there?\n")
-    await editor.act("Amanu: send what is written in the chat", shop)
+    await editor.act("Amanu: send the text written in the chat", shop)
     await editor.until(lambda: chat.read_text().endswith(f"## Amanu\n\nHello.\n\n{YOUR_TURN}\n\n"))
     assert "## You\n\nare you there?\n" in chat.read_text()
     await proposed(editor, shop)
@@ -267,7 +267,7 @@ async def test_a_late_click_hears_who_decided(client: LanguageClient, shop: Path
     await editor.act("Amanu: reject", shop)
     await editor.until(lambda: editor.progress and editor.progress[-1][1]["kind"] == "end")
     editor.answers.put_nowait("Allow once")
-    await editor.until(lambda: any("Decided before by neovim: rejected" in each for each in editor.said))
+    await editor.until(lambda: any("Already decided by neovim: rejected" in each for each in editor.said))
     assert not (shop.parent / "made").exists()
 
 
@@ -309,7 +309,7 @@ async def test_hunks_move_with_what_the_user_types(client: LanguageClient, shop:
     mine = "# mine\n# and mine\n"
     editor.type(shop, mine + SHOP)
     await editor.until(lambda: [each.range.start.line for each in editor.diagnostics(shop)] == [FIRST + 2, SECOND + 2])
-    await editor.act("Amanu: accept all 2 of this file", shop)
+    await editor.act("Amanu: accept all 2 changes in this file", shop)
     await editor.until(lambda: editor.text(shop) == mine + FIXED)
 
 
@@ -328,7 +328,7 @@ async def test_an_edit_that_the_editor_dropped_stays_open(client: LanguageClient
 async def test_undo_takes_back_ours_and_only_ours(client: LanguageClient, shop: Path) -> None:
     editor = await begin(client, shop, [BOTH, DONE])
     await proposed(editor, shop)
-    await editor.act("Amanu: accept all 2 of this file", shop)
+    await editor.act("Amanu: accept all 2 changes in this file", shop)
     await editor.until(lambda: editor.text(shop) == FIXED)
     editor.type(shop, FIXED.replace("return None", "return 1"))
     await asyncio.sleep(0.5)
@@ -377,8 +377,8 @@ async def test_commands_that_are_wrong_are_refused_with_a_reason(client: Languag
             await editor.command(name, *arguments)
     for name, arguments, reason in [
         ("amanu.accept", [], "nothing to decide"),
-        ("amanu.applyPatch", [{"path": "/etc/passwd"}], "no patch file"),
-        ("amanu.review", [], "Nothing is proposed"),
+        ("amanu.applyPatch", [{"path": "/etc/passwd"}], "not a patch file"),
+        ("amanu.review", [], "no open proposals"),
         ("amanu.send", [], "Write something"),
     ]:
         await editor.command(name, *arguments)

@@ -174,7 +174,7 @@ def test_prompt_progress_question_review_undo(start: Start, folder: Path) -> Non
 def test_a_patch_is_edited_and_applied(start: Start, folder: Path) -> None:
     editor = start(BOTH, {"text": "Done."})
     proposed(editor)
-    editor.act("Amanu: review as a patch")
+    editor.act("Amanu: review as an editable patch")
     editor.until("vim.api.nvim_buf_get_name(0):find('%.patch$')")
     assert Path(editor.lua("return vim.api.nvim_buf_get_name(0)")).is_relative_to(find_home().state)
     editor.until("#vim.lsp.get_clients({bufnr = 0}) == 1")
@@ -208,7 +208,7 @@ def test_a_dirty_buffer_typed_in_while_the_agent_edits(start: Start, folder: Pat
     editor.keys("ggO# typed meanwhile<Esc>")
     editor.until_lines(FIRST + 2, SECOND + 2)
     editor.go(FIRST + 2)
-    editor.act("Amanu: accept all 2 of this file")
+    editor.act("Amanu: accept all 2 changes in this file")
     mine = "# typed meanwhile\n# ü𝒳 not saved\n"
     editor.until_text(mine + FIXED.rstrip("\n"))
     editor.until_lines()

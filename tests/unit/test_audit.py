@@ -450,10 +450,10 @@ async def test_the_log_of_all_sessions_is_shown_and_verified_without_a_daemon(
     lines = amanu("show", "--session", "s", "--json")[1].splitlines()
     assert [json.loads(line)["kind"] for line in lines] == ["mode", "trust"]
     assert "A session begins" in amanu("show", "--since", "1h")[1]
-    assert amanu("show", "--session", "t")[1] == "There is no such entry.\n"
+    assert amanu("show", "--session", "t")[1] == "No matching entries.\n"
     code, said = amanu("verify")
     assert code == 0 and "3 entries" in said
-    assert amanu("verify", "--noted", said.split("Its last entry is ")[1].split()[0])[0] == 0
+    assert amanu("verify", "--noted", said.split("The last entry is ")[1].split()[0])[0] == 0
     path = next(find_home().audit.glob("*.jsonl"))
     path.write_bytes(path.read_bytes().replace(b'"ask"', b'"bad"', 1))
     code, said = amanu("verify")

@@ -20,13 +20,13 @@ def parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="amanu audit", description=__doc__.split(":", 1)[1] if __doc__ else None)
     commands = parser.add_subparsers(dest="command", required=True)
     show = commands.add_parser("show", help="print entries, oldest first")
-    show.add_argument("--session", metavar="ID", help="only of this session, also of one that was deleted")
-    show.add_argument("--call", metavar="ID", help="only of this tool call")
+    show.add_argument("--session", metavar="ID", help="only entries of this session, even if it was deleted")
+    show.add_argument("--call", metavar="ID", help="only entries of this tool call")
     show.add_argument("--since", type=_time, metavar="WHEN", help="a date, a date and time, or 30m, 12h, 7d ago")
-    show.add_argument("--json", action="store_true", help="one JSON object a line")
-    checking = commands.add_parser("verify", help="look at every byte of it", epilog="exit codes: 0 whole · 1 broken")
+    show.add_argument("--json", action="store_true", help="one JSON object per line")
+    checking = commands.add_parser("verify", help="check the whole log", epilog="exit codes: 0 intact · 1 broken")
     checking.add_argument(
-        "--noted", type=_entry, metavar="ENTRY", help="an entry that was noted down, and must be in it"
+        "--noted", type=_entry, metavar="ENTRY", help="an entry you noted earlier that must still be in the log"
     )
     return parser
 
@@ -53,9 +53,8 @@ def _verify(folder: Path, noted: ChainLink | None) -> int:
         return exits.FAILED
     if verdict.first:
         print(
-            f"Its last entry is {verdict.last}\n"
-            "Note it down elsewhere: `amanu audit verify --noted ENTRY` then tells, too, whether somebody cut off the "
-            "end or made all of the log anew."
+            f"The last entry is {verdict.last}\n"
+            "Keep it elsewhere: `amanu audit verify --noted ENTRY` can then also detect a truncated or rewritten log."
         )
     return exits.OK
 
@@ -68,7 +67,7 @@ def _show(folder: Path, arguments: argparse.Namespace) -> None:
         any_entry = True
         print(entry.model_dump_json() if arguments.json else visible("\n".join(audit_details(entry))))
     if not any_entry:
-        print("There is no such entry.", file=sys.stderr)
+        print("No matching entries.", file=sys.stderr)
 
 
 def _time(text: str) -> int:

@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 def parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="amanu auth",
-        description="Keys of the model services. They are kept in your own folder, readable by you alone.",
+        description="API keys of the model services, stored in your configuration folder, readable only by you.",
     )
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("status", help="which vendors have a key, and where it comes from")
-    keep = commands.add_parser("set", help="keep a key: typed without echo, or read from standard input")
+    keep = commands.add_parser("set", help="store a key: typed without echo, or read from standard input")
     keep.add_argument("vendor", metavar="VENDOR", help="anthropic, gemini, openai …")
-    forget = commands.add_parser("forget", help="remove a kept key")
+    forget = commands.add_parser("forget", help="remove a stored key")
     forget.add_argument("vendor", metavar="VENDOR")
-    local = commands.add_parser("local", help="say yes to a model server on this machine, once and for all")
+    local = commands.add_parser("local", help="allow a model server on this machine, permanently")
     local.add_argument("vendor", metavar="VENDOR", help="ollama, llamacpp …")
     return parser
 
@@ -56,20 +56,20 @@ def _run(command: str, vendor: str) -> int:
             for status in auth.status(os.environ):
                 print(f"{one_line(status.vendor):16}{source(status)}")
         case "set" if vendor not in (vendors := _vendors(home)):
-            print(f"There is no vendor {visible(vendor)!r}. There are: {', '.join(vendors)}.", file=sys.stderr)
+            print(f"Unknown vendor {visible(vendor)!r}. Available: {', '.join(vendors)}.", file=sys.stderr)
             return exits.USAGE
         case "set":
             key = _read_key(vendor)
             if not key:
-                print("There is no key in that; nothing was changed.", file=sys.stderr)
+                print("The input contains no key; nothing was changed.", file=sys.stderr)
                 return exits.USAGE
             auth.set(vendor, key)
-            print(f"{vendor}: kept")
+            print(f"{vendor}: key stored")
         case _:
             is_kept = auth.keeps(vendor)
             auth.set(vendor, None)
             print(
-                f"{vendor}: forgotten" if is_kept else f"{vendor}: no key was kept",
+                f"{vendor}: key removed" if is_kept else f"{vendor}: no key was stored",
                 file=None if is_kept else sys.stderr,
             )
     return exits.OK
@@ -102,12 +102,12 @@ def source(status: AuthStatus) -> str:
         case "environment":
             return f"from the environment ({status.variable})"
         case "file":
-            return "kept by amanu auth"
+            return "stored by amanu auth"
         case "none":
             return f"no key; set {status.variable}, or: amanu auth set {status.vendor}" if status.variable else "no key"
 
 
 def _read_key(vendor: str) -> str:
     if sys.stdin.isatty():
-        return getpass.getpass(f"Key for {vendor} (it is not shown): ").strip()
+        return getpass.getpass(f"Key for {vendor} (not echoed): ").strip()
     return sys.stdin.readline().strip()

@@ -49,27 +49,27 @@ LIVE_ROWS = 8
 
 COMMANDS = {
     "/mode": "plan, ask, acceptEdits or auto",
-    "/model": "list the models, or change to one",
-    "/queue": "say something after the running turn (plain text goes into it)",
-    "/unqueue": "take the queued prompts back",
-    "/diff": "the proposals of this session; /diff turn, /diff session: what is applied, as one diff",
-    "/accept": "accept what a review left open: turn (the last), session, file PATH; shown first",
-    "/reject": "reject it",
-    "/undo": "take back what was applied: turn (the last), session, file PATH; shown first",
-    "/redo": "bring back what was taken back: turn, session, file PATH",
-    "/keep": "keep what a rule applied: turn, session, file PATH",
-    "/checkpoints": "the turns one can go back to",
-    "/restore": "N [files|all]: go back to before that turn; all: the conversation, too",
-    "/context": "what fills the model's window",
-    "/notes": "what stands behind the notices: summaries, what was masked",
-    "/sessions": "list the sessions of this folder, or change to one: its id, the beginning of it, latest",
-    "/new": "a new session",
-    "/trust": "what trusting this folder enables, and trust it; /untrust takes that back",
-    "/untrust": "do not trust it any more",
-    "/audit": "how the last tool call was decided and what was done; /audit session: all of them",
-    "/record": "write what the models are told and say to a new file; /record off ends it",
+    "/model": "list the models, or switch to one",
+    "/queue": "queue a prompt for after the running turn (plain text steers it)",
+    "/unqueue": "remove the queued prompts",
+    "/diff": "show the proposals of this session; /diff turn, /diff session: applied changes as one diff",
+    "/accept": "accept open hunks: turn (the last), session, file PATH; they are shown first",
+    "/reject": "reject open hunks: turn, session, file PATH; they are shown first",
+    "/undo": "undo applied changes: turn (the last), session, file PATH; they are shown first",
+    "/redo": "apply undone changes again: turn, session, file PATH",
+    "/keep": "keep changes that a rule applied: turn, session, file PATH",
+    "/checkpoints": "list the turns you can go back to",
+    "/restore": "N [files|all]: go back to before that turn; all: including the conversation",
+    "/context": "show what fills the model's context window",
+    "/notes": "show the details behind notices: summaries, masked output",
+    "/sessions": "list the sessions of this folder, or switch to one: its id, a prefix of it, or latest",
+    "/new": "start a new session",
+    "/trust": "show what trusting this folder enables, and trust it; /untrust reverts that",
+    "/untrust": "stop trusting this folder",
+    "/audit": "show how the last tool call was decided and what it did; /audit session: all calls",
+    "/record": "record the exchanges with models to a new file; /record off stops",
     "/cancel": "stop the turn (Esc and Ctrl-C do too)",
-    "/help": "this",
+    "/help": "show this list",
     "/quit": "leave (Ctrl-D does too)",
 }
 
@@ -77,15 +77,17 @@ COMMANDS = {
 def parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="amanu chat",
-        description="Talk with the agent at this terminal. Nothing is written or run without your yes.",
-        epilog="In the chat: /help lists the commands, @path adds a file, Alt-Enter begins a new line.",
+        description="Chat with the agent in this terminal. Nothing is written or run without your approval.",
+        epilog="In the chat: /help lists the commands, @path adds a file, Alt-Enter starts a new line.",
     )
-    parser.add_argument("paths", nargs="*", metavar="FOLDER", help="workspace folders (default: this one)")
+    parser.add_argument("paths", nargs="*", metavar="FOLDER", help="workspace folders (default: the current one)")
     parser.add_argument("--model", metavar="ID", help="vendor:model")
-    parser.add_argument("--mode", choices=get_args(Mode), help="what may happen unasked (default: ask)")
+    parser.add_argument("--mode", choices=get_args(Mode), help="what is allowed without asking (default: ask)")
     which = parser.add_mutually_exclusive_group()
-    which.add_argument("--session", metavar="ID", help="go on with that session: its id, its beginning, or latest")
-    which.add_argument("--continue", dest="latest", action="store_true", help="go on with the latest one here")
+    which.add_argument("--session", metavar="ID", help="continue that session: its id, a prefix of it, or latest")
+    which.add_argument(
+        "--continue", dest="latest", action="store_true", help="continue the latest session of this folder"
+    )
     parser.add_argument("--alone", action="store_true", help="in this process, without the shared daemon")
     return parser
 
@@ -93,7 +95,7 @@ def parser() -> argparse.ArgumentParser:
 def main(argv: list[str]) -> int:
     arguments = parser().parse_args(argv)
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        print("amanu chat needs a terminal. For scripts there is: amanu run", file=sys.stderr)
+        print("amanu chat needs a terminal. For scripts, use amanu run.", file=sys.stderr)
         return exits.USAGE
     roots = [str(Path(path).absolute()) for path in arguments.paths or ["."]]
     for root in roots:
@@ -141,7 +143,7 @@ async def _chat(options: ChatOptions, *, alone: bool) -> int:
 
 
 class Chat(PromptContext):
-    """One person, one terminal, one session at a time."""
+    """One user, one terminal, one session at a time."""
 
     _view: SessionView
     _renderer: Renderer
@@ -163,7 +165,7 @@ class Chat(PromptContext):
         self._leaving = False
 
     async def run(self, terminal: Terminal) -> int:
-        """Until the person leaves. Returns the exit code; raises AmanuError when no session can be had."""
+        """Until the user leaves. Returns the exit code; raises AmanuError when no session can be had."""
         self._client = await self._connect()
         try:
             self._terminal = terminal
@@ -233,9 +235,7 @@ class Chat(PromptContext):
         except Exception as error:
             log.exception("the chat failed")
             failure = f"{type(error).__name__}: {error}"
-            self._console.prose(
-                ("red", visible(f"✗ That is a mistake of Amanu's own, the session is whole ({failure})."))
-            )
+            self._console.prose(("red", visible(f"✗ Internal error; the session is intact ({failure}).")))
             await asyncio.sleep(MISTAKE_SECONDS)
 
     def _needed(self) -> bool:
@@ -255,7 +255,7 @@ class Chat(PromptContext):
             return
         try:
             await self._view.steer(text, turn.turn_id, files)
-            self._console.line(("dim", "↪ goes into the running turn; /queue TEXT would wait for its end"))
+            self._console.line(("dim", "↪ sent into the running turn; /queue TEXT waits until it ends"))
         except AmanuError as error:
             if error.kind != "staleTurn":
                 raise
@@ -267,7 +267,7 @@ class Chat(PromptContext):
         if twice:
             await self._leave()
         elif not await self._view.cancel():
-            self._console.line(("dim", "Ctrl-C once more leaves."))
+            self._console.line(("dim", "Press Ctrl-C again to quit."))
 
     async def _leave(self) -> None:
         self._leaving = True
@@ -279,7 +279,7 @@ class Chat(PromptContext):
         if self._alone:
             await self._view.cancel()
         else:
-            self._console.line(("dim", "The turn goes on in the daemon; amanu chat --continue comes back to it."))
+            self._console.line(("dim", "The turn continues in the daemon; amanu chat --continue returns to it."))
 
     # Commands ------------------------------------------------------------------------------------------
 
@@ -290,7 +290,7 @@ class Chat(PromptContext):
             case "/mode" if argument in get_args(Mode):
                 await self._view.set_mode(argument)  # pyright: ignore[reportArgumentType]
             case "/mode":
-                self._console.line(("", f"mode {self._view.state.mode}; there are {', '.join(get_args(Mode))}"))
+                self._console.line(("", f"mode {self._view.state.mode}; available: {', '.join(get_args(Mode))}"))
             case "/model" if argument:
                 await self._view.set_model(argument)
                 show_header(self._view.state, self._console)
@@ -345,7 +345,7 @@ class Chat(PromptContext):
                 await self._view.client.request("amanu/session/record", params, r.Empty)
             case "/cancel":
                 if not await self._view.cancel():
-                    self._console.line(("dim", "nothing runs"))
+                    self._console.line(("dim", "nothing is running"))
             case "/quit" | "/exit":
                 await self._leave()
             case "/help":
@@ -354,7 +354,9 @@ class Chat(PromptContext):
             case _ if word not in COMMANDS and word in await self._daemons_commands():
                 await self._say(text)
             case _:
-                self._console.line(("red", f"{visible(word)} is not a command, or lacks something; /help lists them."))
+                self._console.line(
+                    ("red", f"{visible(word)} is unknown or missing an argument; /help lists the commands.")
+                )
 
     async def _daemons_commands(self) -> dict[str, str]:
         """Prompts that mean something of their own to the daemon; some are files, which come and go."""
@@ -370,10 +372,10 @@ class Chat(PromptContext):
     async def _show_audit(self, which: str) -> None:
         calls = [item.item_id for item in self._view.state.items if isinstance(item, ToolCall)]
         if which not in ("", "last", "session"):
-            self._console.line(("red", "There are /audit last and /audit session."))
+            self._console.line(("red", "Usage: /audit [last | session]"))
             return
         if which != "session" and not calls:
-            self._console.line(("dim", "There was no tool call yet."))
+            self._console.line(("dim", "No tool calls yet."))
             return
         params = r.AuditQueryParams(
             session_id=self._view.session_id, tool_call_id=None if which == "session" else calls[-1]
@@ -387,7 +389,7 @@ class Chat(PromptContext):
             self._console.prose(("bold", stripped(notice.text)))
             self._console.markdown(stripped(notice.detail))
         if not notices:
-            self._console.line(("dim", "There are none."))
+            self._console.line(("dim", "No notices with details."))
 
     async def _list_models(self) -> None:
         from amanu.cli.header import describe
@@ -454,13 +456,13 @@ class Chat(PromptContext):
             await self._view.client.request(method, params, r.Empty)
 
     async def _reconnect(self) -> None:
-        self._console.line(("yellow", "The connection to the daemon is gone; connecting again …"))
+        self._console.line(("yellow", "Lost the connection to the daemon; reconnecting …"))
         for attempt in range(RECONNECTS):
             try:
                 client = await self._connect()
                 await self._view.reattach(client)
                 self._client = client
-                self._console.line(("dim", "connected again"))
+                self._console.line(("dim", "reconnected"))
                 return
             except (AmanuError, Disconnected, OSError):
                 await asyncio.sleep(0.1 * 2**attempt)
@@ -476,5 +478,5 @@ class Chat(PromptContext):
 
 
 def _absolute(path: str) -> str:
-    """As the person means it, at this terminal."""
+    """As the user means it, at this terminal."""
     return str(Path(path).expanduser().absolute())

@@ -31,9 +31,9 @@ NAME = "terminal"
 
 
 class Disconnected(Exception):
-    """The connection to the daemon ended."""
+    """The connection to the daemon was closed."""
 
-    def __init__(self, why: str = "The connection to the daemon ended.") -> None:
+    def __init__(self, why: str = "The connection to the daemon was closed.") -> None:
         super().__init__(why)
 
 
@@ -79,7 +79,9 @@ class DaemonClient:
         try:
             theirs = ServerCapabilities.model_validate(answer["capabilities"]["experimental"]["amanu"])
         except (KeyError, TypeError, ValidationError) as error:
-            raise AmanuError("unsupportedVersion", "What answered is no Amanu daemon of this version.") from error
+            raise AmanuError(
+                "unsupportedVersion", "The server that answered is not an Amanu daemon of this version."
+            ) from error
         self._send({"jsonrpc": "2.0", "method": "initialized", "params": {}})
         self.server = theirs
         return theirs
@@ -153,7 +155,7 @@ class DaemonClient:
         method = message.get("method")
         if isinstance(method, str):
             if "id" in message:
-                error = {"code": METHOD_NOT_FOUND, "message": f"{method} is not offered by the terminal."}
+                error = {"code": METHOD_NOT_FOUND, "message": f"{method} is not supported by the terminal."}
                 self._send({"jsonrpc": "2.0", "id": message["id"], "error": error})
             elif method == "amanu/event":
                 with contextlib.suppress(ValidationError):  # an event newer than we are

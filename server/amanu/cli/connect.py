@@ -68,7 +68,7 @@ async def _by_relay(roots: Sequence[str]) -> DaemonClient:
         raise AmanuError(
             "internalError",
             output or "The daemon cannot be reached.",
-            hint="`amanu doctor` looks for the cause; --alone does without the daemon.",
+            hint="Run `amanu doctor` to find the cause, or use --alone to work without the daemon.",
         ) from None
 
 

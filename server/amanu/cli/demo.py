@@ -36,10 +36,10 @@ TESTS = ("-m", "unittest")
 def parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="amanu demo",
-        description="Watch Amanu mend a small sample project, from red tests to green. Needs no key: the model plays "
-        "a script; everything else is real. Without a terminal the questions are answered with yes.",
+        description="Watch Amanu fix a small sample project, from failing tests to passing. Needs no key: the model "
+        "plays a script; everything else is real. Without a terminal, questions are answered with yes.",
     )
-    parser.add_argument("--keep", action="store_true", help="keep the mended project and print where it is")
+    parser.add_argument("--keep", action="store_true", help="keep the fixed project and print its path")
     return parser
 
 
@@ -66,7 +66,7 @@ async def demo(folder: Path, out: TextIO, *, interactive: bool) -> int:
     console.line(("heading", "Amanu demo"), ("dim", "  the model is scripted, everything else is real"))
     console.line(("", ""))
     if await _tests(shop, console):
-        console.line(("red", "The sample's tests are green already: there is nothing to show. This is a bug."))
+        console.line(("red", "The sample's tests already pass, so there is nothing to show. This is a bug."))
         return exits.FAILED
     console.line(("", ""))
     try:
@@ -78,11 +78,14 @@ async def demo(folder: Path, out: TextIO, *, interactive: bool) -> int:
         return code
     console.line(("", ""))
     if not await _tests(shop, console):
-        console.line(("yellow", "The tests are still red: not everything was accepted. Nothing else was changed."))
+        console.line(("yellow", "The tests still fail because not everything was accepted. Nothing else was changed."))
         return exits.FAILED
     command = sys.argv[0] if os.sep in sys.argv[0] else "amanu"  # as it was called: it may not be on PATH
     console.line(
-        ("green", f"Red to green, and nothing was written that was not shown. Next: {command} doctor, {command} chat")
+        (
+            "green",
+            f"All tests pass, and nothing was written that was not shown first. Next: {command} doctor, {command} chat",
+        )
     )
     return exits.OK
 
@@ -91,7 +94,7 @@ async def _turn(folder: Path, shop: Path, console: Console, out: TextIO, interac
     from amanu.home import find_home
     from amanu.system import logs
 
-    home = folder / "home"  # the person's own sessions and rules stay out of it
+    home = folder / "home"  # the user's own sessions and rules stay out of it
     logs.start(find_home({"AMANU_HOME": str(home)}).make(), "info")  # not between the lines of the show
     client = await connect(roots=[str(shop)], alone=True, home=home)
     try:
@@ -122,7 +125,7 @@ def _needs_somebody(state: SessionState) -> bool:
 async def _stage(
     view: SessionView, console: Console, out: TextIO, interactive: bool
 ) -> AsyncGenerator[tuple[Renderer, UserInput]]:
-    """Who draws and who answers: on a terminal with a live line, and the person; else plainly, and ourselves."""
+    """Who draws and who answers: on a terminal with a live line, and the user; else plainly, and ourselves."""
     if isinstance(console, PlainConsole) or not interactive:
         yield Renderer(console), AutomaticInput(console)
         return
@@ -136,7 +139,7 @@ async def _stage(
 
 
 class LiveTerminalInput:
-    """The person; the live line gives way while they type."""
+    """The user; the live line gives way while they type."""
 
     def __init__(self, terminal: Terminal, live: LiveConsole) -> None:
         self._terminal = terminal
@@ -160,7 +163,7 @@ class LiveTerminalInput:
 
 
 class AutomaticInput:
-    """Says yes in the place of the person, and says so."""
+    """Says yes in the place of the user, and says so."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -170,7 +173,7 @@ class AutomaticInput:
     ) -> str | None:
         await asyncio.sleep(GUARD_SECONDS)  # sooner would not count
         answer = "a" if "[a]" in question else "y"
-        self._console.line(("bold", question + answer), ("dim", "   (answered for you: nobody is at a terminal)"))
+        self._console.line(("bold", question + answer), ("dim", "   (answered automatically: no terminal)"))
         return answer
 
     async def edit(self, text: str, suffix: str) -> str | None:

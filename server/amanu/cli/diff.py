@@ -17,13 +17,13 @@ _STATE: dict[str, str] = {
     "applied": "applied",
     "rejected": "rejected",
     "conflicted": "conflict",
-    "undoing": "being taken back",
-    "reverted": "taken back by you",
+    "undoing": "being undone",
+    "reverted": "undone by you",
 }
 
 
 def show_proposal(console: Console, proposal: Proposal, roots: Sequence[str], known_reason: str | None = None) -> None:
-    """All files, all hunks, nothing left out; but a reason only once. `told` is one the person has read already."""
+    """All files, all hunks, nothing left out; but a reason only once. `told` is one the user has read already."""
     for file in proposal.files:
         show_file_header(console, file, roots)
         known_reason = show_hunks(console, file, file.hunks, known_reason)
@@ -33,7 +33,7 @@ def show_hunks(
     console: Console, file: ProposedFile, hunks: Sequence[Hunk], known_reason: str | None = None
 ) -> str | None:
     """Hunks of one file; what they are for, and why they are as they are, only where it is another than before. `told`
-    is a reason the person has read already; so is what is returned."""
+    is a reason the user has read already; so is what is returned."""
     explained = ""
     for hunk in hunks:
         again = hunk.explanation == explained
@@ -48,8 +48,8 @@ def show_check(console: Console, file: ProposedFile, check: Check, roots: Sequen
     worst = {finding.severity for finding in check.added}
     style: Style = "red" if "error" in worst else "yellow" if worst else "green" if check.fixed else "dim"
     console.line((style, f"{of}: {one_line(check.summary)}"))
-    for each in check.added[:FINDINGS]:
-        console.line(("dim", f"    {one_line(findings.line(each), 300)}"))
+    for finding in check.added[:FINDINGS]:
+        console.line(("dim", f"    {one_line(findings.line(finding), 300)}"))
     if len(check.added) > FINDINGS:
         console.line(("dim", f"    … and {len(check.added) - FINDINGS} more"))
 
@@ -146,7 +146,7 @@ def show_diff(console: Console, diff: str) -> None:
 
 
 def relative(path: str, roots: Sequence[str]) -> str:
-    """The path as a person would say it; control characters visible."""
+    """The path as a user would say it; control characters visible."""
     for root in roots:
         if path.startswith(root.rstrip(os.sep) + os.sep):
             path = path[len(root.rstrip(os.sep)) + 1 :]

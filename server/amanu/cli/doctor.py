@@ -46,7 +46,8 @@ class DoctorFinding:
 
 def parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="amanu doctor", description="Check the set-up and say what to do. Exit code 1 when something is broken."
+        prog="amanu doctor",
+        description="Check the setup and say how to fix problems. Exit code 1 when something is broken.",
     )
     parser.add_argument("--online", action="store_true", help="also try to reach the model services (sends no key)")
     parser.add_argument("--json", action="store_true", help="one JSON object")
@@ -78,8 +79,8 @@ async def examine(home: Home, environ: Mapping[str, str], *, online: bool) -> li
         await _daemon(home),
         *_keys(home, environ),
         *(await _endpoints(home, environ) if online else ()),
-        _program("rg", "ripgrep", environ, "search falls back to a slower scan of its own; install ripgrep"),
-        _program("git", "git", environ, "files that git ignores cannot be told apart; install git"),
+        _program("rg", "ripgrep", environ, "search falls back to a slower built-in scan; install ripgrep"),
+        _program("git", "git", environ, "files ignored by git cannot be recognized; install git"),
         await _sandbox(home, environ),
         _editors(environ),
     ]
@@ -100,15 +101,15 @@ def _folders(home: Home) -> Iterator[DoctorFinding]:
         ("runtime", home.runtime),
     ):
         if not folder.exists():
-            yield DoctorFinding("ok", name, f"{folder} (made when first needed)")
+            yield DoctorFinding("ok", name, f"{folder} (created when first needed)")
             continue
         status = folder.stat()
         if not folder.is_dir():
-            yield DoctorFinding("problem", name, f"{folder} is no folder", f"Move it away: mv {folder} {folder}.old")
+            yield DoctorFinding("problem", name, f"{folder} is not a folder", f"Move it away: mv {folder} {folder}.old")
         elif hasattr(os, "getuid") and status.st_uid != os.getuid():
             yield DoctorFinding("problem", name, f"{folder} belongs to another user", f"sudo chown -R $USER {folder}")
         elif stat.S_IMODE(status.st_mode) & 0o077:
-            yield DoctorFinding("problem", name, f"{folder} is open to other users", f"chmod 700 {folder}")
+            yield DoctorFinding("problem", name, f"{folder} is accessible to other users", f"chmod 700 {folder}")
         elif not os.access(folder, os.W_OK | os.X_OK):
             yield DoctorFinding("problem", name, f"{folder} cannot be written", f"chmod u+rwx {folder}")
         else:
@@ -125,7 +126,7 @@ def _settings(home: Home, environ: Mapping[str, str]) -> DoctorFinding:
     try:
         load_settings(home, environ)
     except AmanuError as error:
-        return DoctorFinding("problem", "settings", str(error), f"Mend or remove that field in {path}.")
+        return DoctorFinding("problem", "settings", str(error), f"Fix or remove that field in {path}.")
     return DoctorFinding("ok", "settings", str(path) if path.exists() else "defaults (no config.toml)")
 
 
@@ -136,14 +137,14 @@ async def _daemon(home: Home) -> DoctorFinding:
     try:
         path = socket_path(home)
         if not path.exists():
-            return DoctorFinding("ok", "daemon", f"not running; it starts when needed ({path})")
+            return DoctorFinding("ok", "daemon", f"not running; starts when needed ({path})")
         async with asyncio.timeout(2):
             _, writer = await asyncio.open_unix_connection(path)
             writer.close()
             await writer.wait_closed()
     except ConnectionRefusedError:
         return DoctorFinding(
-            "note", "daemon", f"{home.socket} is left over, nobody listens", "The next start replaces it."
+            "note", "daemon", f"{home.socket} is left over; no process is listening", "The next start replaces it."
         )
     except (OSError, TimeoutError) as error:
         why = str(error) or type(error).__name__
@@ -176,12 +177,12 @@ def _keys(home: Home, environ: Mapping[str, str]) -> Iterator[DoctorFinding]:
     try:
         statuses = Credentials(home.config / "auth.json").status(environ)
     except AmanuError as error:
-        yield DoctorFinding("problem", "keys", str(error), error.data.hint or "Mend or delete the file.")
+        yield DoctorFinding("problem", "keys", str(error), error.data.hint or "Fix or delete the file.")
         return
     for status in statuses:
         yield DoctorFinding("info" if status.source == "none" else "ok", status.vendor, source(status))
     if all(status.source == "none" for status in statuses):
-        todo = "amanu auth set VENDOR; or try: amanu demo, which needs none"
+        todo = "amanu auth set VENDOR, or try amanu demo, which needs none"
         yield DoctorFinding("note", "keys", "no model service has a key", todo)
 
 
@@ -206,7 +207,7 @@ async def _endpoints(home: Home, environ: Mapping[str, str]) -> list[DoctorFindi
         if why is None:
             findings.append(DoctorFinding("ok", name, f"{address} answers"))
         elif name in local:
-            findings.append(DoctorFinding("info", name, f"no server runs at {address}"))
+            findings.append(DoctorFinding("info", name, f"no server is running at {address}"))
         else:
             todo = "Check the network, the proxy variables, and the address in the environment or config.toml."
             findings.append(DoctorFinding("note", name, f"{address} does not answer: {why}", todo))
@@ -244,7 +245,7 @@ async def _sandbox(home: Home, environ: Mapping[str, str]) -> DoctorFinding:
         proof = await sandbox.proved()
     finally:
         await sandbox.close()
-    advice = proof.advice or ("" if proof.tier != "none" else "Commands are asked about one by one.")
+    advice = proof.advice or ("" if proof.tier != "none" else "Each command needs approval.")
     return DoctorFinding("ok" if proof.tier in ("bubblewrap", "seatbelt") else "note", "sandbox", proof.summary, advice)
 
 

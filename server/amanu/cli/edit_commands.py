@@ -1,4 +1,4 @@
-"""What a person at a terminal says about edits that are there: take them back, bring them again, keep them, look at
+"""What a user at a terminal says about edits that are there: take them back, bring them again, keep them, look at
 them, go back to before a turn. What would happen is shown before it does."""
 
 import time
@@ -43,8 +43,8 @@ class EditCommands:
         dry = await self._undo(scope, dry_run=True)
         self._show(dry.files, [])
         if not any(file.undone for file in dry.files):
-            self._console.line(("dim", "nothing can be taken back"))
-        elif await self._yes("Take it back? [y/N] › "):
+            self._console.line(("dim", "nothing can be undone"))
+        elif await self._yes("Undo this? [y/N] › "):
             self._say_undone((await self._undo(scope, dry_run=False)).files)
 
     async def decide(self, decision: Literal["accept", "reject", "redo", "keep"], argument: str) -> None:
@@ -52,7 +52,7 @@ class EditCommands:
         scope, proposals = self._find(decision, argument)
         if decision in ("accept", "reject"):
             self._show_open(proposals, scope.path)
-            if not await self._yes(f"{decision.capitalize()} what is above? [y/N] › "):
+            if not await self._yes(f"{decision.capitalize()} the changes above? [y/N] › "):
                 return
         versions = [
             r.SeenProposal(proposal_id=proposal.proposal_id, version=proposal.version) for proposal in proposals
@@ -89,10 +89,13 @@ class EditCommands:
                 ("bold", f"{number:3} "), ("", f"{when} {one_line(checkpoint.text, 60)} "), ("dim", " · ".join(notes))
             )
         if not checkpoints:
-            self._console.line(("dim", "There is nothing to go back to: no turn proposed edits or ran a command."))
+            self._console.line(("dim", "No checkpoints: no turn has proposed edits or run a command."))
         else:
             self._console.line(
-                ("dim", "/restore NUMBER goes back to before that turn; /restore NUMBER all: the conversation too")
+                (
+                    "dim",
+                    "/restore NUMBER goes back to before that turn; /restore NUMBER all: including the conversation",
+                )
             )
 
     async def restore(self, argument: str) -> str | None:
@@ -100,13 +103,13 @@ class EditCommands:
         number, _, part = argument.partition(" ")
         checkpoints = await self._checkpoints()
         if not number.isdecimal() or not 1 <= int(number) <= len(checkpoints) or part not in ("", "files", "all"):
-            raise AmanuError("invalidParams", "/restore NUMBER [files|all], with a number of /checkpoints.")
+            raise AmanuError("invalidParams", "Usage: /restore NUMBER [files|all], with a number from /checkpoints.")
         chosen = checkpoints[int(number) - 1]
         params = r.CheckpointPreviewParams(session_id=self._view.session_id, turn_id=chosen.turn_id)
         preview = await self._view.client.request("amanu/checkpoint/preview", params, r.CheckpointPreviewResult)
         self._show(preview.files, preview.commands)
         turns = f", and {plural(preview.turns, 'turn')} of the conversation" if part == "all" else ""
-        if not await self._yes(f"Take back what is above{turns}? [y/N] › "):
+        if not await self._yes(f"Undo the changes above{turns}? [y/N] › "):
             return None
         restore_params = r.CheckpointRestoreParams(
             session_id=self._view.session_id, turn_id=chosen.turn_id, files=True, conversation=part == "all"
@@ -128,7 +131,9 @@ class EditCommands:
         there is nothing."""
         word, _, remainder = (argument or "turn").partition(" ")
         if word not in get_args(Scope) or (word == "file") != bool(remainder):
-            raise AmanuError("invalidParams", f"/{'diff' if verb == 'show' else verb} [turn | session | file PATH]")
+            raise AmanuError(
+                "invalidParams", f"Usage: /{'diff' if verb == 'show' else verb} [turn | session | file PATH]"
+            )
         operation = _ABOUT[verb]
         path = self._path(remainder.strip()) if word == "file" else None
 
@@ -151,7 +156,7 @@ class EditCommands:
                 return r.EditScope(turn_id=turn_id), [proposal for proposal in proposals if proposal.turn_id == turn_id]
 
     def _path(self, typed: str) -> str:
-        """As the person means it: of the workspace folders the first that has it."""
+        """As the user means it: of the workspace folders the first that has it."""
         roots = [Path(root) for root in self._view.state.roots]
         paths = {
             path
@@ -185,17 +190,17 @@ class EditCommands:
         for file in files:
             to = f" to {self._name(file.new_path)}" if file.new_path is not None else ""
             summaries = {
-                "edit": f"{plural(len(file.undone), 'hunk')} taken back",
-                "create": "there again",
+                "edit": f"{plural(len(file.undone), 'hunk')} undone",
+                "create": "restored",
                 "delete": "deleted: Amanu created it",
                 "rename": f"renamed{to}",
-                "none": "stays as it is",
+                "none": "unchanged",
             }[file.action]
             self._console.line(("bold", self._name(file.path)), ("", f": {summaries}"))
             for hunk in file.skipped:
-                self._console.line(("yellow", f"  a hunk stays: {one_line(hunk.reason)}"))
+                self._console.line(("yellow", f"  a hunk was not undone: {one_line(hunk.reason)}"))
         if commands:
-            self._console.line(("yellow", "Not covered is what these commands changed:"))
+            self._console.line(("yellow", "Changes made by these commands are not undone:"))
         for command in commands:
             self._console.line(("yellow", f"  {one_line(command)}"))
 
@@ -203,10 +208,10 @@ class EditCommands:
         undone = sum(len(file.undone) for file in files)
         changed = sum(bool(file.undone) for file in files)
         self._console.line(
-            ("dim", f"took back {plural(undone, 'hunk')} in {plural(changed, 'file')}; /redo brings it again")
+            ("dim", f"undid {plural(undone, 'hunk')} in {plural(changed, 'file')}; /redo applies it again")
         )
-        for hunk in (each for file in files for each in file.skipped):
-            self._console.line(("yellow", f"a hunk stays: {one_line(hunk.reason)}"))
+        for hunk in (hunk_left for file in files for hunk_left in file.skipped):
+            self._console.line(("yellow", f"a hunk was not undone: {one_line(hunk.reason)}"))
 
     def _name(self, path: str) -> str:
         return relative(path, self._view.state.roots)

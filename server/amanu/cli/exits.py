@@ -15,8 +15,8 @@ LIMIT = 5
 CANCELLED = 130
 
 HELP = (
-    "exit codes: 0 completed · 1 failed · 2 wrong usage · 3 completed, but something was denied as nobody could be "
-    "asked · 4 no key, or model not available · 5 a limit was reached, or a loop · 130 cancelled"
+    "exit codes: 0 completed · 1 failed · 2 wrong usage · 3 completed, but something was denied because no one could "
+    "be asked · 4 no key, or model not available · 5 stopped at a limit or in a loop · 130 cancelled"
 )
 
 _OF_REASON: dict[EndReason, int] = {

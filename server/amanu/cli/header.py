@@ -1,4 +1,4 @@
-"""What a person should know before the first prompt goes out: the model, its price, whether the folder is trusted."""
+"""What a user should know before the first prompt goes out: the model, its price, whether the folder is trusted."""
 
 from amanu.cli.console import Console
 from amanu.cli.question import show_lines
@@ -34,7 +34,7 @@ def describe(model: ModelInfo) -> str:
     if model.model_id.startswith("scripted:"):
         return f"{one_line(model.model_id)} · plays a script, no real model · free"
     if model.name == AUTOMATIC:
-        return f"Automatic ({model.model_id}) · chosen for each turn, and so is the price"
+        return f"Automatic ({model.model_id}) · model and price are chosen for each turn"
     name = one_line(model.name)
     parts = [name if name == model.model_id else f"{name} ({one_line(model.model_id)})", price(model)]
     if model.context_window:
@@ -45,7 +45,7 @@ def describe(model: ModelInfo) -> str:
 def price(model: ModelInfo) -> str:
     """In US dollars per million tokens."""
     if model.input_price is None or model.output_price is None:
-        return "price not known"
+        return "price unknown"
     if not model.input_price and not model.output_price:
         return "free"
     return f"${model.input_price:g} in / ${model.output_price:g} out per million tokens"

@@ -19,7 +19,7 @@ class LiveConsole:
         self._console = console
         self._out = out
         self._status = status
-        self._shown = ""
+        self._current = ""
         self._ticking: asyncio.Task[None] | None = None
 
     def line(self, *spans: Span) -> None:
@@ -47,16 +47,16 @@ class LiveConsole:
 
     def clear(self) -> None:
         """Take the line away, so that something else can be printed."""
-        if self._shown:
-            self._shown = ""
+        if self._current:
+            self._current = ""
             self._out.write("\r\x1b[K")
             self._out.flush()
 
     async def _tick(self) -> None:
         while True:
             status = self._status()[: shutil.get_terminal_size().columns - 1]
-            if status != self._shown:
-                self._shown = status
+            if status != self._current:
+                self._current = status
                 self._out.write(f"\r\x1b[K\x1b[2m{status}\x1b[0m" if status else "\r\x1b[K")
                 self._out.flush()
             await asyncio.sleep(TICK_SECONDS)
@@ -69,9 +69,9 @@ def rows(lines: list[str], count: int, columns: int) -> list[str]:
     from rich.text import Text
 
     output = RichOutput(width=columns, file=io.StringIO())
-    lines_found: list[str] = []
+    screen_rows: list[str] = []
     for line in lines:
         start = max(0, len(line) // columns - 4 * count) * columns  # far more than can be seen, and no more
         wrapped = Text(line[start:]).wrap(output, columns, overflow="fold")
-        lines_found += [row.plain.rstrip() for row in wrapped] or [""]
-    return lines_found[-count:]
+        screen_rows += [row.plain.rstrip() for row in wrapped] or [""]
+    return screen_rows[-count:]

@@ -17,12 +17,12 @@ LOOK_SECONDS = 0.3
 def parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="amanu logs",
-        description="Print the end of the log. To send logs to somebody: amanu logs --bundle FILE.",
+        description="Print the end of the log. To send logs to someone: amanu logs --bundle FILE.",
     )
-    parser.add_argument("--lines", type=int, default=50, metavar="N", help="how many (default: 50)")
+    parser.add_argument("--lines", type=int, default=50, metavar="N", help="number of lines (default: 50)")
     choice = parser.add_mutually_exclusive_group()
     choice.add_argument("--path", action="store_true", help="print the path of the log file")
-    choice.add_argument("--follow", action="store_true", help="go on printing what is written")
+    choice.add_argument("--follow", action="store_true", help="keep printing as the log grows")
     choice.add_argument("--bundle", metavar="FILE", help="write versions and logs into FILE, secrets masked")
     return parser
 
@@ -41,7 +41,7 @@ def main(argv: list[str]) -> int:
     if lines:
         print(stripped("\n".join(lines)))
     else:
-        print(f"Nothing is logged yet in {path}.", file=sys.stderr)
+        print(f"The log {path} is empty.", file=sys.stderr)
     if arguments.follow:
         _follow(path, offset)
     return exits.OK
@@ -53,12 +53,12 @@ def _bundle(text: str, target: Path) -> int:
         with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
             file.write(text)
     except FileExistsError:
-        print(f"{target} exists; name another file.", file=sys.stderr)
+        print(f"{target} already exists; choose another file.", file=sys.stderr)
         return exits.USAGE
     except OSError as error:
         print(f"{target} cannot be written: {error.strerror}.", file=sys.stderr)
         return exits.FAILED
-    print(f"{target}: versions and logs, what looks like a secret is masked. Read it before you send it.")
+    print(f"{target}: contains versions and logs; what looks like a secret is masked. Read it before you send it.")
     return exits.OK
 
 

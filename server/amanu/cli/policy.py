@@ -31,27 +31,29 @@ _STYLES: dict[str, Literal["green", "yellow", "red"]] = {"allow": "green", "ask"
 
 
 def parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="amanu policy", description="What may be done unasked, and why.")
+    parser = argparse.ArgumentParser(prog="amanu policy", description="What is allowed without asking, and why.")
     commands = parser.add_subparsers(dest="command", required=True)
     explain = commands.add_parser(
         "explain",
-        help="what would be decided about a command or another call",
-        epilog="With --stdin: one JSON object a line, {id, tool, arguments, rules?: {allow: [...], deny: [...]}, "
-        "mode?, trusted?, workspace?}; the rules are commands by their first tokens, added to yours. Answers in the "
-        "same order: {id, decision, rule, why, scopes}. Decisions are those of a machine with a sandbox; where none "
-        "works, rules for commands do not count (sandbox.without). exit codes: 0 answered · 2 wrong usage",
+        help="explain the decision about a command or another tool call",
+        epilog="With --stdin: one JSON object per line, {id, tool, arguments, rules?: {allow: [...], deny: [...]}, "
+        "mode?, trusted?, workspace?}; the rules are command prefixes, added to yours. Answers in the "
+        "same order: {id, decision, rule, why, scopes}. Decisions assume a working sandbox; without "
+        "one, rules for commands do not count (sandbox.without). exit codes: 0 answered · 2 wrong usage",
     )
     explain.add_argument("line", nargs="?", metavar="COMMAND", help="a command line, in quotes")
-    explain.add_argument("--stdin", action="store_true", help="many calls, one JSON object a line")
-    explain.add_argument("--tool", metavar="NAME", default=SHELL, help=f"another tool than {SHELL}; then give JSON")
-    explain.add_argument("--workspace", metavar="DIR", default=".", help="workspace folder (default: this one)")
-    explain.add_argument("--mode", choices=get_args(Mode), default=None, help="default: that of your settings")
-    explain.add_argument("--allow", metavar="RULE", action="append", default=[], help="as if you had this rule, too")
+    explain.add_argument("--stdin", action="store_true", help="many calls, one JSON object per line")
+    explain.add_argument(
+        "--tool", metavar="NAME", default=SHELL, help=f"a tool other than {SHELL}; its arguments are JSON"
+    )
+    explain.add_argument("--workspace", metavar="DIR", default=".", help="workspace folder (default: the current one)")
+    explain.add_argument("--mode", choices=get_args(Mode), default=None, help="default: from your settings")
+    explain.add_argument("--allow", metavar="RULE", action="append", default=[], help="as if you also had this rule")
     explain.add_argument("--trusted", action="store_true", default=None, help="as if you trusted the folder")
     explain.add_argument("--json", action="store_true", help="one JSON object")
-    rules = commands.add_parser("rules", help="all rules in force, by mode and folder")
-    rules.add_argument("--workspace", metavar="DIR", default=".", help="workspace folder (default: this one)")
-    rules.add_argument("--mode", choices=get_args(Mode), default=None, help="default: that of your settings")
+    rules = commands.add_parser("rules", help="list all rules in force, by mode and folder")
+    rules.add_argument("--workspace", metavar="DIR", default=".", help="workspace folder (default: the current one)")
+    rules.add_argument("--mode", choices=get_args(Mode), default=None, help="default: from your settings")
     return parser
 
 
@@ -160,7 +162,7 @@ class _Outside(Exception):
 
 
 class _WorkspacePolicy:
-    """A workspace folder, as the person's rules see it."""
+    """A workspace folder, as the user's rules see it."""
 
     def __init__(self, folder: Path) -> None:
         from amanu.config import load_settings
@@ -217,13 +219,13 @@ def _within_ceilings(
         if not most:
             return Verdict("ask", f"limits.unasked_{name} is 0", rememberable=False, why=verdict.why), ""
     return verdict, (
-        f"In one turn for {limits.unasked_commands} such commands, and until they took {limits.unasked_seconds:g} s; "
+        f"Per turn, for {limits.unasked_commands} such commands, and until they took {limits.unasked_seconds:g} s; "
         "then it is asked about (limits.unasked_…)."
     )
 
 
 def _sentence(verdict: "Verdict") -> str:
-    outcome = {"allow": "It is done unasked", "ask": "It is asked about", "deny": "It is not done"}[verdict.decision]
+    outcome = {"allow": "Allowed without asking", "ask": "Needs approval", "deny": "Denied"}[verdict.decision]
     return f"{outcome}: {verdict.rule}."
 
 
@@ -264,7 +266,7 @@ def _draw(console: Console, explanation: PolicyExplanation) -> None:
             console.line(("dim", "a yes could save: "), ("", one_line(line, 200)), ("dim", f"  ({scopes})"))
         console.line(("dim", f"  {offer.explanation}"))
     if explanation.decision == "ask" and not saved:
-        console.line(("dim", "This cannot be remembered: it is asked about each time."))
+        console.line(("dim", "No rule can be saved for this: it needs approval each time."))
 
 
 async def _many() -> int:
@@ -283,7 +285,7 @@ async def _answer(line: str) -> dict[str, Any]:
     except AmanuError as error:
         explanation = PolicyExplanation("error", "", str(error))
     except Exception as error:  # a line nobody thought of must not cost the others their answers
-        explanation = PolicyExplanation("error", "", f"An internal error of Amanu ({type(error).__name__}).")
+        explanation = PolicyExplanation("error", "", f"Internal error ({type(error).__name__}).")
     return {"id": request.get("id"), **explanation.wire()}
 
 
@@ -292,15 +294,17 @@ def _query(request: dict[str, Any]) -> PolicyQuery:
 
     unknown = set(request) - _FIELDS
     if unknown:
-        raise AmanuError("invalidParams", f"There is no field {sorted(unknown)[0]!r}.", path=sorted(unknown)[0])
+        raise AmanuError("invalidParams", f"Unknown field {sorted(unknown)[0]!r}.", path=sorted(unknown)[0])
     tool, arguments = request.get("tool", SHELL), request.get("arguments")
     mode, workspace, trusted = request.get("mode"), request.get("workspace") or ".", request.get("trusted")
     if not isinstance(tool, str) or not isinstance(arguments, dict) or not isinstance(workspace, str):
-        raise AmanuError("invalidParams", "tool and workspace are texts, arguments is an object.")
+        raise AmanuError("invalidParams", "tool and workspace must be strings, arguments an object.")
     if mode is not None and mode not in get_args(Mode):
-        raise AmanuError("invalidParams", f"{mode!r} is no mode; there are {', '.join(get_args(Mode))}.", path="mode")
+        raise AmanuError(
+            "invalidParams", f"{mode!r} is not a mode; available: {', '.join(get_args(Mode))}.", path="mode"
+        )
     if trusted is not None and not isinstance(trusted, bool):
-        raise AmanuError("invalidParams", "trusted is true or false.", path="trusted")
+        raise AmanuError("invalidParams", "trusted must be true or false.", path="trusted")
     rules = [
         rule(kind, f"@run({command_pattern(_tokens(prefix), any_rest=True)})", "given")
         for kind, prefixes in _prefixes(request.get("rules")).items()
@@ -314,9 +318,9 @@ def _prefixes(rules: object) -> "dict[Literal['allow', 'deny'], list[object]]":
         return {}
     prefixes = cast("dict[Literal['allow', 'deny'], list[object]]", rules)
     if not isinstance(rules, dict) or set(prefixes) - {"allow", "deny"}:
-        raise AmanuError("invalidParams", "rules is an object of the lists allow and deny.", path="rules")
+        raise AmanuError("invalidParams", "rules must be an object with the lists allow and deny.", path="rules")
     if not all(isinstance(entry, list) for entry in prefixes.values()):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise AmanuError("invalidParams", "rules is an object of the lists allow and deny.", path="rules")
+        raise AmanuError("invalidParams", "rules must be an object with the lists allow and deny.", path="rules")
     return prefixes
 
 
@@ -329,7 +333,7 @@ def _tokens(prefix: object) -> tuple[str, ...]:
             return tuple(tokens)
     except (TypeError, ValueError):
         pass
-    raise AmanuError("invalidRule", f"{prefix!r} is no token prefix, such as 'git commit'.", path="rules")
+    raise AmanuError("invalidRule", f"{prefix!r} is not a command prefix such as 'git commit'.", path="rules")
 
 
 def _object(text: str) -> dict[str, Any]:
@@ -346,9 +350,7 @@ def _show_rules(arguments: argparse.Namespace) -> int:
     context = _place(arguments.workspace)
     mode = arguments.mode or context.mode
     console = open_console(sys.stdout)
-    console.line(
-        ("dim", f"Mode {mode}. A matching deny wins, then mustAsk, then allow; nothing matched is asked about.")
-    )
+    console.line(("dim", f"Mode {mode}. A matching deny wins, then mustAsk, then allow; anything else needs approval."))
     for rule in _in_force(mode, context):
         style = _STYLES.get(rule.kind, "yellow")
         reason = f"  {rule.reason}" if rule.reason else ""

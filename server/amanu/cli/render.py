@@ -52,7 +52,7 @@ from amanu_protocol.items import (
 from amanu_protocol.labels import TRUST
 from amanu_protocol.state import SessionState
 
-WITHDRAWN = "… that attempt was withdrawn ({reason}), trying again"
+WITHDRAWN = "… that attempt was discarded ({reason}), trying again"
 OUTPUT_LINES = 8
 """Of a command's output; the whole stays in the session."""
 
@@ -77,16 +77,16 @@ _ENDED: dict[EndReason, tuple[Style, str]] = {
     "stepLimit": ("yellow", "Stopped at the step limit."),
     "timeLimit": ("yellow", "Stopped at the time limit."),
     "costLimit": ("yellow", "Stopped at the cost limit."),
-    "loop": ("yellow", "Stopped: the model was going round in circles."),
-    "refused": ("yellow", "The model declined to go on."),
+    "loop": ("yellow", "Stopped: the model was repeating itself."),
+    "refused": ("yellow", "The model declined to continue."),
     "failed": ("red", "The turn failed."),
-    "interrupted": ("red", "The daemon stopped in the middle of this turn."),
+    "interrupted": ("red", "The daemon stopped during this turn."),
 }
 
 
 class Renderer:
     """Feed it every event after it was folded. `answers` False leaves answers out (someone else prints them);
-    `thoughts` False prints only their subjects; `more` is how a person gets to what stands behind a notice, `trust` to
+    `thoughts` False prints only their subjects; `more` is how a user gets to what stands behind a notice, `trust` to
     what trust enables."""
 
     def __init__(
@@ -95,12 +95,12 @@ class Renderer:
         self.console = console
         self._answers = answers
         self._thoughts = thoughts
-        self._more = details_hint
+        self._details_hint = details_hint
         self._trust = trust
         self._streams: dict[str, tuple[Blocks, Stripper, Style]] = {}
         self._received: dict[str, int] = {}
         """Characters of a stream that were fed to it."""
-        self._begun: dict[str, int] = {}
+        self._started_at: dict[str, int] = {}
         """When a tool call began to execute, milliseconds since the epoch."""
         self._printed: set[str] = set()
         """Items of which something was printed already."""
@@ -111,7 +111,7 @@ class Renderer:
         self._in_turn = False
         self._shown_proposals: dict[str, int] = {}
         self._shown_checks: set[str] = set()
-        self._turn_began = 0
+        self._turn_started_at = 0
 
     def show(self, message: EventMessage, state: SessionState) -> None:
         """Draw one event; `state` has it folded in."""
@@ -124,17 +124,17 @@ class Renderer:
             case ItemCompleted(item=item):
                 self._complete(item, message.at, state)
             case ItemsReplaced(items=items, withdrawn=withdrawn):
-                self._withdraw(withdrawn, "too much came at once")
+                self._withdraw(withdrawn, "too much output at once")
                 for item in items:
                     self._replace(item, message.at, state)
             case ItemsWithdrawn(item_ids=item_ids, reason=reason):
                 self._withdraw(item_ids, reason)
             case SessionRewound(turn_ids=turn_ids):
                 gone = "the last turn" if len(turn_ids) == 1 else f"the last {len(turn_ids)} turns"
-                self.console.line(("yellow", f"The conversation goes on from before {gone}."))
+                self.console.line(("yellow", f"The conversation continues from before {gone}."))
             case TurnStarted():
                 self._in_turn = True
-                self._turn_began = message.at
+                self._turn_started_at = message.at
             case TurnRouted() as routed if not _announced_by_notice(state):
                 self.console.line(("dim", f"→ {one_line(routed.model_id)}: {one_line(routed.reason)}"))
             case TurnEnded() as ended:
@@ -203,15 +203,15 @@ class Renderer:
         if state.turn is None:
             return ""
         running = [
-            f"{one_line(item.title, 60)} {seconds(clock_time - self._begun[item.item_id] / 1000)}"
+            f"{one_line(item.title, 60)} {seconds(clock_time - self._started_at[item.item_id] / 1000)}"
             for item in _recent(state)
-            if isinstance(item, ToolCall) and item.state == "executing" and item.item_id in self._begun
+            if isinstance(item, ToolCall) and item.state == "executing" and item.item_id in self._started_at
         ]
         if running:
             return "▸ " + " · ".join(running)
         last = state.items[-1] if state.items else None
         if isinstance(last, Notice) and last.code == "compacting":
-            return "… making room"
+            return "… compacting"
         draft = _draft(state)
         if draft is not None:
             return f"… {one_line(draft.title, 100)} · draft, {plural(draft.output.count(chr(10)), 'line')}"
@@ -239,9 +239,9 @@ class Renderer:
     def _open(self, item: Item, timestamp: int) -> None:
         match item:
             case ToolCall() if item.state == "executing":
-                self._begun.setdefault(item.item_id, timestamp)
+                self._started_at.setdefault(item.item_id, timestamp)
             case Thought() | Answer() if item.item_id not in self._streams:
-                self._begun[item.item_id] = timestamp
+                self._started_at[item.item_id] = timestamp
                 style: Style = "dim" if isinstance(item, Thought) else ""
                 self._streams[item.item_id] = (Blocks(), Stripper(), style)
                 self._stream(item.item_id, item.text)
@@ -256,7 +256,7 @@ class Renderer:
             self.console.line(("heading", "↪ " if message.steer else "› "), ("bold", stripped(message.text)))
             for attachment in message.attachments:  # files are mentioned in the text
                 if isinstance(attachment, ImageAttachment):
-                    self.console.line(("dim", f"  with the picture {one_line(attachment.name)}"))
+                    self.console.line(("dim", f"  with the image {one_line(attachment.name)}"))
                 elif isinstance(attachment, CommentAttachment):
                     location = f"{attachment.path}:{attachment.start_line}"
                     self.console.line(("dim", f"  {one_line(location)}: {one_line(attachment.comment)}"))
@@ -293,7 +293,7 @@ class Renderer:
                     self.console.line((style, f"  {mark} {one_line(entry.text)}"))
             case Notice():
                 style, mark = _LEVEL[item.level]
-                hint = f" ({self._more})" if item.detail and self._more else ""
+                hint = f" ({self._details_hint})" if item.detail and self._details_hint else ""
                 self.console.prose((style, f"{mark} {stripped(item.text)}"), ("dim", hint))
             case Citations():
                 for number, source in enumerate(item.sources, 1):
@@ -320,9 +320,9 @@ class Renderer:
         self._printed.add(call.item_id)
         style, mark = _MARK.get(call.state, ("dim", "·"))
         spans: list[Span] = [(style, f"{mark} "), ("", one_line(call.title))]
-        began = self._begun.pop(call.item_id, None)
-        if began is not None:
-            spans.append(("dim", f"  {seconds((timestamp - began) / 1000)}"))
+        started_at = self._started_at.pop(call.item_id, None)
+        if started_at is not None:
+            spans.append(("dim", f"  {seconds((timestamp - started_at) / 1000)}"))
         if call.decision is not None and call.state == "rejected":
             spans.append(("yellow", f"  {decision_text(call)}"))
         self.console.line(*spans)
@@ -332,24 +332,26 @@ class Renderer:
         if call.error and call.state == "failed":
             self.console.line(("red", indent(stripped(call.error))))
         elif call.proposal_id is not None:
-            self.show_diff(call.proposal_id, state, over=call)
+            self.show_diff(call.proposal_id, state, ended_call=call)
         if call.effect == "run" and call.output.strip():
             self.console.line(("dim", indent(_last_lines(stripped(call.output)))))
 
-    def show_diff(self, proposal_id: str, state: SessionState, *, over: ToolCall | None = None) -> None:
-        """The proposal in full, the first time; afterwards only what became of it. `over` is its call, once that
+    def show_diff(self, proposal_id: str, state: SessionState, *, ended_call: ToolCall | None = None) -> None:
+        """The proposal in full, the first time; afterwards only what became of it. `ended_call` is its call, once that
         has ended: then what was left open is said, too."""
         proposal = next((proposal for proposal in state.proposals if proposal.proposal_id == proposal_id), None)
         if proposal is None:
             return
         if self._shown_proposals.get(proposal_id) is None:
-            known_reason = over.decision.reason if over is not None and over.decision is not None else None
+            known_reason = (
+                ended_call.decision.reason if ended_call is not None and ended_call.decision is not None else None
+            )
             show_proposal(self.console, proposal, state.roots, known_reason)
         self._shown_proposals[proposal_id] = proposal.version
         self._show_checks(proposal, state)
         hunks = [hunk for file in proposal.files for hunk in file.hunks]
         counts = {name: sum(hunk.state == name for hunk in hunks) for name in ("applied", "rejected", "conflicted")}
-        if over is not None or any(counts.values()):
+        if ended_call is not None or any(counts.values()):
             parts = [f"{count} {name}" for name, count in counts.items() if count]
             still_open = len(hunks) - sum(counts.values())
             parts += [f"{still_open} open"] if still_open else []
@@ -378,7 +380,7 @@ class Renderer:
                 self._streams.pop(item.item_id)
                 self._received.pop(item.item_id, None)
                 if item.item_id in self._printed:
-                    self.console.line(("dim", "… (some of this came too fast; here it is again, whole)"))
+                    self.console.line(("dim", "… (parts were skipped; here is the whole text)"))
                 self._open(item, timestamp)
             case _:
                 self._open(item, timestamp)
@@ -388,7 +390,7 @@ class Renderer:
     def _withdraw(self, item_ids: list[str], reason: str) -> None:
         any_shown = False
         for item_id in item_ids:
-            self._begun.pop(item_id, None)
+            self._started_at.pop(item_id, None)
             self._received.pop(item_id, None)
             tail = self._streams.pop(item_id, None)
             self._closed.discard(item_id)
@@ -400,7 +402,7 @@ class Renderer:
     def _end(self, ended: TurnEnded, timestamp: int, state: SessionState) -> None:
         self._streams.clear()
         self._received.clear()
-        self._begun.clear()
+        self._started_at.clear()
         self._printed.clear()
         self._closed.clear()
         self._adopted = None
@@ -411,10 +413,10 @@ class Renderer:
             already_shown = ended.message == text or (isinstance(last, Notice) and last.text == ended.message)
             self.console.prose((style, text if already_shown else f"{text} {stripped(ended.message)}".rstrip()))
             if ended.can_continue:
-                self.console.line(("dim", "A further prompt goes on from here."))
-        took = seconds((timestamp - self._turn_began) / 1000) if self._turn_began and timestamp else ""
-        self._turn_began = 0
-        parts = [took]
+                self.console.line(("dim", "Send another prompt to continue."))
+        duration = seconds((timestamp - self._turn_started_at) / 1000) if self._turn_started_at and timestamp else ""
+        self._turn_started_at = 0
+        parts = [duration]
         if ended.usage is not None and (ended.usage.input_tokens or ended.usage.output_tokens):
             parts.append(ended.usage.summary)
         if state.usage is not None and state.usage.context_tokens:
@@ -458,7 +460,7 @@ def _last_lines(text: str) -> str:
     lines = text.rstrip("\n").split("\n")
     if len(lines) <= OUTPUT_LINES:
         return "\n".join(lines)
-    return "\n".join([f"… {len(lines) - OUTPUT_LINES} lines before", *lines[-OUTPUT_LINES:]])
+    return "\n".join([f"… {len(lines) - OUTPUT_LINES} earlier lines", *lines[-OUTPUT_LINES:]])
 
 
 def _live_subject(thought: str) -> str:

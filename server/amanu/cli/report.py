@@ -30,9 +30,9 @@ class Report:
         self._session_id: str | None = None
         self._model_id: str | None = None
         self._items: dict[str, Item] = {}
-        self._begun: dict[str, int] = {}
+        self._started: dict[str, int] = {}
         self._ended_at: dict[str, int] = {}
-        self._asked: dict[str, Approval] = {}
+        self._approvals: dict[str, Approval] = {}
         self._proposals: dict[str, Proposal] = {}
         self._usage: Usage | None = None
         self._routed: list[TurnRouted] = []
@@ -55,12 +55,12 @@ class Report:
                 self._routed.append(routed)
             case ItemStarted(item=ToolCall() as item) | ItemChanged(item=ToolCall() as item):
                 if item.state == "executing":
-                    self._begun.setdefault(item.item_id, message.at)
+                    self._started.setdefault(item.item_id, message.at)
             case ItemCompleted(item=item):
                 self._items[item.item_id] = item
                 self._ended_at[item.item_id] = message.at
             case ApprovalRequested(approval=approval):
-                self._asked[approval.tool_call_id] = approval
+                self._approvals[approval.tool_call_id] = approval
             case ProposalChanged(proposal=proposal):
                 self._proposals[proposal.proposal_id] = proposal
             case StepEnded(step=step):
@@ -76,13 +76,13 @@ class Report:
                 pass
 
     def displayed(self, message: EventMessage) -> EventMessage:
-        """The event as the person should read it: a turn stopped by `--timeout` was not cancelled by anybody."""
+        """The event as the user should read it: a turn stopped by `--timeout` was not cancelled by anybody."""
         if isinstance(message.event, TurnEnded):
             return message.model_copy(update={"event": self._as_meant(message.event)})
         return message
 
     def out_of_time(self, seconds: float | None) -> None:
-        """The end that follows is not a person's cancel: the time is up."""
+        """The end that follows is not a user's cancel: the time is up."""
         self._time_limit = f"Stopped after {seconds:g} seconds." if seconds else ""
 
     @property
@@ -123,8 +123,8 @@ class Report:
         }
 
     def _call(self, call: ToolCall) -> dict[str, Any]:
-        begun = self._begun.get(call.item_id)
-        approval = self._asked.get(call.item_id)
+        started = self._started.get(call.item_id)
+        approval = self._approvals.get(call.item_id)
         return {
             "toolCallId": call.item_id,
             "tool": call.tool,
@@ -135,7 +135,7 @@ class Report:
             "parts": [part.model_dump(mode="json") for part in approval.parts] if approval is not None else [],
             "sandbox": None if call.sandbox is None else call.sandbox.model_dump(mode="json"),
             "error": call.error,
-            "durationMs": None if begun is None else self._ended_at[call.item_id] - begun,
+            "durationMs": None if started is None else self._ended_at[call.item_id] - started,
             "proposalId": call.proposal_id,
         }
 

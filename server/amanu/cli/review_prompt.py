@@ -1,4 +1,4 @@
-"""Approvals and reviews, asked of a person at a terminal. The whole thing is shown before the question."""
+"""Approvals and reviews, asked of a user at a terminal. The whole thing is shown before the question."""
 
 import asyncio
 import contextlib
@@ -18,7 +18,7 @@ from amanu_protocol.labels import IGNORED, SCOPES
 from amanu_protocol.state import SessionState
 
 KEYS: dict[str, Scope] = {"t": "turn", "s": "session", "w": "workspace", "u": "user"}
-UNKNOWN = "  Unknown answer '{}'. A letter from above answers; a few words refuse, and the model reads them."
+UNKNOWN = "  Unknown answer '{}'. Press one of the letters above, or type a few words to reject: the model reads them."
 NO = ("n", "no", "r", "reject")
 LONGEST_SLIP = 3
 """Characters of an unknown answer that may be a slip of the finger; more are words to the model."""
@@ -36,17 +36,17 @@ class UserInput(Protocol):
     async def ask(
         self, question: str, *, default: str = "", valid: Callable[[], bool], preview: Preview | None = None
     ) -> str | None:
-        """One line, stripped; None as soon as `valid` no longer holds or the person left the question. `preview` says
+        """One line, stripped; None as soon as `valid` no longer holds or the user left the question. `preview` says
         what the text so far would do."""
         ...
 
     async def edit(self, text: str, suffix: str) -> str | None:
-        """The text after a visit to the person's editor; None when it could not be edited."""
+        """The text after a visit to the user's editor; None when it could not be edited."""
         ...
 
 
 class ReviewPrompt:
-    """Puts the pending approvals of one session to one person."""
+    """Puts the pending approvals of one session to one user."""
 
     def __init__(self, view: SessionView, renderer: Renderer, user_input: UserInput) -> None:
         self._view = view
@@ -60,18 +60,18 @@ class ReviewPrompt:
         """Show it, ask, send the answer; again until it is settled, here or elsewhere. What is asked about may change
         meanwhile: then it is shown anew."""
         self._show(approval)
-        while (current := self._now(approval)) is not None:
+        while (current := self._current(approval)) is not None:
             if current.digest != approval.digest:
                 approval = current
                 self._show_anew(approval)
             self._reviewed = False
             try:
-                if await self._once(approval):
-                    await self._view.wait(lambda _, answered=approval: self._now(answered) is None)
+                if await self._ask_once(approval):
+                    await self._view.wait(lambda _, answered=approval: self._current(answered) is None)
                     return
             except AmanuError as error:
-                self._say_error(error)
-        self._console.line(("dim", "  settled meanwhile"))
+                self._show_error(error)
+        self._console.line(("dim", "  already settled"))
 
     # Showing -------------------------------------------------------------------------------------------
 
@@ -95,20 +95,20 @@ class ReviewPrompt:
             first, *others = approval.options
             yes = [f"[y] once {first.label}".rstrip()]
             yes += [f"[{GRANTING[tuple(option.grants)]}] {option.label}" for option in others]
-            return _in_rows([*yes, *remembered, "[n] no, or say why"]) + " › "
+            return _in_rows([*yes, *remembered, "[n] no, or type a reason"]) + " › "
         # 80 columns hold each row
-        rows = ["[a] accept all · [h] hunk by hunk · [r] reject, or say why · [f] finish review"]
+        rows = ["[a] accept all · [h] hunk by hunk · [r] reject, or type a reason · [f] finish review"]
         if step := self._step():
             proposals = [self._proposal(step_approval.proposal_id) for step_approval in step]
             files = {file.path for proposal in proposals if proposal is not None for file in proposal.files}
-            rows.append(f"[e] every edit of this step ({len(files)} files)")
+            rows.append(f"[e] accept all edits of this step ({len(files)} files)")
         if remembered:
-            rows.append("or allow for the: " + " · ".join(remembered))
+            rows.append("or allow for: " + " · ".join(remembered))
         return "\n".join(rows) + " › "
 
     # Asking --------------------------------------------------------------------------------------------
 
-    async def _once(self, approval: Approval) -> bool:
+    async def _ask_once(self, approval: Approval) -> bool:
         answer = await self._ask(self._choices(approval), approval)
         if answer is None:
             return False
@@ -126,15 +126,15 @@ class ReviewPrompt:
             case (key, None) if key in granting:
                 return await self._answer(approval, "allow", grants=granting[key])
             case ("e", str()) if step := self._step():
-                return await self._every(approval, step)
+                return await self._accept_all(approval, step)
             case ("h", str(proposal_id)):
-                return await self._hunks(approval, proposal_id)
+                return await self._review_hunks(approval, proposal_id)
             case ("f", str()):
                 return await self._answer(approval, "finish")
             case (("n" | "no"), None) | (("r" | "n" | "no" | "reject"), str()):
                 return await self._reject(approval, argument)
             case (key, _) if KEYS.get(key) in scopes:
-                return await self._remember(approval, KEYS[key])
+                return await self._save_rule(approval, KEYS[key])
             case _ if len(answer) > LONGEST_SLIP:
                 return await self._answer(approval, "reject", reason=answer)
             case _:
@@ -147,7 +147,7 @@ class ReviewPrompt:
         edits = [pending for pending in self._view.state.approvals if pending.proposal_id is not None]
         return edits if len({edit.proposal_id for edit in edits}) > 1 else []
 
-    async def _every(self, approval: Approval, step: Sequence[Approval]) -> bool:
+    async def _accept_all(self, approval: Approval, step: Sequence[Approval]) -> bool:
         """Show what was not shown yet, and accept each as it was."""
         step = [
             approval,
@@ -155,23 +155,23 @@ class ReviewPrompt:
         ]
         for each in step[1:]:
             self._show(each)
-        if await self._ask("  Accept all that is above? [y/N] › ", approval) not in ("y", "yes"):
+        if await self._ask("  Accept everything above? [y/N] › ", approval) not in ("y", "yes"):
             return False
         # At once: what applying one changes in another is no news to who said yes to both.
         settled = await asyncio.gather(*(self._answer(step_approval, "allow") for step_approval in step))
         return settled[0]
 
     async def _reject(self, approval: Approval, reason: str) -> bool:
-        explanation = reason or await self._ask("  why not? (goes to the model, may be empty) › ", approval)
+        explanation = reason or await self._ask("  reason (sent to the model, may be empty) › ", approval)
         if explanation is None:
             return False
         return await self._answer(approval, "reject", reason=explanation or None)
 
-    async def _remember(self, approval: Approval, scope: Scope) -> bool:
-        """Show what would be saved and what that means, have it edited as often as the person likes, save it."""
+    async def _save_rule(self, approval: Approval, scope: Scope) -> bool:
+        """Show what would be saved and what that means, have it edited as often as the user likes, save it."""
         rule = next(offer.rule for offer in approval.scopes if offer.scope == scope)
         granted = approval.options[0]
-        while self._same(approval):
+        while self._unchanged(approval):
             self._console.line(("", "  allow "), ("bold", SCOPES[scope]), ("", ":"))
             for line in visible(rule).split("\n"):
                 self._console.line(("bold", f"    {line}"))
@@ -190,7 +190,7 @@ class ReviewPrompt:
         return False
 
     async def _edit(self, approval: Approval, rule: str) -> str:
-        """One rule on a line that says below it what it would do; several in the person's editor, one a line."""
+        """One rule on a line that says below it what it would do; several in the user's editor, one a line."""
         if "\n" in rule:
             return (await self._user_input.edit(rule, ".rules") or rule).strip()
 
@@ -198,7 +198,7 @@ class ReviewPrompt:
             return (await self._preview(approval, text)).lines
 
         edited = await self._user_input.ask(
-            "    rule › ", default=rule, valid=lambda: self._same(approval), preview=preview
+            "    rule › ", default=rule, valid=lambda: self._unchanged(approval), preview=preview
         )
         return edited or rule
 
@@ -225,7 +225,7 @@ class ReviewPrompt:
             case "stale":
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(STALE_SECONDS):
-                        await self._view.wait(lambda _: not self._same(approval))
+                        await self._view.wait(lambda _: not self._unchanged(approval))
                 return False
             case "alreadyResolved":
                 who = f" by {one_line(result.client)}" if result.client else ""
@@ -236,23 +236,23 @@ class ReviewPrompt:
 
     # Hunk by hunk --------------------------------------------------------------------------------------
 
-    async def _hunks(self, approval: Approval, proposal_id: str) -> bool:
+    async def _review_hunks(self, approval: Approval, proposal_id: str) -> bool:
         """True when the review is over; False to come back to the first question."""
         self._reviewed = True
         while (open_hunk := _next_open(self._proposal(proposal_id))) is not None:
             proposal, file, hunk, number, count = open_hunk
             show_file_header(self._console, file, self._view.state.roots)
             show_hunk(self._console, file, hunk, number=f"{number} of {count}", reason=hunk.reason)
-            if not await self._hunk(approval, proposal, file, hunk):
+            if not await self._ask_hunk(approval, proposal, file, hunk):
                 return False
             if not self._pending(approval):
                 break
         return not self._pending(approval) or await self._answer(approval, "finish")
 
-    async def _hunk(self, approval: Approval, proposal: Proposal, file: ProposedFile, hunk: Hunk) -> bool:
-        """Ask until this hunk is decided. False when the person wants no more of this."""
+    async def _ask_hunk(self, approval: Approval, proposal: Proposal, file: ProposedFile, hunk: Hunk) -> bool:
+        """Ask until this hunk is decided. False when the user wants no more of this."""
         while True:
-            question = "  [y] accept · [n] reject, or: n why not · [e] edit · [q] stop › "
+            question = "  [y] accept · [n] reject, or n REASON · [e] edit · [q] stop › "
             answer = await self._user_input.ask(question, valid=lambda: self._pending(approval))
             if answer is None or answer == "q":
                 return False
@@ -277,47 +277,47 @@ class ReviewPrompt:
             try:
                 result = await self._view.resolve_hunks(proposal.proposal_id, proposal.version, [decision])
             except AmanuError as error:
-                self._say_error(error)
+                self._show_error(error)
                 return True  # shown again as it is now
             if result.status == "tooSoon":
                 self._console.line(("yellow", IGNORED["tooSoon"]))
                 continue
-            await self._at_least(result.proposal)
+            await self._wait_for_version(result.proposal)
             return True
 
     def _proposal(self, proposal_id: str | None) -> Proposal | None:
         return next((proposal for proposal in self._view.state.proposals if proposal.proposal_id == proposal_id), None)
 
-    async def _at_least(self, replied: Proposal) -> None:
+    async def _wait_for_version(self, replied: Proposal) -> None:
         """Until the state has what the reply told: replies and events may overtake each other."""
 
-        def known(_: SessionState) -> bool:
+        def has_reply(_: SessionState) -> bool:
             proposal = self._proposal(replied.proposal_id)
             return proposal is None or proposal.version >= replied.version
 
-        await self._view.wait(known)
+        await self._view.wait(has_reply)
 
     # Small ---------------------------------------------------------------------------------------------
 
     async def _ask(self, question: str, approval: Approval) -> str | None:
         """About exactly what was shown."""
-        return await self._user_input.ask(question, valid=lambda: self._same(approval))
+        return await self._user_input.ask(question, valid=lambda: self._unchanged(approval))
 
     def _pending(self, approval: Approval) -> bool:
-        return self._now(approval) is not None
+        return self._current(approval) is not None
 
-    def _same(self, approval: Approval) -> bool:
+    def _unchanged(self, approval: Approval) -> bool:
         """It is asked still, and about the same thing."""
-        current = self._now(approval)
+        current = self._current(approval)
         return current is not None and current.digest == approval.digest
 
-    def _now(self, approval: Approval) -> Approval | None:
+    def _current(self, approval: Approval) -> Approval | None:
         """What is asked of that call now."""
         return next(
             (pending for pending in self._view.state.approvals if pending.tool_call_id == approval.tool_call_id), None
         )
 
-    def _say_error(self, error: AmanuError) -> None:
+    def _show_error(self, error: AmanuError) -> None:
         hint = f" {error.data.hint}" if error.data.hint else ""
         self._console.line(("red", f"  {visible(str(error))}{visible(hint)}"))
 

@@ -1,4 +1,4 @@
-"""`amanu run "…"`: one turn without a person, the core in this process. Policy decides instead of a person."""
+"""`amanu run "…"`: one turn without a user, the core in this process. Policy decides instead of a user."""
 
 import argparse
 import asyncio
@@ -42,34 +42,40 @@ Format = Literal["text", "json", "stream-json"]
 def parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="amanu run",
-        description="Run one prompt to its end. Nobody is asked: what no rule allows is denied, and the answer says "
+        description="Run one prompt to completion. No one is asked: what no rule allows is denied, and the result says "
         "which --allow would have permitted it.",
         epilog=exits.HELP,
     )
-    parser.add_argument("prompt", nargs="?", help="what to do; - or nothing: on standard input")
+    parser.add_argument("prompt", nargs="?", help="what to do; - or nothing: read from standard input")
     parser.add_argument("--output-format", choices=get_args(Format), default="text", help="default: text")
-    parser.add_argument("--mode", choices=get_args(Mode), help="what may happen unasked (default: ask)")
+    parser.add_argument("--mode", choices=get_args(Mode), help="what is allowed without asking (default: ask)")
     parser.add_argument("--model", metavar="ID", help="vendor:model")
     parser.add_argument(
         "--allow", metavar="RULE", action="append", default=[], help="e.g. edit_file(src/**) or @write; repeatable"
     )
     parser.add_argument(
-        "--workspace", metavar="DIR", action="append", default=[], help="workspace folder (default: this one)"
+        "--workspace", metavar="DIR", action="append", default=[], help="workspace folder (default: the current one)"
     )
     which = parser.add_mutually_exclusive_group()
-    which.add_argument("--session", metavar="ID", help="go on with that session, by its beginning, too")
+    which.add_argument("--session", metavar="ID", help="continue that session: its id or a prefix of it")
     which.add_argument(
-        "--continue", dest="session", action="store_const", const=LATEST, help="go on with the latest one here"
+        "--continue",
+        dest="session",
+        action="store_const",
+        const=LATEST,
+        help="continue the latest session of this folder",
     )
     parser.add_argument("--max-steps", metavar="N", type=_positive(int), help="at most N requests to the model")
     parser.add_argument("--timeout", metavar="S", type=_positive(float), help="at most S seconds")
-    parser.add_argument("--max-cost", metavar="USD", type=_positive(float), help="at most that many US dollars")
+    parser.add_argument("--max-cost", metavar="USD", type=_positive(float), help="at most this many US dollars")
     parser.add_argument(
-        "--until-done", action="store_true", help="go on until the model says that the task is done; needs --mode auto"
+        "--until-done",
+        action="store_true",
+        help="continue until the model says that the task is done; needs --mode auto",
     )
-    parser.add_argument("--no-loop-check", action="store_true", help="let a model go in circles up to the other limits")
+    parser.add_argument("--no-loop-check", action="store_true", help="do not stop a model that repeats itself")
     wire = parser.add_mutually_exclusive_group()
-    wire.add_argument("--record", metavar="FILE", help="write what the model is told and says there, keys removed")
+    wire.add_argument("--record", metavar="FILE", help="record the exchanges with the model to FILE, keys removed")
     wire.add_argument("--replay", metavar="FILE", help="play a recording instead of asking a model: no network, no key")
     parser.add_argument("--trust", action="store_true", help="trust the workspace folders for this run")
     return parser
@@ -85,7 +91,7 @@ def main(argv: list[str]) -> int:
     prompt = arguments.prompt
     if prompt in (None, "-"):
         if sys.stdin.isatty():
-            print("There is no prompt: give one as an argument or on standard input.", file=sys.stderr)
+            print("No prompt: give one as an argument or on standard input.", file=sys.stderr)
             return exits.USAGE
         prompt, beside = sys.stdin.read(), PipedInput()
     else:
@@ -244,7 +250,7 @@ def _say_differences(replay: "Replay", console: Console) -> None:
     for difference in replay.differences:
         console.prose(("dim", visible(f"replay: {difference}")))
     if replay.left:
-        console.line(("dim", f"replay: {replay.left} recorded exchanges were not asked for"))
+        console.line(("dim", f"replay: {replay.left} recorded exchanges were not used"))
 
 
 async def _session(sessions: "Sessions", options: RunOptions, client: "RunClient", default_mode: Mode) -> "Session":
@@ -282,7 +288,7 @@ def _must_be_auto(options: RunOptions, mode: Mode) -> None:
     if options.until_done and mode != "auto":
         raise AmanuError(
             "invalidParams",
-            f"--until-done goes on without asking anybody; in mode {mode} it would only meet what it may not do.",
+            f"--until-done continues without asking; in mode {mode}, what needs approval would be denied.",
             hint="Add --mode auto.",
         )
 

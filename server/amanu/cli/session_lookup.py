@@ -15,7 +15,7 @@ SHORTEST = 4
 WHOLE = 32
 """Characters of an id that Amanu gave."""
 _LOOKED_THROUGH = 500
-_NAMED = 5
+_LISTED = 5
 
 Listing = Callable[[SessionListParams], Awaitable[SessionListResult]]
 
@@ -32,40 +32,40 @@ async def resolve_session_id(typed: str, root: str | None, sessions: Listing) ->
         return await latest(root, sessions)
     if SHORTEST <= len(typed) < WHOLE:
         listed = (await sessions(SessionListParams(limit=_LOOKED_THROUGH))).sessions
-        fitting = [summary for summary in listed if summary.session_id.startswith(typed)]
-        if any(summary.session_id == typed for summary in fitting):
+        matching = [summary for summary in listed if summary.session_id.startswith(typed)]
+        if any(summary.session_id == typed for summary in matching):
             return typed
-        if len(fitting) > 1:
+        if len(matching) > 1:
             raise AmanuError(
                 "sessionNotFound",
-                f"“{visible(typed)}” is the beginning of {len(fitting)} sessions.",
-                hint=f"Give more of it: {_named(fitting)}.",
+                f"“{visible(typed)}” matches {len(matching)} sessions.",
+                hint=f"Type more of the id: {_named(matching)}.",
             )
-        if fitting:
-            return fitting[0].session_id
+        if matching:
+            return matching[0].session_id
     return parse_session_id(typed)
 
 
 def _named(sessions: Sequence[SessionSummary]) -> str:
-    named = [f"{summary.session_id} ({one_line(summary.title, 40) or 'Untitled'})" for summary in sessions[:_NAMED]]
-    return ", ".join(named) + (", …" if len(sessions) > _NAMED else "")
+    entries = [f"{summary.session_id} ({one_line(summary.title, 40) or 'Untitled'})" for summary in sessions[:_LISTED]]
+    return ", ".join(entries) + (", …" if len(sessions) > _LISTED else "")
 
 
 async def latest(root: str | None, sessions: Listing) -> str:
     """Of those in which something was said. Raises like `resolve_session_id`."""
     listed = (await sessions(SessionListParams(root=root))).sessions
-    begun = next((summary for summary in listed if summary.title), None)
-    if begun is None:
-        raise AmanuError("sessionNotFound", "No session yet in which anything was said" + (" here." if root else "."))
-    return begun.session_id
+    started = next((summary for summary in listed if summary.title), None)
+    if started is None:
+        raise AmanuError("sessionNotFound", "No session with any messages" + (" here." if root else "."))
+    return started.session_id
 
 
 def parse_session_id(session_id: str) -> str:
-    """An id as a person typed it. Raises AmanuError `sessionNotFound` for what cannot be one."""
+    """An id as a user typed it. Raises AmanuError `sessionNotFound` for what cannot be one."""
     try:
         return r.SessionParams(session_id=session_id).session_id
     except ValueError:
-        raise AmanuError("sessionNotFound", f"“{visible(session_id)}” is not the id of a session.") from None
+        raise AmanuError("sessionNotFound", f"“{visible(session_id)}” is not a session id.") from None
 
 
 def session_line(summary: SessionSummary) -> str:

@@ -20,20 +20,22 @@ from amanu_protocol.items import Item
 
 
 def parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="amanu sessions", description="The conversations Amanu keeps.")
+    parser = argparse.ArgumentParser(
+        prog="amanu sessions", description="List, show, rename and delete stored sessions."
+    )
     commands = parser.add_subparsers(dest="command", required=True)
     listing = commands.add_parser("list", help="newest first")
-    listing.add_argument("--root", metavar="DIR", help="only of this workspace folder")
+    listing.add_argument("--root", metavar="DIR", help="only sessions of this workspace folder")
     listing.add_argument("--limit", type=_limit, default=50, metavar="N", help="at most N (default: 50; 1 to 500)")
     listing.add_argument("--json", action="store_true", help="one JSON object")
-    show = commands.add_parser("show", help="print one")
-    show.add_argument("id", metavar="ID", help="also its beginning, or latest")
-    show.add_argument("--json", action="store_true", help="its whole state as one JSON object")
-    rename = commands.add_parser("rename", help="give it a title")
-    rename.add_argument("id", metavar="ID", help="also its beginning, or latest")
+    show = commands.add_parser("show", help="print a session")
+    show.add_argument("id", metavar="ID", help="session id, a prefix of it, or latest")
+    show.add_argument("--json", action="store_true", help="the whole state as one JSON object")
+    rename = commands.add_parser("rename", help="change the title")
+    rename.add_argument("id", metavar="ID", help="session id, a prefix of it, or latest")
     rename.add_argument("title", metavar="TITLE", type=_title)
-    delete = commands.add_parser("delete", help="remove it for good")
-    delete.add_argument("id", metavar="ID", nargs="+", help="also its beginning, or latest")
+    delete = commands.add_parser("delete", help="delete permanently")
+    delete.add_argument("id", metavar="ID", nargs="+", help="session id, a prefix of it, or latest")
     return parser
 
 
@@ -77,7 +79,7 @@ async def _run(arguments: argparse.Namespace) -> int:
 
 
 async def _delete(client: DaemonClient, session_id: str) -> None:
-    """For the daemon a session that is not there is fine; a person may have mistyped."""
+    """For the daemon a session that is not there is fine; a user may have mistyped."""
     params = r.SessionParams(session_id=session_id)
     missing: AmanuError | None = None
     try:

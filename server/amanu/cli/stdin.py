@@ -36,8 +36,8 @@ def read_piped_input() -> PipedInput:
         return PipedInput()  # a terminal, /dev/null
     if not select.select([handle], [], [], WAIT_SECONDS)[0]:
         return PipedInput(
-            notice=f"Nothing came on standard input within {WAIT_SECONDS:g} s, so it is not read. Where it takes "
-            "longer, give the prompt on standard input, too: amanu run -"
+            notice=f"Nothing arrived on standard input within {WAIT_SECONDS:g} s, so it is ignored. If it takes "
+            "longer, give the prompt on standard input as well: amanu run -"
         )
     return _attached(_read(handle))
 
@@ -56,11 +56,9 @@ def _attached(data: bytes) -> PipedInput:
     if not text.strip():
         return PipedInput()
     lines = text.count("\n") + (not text.endswith("\n"))
-    notice = f"Standard input goes with the prompt: {plural(lines, 'line')}."
+    notice = f"Standard input is attached to the prompt: {plural(lines, 'line')}."
     if len(text) > MAX_CHARACTERS:
         left_out = len(text) - MAX_CHARACTERS
-        text = (
-            f"{text[: MAX_CHARACTERS // 2]}\n[{left_out} characters are left out here]\n{text[-MAX_CHARACTERS // 2 :]}"
-        )
-        notice = f"{notice[:-1]}, but for {left_out:,} characters in its middle: at most {MAX_CHARACTERS:,} go."
+        text = f"{text[: MAX_CHARACTERS // 2]}\n[{left_out} characters omitted]\n{text[-MAX_CHARACTERS // 2 :]}"
+        notice = f"{notice[:-1]}, without {left_out:,} characters in the middle (limit: {MAX_CHARACTERS:,})."
     return PipedInput(SelectionAttachment(path="standard input", start_line=1, end_line=lines, text=text), notice)

@@ -1,4 +1,4 @@
-"""A person at a terminal, by prompt_toolkit."""
+"""A user at a terminal, by prompt_toolkit."""
 
 import asyncio
 import contextlib
@@ -37,7 +37,7 @@ _ABOVE: dict[Style, str] = {"green": "fg:ansigreen", "red": "fg:ansired", "bold"
 
 
 class AttentionNeeded(Exception):
-    """Something else needs the person now; what was typed is kept as the draft."""
+    """Something else needs the user now; what was typed is kept as the draft."""
 
 
 class Interrupted(Exception):
@@ -144,7 +144,7 @@ class Terminal:
     ) -> str | None:
         """See `decide.UserInput`. Raises Interrupted on Ctrl-C, Escaped on Esc; Ctrl-D leaves the question."""
         watched = LivePreview(preview, self._question) if preview is not None else None
-        below = {} if watched is None else {"bottom_toolbar": watched.shown, "refresh_interval": LOOK_SECONDS}
+        below = {} if watched is None else {"bottom_toolbar": watched.toolbar_text, "refresh_interval": LOOK_SECONDS}
         try:
             answer = await self._run(
                 self._question,
@@ -195,24 +195,24 @@ class LivePreview:
     def __init__(self, preview: "Preview", prompt: "PromptSession[str]") -> None:
         self._preview = preview
         self._prompt = prompt
-        self._seen: str | None = None
+        self._previewed: str | None = None
         self._lines: Sequence[Line] = ()
-        self._looking: asyncio.Task[None] | None = None
+        self._task: asyncio.Task[None] | None = None
 
-    def shown(self) -> list[tuple[str, str]]:
+    def toolbar_text(self) -> list[tuple[str, str]]:
         text = self._prompt.default_buffer.text
-        if text != self._seen and (self._looking is None or self._looking.done()):
-            self._looking = asyncio.create_task(self._look(text))
+        if text != self._previewed and (self._task is None or self._task.done()):
+            self._task = asyncio.create_task(self._update(text))
         width = max(20, shutil.get_terminal_size().columns - 1)
         rows = [row for line in self._lines for row in textwrap.wrap(one_line(line.text, 400), width)]
         return [("", "\n".join(rows[:PREVIEW_ROWS]) or " ")]
 
     def end(self) -> None:
-        if self._looking is not None:
-            self._looking.cancel()
+        if self._task is not None:
+            self._task.cancel()
 
-    async def _look(self, text: str) -> None:
-        self._seen = text
+    async def _update(self, text: str) -> None:
+        self._previewed = text
         try:
             self._lines = await self._preview(text)
         except (AmanuError, Disconnected) as error:
@@ -220,7 +220,7 @@ class LivePreview:
 
 
 def edit_text(text: str, suffix: str) -> str | None:
-    """Open the person's editor and wait. Blocks: not for the event loop."""
+    """Open the user's editor and wait. Blocks: not for the event loop."""
     import subprocess
 
     command = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi")

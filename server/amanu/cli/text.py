@@ -18,7 +18,7 @@ _UNFINISHED = re.compile(
     r"|(?:\x1b[\]P^_X]|[\x90\x98\x9d\x9e\x9f])[^\x07\x1b\x9c\n]*\x1b?"
     r"|\x1b[ -/]*)\Z"
 )
-_HELD = 4096
+_MAX_PENDING = 4096
 """Characters of an unfinished sequence that are waited with; a longer one is shown as text."""
 
 _HIDDEN = re.compile(pattern())
@@ -33,7 +33,7 @@ _DECEIVING = re.compile(
 
 
 def visible(text: str) -> str:
-    """Whole text, nothing removed and nothing hidden: for what a person is asked to approve. Line ends become `\\n`."""
+    """Whole text, nothing removed and nothing hidden: for what a user is asked to approve. Line ends become `\\n`."""
     return _HIDDEN.sub(_mark, text.replace("\r\n", "\n"))
 
 
@@ -53,21 +53,21 @@ class Stripper:
     """`stripped` for text that comes in pieces: a sequence cut in two is held back until it is whole."""
 
     def __init__(self) -> None:
-        self._held: str = ""
+        self._pending: str = ""
 
     def feed(self, text: str) -> str:
-        text = self._held + text
+        text = self._pending + text
         cut = len(text)
         unfinished = _unfinished_at(text)
-        if unfinished is not None and cut - unfinished <= _HELD:
+        if unfinished is not None and cut - unfinished <= _MAX_PENDING:
             cut = unfinished
-        visible_part, self._held = _SEQUENCE.sub("", text[:cut]), text[cut:]
+        visible_part, self._pending = _SEQUENCE.sub("", text[:cut]), text[cut:]
         if visible_part.endswith("\r"):  # what follows, once the sequence is gone, may be the rest of a line end
-            visible_part, self._held = visible_part[:-1], "\r" + self._held
+            visible_part, self._pending = visible_part[:-1], "\r" + self._pending
         return _tame(visible_part)
 
     def end(self) -> str:
-        remaining, self._held = self._held, ""
+        remaining, self._pending = self._pending, ""
         return stripped(remaining)
 
 

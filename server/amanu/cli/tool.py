@@ -32,18 +32,18 @@ TURN = "tool"
 def parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="amanu tool",
-        description="Use one tool as the agent would: same guard, same policy. Prints one JSON object.",
+        description="Run one tool as the agent would: same path guard, same policy. Prints one JSON object.",
         epilog="exit codes: 0 succeeded · 1 failed · 2 wrong usage · 3 denied · 130 cancelled",
     )
     parser.add_argument("name", nargs="?", metavar="NAME")
     parser.add_argument("arguments", nargs="?", metavar="JSON", help="a JSON object; - reads it from standard input")
     parser.add_argument("--list", action="store_true", help="print names, descriptions and schemas")
     parser.add_argument(
-        "--workspace", metavar="DIR", action="append", default=[], help="workspace folder (default: this one)"
+        "--workspace", metavar="DIR", action="append", default=[], help="workspace folder (default: the current one)"
     )
-    parser.add_argument("--mode", choices=get_args(Mode), help="what may happen unasked (default: ask)")
+    parser.add_argument("--mode", choices=get_args(Mode), help="what is allowed without asking (default: ask)")
     parser.add_argument("--allow", metavar="RULE", action="append", default=[], help="e.g. @write(src/**); repeatable")
-    parser.add_argument("--yes", action="store_true", help="answer yes to what would be asked")
+    parser.add_argument("--yes", action="store_true", help="approve whatever needs approval")
     return parser
 
 
@@ -59,7 +59,7 @@ def main(argv: list[str]) -> int:
     except ValueError as error:
         return _misused(f"The arguments are not JSON: {error}.")
     if arguments.name is None:
-        return _misused("Which tool? There is: amanu tool --list")
+        return _misused("Name a tool; amanu tool --list shows them.")
     if not isinstance(tree, dict):
         return _misused("The arguments must be a JSON object.")
     missing = [root for root in roots if not root.is_dir()]
@@ -172,7 +172,7 @@ class ToolEvents:
         self._core.emit(event, entry)
 
     def delta(self, item_id: str, text: str) -> None:
-        """Live output goes to stderr, where a person may watch it."""
+        """Live output goes to stderr, where a user may watch it."""
         print(visible(text), end="", file=sys.stderr, flush=True)
 
     def plain(self, text: str) -> str:

@@ -16,16 +16,18 @@ from amanu_protocol.errors import AmanuError
 
 def parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="amanu trust", description="Which workspace folders you trust, and what in them that enables."
+        prog="amanu trust", description="Show and change which workspace folders you trust, and what that enables."
     )
     commands = parser.add_subparsers(dest="command", required=True)
-    show = commands.add_parser("show", help="what trusting a folder enables, and what of it changed")
+    show = commands.add_parser("show", help="show what trusting a folder enables, and what has changed")
     show.add_argument("--json", action="store_true", help="one JSON object")
-    add = commands.add_parser("add", help="trust a folder as it is now; says what that enables")
-    add.add_argument("--digest", metavar="DIGEST", help="only if it is still what `show` printed that for")
-    remove = commands.add_parser("remove", help="do not trust it, whatever an editor says")
+    add = commands.add_parser("add", help="trust a folder as it is now, and show what that enables")
+    add.add_argument(
+        "--digest", metavar="DIGEST", help="only if the folder still has this digest, as printed by `show`"
+    )
+    remove = commands.add_parser("remove", help="stop trusting a folder, even if an editor trusts it")
     for subparser in (show, add, remove):
-        subparser.add_argument("folder", metavar="FOLDER", nargs="?", default=".", help="default: this one")
+        subparser.add_argument("folder", metavar="FOLDER", nargs="?", default=".", help="default: the current one")
     return parser
 
 

@@ -14,7 +14,7 @@ _SIGN: dict[str, Style] = {"+": "green", "-": "red"}
 
 
 class TrustPrompt:
-    """Asks one person about the folders of one session."""
+    """Asks one user about the folders of one session."""
 
     def __init__(self, view: SessionView, console: Console, user_input: UserInput) -> None:
         self._view = view
@@ -30,10 +30,10 @@ class TrustPrompt:
     async def withdraw(self) -> None:
         for root in self._view.state.roots:
             await self._set(root, trusted=False)
-        self._console.line(("dim", "not trusted any more; /trust changes that"))
+        self._console.line(("dim", "no longer trusted; /trust changes that"))
 
     async def _ask_about(self, root: str) -> bool:
-        """False when the person left the question."""
+        """False when the user left the question."""
         trust = await self._view.client.request("amanu/trust/get", r.TrustGetParams(root=root), r.TrustGetResult)
         if len(self._view.state.roots) > 1:
             self._console.line(("bold", one_line(root, 2000)))
@@ -45,7 +45,7 @@ class TrustPrompt:
             self._show(diffs)
             diffs = []
         while True:
-            options = "[d] show what they say · " if diffs else ""
+            options = "[d] show contents · " if diffs else ""
             answer = await self._user_input.ask(
                 f"Trust this folder? [y] yes · {options}[n] no › ", valid=lambda: not self._view.client.lost.is_set()
             )

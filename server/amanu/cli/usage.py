@@ -39,4 +39,4 @@ def show_context(usage: Usage | None, console: Console) -> None:
     console.line(("dim", f"  {'Window':<20}{window:>11,}"))
     if meaning:
         console.prose(("yellow", meaning))
-    console.line(("dim", "/compact [what must not be lost] makes room"))
+    console.line(("dim", "/compact [what to preserve] frees space"))

@@ -208,7 +208,7 @@ async def attach(client: DaemonClient, session_id: str) -> SessionView:
 
 
 async def insist(attempt: Callable[[], Awaitable[r.ApprovalResolveResult]]) -> r.ApprovalResolveResult:
-    """For a program that answers, not a person: once more when the first answer came too soon."""
+    """For a program that answers, not a user: once more when the first answer came too soon."""
     answer = await attempt()
     if answer.status != "tooSoon":
         return answer

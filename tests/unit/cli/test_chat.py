@@ -185,7 +185,7 @@ async def test_a_mistake_of_our_own_ends_no_chat(desk: Desk, tmp_path: Path, mon
     with monkeypatch.context() as patch:
         patch.setattr(Chat, "_say", broken)
         desk.types("one" + ENTER)
-        await desk.sees("a mistake of Amanu's own, the session is whole (KeyError: 'one')")
+        await desk.sees("Internal error; the session is intact (KeyError: 'one')")
     desk.types("two" + ENTER)
     await desk.sees("Done.")
     desk.types(CTRL_D)
@@ -220,7 +220,7 @@ async def test_typing_into_a_running_turn_steers_and_queue_waits(desk: Desk, tmp
     desk.types("go" + ENTER)
     await desk.sees("› go")
     desk.types("faster" + ENTER)
-    await desk.sees("goes into the running turn")
+    await desk.sees("sent into the running turn")
     desk.types("/queue later" + ENTER)
     await desk.sees("queued: later")
     await desk.sees("As you say.")
@@ -248,23 +248,23 @@ async def test_a_half_typed_prompt_survives_a_question(desk: Desk, tmp_path: Pat
     ("typed", "shown"),
     [
         ("/mode plan", "mode: plan"),
-        ("/mode", "mode ask; there are plan, ask, acceptEdits, auto"),
+        ("/mode", "mode ask; available: plan, ask, acceptEdits, auto"),
         ("/model", "claude"),
         ("/model nope:x", "There is no model 'nope:x'."),
         ("/sessions", "idle"),
         ("/sessions nope", "There is no session nope."),
-        ("/sessions ../x", "“../x” is not the id of a session."),
+        ("/sessions ../x", "“../x” is not a session id."),
         ("/new", "session "),
         ("/record ~/r.ndjson", "is recorded in"),
         ("/record /nowhere/r.ndjson", "There is no folder /nowhere"),
-        ("/cancel", "nothing runs"),
+        ("/cancel", "nothing is running"),
         ("/help", "/unqueue"),
         ("/help", "Put a summary in the place of what is old"),
         ("/context", "Nothing has been sent to a model yet."),
-        ("/notes", "There are none."),
+        ("/notes", "No notices with details."),
         ("/compact keep the names", "There is nothing to compact yet"),
         ("/trust", "trusted"),
-        ("/nonsense", "/nonsense is not a command"),
+        ("/nonsense", "/nonsense is unknown"),
     ],
 )
 async def test_commands(desk: Desk, tmp_path: Path, typed: str, shown: str) -> None:
@@ -345,7 +345,7 @@ async def test_a_lost_connection_is_made_again(desk: Desk, tmp_path: Path) -> No
     await started(desk, tmp_path, {"text": "Answer."})
     assert desk.client is not None
     await desk.client.close()
-    await desk.sees("connected again")
+    await desk.sees("reconnected")
     desk.types("go" + ENTER)
     await desk.sees("Answer.")
 
@@ -401,17 +401,17 @@ async def test_undo_is_shown_first_and_can_be_undone(desk: Desk, tmp_path: Path)
     await asyncio.sleep(0.1)
     assert (desk.root / "a.txt").read_text() == mine
     desk.types("y" + ENTER)
-    await desk.sees("took back 2 hunks in 2 files")
+    await desk.sees("undid 2 hunks in 2 files")
     assert (desk.root / "a.txt").read_text() == mine.replace("EIGHT", "eight")
     assert not (desk.root / "b.txt").exists()
     desk.types("/redo" + ENTER)
     await desk.sees("redo: done")
     assert (desk.root / "a.txt").read_text() == mine
     desk.types("/undo file a.txt" + ENTER)
-    await desk.sees("a.txt: 2 hunks taken back")
+    await desk.sees("a.txt: 2 hunks undone")
     await asyncio.sleep(0.1)
     desk.types("y" + ENTER)
-    await desk.sees("took back 2 hunks in 1 file")
+    await desk.sees("undid 2 hunks in 1 file")
     assert (desk.root / "a.txt").read_text() == FOUR.replace("five", "mine")
     assert (desk.root / "b.txt").exists()
     desk.types("/keep session" + ENTER)
@@ -460,14 +460,14 @@ async def test_back_to_before_a_turn(desk: Desk, tmp_path: Path) -> None:
     await desk.sees("second 2 files")
     await desk.sees("first 1 file")
     desk.types("/restore 9" + ENTER)
-    await desk.sees("with a number of /checkpoints")
+    await desk.sees("with a number from /checkpoints")
     desk.types("/restore 2 all" + ENTER)
     await desk.sees("-TWO\n")
     await desk.sees("a.txt: ")
     await asyncio.sleep(0.1)
     desk.types("y" + ENTER)
-    await desk.sees("goes on from before the last 2 turns")
-    await desk.sees("took back 3 hunks in 2 files")
+    await desk.sees("continues from before the last 2 turns")
+    await desk.sees("undid 3 hunks in 2 files")
     assert (desk.root / "a.txt").read_text() == FOUR
     await asyncio.sleep(0.3)
     desk.types(" again" + ENTER)  # the prompt is there again, to be changed
@@ -481,10 +481,10 @@ async def test_back_to_before_a_turn(desk: Desk, tmp_path: Path) -> None:
         ("/undo", "There is nothing to undo."),
         ("/redo turn", "There is nothing to redo."),
         ("/keep file a.txt", "There is nothing to keep in a.txt."),
-        ("/undo everything", "/undo [turn | session | file PATH]"),
+        ("/undo everything", "Usage: /undo [turn | session | file PATH]"),
         ("/diff turn", "There is nothing to show."),
-        ("/checkpoints", "There is nothing to go back to"),
-        ("/restore 1", "with a number of /checkpoints"),
+        ("/checkpoints", "No checkpoints"),
+        ("/restore 1", "with a number from /checkpoints"),
     ],
 )
 async def test_without_edits_they_say_so(desk: Desk, tmp_path: Path, typed: str, shown: str) -> None:

@@ -185,7 +185,7 @@ async def test_the_whole_command_is_shown_with_the_reason_and_the_rule_before_it
     assert "  │ make test; ␛[8mrm -rf ~\n" in shown
     assert "Needs approval: no rule allows it" in shown
     assert f"allow always in every workspace:\n    {RULE}\n" in shown
-    assert person.asked[0] == "[y] once · [s] session · [u] user · [n] no, or say why › "
+    assert person.asked[0] == "[y] once · [s] session · [u] user · [n] no, or type a reason › "
     assert person.defaults[2] == RULE, "the rule is edited, not typed anew"
 
 
@@ -314,7 +314,7 @@ async def test_settled_while_the_person_reads(pair: tuple[DaemonClient, FakeDaem
 
     await ReviewPrompt(view, Renderer(PlainConsole(stage.out)), Slow()).decide(stage.approval)
     assert stage.answers == []
-    assert "settled meanwhile" in stage.out.getvalue()
+    assert "already settled" in stage.out.getvalue()
 
 
 @pytest.mark.parametrize(
@@ -360,7 +360,7 @@ async def test_every_edit_of_a_step(
     said = stage.daemon.said("amanu/approval/resolve")
     assert [(each["toolCallId"], each["digest"]) for each in said] == sent
     several = ALSO in beside
-    assert ("[e] every edit of this step (2 files)" in person.asked[0]) == several
+    assert ("[e] accept all edits of this step (2 files)" in person.asked[0]) == several
     assert ("b.txt (edit)" in stage.out.getvalue()) == several, "it is shown before it is accepted"
 
 

@@ -103,7 +103,7 @@ def test_a_line_is_decided_on_as_a_session_does_it(explained: Any, capsys: pytes
 @pytest.mark.parametrize(
     ("limits", "command", "decision", "says"),
     [
-        ("", "make all", "allow", "In one turn for 200 such commands, and until they took 1800 s"),
+        ("", "make all", "allow", "Per turn, for 200 such commands, and until they took 1800 s"),
         (
             "unasked_commands = 3\nunasked_seconds = 1.5",
             "make all",

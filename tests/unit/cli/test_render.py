@@ -134,12 +134,12 @@ STORIES: list[tuple[str, list[Event], str]] = [
             ItemsWithdrawn(item_ids=["a"], reason="The stream broke."),
             answered("One.\n\nTwo.", "b"),
         ],
-        "One.\n\n… that attempt was withdrawn (The stream broke), trying again\nOne.\n\nTwo.\n\n",
+        "One.\n\n… that attempt was discarded (The stream broke), trying again\nOne.\n\nTwo.\n\n",
     ),
     (
         "also when nothing of it was whole yet, as it may have been seen in the live line",
         [started(), delta("On"), ItemsWithdrawn(item_ids=["a"], reason="cut")],
-        "… that attempt was withdrawn (cut), trying again\n",
+        "… that attempt was discarded (cut), trying again\n",
     ),
     ("one that showed nothing leaves none", [started(), ItemsWithdrawn(item_ids=["a"], reason="cut")], ""),
     (
@@ -176,7 +176,7 @@ STORIES: list[tuple[str, list[Event], str]] = [
     (
         "a command shows the end of its output",
         done(call(effect="run", title="Run x", output="".join(f"{n}\n" for n in range(10)))),
-        "✓ Run x  1.0 s\n    … 2 lines before\n" + "".join(f"    {n}\n" for n in range(2, 10)),
+        "✓ Run x  1.0 s\n    … 2 earlier lines\n" + "".join(f"    {n}\n" for n in range(2, 10)),
     ),
     (
         "a failed command shows it too",
@@ -258,7 +258,7 @@ STORIES: list[tuple[str, list[Event], str]] = [
                 )
             )
         ],
-        "› look\n  with the picture shot.png\n",
+        "› look\n  with the image shot.png\n",
     ),
     (
         "a retry",
@@ -308,7 +308,7 @@ STORIES: list[tuple[str, list[Event], str]] = [
         "! Busy. A is overloaded; B stands in for it.\n",
     ),
     ("the end at a limit", [ended("stepLimit", "Stopped after 3 steps.", True)],
-     "Stopped at the step limit. Stopped after 3 steps.\nA further prompt goes on from here.\n"),
+     "Stopped at the step limit. Stopped after 3 steps.\nSend another prompt to continue.\n"),
     (
         "what a notice said is not said twice",
         [notice("error", "No route."), ended("failed", "No route.")],
@@ -324,7 +324,7 @@ STORIES: list[tuple[str, list[Event], str]] = [
             ),
             answered("One.\n\nTwo.\n\nThree."),
         ],
-        "One.\n\n… (some of this came too fast; here it is again, whole)\nOne.\n\nTwo.\n\nThree.\n\n",
+        "One.\n\n… (parts were skipped; here is the whole text)\nOne.\n\nTwo.\n\nThree.\n\n",
     ),
 ]  # fmt: skip
 
@@ -409,8 +409,7 @@ def test_coming_back_in_the_middle_of_a_turn(before: list[Event], after: list[Ev
         ([delta("o.\n\nThree")], "Two.\n\n"),
         (
             [answered("One.\n\nTw"), ended("interrupted", "It was killed.", can_continue=True)],
-            "Tw\n\nThe daemon stopped in the middle of this turn. It was killed.\n"
-            "A further prompt goes on from here.\n",
+            "Tw\n\nThe daemon stopped during this turn. It was killed.\nSend another prompt to continue.\n",
         ),
     ],
 )

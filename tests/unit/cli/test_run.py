@@ -97,7 +97,7 @@ def test_a_retried_attempt_is_not_printed_twice(shop: Path, inside: Inside) -> N
     model = script(shop.parent, {"text": "Once only.", "error": "streamBroken"})
     done = inside.run(main, "x", "--model", model, cwd=shop)
     assert (done.returncode, done.stdout) == (0, "Once only.\n\n")
-    assert "withdrawn" in done.stderr
+    assert "discarded" in done.stderr
 
 
 def test_going_on_with_a_session(shop: Path, inside: Inside) -> None:
@@ -215,7 +215,7 @@ def test_without_until_done_there_is_no_such_tool(shop: Path, inside: Inside) ->
 def test_until_done_is_for_runs_that_need_nobody(shop: Path, inside: Inside, mode: tuple[str, ...]) -> None:
     model = script(shop.parent, {"text": "Never."})
     done = inside.run(main, "x", "--model", model, "--until-done", *mode, cwd=shop)
-    fails(done, 2, ["--until-done goes on without asking anybody", "Add --mode auto."])
+    fails(done, 2, ["--until-done continues without asking", "Add --mode auto."])
 
 
 def test_each_retry_is_told_on_standard_error(shop: Path, inside: Inside, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -252,5 +252,5 @@ def test_auto_is_chosen_by_name_and_says_so(shop: Path, inside: Inside) -> None:
     (find_home().make().config / "config.toml").write_text(f'model = "{planner}"\n[routing]\nplan = "{planner}"\n')
     done = inside.run(main, "x", "--model", "amanu:auto", "--mode", "plan", cwd=shop)
     assert (done.returncode, done.stdout) == (0, "Planned.\n\n")
-    assert "Automatic (amanu:auto) · chosen for each turn" in done.stderr
+    assert "Automatic (amanu:auto) · model and price are chosen for each turn" in done.stderr
     assert f"→ {planner}: Turns in plan mode go to" in done.stderr

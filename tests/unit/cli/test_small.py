@@ -62,10 +62,10 @@ def test_rename_and_delete(tmp_path: Path, inside: Inside, session_id: str) -> N
         (["list", "--limit", "0"], "invalid number value: '0'"),
         (["list", "--limit", "501"], "invalid number value: '501'"),
         (["list", "--root", "nowhere"], "not the absolute path of a folder"),
-        (["show", "../x"], "“../x” is not the id of a session."),
-        (["delete", ""], "“” is not the id of a session."),
+        (["show", "../x"], "“../x” is not a session id."),
+        (["delete", ""], "“” is not a session id."),
         (["rename", "a", " "], "a title has 1 to 200 characters"),
-        (["rename", "a b", "title"], "“a b” is not the id of a session."),
+        (["rename", "a b", "title"], "“a b” is not a session id."),
     ],
 )
 def test_sessions_refuses(tmp_path: Path, inside: Inside, arguments: list[str], said: str) -> None:
@@ -87,10 +87,10 @@ def test_a_key_is_kept_and_forgotten_and_never_printed(tmp_path: Path, inside: I
     assert not any(KEY in each.stdout + each.stderr for each in ran)
     lines = [next(line for line in each.stdout.splitlines() if "anthropic" in line) for each in ran]
     assert "no key; set ANTHROPIC_API_KEY" in lines[0]
-    assert "kept by amanu auth" in lines[2]
+    assert "stored by amanu auth" in lines[2]
     assert lines[4] == lines[0]
-    assert ran[3].stdout == "anthropic: forgotten\n"
-    assert inside.run(auth.main, "forget", "anthropic", cwd=tmp_path).stderr == "anthropic: no key was kept\n"
+    assert ran[3].stdout == "anthropic: key removed\n"
+    assert inside.run(auth.main, "forget", "anthropic", cwd=tmp_path).stderr == "anthropic: no key was stored\n"
     assert (home.config / "auth.json").stat().st_mode & 0o077 == 0
 
 
@@ -103,10 +103,10 @@ def test_a_key_in_the_environment(tmp_path: Path, inside: Inside, monkeypatch: p
 @pytest.mark.parametrize(
     ("arguments", "typed", "code", "said"),
     [
-        (["set", "anthropic"], "\n", 2, "no key in that"),
+        (["set", "anthropic"], "\n", 2, "input contains no key"),
         (["set", "anthropic"], "two words\n", 2, "one word"),
-        (["set", "antropic"], f"{KEY}\n", 2, "There is no vendor 'antropic'. There are: anthropic,"),
-        (["set", "ollama"], f"{KEY}\n", 2, "There is no vendor 'ollama'"),
+        (["set", "antropic"], f"{KEY}\n", 2, "Unknown vendor 'antropic'. Available: anthropic,"),
+        (["set", "ollama"], f"{KEY}\n", 2, "Unknown vendor 'ollama'"),
         (["set", "anthropic", KEY], "", 2, "unrecognized arguments"),
         (["local", "anthropic"], "", 4, "no local model server"),
         ([], "", 2, "required"),
@@ -122,7 +122,7 @@ def test_auth_refuses(tmp_path: Path, inside: Inside, arguments: list[str], type
 def test_logs(tmp_path: Path, inside: Inside, home: Home) -> None:
     path = home.logs / "daemon.log"
     assert inside.run(logs.main, "--path", cwd=tmp_path).stdout == f"{path}\n"
-    assert "Nothing is logged yet" in inside.run(logs.main, cwd=tmp_path).stderr
+    assert "is empty" in inside.run(logs.main, cwd=tmp_path).stderr
     path.write_text("".join(f"line {n}\x1b[2J\n" for n in range(9)) + f"x-api-key: {KEY}\n")
     assert inside.run(logs.main, "--lines", "3", cwd=tmp_path).stdout == f"line 7\nline 8\nx-api-key: {KEY}\n"
 
@@ -193,7 +193,7 @@ def test_a_left_over_socket(tmp_path: Path, inside: Inside, home: Home) -> None:
     with socket.socket(socket.AF_UNIX) as left:
         left.bind(os.fspath(socket_path(home)))
     found = findings(inside, tmp_path)
-    assert found["daemon"]["level"] == "note" and "nobody listens" in found["daemon"]["detail"]
+    assert found["daemon"]["level"] == "note" and "no process is listening" in found["daemon"]["detail"]
 
 
 # trust ------------------------------------------------------------------------------------------------

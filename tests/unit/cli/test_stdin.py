@@ -33,12 +33,12 @@ def pipe_in(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Given]:
         (None, None, ""),
         (b"", None, ""),
         (b" \n", None, ""),
-        (b"one\ntwo", "one\ntwo", "Standard input goes with the prompt: 2 lines."),
-        (b"caf\xe9\n", "caf\ufffd\n", "Standard input goes with the prompt: 1 line."),
+        (b"one\ntwo", "one\ntwo", "Standard input is attached to the prompt: 2 lines."),
+        (b"caf\xe9\n", "caf\ufffd\n", "Standard input is attached to the prompt: 1 line."),
         (
             b"a" * 60_000 + b"b" * 60_000,
-            "a" * 50_000 + "\n[20000 characters are left out here]\n" + "b" * 50_000,
-            "1 line, but for 20,000 characters in its middle: at most 100,000 go.",
+            "a" * 50_000 + "\n[20000 characters omitted]\n" + "b" * 50_000,
+            "1 line, without 20,000 characters in the middle (limit: 100,000).",
         ),
     ],
     ids=["/dev/null", "empty", "blank", "text", "no UTF-8", "much"],
@@ -57,7 +57,7 @@ def test_a_pipe_that_says_nothing_is_left_alone(monkeypatch: pytest.MonkeyPatch)
     with os.fdopen(reads) as pipe, os.fdopen(writes, "w"):
         monkeypatch.setattr(sys, "stdin", pipe)
         found = read_piped_input()
-    assert found.attachment is None and "Nothing came on standard input within 0.01 s" in found.notice
+    assert found.attachment is None and "Nothing arrived on standard input within 0.01 s" in found.notice
 
 
 def test_no_standard_input_at_all(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -67,7 +67,7 @@ def test_what_fills_it() -> None:
         "  Reserved for reply        4,000    25 %\n"
         "  Window                   16,000\n"
         "Old tool output is dropped to make room; the model can read it again.\n"
-        "/compact [what must not be lost] makes room\n"
+        "/compact [what to preserve] frees space\n"
     )
 
 
@@ -103,7 +103,7 @@ SOURCES = [
 @pytest.mark.parametrize(
     ("events", "more", "expected", "status"),
     [
-        ([TURN, ItemStarted(item=notice("compacting"))], "/notes", "", "… making room"),
+        ([TURN, ItemStarted(item=notice("compacting"))], "/notes", "", "… compacting"),
         ([ItemCompleted(item=notice("compacted", "## Goal"))], "/notes", "· It is compacted. (/notes)\n", ""),
         ([ItemCompleted(item=notice("compacted", "## Goal"))], "", "· It is compacted.\n", ""),
         ([ItemCompleted(item=notice("modelTold"))], "/notes", "· It is modelTold.\n", ""),

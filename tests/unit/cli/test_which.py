@@ -37,9 +37,9 @@ async def listed(params: SessionListParams) -> SessionListResult:
         ("latest", None, SESSIONS[1].session_id),
         ("abc", "/w", "abc"),  # too short to be a beginning: the daemon says that there is none
         ("ffff", "/w", "ffff"),
-        ("1995", "/w", "“1995” is the beginning of 2 sessions. Give more of it: 1995db"),
-        ("latest", "/empty", "No session yet in which anything was said here."),
-        ("../x", "/w", "is not the id of a session"),
+        ("1995", "/w", "“1995” matches 2 sessions. Type more of the id: 1995db"),
+        ("latest", "/empty", "No session with any messages here."),
+        ("../x", "/w", "is not a session id"),
     ],
 )
 async def test_which(typed: str, root: str | None, found: str) -> None:

@@ -230,7 +230,7 @@ async def test_while_an_edit_is_unconfirmed_no_further_one_is_sent(monkeypatch: 
         return await editor.buffers.apply(PATH, sha256(TEXT), EDITS, NEW, save=False)
 
     first, second = await asyncio.gather(apply(), apply())
-    assert "may have made the edit" in (first.message or "") and "has not shown yet" in (second.message or "")
+    assert "may have applied the edit" in (first.message or "") and "has not yet confirmed" in (second.message or "")
     assert len(editor.asked) == 1
     editor.buffers.saved(URI)  # now it is known: it did not
     await apply()

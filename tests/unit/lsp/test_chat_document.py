@@ -84,7 +84,7 @@ async def test_all_is_written_once_whatever_comes_between(tmp_path: Path, monkey
     await editor.until("gone\n")
     editor.meanwhile = lambda: on_event(ItemsWithdrawn(item_ids=["b"], reason="retry"))
     on_event(ItemDelta(item_id="b", text="gone, too\n"))
-    await editor.until("withdrawn")
+    await editor.until("Discarded")
     editor.typing = True
     on_event(ItemCompleted(item=Answer(item_id="c", turn_id="t", text="said once")))
     await editor.until("said once")
@@ -92,6 +92,6 @@ async def test_all_is_written_once_whatever_comes_between(tmp_path: Path, monkey
     editor.refusing = 3 * documents.TRIES
     on_event(ItemCompleted(item=Answer(item_id="a", turn_id="t", text="all of it")))
     await editor.until("all of it")
-    question_lines = editor.text.partition("## Amanu\n\n")[2]
-    withdrawn = "\n*(That was withdrawn: the request failed and is made again.)*\n\n"
-    assert question_lines == f"gone\ngone, too\n{withdrawn}said once\n\nall of it\n\n{YOUR_TURN}\n\nx"
+    written = editor.text.partition("## Amanu\n\n")[2]
+    withdrawn = "\n*(Discarded: the request failed and is being retried.)*\n\n"
+    assert written == f"gone\ngone, too\n{withdrawn}said once\n\nall of it\n\n{YOUR_TURN}\n\nx"

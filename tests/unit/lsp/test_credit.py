@@ -2,19 +2,19 @@
 
 import pytest
 
-from amanu.frontends.lsp.flow_control import BACK, COSTS, LONGEST, MOST, Credit
+from amanu.frontends.lsp.flow_control import FREE_SECONDS, MAX_CREDIT, MAX_WAIT, REFILL_RATE, Credit
 
 
 @pytest.mark.parametrize(
     ("charged", "waits"),
     [
-        ([(0.0, COSTS)] * 100, [0.0] * 100),  # small messages are free
-        ([(0.0, MOST / 2), (0.0, MOST / 2)], [0.0, 0.0]),  # a person opens large files
-        ([(0.0, MOST), (0.0, 2 * BACK)], [0.0, 0.0]),  # below what costs
-        ([(0.0, MOST), (0.0, 0.04)], [0.0, 8.0]),
-        ([(0.0, MOST), (0.0, 9.0), (10.0, 0.04)], [0.0, LONGEST, 8.0]),  # nobody is shut out for good
-        ([(0.0, MOST), (400.0, MOST)], [0.0, 0.0]),  # it comes back
-        ([(0.0, MOST), (1e9, MOST), (1e9, MOST)], [0.0, 0.0, LONGEST]),  # but no more than there was
+        ([(0.0, FREE_SECONDS)] * 100, [0.0] * 100),  # small messages are free
+        ([(0.0, MAX_CREDIT / 2), (0.0, MAX_CREDIT / 2)], [0.0, 0.0]),  # a person opens large files
+        ([(0.0, MAX_CREDIT), (0.0, 2 * REFILL_RATE)], [0.0, 0.0]),  # below what costs
+        ([(0.0, MAX_CREDIT), (0.0, 0.04)], [0.0, 8.0]),
+        ([(0.0, MAX_CREDIT), (0.0, 9.0), (10.0, 0.04)], [0.0, MAX_WAIT, 8.0]),  # nobody is shut out for good
+        ([(0.0, MAX_CREDIT), (400.0, MAX_CREDIT)], [0.0, 0.0]),  # it comes back
+        ([(0.0, MAX_CREDIT), (1e9, MAX_CREDIT), (1e9, MAX_CREDIT)], [0.0, 0.0, MAX_WAIT]),  # but no more than there was
     ],
 )
 def test_credit(charged: list[tuple[float, float]], waits: list[float]) -> None:

@@ -36,7 +36,7 @@ class FakeClient:
 
 
 def gone() -> Any:
-    raise ClientError("The client is gone.")
+    raise ClientError("The client has disconnected.")
 
 
 async def never() -> Any:
@@ -52,15 +52,15 @@ async def never() -> Any:
         ({"status": "starting"}, "starting", None),
         ({"status": "noServer"}, "noServer", None),
         ({"status": "error", "message": "broke"}, "error", "broke"),
-        ({"status": "perhaps"}, "error", "its answer cannot be read"),
-        ({"locations": []}, "error", "its answer cannot be read"),
-        ({"status": "success", "locations": [{"path": 3, "startLine": "x"}]}, "error", "its answer cannot be read"),
-        ({"status": "success", "locations": {"path": "/d"}}, "error", "its answer cannot be read"),
-        ({"status": "success", "locations": None}, "error", "its answer cannot be read"),
-        ([], "error", "its answer cannot be read"),
-        (None, "error", "its answer cannot be read"),
-        ("x" * 99, "error", "its answer cannot be read"),
-        (gone, "error", "The client is gone."),
+        ({"status": "perhaps"}, "error", "its answer is invalid"),
+        ({"locations": []}, "error", "its answer is invalid"),
+        ({"status": "success", "locations": [{"path": 3, "startLine": "x"}]}, "error", "its answer is invalid"),
+        ({"status": "success", "locations": {"path": "/d"}}, "error", "its answer is invalid"),
+        ({"status": "success", "locations": None}, "error", "its answer is invalid"),
+        ([], "error", "its answer is invalid"),
+        (None, "error", "its answer is invalid"),
+        ("x" * 99, "error", "its answer is invalid"),
+        (gone, "error", "The client has disconnected."),
         (never, "error", "no answer within 0.05 seconds"),
     ],
 )

@@ -304,12 +304,12 @@ async def test_nothing_is_left_of_what_is_done(connect: Connect) -> None:
         for name, value in vars(connection.protocol).items()
         if isinstance(value, (dict, set)) and name.startswith("_")
     }
-    for name in ("_open", "_reads", "_background", "_asked", "_request_futures", "_result_types"):
+    for name in ("_open", "_reads", "_background", "_pending_requests", "_request_futures", "_result_types"):
         assert kept[name] == 0, kept
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.05):
             await connection.protocol.ask("x/y", {})
-    assert connection.protocol._asked == {}  # pyright: ignore[reportPrivateUsage]
+    assert connection.protocol._pending_requests == {}  # pyright: ignore[reportPrivateUsage]
     assert await client.notification("$/cancelRequest") == {"id": "amanu-1"}
 
 

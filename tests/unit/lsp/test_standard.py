@@ -187,13 +187,13 @@ def test_what_a_reviewed_patch_decides() -> None:
 @pytest.mark.parametrize(
     ("edit", "at", "why"),
     [
-        (lambda t: t.replace("# review", "# preview"), "# Amanu", "is gone"),
+        (lambda t: t.replace("# review", "# preview"), "# Amanu", "is missing"),
         (lambda t: t.replace("# review p ", "# review q "), "# review", "another proposal"),
         (lambda t: t.replace("-line 5", "-line five"), "-line five", "Only"),
         (lambda t: t.replace(" line 3\n", ""), " line 4", "Only"),
         (lambda t: t.replace(" line 3\n", "+mine\n line 3\n"), "+mine", "among the lines around"),
         (lambda t: t.replace(" line 3\n", "-line 3\n"), "-line 3", "cannot be removed"),
-        (lambda t: t.replace("p.h0:", "p.h7:", 2).replace("p.h7:", "p.h0:", 1), "@@ -2", "Which change"),
+        (lambda t: t.replace("p.h0:", "p.h7:", 2).replace("p.h7:", "p.h0:", 1), "@@ -2", "Unknown change"),
         (lambda t: re.sub(r"@@ p.h0:\w+", "@@", t), "@@ -2", "no change"),
         (lambda t: t.replace(" line 18\n", ""), "@@ -12", "missing"),
         (lambda t: t + "rubbish\n", "rubbish", "no change"),
@@ -210,7 +210,7 @@ def test_a_patch_that_does_not_fit_says_where(edit: Any, at: str, why: str) -> N
 def test_a_hunk_that_is_another_now_is_not_decided() -> None:
     text = patch.of_proposal(proposal(OLD, NEW), ROOT)
     for other in (proposal(OLD, NEW.replace("five", "5")), proposal(OLD, NEW, states=("applied",))):
-        with pytest.raises(PatchError, match="another one now"):
+        with pytest.raises(PatchError, match="was updated"):
             patch.decisions(text, other)
 
 
@@ -223,7 +223,7 @@ def test_characters_that_are_only_shown_cannot_be_edited() -> None:
     one = proposal("a\n", "b\x1b\nc\n")
     text = patch.of_proposal(one, ROOT)
     assert "\x1b" not in text and decide(text, one) == [("accept", None)]
-    with pytest.raises(PatchError, match="only shown"):
+    with pytest.raises(PatchError, match="hidden characters"):
         decide(text.replace("+c", "+d"), one)
 
 
@@ -231,7 +231,7 @@ def test_a_line_that_stays_never_gets_the_signs_it_is_shown_with() -> None:
     one = proposal("a\u200b\nb\n", "c\nd\n")
     text = patch.of_proposal(one, ROOT)
     assert "-a<U+200B>\n" in text and decide(text, one) == [("accept", None)]
-    with pytest.raises(PatchError, match="only shown"):
+    with pytest.raises(PatchError, match="hidden characters"):
         decide(text.replace("-a", " a"), one)
 
 
@@ -254,7 +254,7 @@ def test_a_transcript_grows_by_whole_lines_and_never_takes_back() -> None:
     assert question_lines.new_text(now) == ""
     happen(ItemStarted(item=Answer(item_id="b", turn_id="t", text="")))
     assert happen(ItemDelta(item_id="b", text="gone\n")) == "gone\n"
-    assert "withdrawn" in happen(ItemsWithdrawn(item_ids=["b"], reason="retry"))
+    assert "Discarded" in happen(ItemsWithdrawn(item_ids=["b"], reason="retry"))
     assert happen(ItemCompleted(item=Answer(item_id="c", turn_id="t", text="again"))) == "again\n\n"
 
 

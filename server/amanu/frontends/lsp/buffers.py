@@ -181,13 +181,15 @@ class Buffers:
         if document is not None and (earlier_edit := self._unanswered.get(document.uri)) is not None:
             await asyncio.wait({earlier_edit}, timeout=CONFIRM)
             if not earlier_edit.done():
-                message = f"it has not answered yet to the edit of {path.name} before this one."
+                message = f"it has not yet answered the previous edit of {path.name}."
                 return EditorApplyResult(status="error", message=message)
             document = self._by_path.get(path)
         if document is None:
             return EditorApplyResult(status="notOpen", message=f"{path.name} is not open in {self._who}.")
         if not (self._client.own_apply or self._client.takes_edits):
-            message = f"it takes no edits from a server. Close {path.name} there and accept again: then it is written."
+            message = (
+                f"it does not accept edits from a server. Close {path.name} there and accept again to write the file."
+            )
             return EditorApplyResult(status="error", message=message)
         async with document.turn:
             return await self._apply(document, expected_sha256, edits, new_text, save)
@@ -197,13 +199,13 @@ class Buffers:
     ) -> EditorApplyResult:
         path = document.path
         if document.unconfirmed:
-            message = (
-                f"it has not shown yet whether it made the edit of {path.name} before this one; save the file there."
-            )
+            message = f"it has not yet confirmed the previous edit of {path.name}; save the file there."
             return EditorApplyResult(status="error", message=message)
         document.heard.clear()
         if sha256(document.text.text) != expected_sha256:
-            return EditorApplyResult(status="conflict", message=f"{path.name} was changed in {self._who} meanwhile.")
+            return EditorApplyResult(
+                status="conflict", message=f"{path.name} was changed in {self._who} in the meantime."
+            )
         confirmed = document.expected.setdefault(new_text, asyncio.Event())
         try:
             if self._client.own_apply:
@@ -221,7 +223,7 @@ class Buffers:
         edits: Sequence[TextEdit],
         new_text: str,
         save: bool,
-        seen: asyncio.Event,
+        expected: asyncio.Event,
     ) -> EditorApplyResult:
         params = EditorApplyParams(
             path=str(document.path), expected_sha256=expected_sha256, edits=list(edits), save=save
@@ -231,19 +233,17 @@ class Buffers:
                 answer = await self._ask("amanu/editor/apply", params)
             result = EditorApplyResult.model_validate(answer)
         except TimeoutError:
-            return EditorApplyResult(
-                status="error", message=f"{self._who} did not answer; look at {document.path.name}."
-            )
+            return EditorApplyResult(status="error", message=f"{self._who} did not answer; check {document.path.name}.")
         except ValidationError:
-            return EditorApplyResult(status="error", message=f"{self._who} gave an answer that cannot be read.")
+            return EditorApplyResult(status="error", message=f"{self._who} sent an invalid answer.")
         if result.status != "success":
             return result
         if result.sha256 is not None and result.sha256 != sha256(new_text):
-            message = f"{self._who} has another text in {document.path.name} than expected."
+            message = f"{self._who} has unexpected text in {document.path.name}."
             return result.model_copy(update={"status": "conflict", "message": message})
-        confirmed = await _within(seen, CONFIRM)
+        confirmed = await _within(expected, CONFIRM)
         if result.sha256 is None and not confirmed:
-            return _not_seen(self._who, document)
+            return _not_confirmed(self._who, document)
         return result.model_copy(update={"sha256": sha256(new_text)})
 
     async def _apply_by_edit(
@@ -251,19 +251,19 @@ class Buffers:
     ) -> EditorApplyResult:
         answer = asyncio.create_task(self._send_edit(self._edit_request(document, edits)))
         confirmation = asyncio.create_task(_within(confirmed, CONFIRM))
-        line = f"Amanu waits for {self._who} to make its edit of {document.path.name}."
+        line = f"Amanu is waiting for {self._who} to apply its edit of {document.path.name}."
         nudge = asyncio.get_running_loop().call_later(NUDGE, self._client.log, line)
         try:
             await asyncio.wait({answer, confirmation}, return_when=asyncio.FIRST_COMPLETED)
             refused = answer.result() if answer.done() else None
             if refused is not None and not confirmed.is_set():
                 return EditorApplyResult(status="conflict", message=refused)
-            if not await confirmation and not await self._late(document, confirmed):
+            if not await confirmation and not await self._confirmed_late(document, confirmed):
                 if document.heard.is_set():
-                    return _not_seen(self._who, document)
+                    return _not_confirmed(self._who, document)
                 document.unconfirmed = True
                 message = (
-                    f"it may have made the edit of {document.path.name}, but has not shown it. Look at the file there."
+                    f"it may have applied the edit of {document.path.name} without confirming it. Check the file there."
                 )
                 return EditorApplyResult(status="error", message=message)
             return EditorApplyResult(status="success", sha256=sha256(new_text), version=document.version)
@@ -276,7 +276,7 @@ class Buffers:
                 self._unanswered[document.uri] = answer
                 answer.add_done_callback(lambda _: self._unanswered.pop(document.uri, None))
 
-    async def _late(self, document: _Document, confirmed: asyncio.Event) -> bool:
+    async def _confirmed_late(self, document: _Document, confirmed: asyncio.Event) -> bool:
         """Whether it shows the expected text after all, with the next that is heard of it."""
         if not document.heard.is_set():
             await _within(document.heard, LATE)
@@ -331,8 +331,10 @@ def path_of(uri: str) -> Path | None:
     if parts.scheme.lower() != "file" or parts.netloc not in ("", "localhost"):
         return None
     # An unescaped "?" or "#" in a path is a client's slip, and no file URI has a query.
-    rest = parts.path + (f"?{parts.query}" if parts.query else "") + (f"#{parts.fragment}" if parts.fragment else "")
-    path = os.fsdecode(unquote_to_bytes(rest))
+    url_path = (
+        parts.path + (f"?{parts.query}" if parts.query else "") + (f"#{parts.fragment}" if parts.fragment else "")
+    )
+    path = os.fsdecode(unquote_to_bytes(url_path))
     if "\0" in path:
         return None
     if os.name == "nt" and len(path) > 2 and path[0] == "/" and path[2] == ":":
@@ -349,7 +351,7 @@ async def _within(event: asyncio.Event, seconds: float) -> bool:
     return True
 
 
-def _not_seen(who: str, document: _Document) -> EditorApplyResult:
+def _not_confirmed(who: str, document: _Document) -> EditorApplyResult:
     message = f"{who} did not show the expected text of {document.path.name} within {CONFIRM:g} seconds."
     return EditorApplyResult(status="conflict", message=message)
 

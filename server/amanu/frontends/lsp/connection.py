@@ -86,7 +86,7 @@ class Connection:
         """Workspace folders by URI."""
         self.capabilities: Mapping[str, Any] = {}
         self.context: EditorContext | None = None
-        """What the person looks at; None until the client says something of it."""
+        """What the user looks at; None until the client says something of it."""
         self.server = Server()
         self.protocol: Protocol = self.server.protocol
         self.buffers: Buffers | None = None
@@ -123,14 +123,14 @@ class Connection:
                 for frame in frames.feed(data):
                     if isinstance(frame, BrokenStream):
                         raise _UnreadableStream(frame.why)
-                    took = 0.0
-                    if len(frame) < LARGE or await self._bearable(frame):
-                        begun = time.thread_time()  # of our own: a busy machine is not the client's doing
+                    duration = 0.0
+                    if len(frame) < LARGE or await self._parsable(frame):
+                        started_at = time.thread_time()  # of our own: a busy machine is not the client's doing
                         self.protocol.receive(frame)
-                        took = time.thread_time() - begun
+                        duration = time.thread_time() - started_at
                     if self._exit:
                         return self._code
-                    await asyncio.sleep(self._credit.charge(took))  # 0: a flood must not starve the others either
+                    await asyncio.sleep(self._credit.charge(duration))  # 0: a flood must not starve the others either
                 data = await self._read(frames)
             return self._code
         except _UnreadableStream as error:
@@ -140,9 +140,9 @@ class Connection:
         except ConnectionError:
             return 1
         finally:
-            self._leave()
+            self._close()
 
-    async def _bearable(self, body: bytes) -> bool:
+    async def _parsable(self, body: bytes) -> bool:
         """Whether a large message can be parsed without holding up everybody; else its sender is told."""
         for values in weigh(body):
             if values > MAX_VALUES:
@@ -160,13 +160,13 @@ class Connection:
                 return await self._reader.read(65536)
         except TimeoutError:
             subject = "A message header" if frames.in_header else "A message"
-            raise _UnreadableStream(f"{subject} was begun and never finished.") from None
+            raise _UnreadableStream(f"{subject} was started but never finished.") from None
 
     @property
     def _code(self) -> int:
         return 0 if self.protocol.state == "shutdown" else 1
 
-    def _leave(self) -> None:
+    def _close(self) -> None:
         if self._parent is not None:
             self._parent.cancel()
         if self.plain_client is not None:
@@ -249,12 +249,12 @@ class Connection:
     async def _create(self, params: r.SessionCreateParams) -> r.SessionResult:
         self._outbox.forget(params.session_id)
         result = await self._sessions.create(params, self)
-        self._remember(params.session_id)
+        self._on_attached(params.session_id)
         return result
 
     async def _attach(self, params: r.SessionAttachParams) -> r.SessionAttachResult:
         result = await self._sessions.attach(params, self)
-        self._remember(params.session_id)
+        self._on_attached(params.session_id)
         self._outbox.forget(params.session_id)  # the result tells what was held back
         return result
 
@@ -264,7 +264,7 @@ class Connection:
             session.detach(self)
         self._outbox.forget(params.session_id)
 
-    def _remember(self, session_id: str) -> None:
+    def _on_attached(self, session_id: str) -> None:
         """No await here: what the session says next must not overtake the reply."""
         session = self._sessions.opened(session_id)
         if session is not None:
@@ -281,7 +281,7 @@ class Connection:
         if not self._speaks_amanu:
             raise AmanuError(
                 "unsupportedVersion",
-                "This client and this daemon have no version of the amanu protocol in common.",
+                "This client and this daemon share no version of the amanu protocol.",
                 hint="Name a supported version in capabilities.experimental.amanu.protocol of initialize.",
                 details={"supported": list(handshake.PROTOCOL_VERSIONS)},
             )
@@ -339,7 +339,7 @@ class Connection:
         self.protocol.plain = {**self.protocol.plain, **self.plain_client.listen(self.server)}
 
     def _initialized(self, params: Any) -> None:
-        """Import the likely vendor's SDK while the person still types. The one permitted stall."""
+        """Import the likely vendor's SDK while the user still types. The one permitted stall."""
         _keep(asyncio.create_task(self._sessions.warm(self)))
         if self.plain_client is not None:
             self.plain_client.begin()

@@ -38,7 +38,7 @@ class EditorLanguage:
         self._places = places
 
     def answers(self, question: Question, path: Path) -> bool:
-        """See `workspace.overlay.EditorLanguage`. Without this a window of another project would guess."""
+        """See `workspace.overlay.LanguageQueries`. Without this a window of another project would guess."""
         if question not in self._offers:
             return False
         if self._editor.buffer(path) is not None:
@@ -47,22 +47,22 @@ class EditorLanguage:
         return any(path.is_relative_to(root) or root.is_relative_to(path) for root in places)
 
     async def diagnostics(self, params: r.EditorDiagnosticsParams) -> r.EditorDiagnosticsResult:
-        resolved = params.model_copy(update={"paths": [self._known(path) for path in params.paths]})
+        resolved = params.model_copy(update={"paths": [self._client_path(path) for path in params.paths]})
         return await self._answer("diagnostics", resolved, r.EditorDiagnosticsResult)
 
     async def definition(self, params: r.EditorPositionParams) -> r.EditorLocationsResult:
-        resolved = params.model_copy(update={"path": self._known(params.path)})
+        resolved = params.model_copy(update={"path": self._client_path(params.path)})
         return await self._answer("definition", resolved, r.EditorLocationsResult)
 
     async def references(self, params: r.EditorPositionParams) -> r.EditorLocationsResult:
-        resolved = params.model_copy(update={"path": self._known(params.path)})
+        resolved = params.model_copy(update={"path": self._client_path(params.path)})
         return await self._answer("references", resolved, r.EditorLocationsResult)
 
     async def symbols(self, params: r.EditorSymbolsParams) -> r.EditorSymbolsResult:
-        resolved = params.model_copy(update={"path": self._known(params.path) if params.path else None})
+        resolved = params.model_copy(update={"path": self._client_path(params.path) if params.path else None})
         return await self._answer("symbols", resolved, r.EditorSymbolsResult)
 
-    def _known(self, path: str) -> str:
+    def _client_path(self, path: str) -> str:
         """The path as the client spelt it when it opened the file."""
         buffer = self._editor.buffer(Path(path))
         return path if buffer is None else str(buffer.path)
@@ -75,7 +75,7 @@ class EditorLanguage:
         except TimeoutError:
             why = f"no answer within {ANSWER:g} seconds"
         except ValidationError:
-            why = "its answer cannot be read"
+            why = "its answer is invalid"
         except ClientError as error:
             why = str(error)
         return result.model_validate({"status": "error", "message": why})

@@ -1,7 +1,7 @@
 """What went wrong with a request, as its reply tells it.
 
 Codes: −32700 not JSON · −32600 not a request, or not now · −32601 unknown method · −32602 bad params, naming the
-field · −32803 with `data.kind` for what a person can act on · −32603 our bug · −32800 cancelled · −32002 before
+field · −32803 with `data.kind` for what a user can act on · −32603 our bug · −32800 cancelled · −32002 before
 `initialize`.
 """
 
@@ -34,7 +34,7 @@ def failure(method: str, error: Exception) -> tuple[int, str, Any]:
     """Code, message and data of an error reply."""
     match error:
         case UnknownMethod():
-            return METHOD_NOT_FOUND, f"Amanu does not know the method {method[:100]}.", None
+            return METHOD_NOT_FOUND, f"Unknown method {method[:100]}.", None
         case BadParams():
             bad = error.error()
             return bad["code"], f"{method}: {error.path} is missing or ill-typed.", bad["data"]
@@ -53,10 +53,10 @@ def failure(method: str, error: Exception) -> tuple[int, str, Any]:
             return error.code, error.message, None
         case OSError(errno=int(number)):
             data = ErrorData(kind="storageError", hint="`amanu logs` shows what happened.")
-            return REQUEST_FAILED, f"{method}: the system refused: {os.strerror(number)}.", _plain(data)
+            return REQUEST_FAILED, f"{method}: {os.strerror(number)}.", _plain(data)
         case _:
             data = ErrorData(kind="internalError", hint="`amanu logs` shows what happened.")
-            return INTERNAL_ERROR, f"{method} failed for a reason that is Amanu's fault.", _plain(data)
+            return INTERNAL_ERROR, f"{method} failed: internal error.", _plain(data)
 
 
 def bad_path(error: BaseException) -> str:

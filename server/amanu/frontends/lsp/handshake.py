@@ -147,17 +147,17 @@ def protocol_version(capabilities: Mapping[str, Any]) -> int | None:
     experimental = capabilities.get("experimental")
     if not isinstance(experimental, dict):
         return None  # `experimental` belongs to everybody: anything may be there
-    said = cast("dict[str, Any]", experimental).get("amanu")
-    if said is None:
+    declared = cast("dict[str, Any]", experimental).get("amanu")
+    if declared is None:
         return None
-    amanu = _object(said, path)
-    spoken = amanu.get("protocol")
-    if not isinstance(spoken, list) or not all(type(version) is int for version in cast("list[Any]", spoken)):
+    amanu = _object(declared, path)
+    versions = amanu.get("protocol")
+    if not isinstance(versions, list) or not all(type(version) is int for version in cast("list[Any]", versions)):
         raise BadParams(f"{path}.protocol", "a list of version numbers")
     _strings(amanu.get("editor"), f"{path}.editor")
     _strings(amanu.get("trustedRoots"), f"{path}.trustedRoots")
     _typed(amanu, "ripgrep", f"{path}.ripgrep", "a string or null", str)
-    return max(set(cast("list[int]", spoken)) & set(PROTOCOL_VERSIONS), default=None)
+    return max(set(cast("list[int]", versions)) & set(PROTOCOL_VERSIONS), default=None)
 
 
 def is_plain(params: Mapping[str, Any]) -> bool:

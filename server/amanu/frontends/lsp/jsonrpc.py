@@ -118,7 +118,7 @@ class Protocol(LanguageServerProtocol):
         self._reads: set[Id] = set()
         self._reading = asyncio.Semaphore(MAX_READING)
         self._background: set[asyncio.Task[Any]] = set()
-        self._asked: dict[str, asyncio.Future[Any]] = {}
+        self._pending_requests: dict[str, asyncio.Future[Any]] = {}
         self._number = 0
         self._closed = False
 
@@ -133,7 +133,7 @@ class Protocol(LanguageServerProtocol):
             self.refuse(_id_of(_leniently(body)), PARSE_ERROR, "The message is not JSON.")
             return
         if not isinstance(message, dict):
-            problem = "Batches are not part of LSP." if isinstance(message, list) else "The message is no object."
+            problem = "Batches are not part of LSP." if isinstance(message, list) else "The message is not an object."
             self.refuse(None, INVALID_REQUEST, problem)
             return
         message = cast("dict[str, Any]", message)
@@ -153,19 +153,19 @@ class Protocol(LanguageServerProtocol):
 
     def _requested(self, id: Id, method: str, params: Any) -> None:
         if id in self._open:
-            self.refuse(id, INVALID_REQUEST, "This id belongs to a request that is not answered yet.")
+            self.refuse(id, INVALID_REQUEST, "This id is already used by a pending request.")
             return
         if self.state == "new" and method != "initialize":
             self.refuse(id, NOT_INITIALIZED, "Send initialize first.")
             return
         if self.state == "shutdown":
-            self.refuse(id, INVALID_REQUEST, "Nothing but exit may follow shutdown.")
+            self.refuse(id, INVALID_REQUEST, "Only exit may follow shutdown.")
             return
         if self.state == "running" and method == "initialize":
-            self.refuse(id, INVALID_REQUEST, "initialize was sent before.")
+            self.refuse(id, INVALID_REQUEST, "initialize was already sent.")
             return
         if params is not None and not isinstance(params, (dict, list)):
-            self.refuse(id, INVALID_REQUEST, "The params of a request are an object, a list, or absent.")
+            self.refuse(id, INVALID_REQUEST, "The params of a request must be an object, a list, or absent.")
             return
         if len(self._open) >= MAX_OPEN and method != "shutdown":
             self.refuse(id, *_TOO_MANY)
@@ -336,11 +336,11 @@ class Protocol(LanguageServerProtocol):
         When the waiting ends early (time-out, cancellation) the client is told so, and nothing is kept.
         """
         if self._closed:
-            raise ClientError("The client is gone.")
+            raise ClientError("The client has disconnected.")
         self._number += 1
         id = f"amanu-{self._number}"
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._asked[id] = future
+        self._pending_requests[id] = future
         head = json.dumps({"jsonrpc": "2.0", "id": id, "method": method})
         self.send(b'%b,"params":%b}' % (head[:-1].encode(), self._json(params)))
         try:
@@ -349,7 +349,7 @@ class Protocol(LanguageServerProtocol):
             self.send_notification("$/cancelRequest", {"id": id})
             raise
         finally:
-            self._asked.pop(id, None)
+            self._pending_requests.pop(id, None)
 
     def send_notification(self, method: str, params: Any) -> None:
         """Send a notification to the client."""
@@ -372,7 +372,7 @@ class Protocol(LanguageServerProtocol):
         return cast("Any", reply).result
 
     def _answered(self, message: dict[str, Any]) -> None:
-        future = self._asked.get(message["id"]) if isinstance(message.get("id"), str) else None
+        future = self._pending_requests.get(message["id"]) if isinstance(message.get("id"), str) else None
         if future is None or future.done():
             log.debug("a response to nothing we asked")
         elif message.get("error") is None:
@@ -395,9 +395,9 @@ class Protocol(LanguageServerProtocol):
         self.cancel_reads()
         for task in tuple(self._background):
             task.cancel()
-        for future in self._asked.values():
+        for future in self._pending_requests.values():
             if not future.done():
-                future.set_exception(ClientError("The client is gone."))
+                future.set_exception(ClientError("The client has disconnected."))
                 future.exception()  # retrieved: whoever waited may be gone as well
 
     def _log(self, method: str, error: Exception) -> None:
@@ -407,7 +407,7 @@ class Protocol(LanguageServerProtocol):
             log.error("%s failed", method, exc_info=error)
 
 
-_TOO_MANY = (REQUEST_FAILED, f"More than {MAX_OPEN} requests of this client wait for their answer.")
+_TOO_MANY = (REQUEST_FAILED, f"More than {MAX_OPEN} requests of this client are pending.")
 
 
 _NOT_PYGLS = (

@@ -1,4 +1,4 @@
-"""A session as a Markdown document: the person writes under its last heading, everything else is appended above it.
+"""A session as a Markdown document: the user writes under its last heading, everything else is appended above it.
 
 There is one per session in a daemon, however many editors look at it.
 """
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from amanu.session.session import Session
 
 PAUSE = 0.4
-"""Seconds between two edits of the document: an answer comes in pieces a person can read."""
+"""Seconds between two edits of the document: an answer comes in pieces a user can read."""
 LONGEST_PAUSE = 30.0
 """Seconds between two tries, at most: they double while an editor refuses the edit or is too slow for it."""
 SEND = "Amanu: send"
@@ -38,7 +38,7 @@ class ChatDocument:
     def __init__(self, session: "Session", document: ManagedDocument) -> None:
         self.document = document
         self.selections: dict[str, SelectionAttachment] = {}
-        """What the person asked about, by how the document names it."""
+        """What the user asked about, by how the document names it."""
         self._session = session
         self._transcript = Transcript()
         self._last_seq = 0
@@ -46,7 +46,7 @@ class ChatDocument:
         """To be appended; kept when an editor refuses it, until it does not."""
         self._attempt = ("", "")
         """What stood above the heading when it was last tried, and what was to be appended: an editor may have made an
-        edit that counted as refused, because the person typed at the same moment."""
+        edit that counted as refused, because the user typed at the same moment."""
         self.shown = False
         """Somebody looked at it: from then on it is kept up to date."""
         self._lock = asyncio.Lock()
@@ -78,7 +78,7 @@ class ChatDocument:
         return text.rstrip("\n").count("\n") + (1 if text.rstrip("\n").endswith(YOUR_TURN) else 0)
 
     async def draft(self) -> str:
-        """What the person wrote under the last heading. Raises `AmanuError` when there is nothing."""
+        """What the user wrote under the last heading. Raises `AmanuError` when there is nothing."""
         text = await self.document.text()
         heading = None if text is None else _HEADING.search(text)
         draft = "" if text is None or heading is None else text[heading.end() :].strip()
@@ -126,7 +126,7 @@ class ChatDocument:
         return _above(text, self._unwritten) if self._unwritten else []
 
     async def _rewrite(self) -> None:
-        """Write the file from the session's state, keeping what the person has written and not sent."""
+        """Write the file from the session's state, keeping what the user has written and not sent."""
         old_text = await self.document.text() or ""
         heading = _HEADING.search(old_text)
         draft = old_text[heading.end() :] if heading else "\n"
@@ -154,7 +154,7 @@ def chat_document(session: "Session", documents: Documents) -> ChatDocument:
 
 
 def _above(text: str, addition: str) -> list[TextEdit]:
-    """Insert above the last heading; where the person removed it, at the end, with it."""
+    """Insert above the last heading; where the user removed it, at the end, with it."""
     heading = _HEADING.search(text)
     if heading is not None:
         return [TextEdit(start=heading.start(), end=heading.start(), new_text=addition)]

@@ -194,7 +194,7 @@ class PlainClient(ConnectionClient):
             chat = self._prompting.chat_of(session)
             if chat.shown and not chat.document.opened:
                 command = {"command": "amanu.send", "arguments": {"session": session.state.session_id}}
-                commands.append((f"{SEND} what is written in the chat", command))
+                commands.append((f"{SEND} the text written in the chat", command))
         for path in self._patch_files.hidden():
             commands.append((patch.APPLY, {"command": "amanu.applyPatch", "arguments": {"path": str(path)}}))
         return commands

@@ -70,8 +70,8 @@ def _all(context: ActionContext, subjects: ActionSubjects) -> Iterator[types.Cod
         yield _action(title, FIX, command, argument)
     if state is not None:
         yield from answers(state)
-    yield from _here(context, subjects.marks)
-    yield from _everywhere(context, subjects)
+    yield from _at_range(context, subjects.marks)
+    yield from _for_all(context, subjects)
     if state is not None and state.turn is not None:
         yield _action("Amanu: stop", FIX, "amanu.stop")
     if context.chat is None and not context.patch:
@@ -90,19 +90,19 @@ def answers(state: SessionState) -> Iterator[types.CodeAction]:
             yield _action(title, FIX, "amanu.answer", choice.reply(state.session_id, approval))
 
 
-def _here(context: ActionContext, marks: Sequence[Mark]) -> Iterator[types.CodeAction]:
+def _at_range(context: ActionContext, marks: Sequence[Mark]) -> Iterator[types.CodeAction]:
     ours = [finding for finding in context.findings if finding.source == OWN]
     named = {str(finding.data) for finding in ours}
-    marks_here = [
+    marks_in_range = [
         mark
         for mark in marks
         if mark.path == context.path
         and (mark.hunk.hunk_id in named or mark.meets(context.range.start.line, context.range.end.line))
     ]
     for verbs, matching_marks in (
-        (("accept", "reject"), [mark for mark in marks_here if mark.open]),
-        (("keep", "undo"), [mark for mark in marks_here if mark.unreviewed]),
-        (("undo",), [mark for mark in marks_here if mark.hunk.state == "applied" and mark.hunk.reviewed]),
+        (("accept", "reject"), [mark for mark in marks_in_range if mark.open]),
+        (("keep", "undo"), [mark for mark in marks_in_range if mark.unreviewed]),
+        (("undo",), [mark for mark in marks_in_range if mark.hunk.state == "applied" and mark.hunk.reviewed]),
     ):
         if (
             len(matching_marks) > 1
@@ -118,7 +118,7 @@ def _here(context: ActionContext, marks: Sequence[Mark]) -> Iterator[types.CodeA
                 yield _action(title, FIX, f"amanu.{verb}", hunk_arguments(matching_marks), ours)
 
 
-def _everywhere(context: ActionContext, subjects: ActionSubjects) -> Iterator[types.CodeAction]:
+def _for_all(context: ActionContext, subjects: ActionSubjects) -> Iterator[types.CodeAction]:
     for verbs, matching_marks in (
         (("accept", "reject"), [mark for mark in subjects.marks if mark.open]),
         (("keep", "undo"), [mark for mark in subjects.marks if mark.unreviewed]),
@@ -127,14 +127,17 @@ def _everywhere(context: ActionContext, subjects: ActionSubjects) -> Iterator[ty
         if len(of_file) > 1:
             for verb in verbs:
                 yield _action(
-                    f"Amanu: {verb} all {len(of_file)} of this file", FIX, f"amanu.{verb}", hunk_arguments(of_file)
+                    f"Amanu: {verb} all {len(of_file)} changes in this file",
+                    FIX,
+                    f"amanu.{verb}",
+                    hunk_arguments(of_file),
                 )
         if len(matching_marks) > len(of_file):
             files = len({mark.path for mark in matching_marks})
             of = (
-                f"{len(matching_marks)} in {files} files"
+                f"{len(matching_marks)} changes in {files} files"
                 if files > 1
-                else f"{len(matching_marks)} in {one_line(matching_marks[0].path.name)}"
+                else f"{len(matching_marks)} changes in {one_line(matching_marks[0].path.name)}"
             )
             for verb in verbs:
                 yield _action(f"Amanu: {verb} all {of}", FIX, f"amanu.{verb}", hunk_arguments(matching_marks))
@@ -142,7 +145,7 @@ def _everywhere(context: ActionContext, subjects: ActionSubjects) -> Iterator[ty
     if pending and not context.patch:
         proposal, mark = next(reversed(pending.items()))
         which = {"session": mark.session_id, "proposal": proposal}
-        yield _action("Amanu: review as a patch to edit", FIX, "amanu.review", which)
+        yield _action("Amanu: review as an editable patch", FIX, "amanu.review", which)
     applied = [mark for mark in subjects.marks if mark.hunk.state == "applied"]
     if applied:
         last = {"session": applied[-1].session_id, "turn": applied[-1].proposal.turn_id}

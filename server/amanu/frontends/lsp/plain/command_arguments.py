@@ -76,7 +76,7 @@ class RuleArguments(Wire):
 
 
 class TrustArguments(Wire):
-    """`digest`: of what the person was shown that it enables."""
+    """`digest`: of what the user was shown that it enables."""
 
     root: str
     trusted: bool

@@ -1,4 +1,4 @@
-"""What a person decides about hunks, by code actions and lenses: each answer names what was seen."""
+"""What a user decides about hunks, by code actions and lenses: each answer names what was seen."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -94,7 +94,7 @@ class Decisions:
             return arguments
         marks = [mark for mark in self._diagnostics.shown if (mark.open if opened else mark.unreviewed)]
         if not marks:
-            raise AmanuError("invalidParams", "There is nothing to decide.")
+            raise AmanuError("invalidParams", "There are no changes to decide on.")
         return HunksArguments.model_validate(review.hunk_arguments(marks))
 
 

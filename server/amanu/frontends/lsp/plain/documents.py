@@ -17,7 +17,7 @@ CHAT = "chat.md"
 PATCH = ".patch"
 TRIES = 5
 PAUSE = 0.1
-"""Seconds before an edit is tried again that the person's typing overtook."""
+"""Seconds before an edit is tried again that the user's typing overtook."""
 
 _OF_SESSION = "s-"
 """Before a session's id in the name of its folder: an id may be two dots."""
@@ -58,14 +58,14 @@ class ManagedDocument:
         return self._overlay.find(self.path) is not None
 
     async def text(self) -> str | None:
-        """As the person sees it; None when there is no such file. Raises `AmanuError` (storageError) when there is
+        """As the user sees it; None when there is no such file. Raises `AmanuError` (storageError) when there is
         one, or can be none, that cannot be read: an editor may send any name."""
         buffer = self._overlay.buffer(self.path)
         return await self._stored() if buffer is None else buffer.text
 
     async def change(self, change: Change) -> bool:
         """Make the edits that `change` finds for its present text. False when the editor refused them: it is as it
-        was, or as the person made it meanwhile."""
+        was, or as the user made it meanwhile."""
         for _ in range(TRIES):
             document = self._overlay.find(self.path)
             if document is None:

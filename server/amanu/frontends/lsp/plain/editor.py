@@ -14,7 +14,7 @@ from amanu.text.display import visible
 ERROR, WARNING, INFO, LOG = 1, 2, 3, 4
 """LSP MessageType."""
 MESSAGE = 1000
-"""Characters of a message; more makes no dialog a person can read."""
+"""Characters of a message; more makes no dialog a user can read."""
 SHOW = 5.0
 """Seconds in which a client must say whether it shows a document."""
 
@@ -61,7 +61,7 @@ class PlainEditor:
         self._shows_documents = _part(window, "showDocument").get("support") is True
 
     def say(self, text: str, kind: int = INFO) -> None:
-        """One line to the person, unasked."""
+        """One line to the user, unasked."""
         text = " ".join(visible(text).split())
         limit = MESSAGE if kind == ERROR else self.quirks.line
         self._notify(
@@ -69,11 +69,11 @@ class PlainEditor:
         )
 
     def log(self, text: str) -> None:
-        """To the editor's log of us, which a person may look at."""
+        """To the editor's log of us, which a user may look at."""
         self._notify("window/logMessage", {"type": LOG, "message": visible(text)})
 
     async def choose(self, text: str, titles: Sequence[str]) -> str | None:
-        """Ask the person; None when they decided nothing. Waits as long as it takes. Raises `ClientError` when the
+        """Ask the user; None when they decided nothing. Waits as long as it takes. Raises `ClientError` when the
         client cannot ask."""
         actions = [{"title": title} for title in titles]
         answer: Any = await self._ask(
@@ -83,7 +83,7 @@ class PlainEditor:
         return title if title in titles else None
 
     async def show(self, path: Path, *, focus: bool, line: int = 0) -> None:
-        """Open a file before the person; where the client cannot, say where it is."""
+        """Open a file before the user; where the client cannot, say where it is."""
         position = {"line": line, "character": 0}
         params = {"uri": path.as_uri(), "takeFocus": focus, "selection": {"start": position, "end": position}}
         if self._shows_documents:

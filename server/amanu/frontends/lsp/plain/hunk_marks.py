@@ -56,7 +56,7 @@ def is_open(hunk: Hunk) -> bool:
 
 
 def seal(file: ProposedFile, hunk: Hunk) -> str:
-    """What a person saw when they saw this hunk: a decision names it, and counts only while it is the same."""
+    """What a user saw when they saw this hunk: a decision names it, and counts only while it is the same."""
     identity = "\0".join((file.path, file.change, file.new_path or "", hunk.old_text, hunk.new_text, hunk.state))
     return hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()[:12]
 

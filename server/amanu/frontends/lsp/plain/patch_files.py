@@ -1,4 +1,4 @@
-"""The patch files that are open here: made of a proposal, edited by the person, applied as they stand."""
+"""The patch files that are open here: made of a proposal, edited by the user, applied as they stand."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,7 +38,7 @@ class PatchFiles:
         opened = [proposal for proposal in session.state.proposals if patch.has_open(proposal)]
         proposal_id = proposal_id or (opened[-1].proposal_id if opened else None)
         if proposal_id is None:
-            raise AmanuError("invalidParams", "Nothing is proposed.")
+            raise AmanuError("invalidParams", "There are no open proposals.")
         proposal = session.edits.proposal(proposal_id)
         document = self._documents.of(session.state.session_id, f"{proposal_id}{PATCH}")
         await document.replace(patch.of_proposal(proposal, Path(session.state.roots[0])))
@@ -50,7 +50,7 @@ class PatchFiles:
         path = Path(arguments.path)
         session_id = self._documents.session_of(path)
         if session_id is None or path.suffix != PATCH:
-            raise AmanuError("invalidParams", "That is no patch file of Amanu's.")
+            raise AmanuError("invalidParams", "That is not a patch file made by Amanu.")
         session = await self._sessions.get(session_id)
         document = self._documents.at(path)
         text = await document.text() or ""
@@ -58,7 +58,7 @@ class PatchFiles:
             proposal_id = patch.proposal_of(text)
             if proposal_id is None:
                 raise patch.PatchError(
-                    0, 'The line "# review …" is gone: it says what was seen. Open the review again.'
+                    0, 'The line "# review …" is missing: it records what was shown. Open the review again.'
                 )
             proposal = session.edits.proposal(proposal_id)
             decided = patch.decisions(text, proposal)

@@ -1,6 +1,6 @@
 """Approvals asked by window/showMessageRequest. What cannot be asked so, or is not answered, is a code action.
 
-A question about edits is none of these: the hunks themselves are before the person, to be accepted and rejected. No
+A question about edits is none of these: the hunks themselves are before the user, to be accepted and rejected. No
 answer, a strange one, and any amount of time mean nothing.
 """
 
@@ -82,7 +82,7 @@ class Questions:
         self._rule_editor = rule_editor
         self.listeners: list[Callable[[], None]] = []
         self._can_ask = True
-        self._asked: dict[tuple[str, str], asyncio.Task[None]] = {}
+        self._tasks: dict[tuple[str, str], asyncio.Task[None]] = {}
         """By call and digest: what has changed is another question."""
         self.unanswered: dict[str, Approval] = {}
         """Questions no dialog is open for, as far as we know."""
@@ -93,12 +93,12 @@ class Questions:
         self.unanswered = {call_id: pending[call_id] for call_id in self.unanswered if call_id in pending}
         for call_id, approval in pending.items():
             key = call_id, approval.digest
-            if key not in self._asked and approval.proposal_id is None:
-                task = self._asked[key] = asyncio.create_task(self._ask(session, approval))
+            if key not in self._tasks and approval.proposal_id is None:
+                task = self._tasks[key] = asyncio.create_task(self._ask(session, approval))
                 task.add_done_callback(_retrieved)
 
     def close(self) -> None:
-        for task in self._asked.values():
+        for task in self._tasks.values():
             task.cancel()
 
     async def answer(self, session: "Session", arguments: AnswerArguments, rule: str | None = None) -> bool:
@@ -121,7 +121,7 @@ class Questions:
             return False
         if result.status == "alreadyResolved":
             who = f" by {result.client}" if result.client else ""
-            self._editor.say(f"Decided before{who}: {result.outcome}.", INFO)
+            self._editor.say(f"Already decided{who}: {result.outcome}.", INFO)
         return True
 
     async def _ask(self, session: "Session", approval: Approval) -> None:
@@ -174,7 +174,7 @@ def dialog(approval: Approval, *, preselects: bool) -> tuple[str, dict[str, Appr
     whole = "\n".join(filter(None, [text, *saved]))
     if len(whole) > MESSAGE or whole.count("\n") >= LINES:
         lines = text[: MESSAGE // 2].split("\n")[: LINES - 5]
-        return "\n".join([*lines, "… (too long to be decided on here)"]), {LATER: None, ALL: None, REJECT: offered[-1]}
+        return "\n".join([*lines, "… (too long to decide here)"]), {LATER: None, ALL: None, REJECT: offered[-1]}
     first, *others = (tuple(option.grants) for option in approval.options)
     titles: dict[str, ApprovalChoice | None] = {
         choice.title: choice for choice in offered[:-1] if choice.grants == first
@@ -193,9 +193,9 @@ def question_lines(approval: Approval) -> list[str]:
 
 
 def diagnostic(approval: Approval) -> types.Diagnostic:
-    """The question at the head of whatever the person looks at, for an editor that showed no dialog."""
+    """The question at the head of whatever the user looks at, for an editor that showed no dialog."""
     start = types.Position(0, 0)
-    text = "\n".join(["Amanu asks:", *question_lines(approval)])[:MESSAGE] + "\nAnswer by a code action."
+    text = "\n".join(["Amanu asks:", *question_lines(approval)])[:MESSAGE] + "\nAnswer with a code action."
     return types.Diagnostic(types.Range(start, start), text, types.DiagnosticSeverity.Warning, source=OWN)
 
 

@@ -45,14 +45,14 @@ def hover(marks: Sequence[Mark], kind: Literal["markdown", "plaintext"]) -> type
     """The hunks at one place as diffs, with reason and checks."""
     if not marks:
         return None
-    parts = [_told(mark, kind) for mark in marks[:HOVERED]]
+    parts = [_hover_text(mark, kind) for mark in marks[:HOVERED]]
     if len(marks) > HOVERED:
-        parts.append(f"{len(marks) - HOVERED} more here")
+        parts.append(f"{len(marks) - HOVERED} more changes here")
     return types.Hover(types.MarkupContent(types.MarkupKind(kind), "\n\n".join(parts)), marks[0].range)
 
 
 def lenses(marks: Iterable[Mark]) -> list[types.CodeLens]:
-    lenses_found: list[types.CodeLens] = []
+    code_lenses: list[types.CodeLens] = []
     for mark in marks:
         position = types.Range(mark.range.start, mark.range.start)
         if mark.open:
@@ -62,10 +62,10 @@ def lenses(marks: Iterable[Mark]) -> list[types.CodeLens]:
         else:
             continue
         for name, command in pairs:
-            lenses_found.append(
+            code_lenses.append(
                 types.CodeLens(position, types.Command(name, command, arguments=[hunk_arguments([mark])]))
             )
-    return lenses_found
+    return code_lenses
 
 
 def hunk_arguments(marks: Sequence[Mark]) -> dict[str, Any]:
@@ -88,7 +88,7 @@ def prose(text: str) -> str:
     return re.sub(r"([\\`*_{}\[\]()<>#!|~])", r"\\\1", one_line(text))
 
 
-def _told(mark: Mark, kind: Literal["markdown", "plaintext"]) -> str:
+def _hover_text(mark: Mark, kind: Literal["markdown", "plaintext"]) -> str:
     hunk = mark.hunk
     lines = [f"-{line}" for line in shown_lines(hunk.old_text)] + [f"+{line}" for line in shown_lines(hunk.new_text)]
     if len(lines) > HOVER_LINES:

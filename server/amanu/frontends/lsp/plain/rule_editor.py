@@ -28,14 +28,14 @@ if TYPE_CHECKING:
     from amanu.session.sessions import Sessions
 
 QUESTION = "question.md"
-RULES = "## Rules that would answer it from then on"
-_HOW = "One a line, to be edited as you like; a code action here saves them, for as long as its title says."
+RULES = "## Rules that would answer this from now on"
+_HOW = "One per line; edit them as you like. A code action here saves them for the scope its title names."
 SOON = 0.3
 """Seconds after the last change until the rules are looked at."""
 
 
 @dataclass
-class _Shown:
+class _OpenQuestion:
     session_id: str
     approval: Approval
 
@@ -54,43 +54,43 @@ class RuleEditor:
         self._documents = documents
         self._editor = editor
         self._client = client
-        self._shown: dict[Path, _Shown] = {}
+        self._open: dict[Path, _OpenQuestion] = {}
         self._due: asyncio.TimerHandle | None = None
         self._preview_task: asyncio.Task[None] | None = None
 
     async def show(self, session: "Session", approval: Approval) -> None:
-        """Open that question before the person."""
+        """Open that question before the user."""
         document = self._documents.of(session.state.session_id, QUESTION)
         offered = dict.fromkeys(offer.rule for offer in approval.scopes if offer.rule)
         rules = "\n".join(visible(rule) for rule in offered)
         await document.replace(question_text(approval) + (f"\n{RULES}\n\n{_HOW}\n\n{rules}\n" if rules else ""))
-        self._shown[document.path] = _Shown(session.state.session_id, approval)
+        self._open[document.path] = _OpenQuestion(session.state.session_id, approval)
         await self._editor.show(document.path, focus=True)
         await self._show_preview(document.path)
 
     def offers(self, path: Path) -> list[tuple[str, str, dict[str, Any]]]:
         """The code actions of that document: title, command, argument."""
-        page = self._shown.get(path)
-        if page is None:
+        question = self._open.get(path)
+        if question is None:
             return []
         return [
             (
-                f"{_allow(page.approval, offer.scope)}, by the rules below",
+                f"{_allow(question.approval, offer.scope)}, by the rules below",
                 "amanu.saveRule",
-                RuleArguments(session=page.session_id, path=str(path), scope=offer.scope).model_dump(by_alias=True),
+                RuleArguments(session=question.session_id, path=str(path), scope=offer.scope).model_dump(by_alias=True),
             )
-            for offer in page.approval.scopes
+            for offer in question.approval.scopes
             if offer.scope != "once"
         ]
 
     def shows(self, uri: str) -> bool:
         """That document is a question of ours, and what is to be said in it is said here."""
-        return path_of(uri) in self._shown
+        return path_of(uri) in self._open
 
     def document_used(self, uri: str) -> None:
-        """The person typed there, or looked at it."""
+        """The user typed there, or looked at it."""
         path = path_of(uri)
-        if path is not None and path in self._shown:
+        if path is not None and path in self._open:
             if self._due is not None:
                 self._due.cancel()
             self._due = asyncio.get_running_loop().call_later(SOON, self._start_preview, path)
@@ -99,22 +99,22 @@ class RuleEditor:
         """Say yes by the rules as they stand in the document. Raises `AmanuError` (invalidRule) when they do not
         answer the question."""
         path = Path(arguments.path)
-        page = self._shown.get(path)
-        if page is None:
-            raise AmanuError("invalidParams", "That is no open question of Amanu's.")
+        question = self._open.get(path)
+        if question is None:
+            raise AmanuError("invalidParams", "That is not a pending question.")
         rule = await self._written(path)
-        preview = self._preview(page, rule)
+        preview = self._preview(question, rule)
         if not preview.fits:
             raise AmanuError("invalidRule", next(line.text for line in preview.lines if line.tone == "bad"))
         result = await session.resolve_approval(
             ApprovalResolveParams(
-                session_id=page.session_id,
-                tool_call_id=page.approval.tool_call_id,
+                session_id=question.session_id,
+                tool_call_id=question.approval.tool_call_id,
                 decision="allow",
                 scope=arguments.scope,
                 rule=rule,
-                digest=page.approval.digest,
-                grants=page.approval.options[0].grants,
+                digest=question.approval.digest,
+                grants=question.approval.options[0].grants,
             ),
             self._client,
         )
@@ -124,7 +124,7 @@ class RuleEditor:
             case "tooSoon":
                 self._editor.say(IGNORED["tooSoon"])
             case _:
-                self._shown.pop(path, None)
+                self._open.pop(path, None)
                 self._editor.publish(self._editor.uri(path), [])
 
     def _start_preview(self, path: Path) -> None:
@@ -132,11 +132,11 @@ class RuleEditor:
 
     async def _show_preview(self, path: Path) -> None:
         """Say in the document what its rules would do."""
-        page = self._shown.get(path)
+        question = self._open.get(path)
         text = await self._documents.at(path).text() or ""
-        if page is None or RULES not in text:
+        if question is None or RULES not in text:
             return
-        preview = self._preview(page, await self._written(path))
+        preview = self._preview(question, await self._written(path))
         position = types.Position(text[: text.index(RULES)].count("\n"), 0)
         diagnostic = types.Diagnostic(
             types.Range(position, types.Position(position.line, len(RULES))),
@@ -151,9 +151,9 @@ class RuleEditor:
         lines = text.partition(RULES)[2].replace(_HOW, "").split("\n")
         return "\n".join(line.strip() for line in lines if line.strip())
 
-    def _preview(self, page: _Shown, rule: str) -> RulePreviewResult:
+    def _preview(self, question: _OpenQuestion, rule: str) -> RulePreviewResult:
         return self._sessions.rule_preview(
-            RulePreviewParams(rule=rule, session_id=page.session_id, tool_call_id=page.approval.tool_call_id)
+            RulePreviewParams(rule=rule, session_id=question.session_id, tool_call_id=question.approval.tool_call_id)
         )
 
 

@@ -12,7 +12,7 @@ from amanu_protocol.state import SessionState
 
 AUDIT = "audit.md"
 YOUR_TURN = "## Your turn"
-"""The heading under which the person writes; nobody else's text can have it."""
+"""The heading under which the user writes; nobody else's text can have it."""
 _ENDED = ("succeeded", "failed", "cancelled", "rejected")
 _MARKS = {"succeeded": "✓", "failed": "✗", "cancelled": "■", "rejected": "✗"}
 _ERROR = 500
@@ -29,7 +29,7 @@ class Transcript:
         self._partly = ""
         """The item that is being written as it comes, and how many of its characters are."""
         self._characters = 0
-        self._ours = False
+        self._under_amanu = False
         """The last heading is Amanu's."""
         self._in_list = False
 
@@ -76,8 +76,8 @@ class Transcript:
         if self._in_list and not isinstance(item, ToolCall):
             self._in_list = False
             yield "\n"
-        if not self._ours:
-            self._ours = True
+        if not self._under_amanu:
+            self._under_amanu = True
             yield "## Amanu\n\n"
 
     def _whole(self, item: Item) -> Iterator[str]:
@@ -85,7 +85,7 @@ class Transcript:
             case UserMessage():
                 if self._in_list:
                     yield "\n"
-                self._ours = self._in_list = False
+                self._under_amanu = self._in_list = False
                 yield f"## You\n\n{_safe(item.text.strip())}\n\n"
             case Answer():
                 yield self._part(item, whole=True)
@@ -129,7 +129,7 @@ class Transcript:
         partly = self._partly in withdrawn
         if partly:
             partly, self._partly, self._characters = self._characters > 0, "", 0
-        return "\n*(That was withdrawn: the request failed and is made again.)*\n\n" if affected or partly else ""
+        return "\n*(Discarded: the request failed and is being retried.)*\n\n" if affected or partly else ""
 
 
 def question_text(approval: Approval) -> str:

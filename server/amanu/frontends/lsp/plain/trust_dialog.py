@@ -29,7 +29,7 @@ class TrustDialog:
         self._documents = documents
         self._editor = editor
         self._notified: set[tuple[str, str]] = set()
-        """Folders a person was told of, and what they enable."""
+        """Folders a user was told of, and what they enable."""
         self._offers: dict[Path, list[tuple[str, str, dict[str, Any]]]] = {}
 
     async def notify_untrusted(self, session: "Session") -> None:
@@ -50,8 +50,8 @@ class TrustDialog:
         await document.replace("\n".join(trust_text(root, trust) for root, trust in by_root.items()))
         self._offers[document.path] = [offer for root, trust in by_root.items() for offer in _offers(root, trust)]
         await self._editor.show(document.path, focus=True)
-        for root, each in by_root.items():
-            if each.state != "trusted" and not await self._ask(root, each):
+        for root, trust in by_root.items():
+            if trust.state != "trusted" and not await self._ask(root, trust):
                 return
 
     def offers(self, path: Path) -> list[tuple[str, str, dict[str, Any]]]:
@@ -92,6 +92,6 @@ def _offers(root: str, trust: TrustGetResult) -> list[tuple[str, str, dict[str, 
     name = one_line(Path(root).name)
     if trust.state == "trusted":
         arguments = TrustArguments(root=root, trusted=False)
-        return [(f"Amanu: do not trust {name} any more", "amanu.setTrust", arguments.model_dump(by_alias=True))]
+        return [(f"Amanu: stop trusting {name}", "amanu.setTrust", arguments.model_dump(by_alias=True))]
     arguments = TrustArguments(root=root, trusted=True, digest=trust.digest)
-    return [(f"Amanu: trust {name}, with what is shown here", "amanu.setTrust", arguments.model_dump(by_alias=True))]
+    return [(f"Amanu: trust {name} and what is shown here", "amanu.setTrust", arguments.model_dump(by_alias=True))]
