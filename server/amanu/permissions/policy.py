@@ -288,9 +288,8 @@ def _match(each: Rule, subject: Subject, when: PolicyContext) -> Literal["yes", 
         return "no"
     if each.modes and when.mode not in each.modes:
         return "no"
-    if (
-        (each.trusted is not None and each.trusted != when.trusted)
-        or (each.until is not None and when.time > each.until)
+    if (each.trusted is not None and each.trusted != when.trusted) or (
+        each.until is not None and when.time > each.until
     ):
         return "no"
     fold = each.kind != "allow"  # on some systems `.ENV` is `.env` (a real incident in this field)

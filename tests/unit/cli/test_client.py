@@ -34,7 +34,7 @@ async def pair() -> AsyncIterator[Pair]:
 
 async def test_handshake_says_who_we_are(pair: Pair) -> None:
     client, daemon = pair
-    assert client.server is not None and client.server.protocol == 1
+    assert client.server is not None and client.server.protocol == 2
     (params,) = daemon.said("initialize")
     assert params["capabilities"]["experimental"]["amanu"]["protocol"] == [2]
     assert params["clientInfo"]["name"] == "terminal"

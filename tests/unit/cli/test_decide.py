@@ -258,7 +258,7 @@ async def test_a_yes_grants_what_it_says(
     granted: list[str],
     choices: str,
 ) -> None:
-    stage = Stage(*pair, approval(grants=grants, wants=wants), ())
+    stage = Stage(*pair, approval(grants=grants, likely_grants=wants), ())
     person = Scripted(answer)
     await stage.decide(person)
     assert [each["grants"] for each in stage.daemon.said("amanu/approval/resolve")] == [granted]
@@ -274,7 +274,7 @@ async def test_what_is_not_offered_is_no_answer(pair: tuple[DaemonClient, FakeDa
 
 
 async def test_a_rule_is_saved_with_what_the_call_needs(pair: tuple[DaemonClient, FakeDaemon]) -> None:
-    stage = Stage(*pair, approval(grants=BOTH, wants=NETWORK), ())
+    stage = Stage(*pair, approval(grants=BOTH, likely_grants=NETWORK), ())
     person = Scripted("s", "y")
     await stage.decide(person)
     (sent,) = stage.daemon.said("amanu/approval/resolve")

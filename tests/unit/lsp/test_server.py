@@ -174,7 +174,7 @@ async def test_a_client_without_a_common_version_is_a_plain_one(connect: Connect
         error = (await client.request("amanu/session/list"))["error"]
         assert error["code"] == -32602
         assert error["data"]["kind"] == "unsupportedVersion"
-        assert error["data"]["details"] == {"supported": [1]}
+        assert error["data"]["details"] == {"supported": [2]}
         assert (await client.request("shutdown"))["result"] is None
 
 

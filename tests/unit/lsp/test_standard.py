@@ -294,7 +294,7 @@ def test_what_does_not_fit_cannot_be_allowed_in_a_dialog(
     preselects: bool,
     titles: list[str],
 ) -> None:
-    asks = approval(detail, scopes, grants=list(grants), wants=list(wants))
+    asks = approval(detail, scopes, grants=list(grants), likely_grants=list(wants))
     text, found = dialog(asks, preselects=preselects)
     assert list(found) == titles and len(found) <= 5
     assert len(text) <= 1000 and "\x1b" not in text
@@ -331,7 +331,7 @@ def test_a_question_says_what_is_fine_what_is_not_and_what_holds_it() -> None:
         CommandPart(text="rm -rf /", decision="deny", rule="built-in: deny", reason="Ruins the machine."),
     ]
     alone = CommandSandbox(tier="none", writes="everything", network=True, summary="Not sandboxed: it is Windows.")
-    asks = approval("git status && …", [], parts=parts, sandbox=alone, wants=["network"])
+    asks = approval("git status && …", [], parts=parts, sandbox=alone, likely_grants=["network"])
     assert question_lines(asks) == [
         "Run",
         "│ git status && …",
