@@ -72,8 +72,8 @@ vsix: setup $(EXTENSION)  ## the VS Code extension as a package, dist/amanu.vsix
 
 generate: setup  ## write what is derived: from protocol/amanu_protocol, the tables of docs/models.md, docs/config.md
 	@$(BIN)/python protocol/generate.py
-	@PYTHONPATH=tests $(BIN)/python -m wire.matrix
-	@PYTHONPATH=tests $(BIN)/python -m settings_page
+	@PYTHONPATH=tests $(BIN)/python -m support.vendor_matrix
+	@PYTHONPATH=tests $(BIN)/python -m support.settings_page
 
 format: setup
 	@$(BIN)/ruff format . && $(BIN)/ruff check --fix .

@@ -1,7 +1,8 @@
 """`python -m bench.context [--steps N]`: a session of 400 steps in a window of 32,000 tokens, in the three vendors'
 shapes, with real tools and SDKs at strict services; what it took is printed and written to `bench/context.md`.
 
-The same game is a test in short: `tests/wire/test_long_session.py`; how it goes is told in `tests/long_session.py`.
+The same game is a test in short: `tests/wire/test_long_session.py`; how it goes is told in
+`tests/support/long_session.py`.
 """
 
 import argparse
@@ -27,7 +28,7 @@ COLUMNS = (
 async def measure(steps: int, window: int) -> list[list[str]]:
     """A row per shape. Raises `AssertionError` when a turn did not end well."""
     sys.path.append(str(ROOT / "tests"))
-    game: Any = importlib.import_module("long_session")
+    game: Any = importlib.import_module("support.long_session")
     rows: list[list[str]] = []
     for shape in game.SHAPES:
         with tempfile.TemporaryDirectory() as folder:

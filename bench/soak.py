@@ -7,7 +7,6 @@ A new one is a line in `SWEEPS`.
 import argparse
 import asyncio
 import importlib
-import importlib.util
 import os
 import random
 import sys
@@ -83,7 +82,7 @@ async def turns(seconds: float) -> Figures:
 
 async def kills(seconds: float) -> Figures:
     """The journal's writer killed at a random moment, again and again: nothing acknowledged may be lost."""
-    sweep = _test("unit/test_journal.py").test_killed_at_any_moment_nothing_acknowledged_is_lost
+    sweep = _test("unit.test_journal").test_killed_at_any_moment_nothing_acknowledged_is_lost
     begun = time.monotonic()
     count = 0
     while count == 0 or time.monotonic() - begun < seconds:
@@ -95,7 +94,7 @@ async def kills(seconds: float) -> Figures:
 
 async def sessions(seconds: float) -> Figures:
     """Random moves of users and restarts in a session: its promises must hold after each game."""
-    play = _test("random_session.py").play
+    play = _test("support.random_session").play
     approval.GUARD_SECONDS = 0.0  # random hands are quick
     begun = time.monotonic()
     count = 0
@@ -110,7 +109,7 @@ async def sessions(seconds: float) -> Figures:
 async def cuts(seconds: float) -> Figures:
     """Recorded streams cut at every byte, in random order: each turn must end complete, continued, retried or with a
     typed error, with a valid transcript."""
-    tests = _test("cuts.py")
+    tests = _test("support.damaged_streams")
     tests.at_once()
     sweeps = tests.sweeps()
     all_cuts = [(sweep, cut) for sweep in sweeps for cut in sweep.cuts()]
@@ -137,10 +136,9 @@ async def cuts(seconds: float) -> Figures:
 async def nasty(seconds: float) -> Figures:
     """Services that mean harm, with the limits that hold in earnest: how late the event loop is for other sessions, and
     what memory it takes."""
-    sys.path.append(str(ROOT / "tests"))
-    cases, client = importlib.import_module("nasty").CASES, importlib.import_module("nasty_client")
+    cases, client = _test("support.hostile_provider").CASES, _test("support.hostile_provider_client")
     results: Counter[str] = Counter()
-    async with client.nasty() as url:
+    async with client.hostile_provider() as url:
         for way in client.WIRES:
             await client.suffer(way, f"{url}/no_http")  # what is loaded on first use is loaded
         before = client.memory()
@@ -160,7 +158,7 @@ async def nasty(seconds: float) -> Figures:
 async def peers(seconds: float) -> Figures:
     """Clients, providers, commands and checkers that stand still or flood, and how soon a request of somebody else is
     answered meanwhile: p99 under 50 ms, of what the same takes with nobody else there."""
-    frozen = _test("frozen.py")
+    frozen = _test("support.stalled_peers")
     each = seconds / (len(frozen.FREEZES) + 1)
     figures: Figures = {}
     slow: list[str] = []
@@ -179,7 +177,7 @@ async def peers(seconds: float) -> Figures:
 async def frames(seconds: float) -> Figures:
     """Frames no client should send, at random, to a real session: each request is answered once, soon, and never by a
     fault of ours."""
-    odd = _test("odd_frames.py")
+    odd = _test("support.frame_fuzzer")
     begun = time.monotonic()
     seed = good = 0
     while seed == 0 or time.monotonic() - begun < seconds:
@@ -195,7 +193,7 @@ async def frames(seconds: float) -> Figures:
 
 async def edits(seconds: float) -> Figures:
     """Random moves of model, user and crashes around one file, against a reference that only knows lines."""
-    games = _test("random_edits.py")
+    games = _test("support.random_edits")
     following.QUIET = 0.001
     begun = time.monotonic()
     count = 0
@@ -213,7 +211,7 @@ async def edits(seconds: float) -> Figures:
 async def interruptions(seconds: float) -> Figures:
     """Turns of every kind cancelled, closed, or left by the daemon, at random steps of the event loop: each ends, and
     leaves nothing. Needs `bwrap`."""
-    plays = _test("interruptions.py")
+    plays = _test("support.interruptions")
     approval.GUARD_SECONDS = 0.0  # nobody is there to read
     begun = time.monotonic()
     figures: Counter[str] = Counter()
@@ -234,7 +232,7 @@ async def interruptions(seconds: float) -> Figures:
 async def stale(seconds: float) -> Figures:
     """What was approved is changed in every way before it runs, 200 times each, and swapped by a thread while it
     starts, in each tier: nothing stale runs. Fewer times when the seconds are over; the figures say how many."""
-    plays = _test("stale.py")
+    plays = _test("support.approval_races")
     approval.GUARD_SECONDS = 0.0  # it is known what is asked
     begun = time.monotonic()
     ends: Counter[str] = Counter()
@@ -277,7 +275,7 @@ async def stale(seconds: float) -> Figures:
 async def crashes(seconds: float) -> Figures:
     """A decision over four files, and its undo, killed at every system call that touches files, and each of those that
     write refused with ENOSPC, EIO and EACCES. Needs `strace`."""
-    crash = _test("crash.py")
+    crash = _test("support.crash_injection")
     todo = [each for word in ("accept", "undo") for each in crash.breaks(word)]
     random.Random(0).shuffle(todo)
     outcomes: Counter[str] = Counter()
@@ -304,7 +302,7 @@ async def crashes(seconds: float) -> Figures:
 
 async def lines(seconds: float) -> Figures:
     """Command lines changed at random: reading them never fails, takes no 100 ms, and never ends the process."""
-    sweep = _test("changed_lines.py")
+    sweep = _test("support.command_fuzzer")
     begun = time.monotonic()
     count = 0
 
@@ -352,14 +350,10 @@ SWEEPS: dict[str, Sweep] = {
 }
 
 
-def _test(path: str) -> Any:
+def _test(name: str) -> Any:
     """A module of the tests."""
     sys.path.append(str(ROOT / "tests"))
-    spec = importlib.util.spec_from_file_location(Path(path).stem, ROOT / "tests" / path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return importlib.import_module(name)
 
 
 def main() -> int:

@@ -27,7 +27,9 @@ _getaddrinfo = socket.getaddrinfo
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "behaviour(*needs): a line of the table in docs/models.md (wire/matrix.py)")
+    config.addinivalue_line(
+        "markers", "behaviour(*needs): a line of the table in docs/models.md (support/vendor_matrix.py)"
+    )
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -58,9 +60,9 @@ def pytest_runtest_makereport() -> Generator[None, Any, Any]:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    from wire import matrix
+    from support import vendor_matrix
 
-    if lines := matrix.summary(terminalreporter.stats):
+    if lines := vendor_matrix.summary(terminalreporter.stats):
         terminalreporter.section("behaviours")
         for line in lines:
             terminalreporter.write_line(line)

@@ -21,9 +21,9 @@ from amanu.config import CheckSettings, SandboxSettings
 from amanu.home import find_home
 from amanu.sandbox.sandbox import Sandbox
 from amanu.sandbox.self_test import Tier
-from needs import needs
+from support.required_programs import needs
 
-TOY = Path(__file__).parents[1] / "editors" / "toy_server.py"
+TOY = Path(__file__).parents[1] / "support" / "toy_language_server.py"
 ENVIRONMENT = {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}
 
 

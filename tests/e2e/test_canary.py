@@ -14,9 +14,9 @@ import pytest
 from amanu.home import find_home
 from amanu.system import logs
 from amanu_protocol.state import SessionState
-from e2e.test_road import VENDORS, Editor, editor, service
-from running_daemon import signal_daemon
-from strict.http import Fault, Say, ToolUse
+from e2e.test_prompt_to_edit import VENDORS, Editor, editor, service
+from support.running_daemon import signal_daemon
+from support.strict_services.http import Fault, Say, ToolUse
 
 FILE_KEY = "canary-in-auth-json-0123456789"
 """Of no known form: only its source tells that it is one."""

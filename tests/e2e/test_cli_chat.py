@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from e2e.cli import AMANU, amanu, call, script
-from running_daemon import signal_daemon
+from support.cli_process import AMANU, amanu, call, script
+from support.running_daemon import signal_daemon
 
 SECONDS = 40.0
 

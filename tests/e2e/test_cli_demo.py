@@ -6,7 +6,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from e2e.cli import AMANU, amanu
+from support.cli_process import AMANU, amanu
 
 
 def test_straight_through_without_a_terminal(tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from amanu.home import find_home
-from e2e.cli import AMANU, amanu, call, script
-from needs import needs
+from support.cli_process import AMANU, amanu, call, script
+from support.required_programs import needs
 
 WRITE = call("write_file", path="a.txt", content="one\n")
 SLOW: dict[str, Any] = {"text": "slow " * 2000, "chunk": 4, "delay_ms": 20}

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from raw_client import RawClient
+from support.raw_client import RawClient
 
 SERVE = [sys.executable, "-P", "-m", "amanu", "serve"]
 LOOK: dict[str, Any] = {"calls": [{"tool": "list_symbols", "arguments": {"path": "cart.py"}}]}

@@ -19,10 +19,10 @@ import pytest_asyncio
 
 from amanu.daemon.sockets import socket_path
 from amanu.home import find_home
-from raw_client import RawClient, python
-from running_daemon import daemon_pid, signal_daemon
+from support.raw_client import RawClient, python
+from support.running_daemon import daemon_pid, signal_daemon
 
-SERVER = str(Path(__file__).parent / "fake_server.py")
+SERVER = str(Path(__file__).parents[1] / "support" / "fake_session_server.py")
 Spawn = Callable[..., Awaitable[RawClient]]
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from amanu.models.recording import load
 from e2e.test_run_vendors import SCRIPT, TESTS, VENDORS
-from strict.http import Fault, Script, Service
+from support.strict_services.http import Fault, Script, Service
 
 FLAKY = [Fault("cut", after=1), *SCRIPT]
 """The first reply breaks off."""

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from strict.anthropic import Anthropic
-from strict.gemini import Gemini
-from strict.http import Say, Script, Service, ToolUse
-from strict.openai import OpenAI
+from support.strict_services.anthropic import Anthropic
+from support.strict_services.gemini import Gemini
+from support.strict_services.http import Say, Script, Service, ToolUse
+from support.strict_services.openai import OpenAI
 
 VENDORS: list[tuple[Callable[[Script], Service], str, dict[str, str]]] = [
     (Anthropic, "anthropic:claude-opus-5-5", {"ANTHROPIC_API_KEY": "sk-ant-test", "ANTHROPIC_BASE_URL": "{url}"}),

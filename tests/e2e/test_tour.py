@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from e2e.cli import amanu
+from support.cli_process import amanu
 
 
 @pytest.mark.parametrize("files", [{}, {"main.c": "int main;\n", "amanu-tour.md": "the user's own\n"}])

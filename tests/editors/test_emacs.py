@@ -8,8 +8,8 @@ from pathlib import Path
 
 from editors.test_neovim import SHOP
 from editors.test_neovim_bare import BOTH, RUN
-from needs import needs
-from running_daemon import signal_daemon
+from support.required_programs import needs
+from support.running_daemon import signal_daemon
 
 EMACS = Path(__file__).parent / "emacs.el"
 

@@ -18,12 +18,12 @@ from typing import Any
 import pytest
 
 from amanu.text.display import visible
-from editors.neovim import Neovim
-from needs import needs
-from running_daemon import daemon_pid, signal_daemon
-from strict.anthropic import Anthropic
-from strict.gemini import Gemini
-from strict.http import Say, Script, Service, ToolUse
+from support.neovim import Neovim
+from support.required_programs import needs
+from support.running_daemon import daemon_pid, signal_daemon
+from support.strict_services.anthropic import Anthropic
+from support.strict_services.gemini import Gemini
+from support.strict_services.http import Say, Script, Service, ToolUse
 
 FIXTURES = sorted((Path(__file__).parents[2] / "protocol" / "fixtures").glob("*.json"))
 SHOP = """\

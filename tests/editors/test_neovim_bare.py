@@ -12,10 +12,10 @@ import pytest
 
 from amanu.frontends.lsp.plain.transcript import YOUR_TURN
 from amanu.home import find_home
-from editors.neovim import WAIT, Neovim
 from editors.test_neovim import FIXED, SHOP, edit
-from needs import needs
-from running_daemon import signal_daemon
+from support.neovim import WAIT, Neovim
+from support.required_programs import needs
+from support.running_daemon import signal_daemon
 
 BARE = r"""
 local setup = vim.json.decode(%(setup)s)

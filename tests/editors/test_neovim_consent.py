@@ -10,8 +10,8 @@ from amanu.text import wording
 from amanu_protocol.items import Approval, Decision
 from amanu_protocol.labels import IGNORED
 from amanu_protocol.requests import AuditQueryResult, RulePreviewResult, TrustGetResult
-from editors.neovim import Neovim
 from editors.test_neovim import Start, folder, home, start
+from support.neovim import Neovim
 
 __all__ = ["folder", "home", "start"]  # fixtures: pytest finds them by name
 

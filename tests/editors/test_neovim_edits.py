@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from editors.neovim import Neovim
 from editors.test_neovim import ENDED, STATE, Start, edit, folder, home, start, write
+from support.neovim import Neovim
 
 __all__ = ["folder", "home", "start"]  # fixtures: pytest finds them by name
 

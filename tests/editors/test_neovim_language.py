@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from editors.neovim import Neovim
 from editors.test_neovim import ENDED, STATE, Start, folder, home, start
+from support.neovim import Neovim
 
 __all__ = ["folder", "home", "start"]  # fixtures: pytest finds them by name
 
-TOY = str(Path(__file__).parent / "toy_server.py")
+TOY = str(Path(__file__).parents[1] / "support" / "toy_language_server.py")
 SHOP = "def total(items):\n    é, 𝄞 = total, items\n    return total(items)\n"
 QUESTION = """
 local method, params = ...

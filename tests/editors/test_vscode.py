@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from editors.workbench import SECONDS, VSCODE, answered, asked, open_chat, send, service, shoot, until, workbench
-from strict.http import Say, ToolUse
+from support.strict_services.http import Say, ToolUse
+from support.vscode import SECONDS, VSCODE, answered, asked, open_chat, send, service, shoot, until, workbench
 
 pytestmark = [
     pytest.mark.skipif(not VSCODE, reason="run by make test-vscode"),

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from editors.workbench import SECONDS, VSCODE, answered, open_chat, open_file, service, shoot, workbench
-from strict.http import Received, Say
+from support.strict_services.http import Received, Say
+from support.vscode import SECONDS, VSCODE, answered, open_chat, open_file, service, shoot, workbench
 
 pytestmark = [
     pytest.mark.skipif(not VSCODE, reason="run by make test-vscode"),

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from editors.workbench import SECONDS, VSCODE, answered, asked, command, open_chat, send, service, shoot, workbench
-from strict.http import Say, ToolUse
+from support.strict_services.http import Say, ToolUse
+from support.vscode import SECONDS, VSCODE, answered, asked, command, open_chat, send, service, shoot, workbench
 
 pytestmark = [
     pytest.mark.skipif(not VSCODE, reason="run by make test-vscode"),

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from editors.workbench import SECONDS, VSCODE, answered, command, open_chat, send, service, shoot, workbench
-from long_session import tokens
-from strict.http import Received, Say, ToolUse
+from support.long_session import tokens
+from support.strict_services.http import Received, Say, ToolUse
+from support.vscode import SECONDS, VSCODE, answered, command, open_chat, send, service, shoot, workbench
 
 pytestmark = [
     pytest.mark.skipif(not VSCODE, reason="run by make test-vscode"),

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from editors.workbench import SECONDS, VSCODE, asked, open_chat, send, service, shoot, workbench
-from strict.http import Say, ToolUse
+from support.strict_services.http import Say, ToolUse
+from support.vscode import SECONDS, VSCODE, asked, open_chat, send, service, shoot, workbench
 
 pytestmark = [
     pytest.mark.skipif(not VSCODE, reason="run by make test-vscode"),

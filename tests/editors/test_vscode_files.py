@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from editors.workbench import (
+from support.strict_services.http import Say, ToolUse
+from support.vscode import (
     SECONDS,
     VSCODE,
     answered,
@@ -19,7 +20,6 @@ from editors.workbench import (
     shows,
     workbench,
 )
-from strict.http import Say, ToolUse
 
 pytestmark = [
     pytest.mark.skipif(not VSCODE, reason="run by make test-vscode"),

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from editors.test_vscode import EXPECTED, LINES, PROPOSED
-from editors.workbench import SECONDS, VSCODE, answered, asked, command, open_chat, service, until, workbench
-from strict.http import Say, ToolUse
+from support.strict_services.http import Say, ToolUse
+from support.vscode import SECONDS, VSCODE, answered, asked, command, open_chat, service, until, workbench
 
 pytestmark = [
     pytest.mark.skipif(not VSCODE, reason="run by make test-vscode"),

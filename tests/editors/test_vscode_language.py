@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from editors.workbench import SECONDS, VSCODE, answered, open_chat, open_file, send, service, workbench
-from strict.http import Say, ToolUse
+from support.strict_services.http import Say, ToolUse
+from support.vscode import SECONDS, VSCODE, answered, open_chat, open_file, send, service, workbench
 
 pytestmark = [
     pytest.mark.skipif(not VSCODE, reason="run by make test-vscode"),

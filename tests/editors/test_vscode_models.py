@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from amanu.home import find_home
-from editors.workbench import SECONDS, VSCODE, answered, command, open_chat, send, shoot, workbench
-from strict.anthropic import Anthropic
-from strict.http import Fault, Say
-from strict.openai import OpenAI
+from support.strict_services.anthropic import Anthropic
+from support.strict_services.http import Fault, Say
+from support.strict_services.openai import OpenAI
+from support.vscode import SECONDS, VSCODE, answered, command, open_chat, send, shoot, workbench
 
 pytestmark = [
     pytest.mark.skipif(not VSCODE, reason="run by make test-vscode"),

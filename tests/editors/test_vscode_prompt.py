@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from drawn import png
-from editors.workbench import SECONDS, VSCODE, answered, command, open_chat, send, service, workbench
-from strict.http import Say
+from support.sample_images import png
+from support.strict_services.http import Say
+from support.vscode import SECONDS, VSCODE, answered, command, open_chat, send, service, workbench
 
 pytestmark = [
     pytest.mark.skipif(not VSCODE, reason="run by make test-vscode"),

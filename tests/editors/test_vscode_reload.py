@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from editors.workbench import SECONDS, VSCODE, answered, open_chat, ready, send, service, until, workbench
-from strict.http import Say
+from support.strict_services.http import Say
+from support.vscode import SECONDS, VSCODE, answered, open_chat, ready, send, service, until, workbench
 
 pytestmark = [
     pytest.mark.skipif(not VSCODE, reason="run by make test-vscode"),

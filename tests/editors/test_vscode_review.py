@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from editors.workbench import (
+from support.strict_services.http import Say, ToolUse
+from support.vscode import (
     SECONDS,
     VSCODE,
     answered,
@@ -21,7 +22,6 @@ from editors.workbench import (
     until,
     workbench,
 )
-from strict.http import Say, ToolUse
 
 pytestmark = [
     pytest.mark.skipif(not VSCODE, reason="run by make test-vscode"),

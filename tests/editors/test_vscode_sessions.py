@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from amanu.home import find_home
-from editors.workbench import SECONDS, VSCODE, answered, asked, command, open_chat, send, service, shoot, workbench
-from running_daemon import signal_daemon
-from strict.http import Say, ToolUse
+from support.running_daemon import signal_daemon
+from support.strict_services.http import Say, ToolUse
+from support.vscode import SECONDS, VSCODE, answered, asked, command, open_chat, send, service, shoot, workbench
 
 pytestmark = [
     pytest.mark.skipif(not VSCODE, reason="run by make test-vscode"),

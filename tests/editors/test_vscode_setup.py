@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from editors.workbench import SECONDS, VSCODE, command, open_view, ready, shoot, workbench
-from strict.anthropic import Anthropic
-from strict.http import Say
+from support.strict_services.anthropic import Anthropic
+from support.strict_services.http import Say
+from support.vscode import SECONDS, VSCODE, command, open_view, ready, shoot, workbench
 
 WHEELHOUSE = os.environ.get("AMANU_WHEELHOUSE", "")
 pytestmark = [

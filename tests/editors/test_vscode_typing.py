@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from editors.test_vscode import LINES, PROPOSED
-from editors.workbench import (
+from support.strict_services.http import Say, ToolUse
+from support.vscode import (
     SECONDS,
     VSCODE,
     answered,
@@ -20,7 +21,6 @@ from editors.workbench import (
     until,
     workbench,
 )
-from strict.http import Say, ToolUse
 
 pytestmark = [
     pytest.mark.skipif(not VSCODE, reason="run by make test-vscode"),

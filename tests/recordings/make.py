@@ -26,11 +26,11 @@ from amanu.models.openai_compatible import EndpointQuirks, OpenAICompatibleModel
 from amanu.models.recording import Recorder
 from amanu.models.session_transport import SessionTransport
 from recordings.shapes import ANTHROPIC, COMMON, GEMINI, OPENAI
-from strict.anthropic import Anthropic
-from strict.gemini import Gemini
-from strict.http import Raw, Script, Service, Step
-from strict.openai import OpenAI
-from wire.vendors import TOOLS
+from support.strict_services.anthropic import Anthropic
+from support.strict_services.gemini import Gemini
+from support.strict_services.http import Raw, Script, Service, Step
+from support.strict_services.openai import OpenAI
+from support.vendors import TOOLS
 
 FOLDER = Path(__file__).parent
 KEY = "sk-recorded-0123456789abcdef"

@@ -4,7 +4,7 @@ out by hand, event by event, after what services were seen to send (`Raw`; facts
 import json
 from typing import Any
 
-from strict.http import Fault, Raw, Say, Step, ToolUse
+from support.strict_services.http import Fault, Raw, Say, Step, ToolUse
 
 READ = ToolUse("read_file", {"path": "src/ä b.py"})
 GREP = ToolUse("grep", {"pattern": 'say "hé"\n\\d+', "path": ""})

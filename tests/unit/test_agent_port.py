@@ -7,11 +7,11 @@ from pathlib import Path
 from amanu.core.agent import AgentLimits, AgentRun, SystemPrompt
 from amanu.core.conversation import Conversation, User
 from amanu.core.ending import Ending
-from loop_stage import Emitted
-from session_desk import Desk, call, conversation, desk, step
+from support.loop_harness import Emitted
+from support.scripted_session import ScriptedSession, call, conversation, scripted_session, step
 
 
-def an_errand(d: Desk, tools: Sequence[str], steps: int = 5) -> AgentRun:
+def an_errand(d: ScriptedSession, tools: Sequence[str], steps: int = 5) -> AgentRun:
     return AgentRun(
         "errand",
         "Look it up.",
@@ -23,7 +23,7 @@ def an_errand(d: Desk, tools: Sequence[str], steps: int = 5) -> AgentRun:
     )
 
 
-async def run(d: Desk, errand: AgentRun) -> Ending:
+async def run(d: ScriptedSession, errand: AgentRun) -> Ending:
     turns = d.session.composer.turn_factory
     choice = await turns.choosing.choose(errand.task, {})
     async with asyncio.timeout(5):
@@ -34,7 +34,7 @@ READS = step("", call("read_file", path="notes.txt"))
 
 
 async def test_an_agent_works_on_a_second_conversation_and_the_first_stays_untouched(tmp_path: Path) -> None:
-    async with desk(tmp_path, READS, step("Line 2 says so.", usage={"output": 5}), step("Go on.")) as d:
+    async with scripted_session(tmp_path, READS, step("Line 2 says so.", usage={"output": 5}), step("Go on.")) as d:
         await d.prompt("hi")
         await d.ended()
         messages, state = list(conversation(d.session)), d.session.view().model_dump()
@@ -51,7 +51,7 @@ async def test_an_agent_works_on_a_second_conversation_and_the_first_stays_untou
 
 
 async def test_it_has_the_tools_and_limits_of_its_run(tmp_path: Path) -> None:
-    async with desk(tmp_path, step("", call("write_file", path="a.txt", content="a")), READS, READS) as d:
+    async with scripted_session(tmp_path, step("", call("write_file", path="a.txt", content="a")), READS, READS) as d:
         errand = an_errand(d, ["read_file"], steps=2)
         ending = await run(d, errand)
         assert (ending.reason, ending.can_continue) == ("stepLimit", True)

@@ -28,8 +28,8 @@ from amanu.storage.audit_log import AuditLog
 from amanu.text.redaction import MASK, Secrets
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.requests import AuditQueryParams, EditScope, ProposalUndoParams
-from full_disk import full_from
-from session_desk import call, desk, step
+from support.full_disk import full_from
+from support.scripted_session import call, scripted_session, step
 
 LINES = 12
 
@@ -279,7 +279,7 @@ async def test_nothing_is_done_that_is_not_on_record(tmp_path: Path, monkeypatch
         raise OSError(28, "No space left on device")
 
     acting = call("run_shell_command", command="touch done")
-    async with desk(tmp_path, step("", acting), step("Well.")) as d:
+    async with scripted_session(tmp_path, step("", acting), step("Well.")) as d:
         await d.prompt("go")
         await d.until(lambda state: state.approvals)
         await asyncio.sleep(0.5)
@@ -304,7 +304,7 @@ async def told(d: Any, **more: Any) -> list[Any]:
 async def test_a_command_that_was_asked_about(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "canary-key-0123456789")
     acting = call("run_shell_command", command="touch -c it; echo canary-key-0123456789; exit 3")
-    async with desk(tmp_path, step("", acting), step("Well.")) as d:
+    async with scripted_session(tmp_path, step("", acting), step("Well.")) as d:
         await d.prompt("go")
         await d.until(lambda state: state.approvals)
         await asyncio.sleep(0.5)
@@ -337,7 +337,7 @@ async def test_a_command_that_was_asked_about(tmp_path: Path, monkeypatch: pytes
 
 async def test_a_change_names_both_texts_and_who_decided(tmp_path: Path) -> None:
     acting = call("edit_file", path="notes.txt", old_text="line 2\n", new_text="line two\n")
-    async with desk(tmp_path, step("", acting), step("Well."), mode="acceptEdits") as d:
+    async with scripted_session(tmp_path, step("", acting), step("Well."), mode="acceptEdits") as d:
         before = sha256(d.file.read_bytes()).hexdigest()
         await d.prompt("go")
         await d.ended()
@@ -386,7 +386,7 @@ async def test_a_change_is_on_record_before_it_is_made(
 
     monkeypatch.setattr(apply, "_write", broken_off)
     acting = call("edit_file", path="notes.txt", old_text="line 2\n", new_text="line two\n")
-    async with desk(tmp_path, step("", acting), step("Well."), mode="acceptEdits") as d:
+    async with scripted_session(tmp_path, step("", acting), step("Well."), mode="acceptEdits") as d:
         base = d.file.read_bytes()
         await d.prompt("go")
         await d.ended()
@@ -414,7 +414,7 @@ async def test_a_change_is_on_record_before_it_is_made(
 async def test_what_a_daemon_does_last_is_on_record(tmp_path: Path) -> None:
     """It leaves while a question stands."""
     acting = call("run_shell_command", command="touch -c it")
-    async with desk(tmp_path, step("", acting), step("Well.")) as d:
+    async with scripted_session(tmp_path, step("", acting), step("Well.")) as d:
         await d.prompt("go")
         await d.until(lambda state: state.approvals)
     entries = [each.fields for each in read(find_home().audit, lambda line: True)]
@@ -424,7 +424,7 @@ async def test_what_a_daemon_does_last_is_on_record(tmp_path: Path) -> None:
 
 async def test_an_undo_is_on_record_before_it_is_made(tmp_path: Path) -> None:
     acting = call("edit_file", path="notes.txt", old_text="line 2\n", new_text="line two\n")
-    async with desk(tmp_path, step("", acting), step("Well."), mode="acceptEdits") as d:
+    async with scripted_session(tmp_path, step("", acting), step("Well."), mode="acceptEdits") as d:
         await d.prompt("go")
         await d.ended()
         await d.session.edits.undo(ProposalUndoParams(session_id="s", scope=EditScope(), dry_run=False))
@@ -438,7 +438,7 @@ async def test_an_undo_is_on_record_before_it_is_made(tmp_path: Path) -> None:
 async def test_the_log_of_all_sessions_is_shown_and_verified_without_a_daemon(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    async with desk(tmp_path, step("Hello.")) as d:
+    async with scripted_session(tmp_path, step("Hello.")) as d:
         await d.prompt("go")
         await d.ended()
 

@@ -11,7 +11,7 @@ from amanu.context.editor import EditorContext, EditorNews, describe
 from amanu.core.tool import Subject
 from amanu.permissions.policy import built_in, decide, of_mode
 from amanu_protocol.requests import ContextChangedParams
-from desk import Desk
+from support.tool_harness import ToolHarness
 
 FILES = {"a.py": "one\ntwo\n", "b.py": "x\n", "sub/c.py": "y\n", ".env": "KEY=s3cr3t\n"}
 
@@ -32,7 +32,9 @@ def finding(line: int, severity: str, message: str, source: str = "ruff", code: 
     }
 
 
-async def hear(held: Desk, prompts: Sequence[Sequence[dict[str, Any]]], generations: Sequence[int] = ()) -> list[str]:
+async def hear(
+    held: ToolHarness, prompts: Sequence[Sequence[dict[str, Any]]], generations: Sequence[int] = ()
+) -> list[str]:
     """The block at each prompt, without its frame. `ROOT/` in a delta is the root."""
     context, told, blocks = EditorContext(), EditorNews(), list[str]()
     for at, deltas in enumerate(prompts):
@@ -126,7 +128,7 @@ BROKEN: dict[str, Any] = {
     ],
 )
 async def test_what_the_model_hears(tmp_path: Path, prompts: list[list[dict[str, Any]]], expected: list[Any]) -> None:
-    heard = await hear(Desk(tmp_path, FILES), prompts)
+    heard = await hear(ToolHarness(tmp_path, FILES), prompts)
     assert len(heard) == len(expected)
     for block, wanted in zip(heard, expected, strict=True):
         assert wanted is ... or block == wanted
@@ -134,7 +136,7 @@ async def test_what_the_model_hears(tmp_path: Path, prompts: list[list[dict[str,
 
 
 async def test_unsaved_files_are_named(tmp_path: Path) -> None:
-    held = Desk(tmp_path, FILES)
+    held = ToolHarness(tmp_path, FILES)
     held.editor.put(held.root / "a.py", "changed\n")
     held.editor.put(held.root / "b.py", FILES["b.py"])
     (block,) = await hear(held, [[{"openFiles": ["ROOT/a.py", "ROOT/b.py"]}]])
@@ -142,7 +144,7 @@ async def test_unsaved_files_are_named(tmp_path: Path) -> None:
 
 
 async def test_all_of_it_again_when_earlier_messages_were_rewritten(tmp_path: Path) -> None:
-    blocks = await hear(Desk(tmp_path, FILES), [[AT_TWO, OPEN], [], []], [0, 1, 1])
+    blocks = await hear(ToolHarness(tmp_path, FILES), [[AT_TWO, OPEN], [], []], [0, 1, 1])
     assert blocks[0] == blocks[1] != ""
     assert blocks[2] == ""
 
@@ -164,6 +166,6 @@ async def test_it_is_bounded_whatever_a_client_sends(tmp_path: Path, monkeypatch
     assert {(each.errors, len(each.worst)) for each in context.findings_by_path.values()} == {
         (50, module.SHOWN_FINDINGS)
     }
-    held = Desk(tmp_path, {f"f{at}": "" for at in range(60)})
+    held = ToolHarness(tmp_path, {f"f{at}": "" for at in range(60)})
     (block,) = await hear(held, [[{"openFiles": [f"ROOT/f{at}" for at in range(60)]}]])
     assert block.endswith(", f49, and 10 more.")

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-import settings_page
 from amanu_protocol.errors import ErrorKind
 from amanu_protocol.labels import MODES
 from amanu_protocol.methods import METHODS
 from amanu_protocol.state import SessionState
+from support import settings_page
 
 ROOT = Path(__file__).parents[2]
 FILES = (

@@ -12,7 +12,7 @@ import pytest
 
 from amanu.home import find_home
 from amanu.system.frames import frame
-from needs import needs
+from support.required_programs import needs
 
 HIDDEN = """
 import ctypes, sys

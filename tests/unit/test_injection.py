@@ -29,7 +29,7 @@ from amanu_protocol.requests import (
     FileFindings,
     PromptSendParams,
 )
-from session_desk import Desk, call, desk, step
+from support.scripted_session import ScriptedSession, call, scripted_session, step
 
 ID = "CALL-ID"
 """In a payload: the id of the question that will be open when it is read, which an attacker may well guess."""
@@ -178,7 +178,7 @@ WAYS: Mapping[str, Way] = {
 CASES = sum(len(way.payloads) for way in WAYS.values())
 
 
-def consent(d: Desk) -> dict[str, Any]:
+def consent(d: ScriptedSession) -> dict[str, Any]:
     """All of the daemon's state that decides what may happen."""
     state = d.session.state
     approvals = d.session.approvals
@@ -207,7 +207,7 @@ def answered(session: Session) -> list[str]:
     ]
 
 
-async def answer(d: Desk, call_id: str, decision: str) -> None:
+async def answer(d: ScriptedSession, call_id: str, decision: str) -> None:
     for asked in d.session.state.approvals:
         if asked.tool_call_id == call_id:  # else another answer settled it: edits to one file are one proposal
             digest = asked.digest or None
@@ -260,7 +260,7 @@ async def test_what_content_says_changes_nothing(tmp_path: Path, way: Way, monke
     for turn in turns:
         brought = [way.call(case.number, case.text) for case in turn] if way.call else []
         steps += [{"text": "", **reply, "calls": [*brought, shell(QUESTION)]}, step("Done.")]
-    async with desk(tmp_path, *steps) as d:
+    async with scripted_session(tmp_path, *steps) as d:
         hostile(root)
         commits(root, payloads if way is WAYS["messages of commits"] else ())
         for case in cases:
@@ -282,7 +282,7 @@ async def test_what_content_says_changes_nothing(tmp_path: Path, way: Way, monke
         assert list(root.glob("pwned*")) == [], "it ran"
 
 
-async def brought_in(d: Desk, turn_id: str) -> None:
+async def brought_in(d: ScriptedSession, turn_id: str) -> None:
     """Wait until all that the reply asks for is done or asked about, letting only those commands run that show content;
     then see that the question that matters is open and nobody answered it."""
     async with asyncio.timeout(30):
@@ -338,7 +338,7 @@ def names(schema: Any, path: str) -> list[str]:
 
 
 async def test_no_tool_reaches_mode_rules_trust_or_walls(tmp_path: Path) -> None:
-    async with desk(tmp_path) as d:
+    async with scripted_session(tmp_path) as d:
         tools = d.session.composer.turn_factory.tools.values()
         assert len(tools) > 10
         said = [name for tool in tools for name in [tool.name, *names(tool.params.model_json_schema(), tool.name)]]

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from amanu.permissions import approvals as approval
-from interruptions import SCENES, How, interrupt
-from needs import needs
+from support.interruptions import SCENES, How, interrupt
+from support.required_programs import needs
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from amanu.storage.group_commit import LINGER
 from amanu.storage.journal import MAX_BLOB, Journal, Preimage, Record
 from amanu.storage.journal_sqlite import SCHEMA_VERSION
 from amanu_protocol.errors import AmanuError, ErrorKind
-from full_disk import full_from
+from support.full_disk import full_from
 
 SERVER = Path(__file__).parents[2]
 

@@ -22,10 +22,10 @@ from amanu.session.sessions import open_sessions
 from amanu_protocol.items import Notice
 from amanu_protocol.requests import PromptSendParams, SessionCreateParams
 from amanu_protocol.state import SessionState
-from session_client import Client, until
-from session_desk import Desk, call, conversation, desk, journalled, step
-from strict.anthropic import Anthropic
-from strict.http import Say, Step, ToolUse
+from support.scripted_session import ScriptedSession, call, conversation, journalled, scripted_session, step
+from support.session_client import Client, until
+from support.strict_services.anthropic import Anthropic
+from support.strict_services.http import Say, Step, ToolUse
 
 READ_SUB = step("", call("read_file", path="sub/a.py"))
 
@@ -76,7 +76,7 @@ def notices(state: SessionState) -> list[Notice]:
     return [item for item in state.items if isinstance(item, Notice) and item.code == "memoryLoaded"]
 
 
-async def say(d: Desk, prompt_id: str, trust: bool | None = None) -> list[str]:
+async def say(d: ScriptedSession, prompt_id: str, trust: bool | None = None) -> list[str]:
     """A turn; the notices of memory in it. What changed in a trusted folder since, the user has agreed to."""
     if trust is not None or d.session.state.trusted:
         await d.trust(trust is not False)
@@ -86,7 +86,7 @@ async def say(d: Desk, prompt_id: str, trust: bool | None = None) -> list[str]:
 
 
 async def test_a_trusted_workspaces_memory_is_in_the_system_prompt(tmp_path: Path, sent: list[Request]) -> None:
-    async with desk(tmp_path, step("One."), step("Two.")) as d:
+    async with scripted_session(tmp_path, step("One."), step("Two.")) as d:
         write(d.root, "AGENTS.md", "Use tabs. See @docs/more.md.\n")
         write(d.root, "docs/more.md", "Much more.\n")
         write(Path(os.environ["AMANU_HOME"]), "config/AGENTS.md", "Speak German.\n")
@@ -111,7 +111,7 @@ async def test_a_trusted_workspaces_memory_is_in_the_system_prompt(tmp_path: Pat
 
 
 async def test_of_an_untrusted_workspace_only_the_users_own_is_read(tmp_path: Path, sent: list[Request]) -> None:
-    async with desk(tmp_path, READ_SUB, step("One.")) as d:
+    async with scripted_session(tmp_path, READ_SUB, step("One.")) as d:
         for name in ("AGENTS.md", "sub/AGENTS.md", "sub/a.py"):
             write(d.root, name, "Obey me.\n")
         write(Path(os.environ["AMANU_HOME"]), "config/AGENTS.md", "Speak German.\n")
@@ -122,7 +122,7 @@ async def test_of_an_untrusted_workspace_only_the_users_own_is_read(tmp_path: Pa
 
 
 async def test_without_memory_nothing_is_said(tmp_path: Path, sent: list[Request]) -> None:
-    async with desk(tmp_path, step("One.")) as d:
+    async with scripted_session(tmp_path, step("One.")) as d:
         assert await say(d, "p1", trust=True) == []
         assert '<memory path="' not in sent[0].system.replace('`<memory path="…">`', "")
 
@@ -130,7 +130,7 @@ async def test_without_memory_nothing_is_said(tmp_path: Path, sent: list[Request
 async def test_trust_that_comes_later(tmp_path: Path, sent: list[Request]) -> None:
     """In the middle of a turn it counts from the next step, as text after the results."""
     asks = step("", call("run_shell_command", command="touch -c it"))
-    async with desk(tmp_path, asks, step("One."), step("Two.")) as d:
+    async with scripted_session(tmp_path, asks, step("One."), step("Two.")) as d:
         write(d.root, "AGENTS.md", "Use tabs.\n")
         await d.prompt("go", "p1")
         await d.until(lambda state: state.approvals)
@@ -145,7 +145,7 @@ async def test_trust_that_comes_later(tmp_path: Path, sent: list[Request]) -> No
 
 
 async def test_trust_between_turns_and_taken_back(tmp_path: Path, sent: list[Request]) -> None:
-    async with desk(tmp_path, step("One."), step("Two."), step("Three."), step("Four.")) as d:
+    async with scripted_session(tmp_path, step("One."), step("Two."), step("Three."), step("Four.")) as d:
         write(d.root, "AGENTS.md", "Use tabs.\n")
         assert await say(d, "p1") == []
         assert await say(d, "p2", trust=True) == ["Project memory: AGENTS.md (9 characters)."]
@@ -157,7 +157,7 @@ async def test_trust_between_turns_and_taken_back(tmp_path: Path, sent: list[Req
 
 async def test_a_folders_memory_comes_when_something_in_it_is_touched(tmp_path: Path, sent: list[Request]) -> None:
     steps = [READ_SUB, step("", call("list_directory", path="sub/deep"), call("read_file", path="notes.txt")), READ_SUB]
-    async with desk(tmp_path, *steps, step("One."), READ_SUB, step("Two.")) as d:
+    async with scripted_session(tmp_path, *steps, step("One."), READ_SUB, step("Two.")) as d:
         write(d.root, "AGENTS.md", "Use tabs.\n")
         for name in ("sub/AGENTS.md", "sub/deep/CLAUDE.md", "other/AGENTS.md"):
             write(d.root, name, f"I am {name}.\n")
@@ -183,7 +183,7 @@ async def test_a_folders_memory_comes_when_something_in_it_is_touched(tmp_path: 
 @pytest.mark.parametrize("answer", ["reject", "allow"])
 async def test_a_call_that_was_refused_touched_nothing(tmp_path: Path, answer: str) -> None:
     asks = step("", call("run_shell_command", command="touch -c it", path="sub"))
-    async with desk(tmp_path, asks, step("One.")) as d:
+    async with scripted_session(tmp_path, asks, step("One.")) as d:
         write(d.root, "sub/AGENTS.md", "Use tabs.\n")
         await d.trust()
         await d.prompt("go", "p1")
@@ -234,7 +234,7 @@ async def test_what_changed_is_told_once_with_the_next_prompt(
     told: list[str],
     reopened: bool,
 ) -> None:
-    async with desk(tmp_path, READ_SUB, step("One."), step("Two."), step("Three.")) as d:
+    async with scripted_session(tmp_path, READ_SUB, step("One."), step("Two."), step("Three.")) as d:
         write(d.root, "AGENTS.md", "Use tabs.\n")
         write(d.root, "sub/AGENTS.md", "In sub.\n")
         write(d.root, "sub/a.py", "pass\n")
@@ -256,7 +256,7 @@ async def test_what_changed_is_told_once_with_the_next_prompt(
 
 async def test_an_edit_of_the_agents_own_is_told_too(tmp_path: Path) -> None:
     edits = step("", call("write_file", path="AGENTS.md", content="Use blanks.\n"))
-    async with desk(tmp_path, edits, step("One."), step("Two."), mode="auto") as d:
+    async with scripted_session(tmp_path, edits, step("One."), step("Two."), mode="auto") as d:
         write(d.root, "AGENTS.md", "Use tabs.\n")
         await d.trust()
         await d.prompt("go", "p1")
@@ -269,7 +269,7 @@ async def test_an_edit_of_the_agents_own_is_told_too(tmp_path: Path) -> None:
 
 
 async def test_after_a_rewrite_what_was_lost_is_told_again(tmp_path: Path, sent: list[Request]) -> None:
-    async with desk(tmp_path, READ_SUB, step("One."), READ_SUB, step("Two."), step("Three.")) as d:
+    async with scripted_session(tmp_path, READ_SUB, step("One."), READ_SUB, step("Two."), step("Three.")) as d:
         write(d.root, "AGENTS.md", "Use tabs.\n")
         write(d.root, "sub/AGENTS.md", "In sub.\n")
         write(d.root, "sub/a.py", "pass\n")
@@ -292,7 +292,7 @@ async def test_after_a_rewrite_what_was_lost_is_told_again(tmp_path: Path, sent:
         assert sent[-1].system == system
 
 
-def rewrite(d: Desk, change: Callable[[str], str]) -> None:
+def rewrite(d: ScriptedSession, change: Callable[[str], str]) -> None:
     """As a summary does it: earlier messages are others, and the generation grows. (On record it is the summary's.)"""
     kept = conversation(d.session)
     messages: list[Any] = kept._messages  # pyright: ignore[reportPrivateUsage]
@@ -305,7 +305,7 @@ def rewrite(d: Desk, change: Callable[[str], str]) -> None:
 
 async def test_in_the_middle_of_a_turn_too(tmp_path: Path, sent: list[Request]) -> None:
     asks = step("", call("run_shell_command", command="touch -c it"))
-    async with desk(tmp_path, asks, step("One.")) as d:
+    async with scripted_session(tmp_path, asks, step("One.")) as d:
         write(d.root, "AGENTS.md", "Use tabs.\n")
         await d.trust()
         await d.prompt("go", "p1")
@@ -320,7 +320,7 @@ async def test_in_the_middle_of_a_turn_too(tmp_path: Path, sent: list[Request]) 
 
 
 async def test_a_session_from_before_there_was_memory(tmp_path: Path, sent: list[Request]) -> None:
-    async with desk(tmp_path, step("One."), step("Two.")) as d:
+    async with scripted_session(tmp_path, step("One."), step("Two.")) as d:
         await say(d, "p1", trust=True)
         write(d.root, "AGENTS.md", "Use tabs.\n")
         await d.reopen()
@@ -332,7 +332,7 @@ async def test_a_session_from_before_there_was_memory(tmp_path: Path, sent: list
 async def test_notes_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("amanu.context.memory_files.MAX_TOTAL", 10)
     both = step("", call("read_file", path="sub/a.py"), call("read_file", path="tub/a.py"))
-    async with desk(tmp_path, both, step("One.")) as d:
+    async with scripted_session(tmp_path, both, step("One.")) as d:
         for name in ("sub", "tub"):
             write(d.root, f"{name}/AGENTS.md", f"In {name}.\n")
             write(d.root, f"{name}/a.py", "pass\n")
@@ -343,7 +343,7 @@ async def test_notes_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 async def test_cancel_while_memory_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     reading, go_on = threading.Event(), threading.Event()
-    async with desk(tmp_path, READ_SUB, step("One.")) as d:
+    async with scripted_session(tmp_path, READ_SUB, step("One.")) as d:
         write(d.root, "sub/AGENTS.md", "In sub.\n")
         write(d.root, "sub/a.py", "pass\n")
         await d.trust()

@@ -17,7 +17,7 @@ from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import ProposalChanged, TurnEnded
 from amanu_protocol.items import Hunk, Proposal, ProposedFile
 from amanu_protocol.requests import SessionCreateParams
-from session_desk import call, desk, step
+from support.scripted_session import call, scripted_session, step
 
 MB = 1024 * 1024
 NOW = 1000 * DAY_MS
@@ -188,7 +188,7 @@ async def test_a_closed_session_loses_its_preimages_first(
     (tmp_path / "home" / "config" / "config.toml").write_text("[history]\nkeep_sessions_days = 90\n")
     monkeypatch.setenv("AMANU_HOME", str(tmp_path / "home"))
     edit = call("edit_file", path="notes.txt", old_text="line 2\n", new_text="line two\n")
-    async with desk(tmp_path, step("", edit), step("Done."), mode="acceptEdits") as d:
+    async with scripted_session(tmp_path, step("", edit), step("Done."), mode="acceptEdits") as d:
         await d.prompt("go")
         await d.ended()
         folder = tmp_path / "home" / "state" / "sessions" / "s"

@@ -29,8 +29,8 @@ from amanu_protocol.requests import (
     SessionListParams,
     TrustSetParams,
 )
-from session_client import Client
-from session_desk import TWELVE, TWO_HUNKS, call, conversation, desk, step
+from support.scripted_session import TWELVE, TWO_HUNKS, call, conversation, scripted_session, step
+from support.session_client import Client
 
 
 @pytest.fixture(autouse=True)
@@ -39,7 +39,7 @@ def no_guard(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[report
 
 
 async def test_a_prompt_sent_twice_is_one_prompt(tmp_path: Path) -> None:
-    async with desk(tmp_path, step("Hello.")) as d:
+    async with scripted_session(tmp_path, step("Hello.")) as d:
         assert await d.prompt("hi") == await d.prompt("hi") == "turn-p1"
         state = await d.ended()
         assert [item.kind for item in state.items] == ["userMessage", "answer"]
@@ -48,7 +48,7 @@ async def test_a_prompt_sent_twice_is_one_prompt(tmp_path: Path) -> None:
 
 
 async def test_a_prompt_on_a_busy_session_waits_its_turn(tmp_path: Path) -> None:
-    async with desk(
+    async with scripted_session(
         tmp_path, step("", call("run_shell_command", command="touch -c it")), step("One."), step("Two.")
     ) as d:
         await d.prompt("first")
@@ -67,7 +67,7 @@ async def test_a_prompt_on_a_busy_session_waits_its_turn(tmp_path: Path) -> None
 
 
 async def test_who_waits_for_a_turn_gets_its_end_and_may_come_late(tmp_path: Path) -> None:
-    async with desk(tmp_path, step("Done.")) as d:
+    async with scripted_session(tmp_path, step("Done.")) as d:
         turn_id = await d.prompt("first") or ""
         async with asyncio.timeout(5):
             ended = await d.session.wait_for_turn(turn_id)
@@ -79,7 +79,7 @@ async def test_who_waits_for_a_turn_gets_its_end_and_may_come_late(tmp_path: Pat
 
 async def test_steering_ends_a_review_and_reaches_the_model_after_the_results(tmp_path: Path) -> None:
     steps = step("", call("write_file", path="notes.txt", content=TWO_HUNKS)), step("As you say.")
-    async with desk(tmp_path, *steps) as d:
+    async with scripted_session(tmp_path, *steps) as d:
         turn_id = await d.prompt("change it")
         await d.until(lambda state: state.approvals)
         await d.decide("accept")
@@ -116,7 +116,7 @@ async def test_of_a_change_that_two_calls_made_both_tell_what_became_of_it(
         return await accept(self, proposal_id, call_id, by_user=by_user)
 
     monkeypatch.setattr(Proposals, "accept_all", late)
-    async with desk(tmp_path, step("", move, edit), step("Yes."), mode="acceptEdits") as d:
+    async with scripted_session(tmp_path, step("", move, edit), step("Yes."), mode="acceptEdits") as d:
         await d.prompt("go")
         await d.over("p1")
         assert d.told().count("Renamed notes.txt to moved.txt and changed it.") == 2
@@ -127,7 +127,9 @@ async def test_steering_from_before_a_crash_is_heard_as_it_was_said(tmp_path: Pa
     theirs = Path(os.environ["AMANU_HOME"]) / "config" / "commands"
     theirs.mkdir(parents=True)
     (theirs / "careful.md").write_text("Mind $ARGUMENTS.")
-    async with desk(tmp_path, step("", call("run_shell_command", command="touch -c it")), step("I will.")) as d:
+    async with scripted_session(
+        tmp_path, step("", call("run_shell_command", command="touch -c it")), step("I will.")
+    ) as d:
         (d.root / "rules.txt").write_text("no tabs\n")
         turn_id = await d.prompt("do it") or ""
         await d.until(lambda state: state.approvals)
@@ -151,7 +153,7 @@ async def test_steering_from_before_a_crash_is_heard_as_it_was_said(tmp_path: Pa
 
 
 async def test_steering_a_turn_that_is_over(tmp_path: Path) -> None:
-    async with desk(tmp_path, step("Hello.")) as d:
+    async with scripted_session(tmp_path, step("Hello.")) as d:
         turn_id = await d.prompt("hi")
         await d.ended()
         with pytest.raises(AmanuError) as caught:
@@ -162,7 +164,7 @@ async def test_steering_a_turn_that_is_over(tmp_path: Path) -> None:
 
 async def test_own_text_for_a_hunk_is_what_is_written_and_what_the_model_hears(tmp_path: Path) -> None:
     steps = step("", call("write_file", path="notes.txt", content=TWO_HUNKS)), step("Fine.")
-    async with desk(tmp_path, *steps) as d:
+    async with scripted_session(tmp_path, *steps) as d:
         await d.prompt("change it")
         await d.until(lambda state: state.approvals)
         await d.decide("accept=line 2, but better\n", "reject no")
@@ -177,7 +179,7 @@ async def test_own_text_for_a_hunk_is_what_is_written_and_what_the_model_hears(t
 )
 async def test_a_proposal_decided_whole(tmp_path: Path, answer: str, text: str, state: str) -> None:
     steps = step("", call("write_file", path="notes.txt", content=TWO_HUNKS)), step("Fine.")
-    async with desk(tmp_path, *steps) as d:
+    async with scripted_session(tmp_path, *steps) as d:
         await d.prompt("change it")
         assert await d.answer(answer, reason="not now") == "resolved"
         ended = await d.ended()
@@ -190,7 +192,7 @@ async def test_two_edits_of_one_step_to_one_file_are_one_proposal(tmp_path: Path
         call("edit_file", path="notes.txt", old_text="line 2\n", new_text="line two\n"),
         call("edit_file", path="notes.txt", old_text="line 11\n", new_text="line eleven\n"),
     )
-    async with desk(tmp_path, step("", *calls), step("Fine.")) as d:
+    async with scripted_session(tmp_path, step("", *calls), step("Fine.")) as d:
         await d.prompt("change it")
         state = await d.until(lambda state: len(state.approvals) == 2)
         assert len(state.proposals) == 1
@@ -205,7 +207,7 @@ async def test_two_edits_of_one_step_to_one_file_are_one_proposal(tmp_path: Path
 
 async def test_the_file_moved_under_a_proposal(tmp_path: Path) -> None:
     steps = step("", call("write_file", path="notes.txt", content=TWO_HUNKS)), step("I see.")
-    async with desk(tmp_path, *steps) as d:
+    async with scripted_session(tmp_path, *steps) as d:
         await d.prompt("change it")
         await d.until(lambda state: state.approvals)
         d.file.write_text("somebody else was here\n")
@@ -219,7 +221,7 @@ async def test_the_file_moved_under_a_proposal(tmp_path: Path) -> None:
 async def test_cancel_kills_the_command_and_keeps_the_queue(tmp_path: Path) -> None:
     length = f"60.{time.monotonic_ns()}"
     command = f"sleep {length}; echo late > late"
-    async with desk(tmp_path, step("", call("run_shell_command", command=command)), step("Next.")) as d:
+    async with scripted_session(tmp_path, step("", call("run_shell_command", command=command)), step("Next.")) as d:
         turn_id = await d.prompt("run it")
         await d.answer("allow")
         async with asyncio.timeout(10):
@@ -250,7 +252,7 @@ def sleeping(length: str) -> bool:
 
 async def test_cancel_while_a_question_stands(tmp_path: Path) -> None:
     steps = step("", call("write_file", path="notes.txt", content=TWO_HUNKS)), step("Fine.")
-    async with desk(tmp_path, *steps) as d:
+    async with scripted_session(tmp_path, *steps) as d:
         turn_id = await d.prompt("change it")
         state = await d.until(lambda state: state.approvals)
         call_id = state.approvals[0].tool_call_id
@@ -263,7 +265,9 @@ async def test_cancel_while_a_question_stands(tmp_path: Path) -> None:
 
 
 async def test_the_first_of_two_clients_decides_and_the_other_is_told_who(tmp_path: Path) -> None:
-    async with desk(tmp_path, step("", call("run_shell_command", command="touch -c it")), step("Done.")) as d:
+    async with scripted_session(
+        tmp_path, step("", call("run_shell_command", command="touch -c it")), step("Done.")
+    ) as d:
         other = Client(os.environ, "two")
         d.session.attach(other, None, None)
         await d.prompt("run it")
@@ -280,7 +284,9 @@ async def test_the_first_of_two_clients_decides_and_the_other_is_told_who(tmp_pa
 
 async def test_answers_within_half_a_second_are_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(approval, "GUARD_SECONDS", 0.2)
-    async with desk(tmp_path, step("", call("run_shell_command", command="echo ran > ran")), step("Done.")) as d:
+    async with scripted_session(
+        tmp_path, step("", call("run_shell_command", command="echo ran > ran")), step("Done.")
+    ) as d:
         await d.prompt("run it")
         assert await d.answer("allow") == "tooSoon"
         assert not (d.root / "ran").exists()
@@ -296,7 +302,9 @@ async def test_answers_within_half_a_second_are_not_taken(tmp_path: Path, monkey
 async def test_scopes(tmp_path: Path, scope: str, asked: list[int]) -> None:
     """The same command in three steps: two of one turn, one of the next."""
     run = call("run_shell_command", command="touch -c it")
-    async with desk(tmp_path, step("1", run), step("2", run), step("done"), step("3", run), step("done")) as d:
+    async with scripted_session(
+        tmp_path, step("1", run), step("2", run), step("done"), step("3", run), step("done")
+    ) as d:
         questions: list[int] = []
 
         async def answer_all() -> None:
@@ -325,7 +333,7 @@ async def test_scopes(tmp_path: Path, scope: str, asked: list[int]) -> None:
 
 async def test_a_rule_saved_for_one_question_answers_the_others_it_covers(tmp_path: Path) -> None:
     writes = [call("write_file", path=f"{n}.txt", content=f"{n}\n") for n in range(3)]
-    async with desk(tmp_path, step("", *writes), step("Done.")) as d:
+    async with scripted_session(tmp_path, step("", *writes), step("Done.")) as d:
         await d.prompt("write")
         await d.until(lambda state: len(state.approvals) == 3)
         await d.answer("allow", scope="session", rule="@write(*.txt)")
@@ -335,7 +343,9 @@ async def test_a_rule_saved_for_one_question_answers_the_others_it_covers(tmp_pa
 
 @pytest.mark.parametrize("rule", ["@write(other.txt)", "nonsense (", "run_shell_command(true)"])
 async def test_an_edited_rule_that_does_not_fit_leaves_the_question_standing(tmp_path: Path, rule: str) -> None:
-    async with desk(tmp_path, step("", call("write_file", path="a.txt", content="a\n")), step("Done.")) as d:
+    async with scripted_session(
+        tmp_path, step("", call("write_file", path="a.txt", content="a\n")), step("Done.")
+    ) as d:
         await d.prompt("write")
         with pytest.raises(AmanuError) as caught:
             await d.answer("allow", scope="session", rule=rule)
@@ -347,12 +357,12 @@ async def test_an_edited_rule_that_does_not_fit_leaves_the_question_standing(tmp
 
 async def test_a_changed_mode_counts_for_the_next_decision(tmp_path: Path) -> None:
     write = call("write_file", path="a.txt", content="a\n")
-    async with desk(tmp_path, step("", write), step("Done."), mode="plan") as d:
+    async with scripted_session(tmp_path, step("", write), step("Done."), mode="plan") as d:
         await d.prompt("write")
         await d.ended()
         assert not (d.root / "a.txt").exists()
         assert "mode plan: deny @write" in d.told()
-    async with desk(tmp_path, step("", write), step("Done.")) as d:
+    async with scripted_session(tmp_path, step("", write), step("Done.")) as d:
         await d.session.set_mode("acceptEdits")
 
 
@@ -369,7 +379,7 @@ async def test_a_changed_mode_counts_for_the_edit_on_the_screen(
 ) -> None:
     """What the user has decided of it stays decided; of the rest the mode decides."""
     write = call("write_file", path="notes.txt", content=TWO_HUNKS)
-    async with desk(tmp_path, step("", write), step("Done.")) as d:
+    async with scripted_session(tmp_path, step("", write), step("Done.")) as d:
         await d.prompt("write")
         await d.until(lambda state: state.approvals)
         await d.decide("reject not that", "")
@@ -388,7 +398,7 @@ async def test_a_changed_mode_counts_for_the_edit_on_the_screen(
 
 async def test_what_a_mode_still_asks_about_stays_and_a_yes_to_it_counts(tmp_path: Path) -> None:
     write = call("write_file", path=".env", content="A=1\n")
-    async with desk(tmp_path, step("", write), step("Done.")) as d:
+    async with scripted_session(tmp_path, step("", write), step("Done.")) as d:
         await d.prompt("write")
         await d.until(lambda state: state.approvals)
         await d.session.set_mode("acceptEdits")
@@ -402,7 +412,7 @@ async def test_trust_counts_for_the_questions_that_stand(tmp_path: Path) -> None
     (tmp_path / "work" / ".amanu").mkdir(parents=True)
     (tmp_path / "work" / ".amanu" / "config.toml").write_text('[rules]\ndeny = ["@write(a.txt)"]\n')
     writes = [call("write_file", path=f"{name}.txt", content="x\n") for name in "ab"]
-    async with desk(tmp_path, step("", *writes), step("Done.")) as d:
+    async with scripted_session(tmp_path, step("", *writes), step("Done.")) as d:
         await d.prompt("write")
         await d.until(lambda state: len(state.approvals) == 2)
         await d.trust()
@@ -416,7 +426,7 @@ async def test_trust_counts_for_the_questions_that_stand(tmp_path: Path) -> None
 @pytest.mark.parametrize(("scope", "left"), [("session", 1), ("workspace", 0), ("user", 0)])
 async def test_a_rule_kept_in_one_session_answers_what_others_ask(tmp_path: Path, scope: str, left: int) -> None:
     write = step("", call("write_file", path="a.txt", content="a\n"))
-    async with desk(tmp_path, write, write, step("Done."), step("Done.")) as d:
+    async with scripted_session(tmp_path, write, write, step("Done."), step("Done.")) as d:
         params = SessionCreateParams(session_id="other", roots=[str(d.root)], model_id=d.session.state.model_id)
         await d.sessions.create(params, Client(os.environ))
         other = await d.sessions.get("other")
@@ -432,7 +442,7 @@ async def test_a_rule_kept_in_one_session_answers_what_others_ask(tmp_path: Path
 
 async def test_headless_names_what_would_have_allowed_it(tmp_path: Path) -> None:
     run = call("run_shell_command", command="touch -c 'an it'")
-    async with desk(tmp_path, step("", run), step("Pity."), headless=True) as d:
+    async with scripted_session(tmp_path, step("", run), step("Pity."), headless=True) as d:
         await d.prompt("run")
         await d.ended()
         assert "--allow 'run_shell_command(touch *)'" in d.told()
@@ -440,7 +450,7 @@ async def test_headless_names_what_would_have_allowed_it(tmp_path: Path) -> None
 
 async def test_a_rule_given_for_the_session_allows(tmp_path: Path) -> None:
     run = call("run_shell_command", command="touch -c 'an it'")
-    async with desk(tmp_path, step("", run), step("Good."), headless=True) as d:
+    async with scripted_session(tmp_path, step("", run), step("Good."), headless=True) as d:
         d.session.allow("run_shell_command(touch -c 'an it')")
         await d.prompt("run")
         await d.ended()
@@ -451,7 +461,7 @@ async def test_a_rule_given_for_the_session_allows(tmp_path: Path) -> None:
 
 
 async def test_mentioned_files_and_selections_go_with_the_prompt(tmp_path: Path) -> None:
-    async with desk(tmp_path, step("I see.", expect="line 12")) as d:
+    async with scripted_session(tmp_path, step("I see.", expect="line 12")) as d:
         selection = SelectionAttachment(path="a.py", start_line=3, end_line=4, text="selected words")
         text = "look at @notes.txt and @nothing, mail me@example.org"
         params = PromptSendParams(session_id="s", prompt_id="p1", text=text, attachments=[selection])
@@ -479,7 +489,7 @@ async def test_mentioned_files_and_selections_go_with_the_prompt(tmp_path: Path)
 async def test_what_a_workspaces_command_mentions_is_not_what_the_user_says(
     tmp_path: Path, command: str, said: str, mentioned: list[str]
 ) -> None:
-    async with desk(tmp_path, step("I see.")) as d:
+    async with scripted_session(tmp_path, step("I see.")) as d:
         theirs = Path(os.environ["AMANU_HOME"]) / "config" / "commands"
         for folder, name in ((d.root / ".amanu" / "commands", "review"), (theirs, "mine")):
             folder.mkdir(parents=True)
@@ -511,7 +521,7 @@ async def test_what_a_workspaces_command_mentions_is_not_what_the_user_says(
 @pytest.mark.parametrize("steer", [False, True])
 async def test_an_attachment_that_cannot_go_is_said_to_be_so(tmp_path: Path, path: str, says: str, steer: bool) -> None:
     asks = [step("", call("run_shell_command", command="touch -c it"))] if steer else []
-    async with desk(tmp_path, *asks, step("I see.")) as d:
+    async with scripted_session(tmp_path, *asks, step("I see.")) as d:
         (d.root / "../out.txt").write_text("secret\n")
         (d.root / "tool.bin").write_bytes(bytes(9))
         (d.root / "paper.pdf").write_bytes(b"%PDF-1.7\n\0")
@@ -552,7 +562,7 @@ async def test_an_attachment_that_cannot_go_is_said_to_be_so(tmp_path: Path, pat
     ],
 )
 async def test_a_mention_of_what_is_no_file_is_told(tmp_path: Path, mention: str, says: str | None) -> None:
-    async with desk(tmp_path, step("I see.")) as d:
+    async with scripted_session(tmp_path, step("I see.")) as d:
         (d.root / "src").mkdir()
         await d.prompt(f"look at {mention} please")
         state = await d.ended()
@@ -564,7 +574,7 @@ async def test_a_mention_of_what_is_no_file_is_told(tmp_path: Path, mention: str
 
 async def test_what_the_editor_shows_goes_with_the_prompt_and_is_not_the_users_words(tmp_path: Path) -> None:
     seen = EditorContext(active=ActiveEditor(path=str(tmp_path / "work" / "notes.txt"), start_line=3, end_line=3))
-    async with desk(tmp_path, step("One."), step("Two."), step("Three.")) as d:
+    async with scripted_session(tmp_path, step("One."), step("Two."), step("Three.")) as d:
         d.client.context = seen
         await d.prompt("first", "p1")
         await d.over("p1")
@@ -584,7 +594,7 @@ async def test_what_the_editor_shows_goes_with_the_prompt_and_is_not_the_users_w
 
 
 async def test_what_was_seen_when_it_was_said_goes_with_a_queued_prompt(tmp_path: Path) -> None:
-    async with desk(
+    async with scripted_session(
         tmp_path, step("", call("run_shell_command", command="touch -c it")), step("One."), step("Two.")
     ) as d:
         await d.prompt("first", "p1")
@@ -599,14 +609,16 @@ async def test_what_was_seen_when_it_was_said_goes_with_a_queued_prompt(tmp_path
 
 @pytest.mark.parametrize("headless", [True, False])
 async def test_nobody_is_asked_where_nobody_is(tmp_path: Path, headless: bool) -> None:
-    async with desk(tmp_path, step("", call("list_symbols", query="x")), step("Done."), headless=headless) as d:
+    async with scripted_session(
+        tmp_path, step("", call("list_symbols", query="x")), step("Done."), headless=headless
+    ) as d:
         await d.prompt("look")
         await d.ended()
         assert ("No attached editor can answer about symbols; use grep." in d.told()) is not headless
 
 
 async def test_a_session_comes_back_as_it_was(tmp_path: Path) -> None:
-    async with desk(tmp_path, step("", call("read_file", path="notes.txt")), step("Read.")) as d:
+    async with scripted_session(tmp_path, step("", call("read_file", path="notes.txt")), step("Read.")) as d:
         await d.prompt("read it")
         await d.ended()
         before = d.session.view().model_dump()
@@ -631,7 +643,7 @@ async def test_a_session_comes_back_as_it_was(tmp_path: Path) -> None:
 
 
 async def test_a_session_of_another_daemon_can_be_looked_at(tmp_path: Path) -> None:
-    async with desk(tmp_path, step("Hello.")) as d:
+    async with scripted_session(tmp_path, step("Hello.")) as d:
         await d.prompt("hi")
         await d.ended()
         await d.session.emit.durable()
@@ -646,7 +658,7 @@ async def test_a_session_of_another_daemon_can_be_looked_at(tmp_path: Path) -> N
 
 
 async def test_history_is_paged(tmp_path: Path) -> None:
-    async with desk(tmp_path, *(step(f"Answer {n}.") for n in range(4))) as d:
+    async with scripted_session(tmp_path, *(step(f"Answer {n}.") for n in range(4))) as d:
         for n in range(4):
             await d.prompt(f"prompt {n}", f"p{n}")
             await d.until(lambda state, n=n: state.last_turn and state.last_turn.turn_id == f"turn-p{n}")
@@ -659,7 +671,7 @@ async def test_history_is_paged(tmp_path: Path) -> None:
 
 async def test_long_output_is_kept_whole_as_a_blob(tmp_path: Path) -> None:
     run = call("run_shell_command", command="seq 1 50000")
-    async with desk(tmp_path, step("", run), step("Long.")) as d:
+    async with scripted_session(tmp_path, step("", run), step("Long.")) as d:
         await d.prompt("run")
         state = await d.ended()
         item = next(item for item in state.items if item.kind == "toolCall")
@@ -714,7 +726,7 @@ async def test_without_a_key_the_user_is_told_what_to_do(tmp_path: Path) -> None
 
 
 async def test_a_session_knows_what_holds_commands(tmp_path: Path) -> None:
-    async with desk(tmp_path) as d:
+    async with scripted_session(tmp_path) as d:
         state = await d.until(lambda state: state.sandbox)
         assert state.sandbox == d.sessions.sandbox.describe(None)
         assert d.sessions.sandbox.proof is not None
@@ -725,7 +737,7 @@ async def test_a_session_knows_what_holds_commands(tmp_path: Path) -> None:
 async def test_other_agents_names_of_arguments_are_what_rules_and_people_see(tmp_path: Path) -> None:
     edit = call("edit_file", file_path=".env", old_string="A", new_string="B", expected_replacements=1)
     read = call("read_file", file_path="notes.txt", encoding="utf-8")
-    async with desk(tmp_path, step("", read), step("", edit), step("Done."), mode="auto") as d:
+    async with scripted_session(tmp_path, step("", read), step("", edit), step("Done."), mode="auto") as d:
         (d.root / ".env").write_text("A\n")
         await d.prompt("read")
         state = await d.until(lambda state: state.approvals)

@@ -9,8 +9,8 @@ from amanu.core.conversation import Results, User
 from amanu.permissions import approvals as approval
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.requests import PromptSendParams, PromptSteerParams
-from session_client import Client
-from session_desk import call, conversation, desk, step
+from support.scripted_session import call, conversation, scripted_session, step
+from support.session_client import Client
 
 
 @pytest.fixture(autouse=True)
@@ -19,7 +19,7 @@ def no_guard(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[report
 
 
 def small_window(tmp_path: Path, tokens: int = 6_600) -> None:
-    """Of the scripted model the desk will use."""
+    """Of the scripted model the session will use."""
     config = Path(os.environ["AMANU_HOME"]) / "config"
     config.mkdir(parents=True, exist_ok=True)
     script = tmp_path / "script.json"
@@ -31,7 +31,7 @@ def reads(count: int) -> list[dict[str, object]]:
 
 
 async def test_by_hand_and_after_a_restart(tmp_path: Path) -> None:
-    async with desk(tmp_path, *reads(12), step("Read."), step("As you say.")) as d:
+    async with scripted_session(tmp_path, *reads(12), step("Read."), step("As you say.")) as d:
         await d.prompt("read it all", "p1")
         await d.over("p1")
         before = len(conversation(d.session))
@@ -55,7 +55,7 @@ async def test_by_hand_and_after_a_restart(tmp_path: Path) -> None:
 
 
 async def test_asked_for_by_the_method(tmp_path: Path) -> None:
-    async with desk(tmp_path, *reads(8), step("Read.")) as d:
+    async with scripted_session(tmp_path, *reads(8), step("Read.")) as d:
         await d.prompt("read it", "p1")
         await d.over("p1")
         assert (await d.session.prompts.compact("", d.client)).status == "started"
@@ -65,7 +65,7 @@ async def test_asked_for_by_the_method(tmp_path: Path) -> None:
 
 async def test_asked_for_while_a_turn_runs_it_comes_at_the_next_step(tmp_path: Path) -> None:
     asks = step("", call("run_shell_command", command="touch -c it"))
-    async with desk(tmp_path, *reads(8), asks, step("Done.")) as d:
+    async with scripted_session(tmp_path, *reads(8), asks, step("Done.")) as d:
         await d.prompt("read it", "p1")
         await d.until(lambda state: state.approvals)
         assert (await d.session.prompts.compact("", d.client)).status == "queued"
@@ -78,7 +78,7 @@ async def test_asked_for_while_a_turn_runs_it_comes_at_the_next_step(tmp_path: P
 
 
 async def test_nothing_to_compact(tmp_path: Path) -> None:
-    async with desk(tmp_path, step("Hello.")) as d:
+    async with scripted_session(tmp_path, step("Hello.")) as d:
         await d.prompt("/compact", "p1")
         state = await d.over("p1")
         assert [item.code for item in state.items if item.kind == "notice"] == ["nothingToCompact"]
@@ -89,7 +89,7 @@ async def test_what_was_masked_and_cut_can_be_read_again_after_a_restart(tmp_pat
     small_window(tmp_path)
     big = "".join(f"a line of some length, number {at}\n" for at in range(1_500))
     steps = [step("", call("read_file", path="big.txt")), step("Seen.")]
-    async with desk(tmp_path, *steps) as d:
+    async with scripted_session(tmp_path, *steps) as d:
         (d.root / "big.txt").write_text(big)
         await d.prompt("read it", "p1")
         await d.over("p1")
@@ -109,7 +109,7 @@ async def test_commands_list_the_daemons_own(tmp_path: Path) -> None:
     theirs.mkdir(parents=True)
     (theirs / "compact.md").write_text("Not this.")
     (theirs / "mine.md").write_text("This.")
-    async with desk(tmp_path, step("x")) as d:
+    async with scripted_session(tmp_path, step("x")) as d:
         listed = (await d.sessions.commands(CommandListParams(session_id="s"))).commands
         assert [(each.name, each.source) for each in listed] == [("compact", "daemon"), ("mine", "user")]
 
@@ -117,7 +117,7 @@ async def test_commands_list_the_daemons_own(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["/compact", "/compact\n", " /compact keep it"])
 async def test_a_steer_is_seen_and_no_message_to_the_model(text: str, tmp_path: Path) -> None:
     asks = step("", call("run_shell_command", command="touch -c it"))
-    async with desk(tmp_path, *reads(8), asks, step("Done.")) as d:
+    async with scripted_session(tmp_path, *reads(8), asks, step("Done.")) as d:
         turn_id = await d.prompt("go", "p1") or ""
         await d.until(lambda state: state.approvals)
         steer = PromptSteerParams(session_id="s", prompt_id="s1", turn_id=turn_id, text=text)
@@ -134,7 +134,7 @@ async def test_a_steer_is_seen_and_no_message_to_the_model(text: str, tmp_path: 
 
 
 async def test_a_steer_into_a_turn_that_is_over(tmp_path: Path) -> None:
-    async with desk(tmp_path, *reads(8), step("Done.")) as d:
+    async with scripted_session(tmp_path, *reads(8), step("Done.")) as d:
         turn_id = await d.prompt("go", "p1") or ""
         await d.over("p1")
         with pytest.raises(AmanuError, match="over") as caught:
@@ -145,7 +145,7 @@ async def test_a_steer_into_a_turn_that_is_over(tmp_path: Path) -> None:
 
 async def test_queued_behind_a_turn(tmp_path: Path) -> None:
     asks = step("", call("run_shell_command", command="touch -c it"))
-    async with desk(tmp_path, *reads(8), asks, step("Done.")) as d:
+    async with scripted_session(tmp_path, *reads(8), asks, step("Done.")) as d:
         await d.prompt("go", "p1")
         await d.until(lambda state: state.approvals)
         queued = PromptSendParams(session_id="s", prompt_id="p2", text="/compact")

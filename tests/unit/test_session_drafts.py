@@ -11,7 +11,7 @@ from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import ToolCall
 from amanu_protocol.requests import ApprovalResolveParams
 from amanu_protocol.state import SessionState
-from session_desk import TWELVE, call, desk, step
+from support.scripted_session import TWELVE, call, scripted_session, step
 
 
 @pytest.fixture(autouse=True)
@@ -43,7 +43,7 @@ async def records(session: Session) -> list[str]:
 async def test_a_draft_comes_before_the_question_and_goes_with_it(
     tmp_path: Path, asked: dict[str, Any], title: str, draft: str, final: str
 ) -> None:
-    async with desk(tmp_path, step("Now.", asked, **SLOW), step("Done.")) as d:
+    async with scripted_session(tmp_path, step("Now.", asked, **SLOW), step("Done.")) as d:
         await d.prompt("go")
         state = await d.until(lambda state: (item := edit(state)) and item.output.startswith(draft))
         item = edit(state)
@@ -68,7 +68,7 @@ async def test_a_draft_comes_before_the_question_and_goes_with_it(
 
 
 async def test_an_edit_that_does_not_fit_keeps_its_title_and_no_draft(tmp_path: Path) -> None:
-    async with desk(tmp_path, step("", MISSES, **SLOW), step("Oh.")) as d:
+    async with scripted_session(tmp_path, step("", MISSES, **SLOW), step("Oh.")) as d:
         await d.prompt("go")
         await d.until(lambda state: (item := edit(state)) and "+x" in item.output)
         item = edit(await d.ended())
@@ -77,7 +77,7 @@ async def test_an_edit_that_does_not_fit_keeps_its_title_and_no_draft(tmp_path: 
 
 
 async def test_a_cancelled_reply_leaves_no_draft(tmp_path: Path) -> None:
-    async with desk(tmp_path, step("", WRITE, **SLOW)) as d:
+    async with scripted_session(tmp_path, step("", WRITE, **SLOW)) as d:
         turn_id = await d.prompt("go")
         assert turn_id is not None
         await d.until(lambda state: (item := edit(state)) and item.output)

@@ -20,9 +20,9 @@ from amanu_protocol.requests import (
     SessionCreateParams,
     SessionListParams,
 )
-from broken_off import broken_off
-from session_client import Client, until
-from session_desk import call, step
+from support.cancellation_points import cancelled_after
+from support.scripted_session import call, step
+from support.session_client import Client, until
 
 MOST = 3
 
@@ -137,7 +137,7 @@ async def test_who_gives_up_while_a_session_is_opened_or_makes_room_leaves_none_
         await house.make(name)
     for steps in range(1, 40):
         away = next(each for each in "abcd" if each not in house.open)
-        await broken_off(asyncio.create_task(house.sessions.get(away)), steps)
+        await cancelled_after(asyncio.create_task(house.sessions.get(away)), steps)
     for name in "abcd":
         assert not (await house.sessions.get(name)).state.read_only
 

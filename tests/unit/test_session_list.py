@@ -6,7 +6,7 @@ import pytest
 
 from amanu.permissions import approvals as approval
 from amanu_protocol.requests import EditScope, ProposalDecideParams, SeenProposal, SessionListParams, SessionSummary
-from session_desk import TWO_HUNKS, Desk, call, desk, step
+from support.scripted_session import TWO_HUNKS, ScriptedSession, call, scripted_session, step
 
 
 @pytest.fixture(autouse=True)
@@ -14,14 +14,14 @@ def quick_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(approval, "GUARD_SECONDS", 0.0)
 
 
-async def listed(d: Desk) -> SessionSummary:
+async def listed(d: ScriptedSession) -> SessionSummary:
     (summary,) = (await d.sessions.list(SessionListParams())).sessions
     return summary
 
 
 async def test_it_names_the_questions_that_wait(tmp_path: Path) -> None:
     commands = [call("run_shell_command", command=f"touch {name}") for name in ("a", "b")]
-    async with desk(tmp_path, step("", *commands), step("Done.")) as d:
+    async with scripted_session(tmp_path, step("", *commands), step("Done.")) as d:
         await d.prompt("go")
         state = await d.until(lambda state: len(state.approvals) == 2)
         summary = await listed(d)
@@ -40,7 +40,7 @@ async def test_it_names_the_questions_that_wait(tmp_path: Path) -> None:
 
 async def test_it_counts_the_changes_to_review(tmp_path: Path) -> None:
     edit = call("write_file", path="notes.txt", content=TWO_HUNKS)
-    async with desk(tmp_path, step("", edit), step("Done."), mode="acceptEdits") as d:
+    async with scripted_session(tmp_path, step("", edit), step("Done."), mode="acceptEdits") as d:
         await d.prompt("go")
         await d.ended()
         assert (await listed(d)).changes == 2

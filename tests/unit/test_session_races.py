@@ -23,8 +23,8 @@ from amanu_protocol.requests import (
     ProposalResolveParams,
     SessionCreateParams,
 )
-from session_client import Client
-from session_desk import TWELVE, TWO_HUNKS, Desk, call, conversation, desk, step
+from support.scripted_session import TWELVE, TWO_HUNKS, ScriptedSession, call, conversation, scripted_session, step
+from support.session_client import Client
 
 WRITE = step("", call("write_file", path="notes.txt", content=TWO_HUNKS))
 HALF = TWELVE.replace("line 2\n", "line two\n")
@@ -49,7 +49,7 @@ class Disk:
         self._insert(db, batch)
 
 
-async def slow_to_die(d: Desk) -> str:
+async def slow_to_die(d: ScriptedSession) -> str:
     """Start a turn whose command takes its time to end when it is asked to. Returns the turn's id."""
     turn_id = await d.prompt("run it")
     await d.answer("allow")
@@ -63,7 +63,7 @@ STUBBORN = step("", call("run_shell_command", command="trap '' TERM; touch runni
 
 
 async def test_a_turn_cancelled_before_its_first_step_ends(tmp_path: Path) -> None:
-    async with desk(tmp_path, step("Hello.")) as d:
+    async with scripted_session(tmp_path, step("Hello.")) as d:
         prompting = asyncio.create_task(d.prompt("hi"))
         while d.session.state.turn is None:
             await asyncio.sleep(0)
@@ -77,7 +77,7 @@ async def test_a_turn_cancelled_before_its_first_step_ends(tmp_path: Path) -> No
 
 async def test_cancelling_twice_still_waits_for_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processes, "_GRACE", 0.7)
-    async with desk(tmp_path, STUBBORN) as d:
+    async with scripted_session(tmp_path, STUBBORN) as d:
         turn_id = await slow_to_die(d)
         first = asyncio.create_task(d.session.prompts.cancel(turn_id))
         await asyncio.sleep(0.1)
@@ -96,7 +96,7 @@ async def test_a_prompt_said_after_a_cancel_does_not_wait_for_the_user(
 ) -> None:
     """The queue of before waits for the turn of the new prompt, and goes on after it."""
     monkeypatch.setattr(processes, "_GRACE", 0.7)
-    async with desk(tmp_path, STUBBORN, step("New."), step("Old.")) as d:
+    async with scripted_session(tmp_path, STUBBORN, step("New."), step("Old.")) as d:
         turn_id = await slow_to_die(d)
         await d.prompt("said before", "p2")
         cancelling = asyncio.create_task(d.session.prompts.cancel(turn_id))
@@ -113,7 +113,9 @@ async def test_a_prompt_said_after_a_cancel_does_not_wait_for_the_user(
 
 
 async def test_after_a_cancel_the_queue_goes_on_behind_the_next_prompt(tmp_path: Path) -> None:
-    async with desk(tmp_path, step("", call("run_shell_command", command="touch -c it")), step("3"), step("2")) as d:
+    async with scripted_session(
+        tmp_path, step("", call("run_shell_command", command="touch -c it")), step("3"), step("2")
+    ) as d:
         turn_id = await d.prompt("run")
         await d.until(lambda state: state.approvals)
         await d.prompt("second", "p2")
@@ -127,7 +129,7 @@ async def test_after_a_cancel_the_queue_goes_on_behind_the_next_prompt(tmp_path:
 
 
 async def test_a_queued_prompt_that_cannot_start_stays_in_the_queue(tmp_path: Path) -> None:
-    async with desk(
+    async with scripted_session(
         tmp_path, step("", call("run_shell_command", command="touch -c it")), step("1"), step("3"), step("2")
     ) as d:
         script = tmp_path / "script.json"
@@ -149,7 +151,7 @@ async def test_a_queued_prompt_that_cannot_start_stays_in_the_queue(tmp_path: Pa
 async def test_half_a_character_stops_nothing(tmp_path: Path) -> None:
     """JSON can hold half a surrogate pair, and file names bytes that are no UTF-8."""
     listing = call("list_directory", path=".")
-    async with desk(tmp_path, step("Odd.", listing), step("Well.")) as d:
+    async with scripted_session(tmp_path, step("Odd.", listing), step("Well.")) as d:
         (d.root / os.fsdecode(b"odd-\xff.txt")).write_text("x")
         odd = SelectionAttachment(path="a.py", start_line=1, end_line=1, text="half: \ud83d")
         params = PromptSendParams(session_id="s", prompt_id="p1", text="what is this?", attachments=[odd])
@@ -163,7 +165,9 @@ async def test_half_a_character_stops_nothing(tmp_path: Path) -> None:
 
 
 async def test_who_creates_a_running_session_gets_each_event_once(tmp_path: Path) -> None:
-    async with desk(tmp_path, step("", call("run_shell_command", command="touch -c it")), step("Done.")) as d:
+    async with scripted_session(
+        tmp_path, step("", call("run_shell_command", command="touch -c it")), step("Done.")
+    ) as d:
         await d.prompt("run")
         await d.until(lambda state: state.approvals)
         other = Client(os.environ, "two")
@@ -186,7 +190,7 @@ async def test_who_creates_a_running_session_gets_each_event_once(tmp_path: Path
 
 
 async def test_what_happens_to_one_session_delays_no_other(tmp_path: Path) -> None:
-    async with desk(tmp_path, step("Hello.")) as d:
+    async with scripted_session(tmp_path, step("Hello.")) as d:
         opening = d.sessions._lock  # pyright: ignore[reportPrivateUsage]  held while another is opened or closed
         async with opening, asyncio.timeout(1):
             assert await d.sessions.get("s") is d.session
@@ -196,7 +200,7 @@ async def test_what_happens_to_one_session_delays_no_other(tmp_path: Path) -> No
     "when", ["after the turn", "after a restart", "before a cancel", "before a reject", "before a deny"]
 )
 async def test_the_model_hears_of_every_decision(tmp_path: Path, when: str) -> None:
-    async with desk(tmp_path, WRITE, step("I see."), step("I know.")) as d:
+    async with scripted_session(tmp_path, WRITE, step("I see."), step("I know.")) as d:
         turn_id = await d.prompt("change it")
         await d.until(lambda state: state.approvals)
         match when:
@@ -235,7 +239,7 @@ async def test_the_model_hears_of_every_decision(tmp_path: Path, when: str) -> N
 
 
 async def test_a_report_waits_for_what_is_being_applied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with desk(tmp_path, WRITE, step("I see.")) as d:
+    async with scripted_session(tmp_path, WRITE, step("I see.")) as d:
         journal = d.session.core.journal
         save, go = d.session.core.proposals._save_preimage, asyncio.Event()  # pyright: ignore[reportPrivateUsage]
 
@@ -258,7 +262,7 @@ async def test_a_report_waits_for_what_is_being_applied(tmp_path: Path, monkeypa
 
 
 async def test_a_close_waits_for_what_is_being_applied(tmp_path: Path) -> None:
-    async with desk(tmp_path, WRITE, step("I see.")) as d:
+    async with scripted_session(tmp_path, WRITE, step("I see.")) as d:
         await d.prompt("change it")
         await d.answer("finish")
         await d.over("p1")
@@ -280,7 +284,7 @@ async def test_a_close_waits_for_what_is_being_applied(tmp_path: Path) -> None:
 
 async def test_nobody_decides_what_they_were_not_asked(tmp_path: Path) -> None:
     """A proposal is seen a moment before its question is; an answer in between was meant for something else."""
-    async with desk(tmp_path, WRITE, step("I see.")) as d:
+    async with scripted_session(tmp_path, WRITE, step("I see.")) as d:
         answers: list[asyncio.Task[str]] = []
 
         def hasty(message: EventMessage) -> None:
@@ -301,14 +305,14 @@ async def test_the_model_may_be_changed_before_the_first_prompt(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
-    async with desk(tmp_path) as d:
+    async with scripted_session(tmp_path) as d:
         client = Client({"ANTHROPIC_API_KEY": "sk-ant-test"})
         await d.session.set_model("anthropic:claude-sonnet-5-5", client)
         assert d.session.state.model_id == "anthropic:claude-sonnet-5-5"
 
 
 async def test_a_page_of_a_blob_ends_between_characters(tmp_path: Path) -> None:
-    async with desk(tmp_path) as d:
+    async with scripted_session(tmp_path) as d:
         journal = d.session.core.journal
         ref = await journal.put_blob("aé€😀z".encode())
         pages: list[str] = []
@@ -324,7 +328,7 @@ async def test_a_full_disk_changes_no_file_and_loses_nothing(tmp_path: Path, mon
     disk = Disk(monkeypatch)
     first = step("", call("read_file", path="notes.txt"), call("run_shell_command", command="touch before"))
     steps = first, WRITE, step("", call("run_shell_command", command="touch ran")), step("Pity."), step("Better.")
-    async with desk(tmp_path, *steps, mode="acceptEdits") as d:
+    async with scripted_session(tmp_path, *steps, mode="acceptEdits") as d:
         d.session.allow("run_shell_command(touch ran)")
         await d.prompt("change it")
         await d.until(lambda state: state.approvals)
@@ -347,7 +351,7 @@ async def test_a_prompt_that_was_refused_for_want_of_disk_never_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     disk = Disk(monkeypatch)
-    async with desk(tmp_path, step("Only this."), step("Or this.")) as d:
+    async with scripted_session(tmp_path, step("Only this."), step("Or this.")) as d:
         disk.full = True
         for text, prompt_id in (("change it", "p1"), ("change it again", "p2"), ("change it", "p1")):
             with pytest.raises(AmanuError) as caught:
@@ -368,7 +372,7 @@ async def test_what_was_refused_for_want_of_disk_is_not_queued_and_not_said_into
 ) -> None:
     disk = Disk(monkeypatch)
     steps = step("", call("run_shell_command", command="touch it")), step("Done."), step("And more.")
-    async with desk(tmp_path, *steps) as d:
+    async with scripted_session(tmp_path, *steps) as d:
         turn_id = await d.prompt("go")
         await d.until(lambda state: state.approvals)
         disk.full = True
@@ -389,7 +393,7 @@ async def test_what_was_refused_for_want_of_disk_is_not_queued_and_not_said_into
 
 async def test_a_session_can_be_deleted_from_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     disk = Disk(monkeypatch)
-    async with desk(tmp_path, step("Hello.")) as d:
+    async with scripted_session(tmp_path, step("Hello.")) as d:
         await d.prompt("hi")
         await d.over("p1")
         disk.full = True
@@ -406,7 +410,7 @@ async def test_a_session_can_be_deleted_from_a_full_disk(tmp_path: Path, monkeyp
 
 @pytest.mark.parametrize("end", ["close", "delete"])
 async def test_everybody_hears_that_a_session_is_closed(tmp_path: Path, end: str) -> None:
-    async with desk(tmp_path, step("Hello.")) as d:
+    async with scripted_session(tmp_path, step("Hello.")) as d:
         old = d.session
         await getattr(d.sessions, end)("s")
         assert d.client.state is not None and d.client.state.closed
@@ -421,7 +425,7 @@ async def test_everybody_hears_that_a_session_is_closed(tmp_path: Path, end: str
         assert d.session.emit.epoch > old.emit.epoch
 
 
-def late_requests(d: Desk) -> list[Callable[[], Awaitable[object]]]:
+def late_requests(d: ScriptedSession) -> list[Callable[[], Awaitable[object]]]:
     """Requests that had found the session before it was closed."""
     session = d.session
 
@@ -432,7 +436,7 @@ def late_requests(d: Desk) -> list[Callable[[], Awaitable[object]]]:
 
 
 async def test_a_prompt_that_meets_a_close(tmp_path: Path) -> None:
-    async with desk(tmp_path, step("Hello.")) as d:
+    async with scripted_session(tmp_path, step("Hello.")) as d:
         prompting = asyncio.create_task(d.prompt("see @notes.txt"))
         await asyncio.sleep(0)
         await d.sessions.close("s")
@@ -450,7 +454,7 @@ async def test_a_session_that_fails_to_open_can_be_opened_later(
 ) -> None:
     from amanu.session import sessions as module
 
-    async with desk(tmp_path, step("Hello.")) as d:
+    async with scripted_session(tmp_path, step("Hello.")) as d:
         await d.prompt("hi")
         await d.over("p1")
         journal = d.session.core.journal
@@ -471,7 +475,7 @@ async def test_a_session_that_fails_to_open_can_be_opened_later(
 
 
 async def test_what_can_only_be_looked_at(tmp_path: Path) -> None:
-    async with desk(tmp_path, WRITE, step("Hello.")) as d:
+    async with scripted_session(tmp_path, WRITE, step("Hello.")) as d:
         turn_id = await d.prompt("change it")
         await d.until(lambda state: state.approvals)
         await d.session.emit.durable()
@@ -497,7 +501,7 @@ async def test_what_can_only_be_looked_at(tmp_path: Path) -> None:
 
 
 async def test_two_notices_of_two_lives_are_two(tmp_path: Path) -> None:
-    async with desk(tmp_path) as d:
+    async with scripted_session(tmp_path) as d:
         for _ in range(2):
             d.session.core.journal.damage = "Something is broken."
             await d.session.open()

@@ -1,11 +1,11 @@
-"""Random interleavings, a few seeds of them (tests/random_session.py)."""
+"""Random interleavings, a few seeds of them (tests/support/random_session.py)."""
 
 from pathlib import Path
 
 import pytest
 
 from amanu.permissions import approvals as approval
-from random_session import play
+from support.random_session import play
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -11,7 +11,7 @@ from amanu.models.recording import load
 from amanu.session.session import Session
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Notice
-from session_desk import desk
+from support.scripted_session import scripted_session
 
 
 def notices(session: Session) -> list[tuple[str, str]]:
@@ -19,7 +19,7 @@ def notices(session: Session) -> list[tuple[str, str]]:
 
 
 async def test_a_recording_begins_and_ends(tmp_path: Path) -> None:
-    async with desk(tmp_path) as stage:
+    async with scripted_session(tmp_path) as stage:
         first, second = tmp_path / "one.ndjson", tmp_path / "two.ndjson"
         await stage.session.record(str(first))
         await stage.session.record(str(second))
@@ -42,7 +42,7 @@ async def test_a_recording_begins_and_ends(tmp_path: Path) -> None:
 
 
 async def test_a_disk_without_room_ends_it_for_all_to_see(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with desk(tmp_path) as stage:
+    async with scripted_session(tmp_path) as stage:
         await stage.session.record(str(tmp_path / "r"))
         recorder = stage.session.recording.line.recorder
         assert recorder is not None
@@ -57,7 +57,7 @@ async def test_a_folder_that_may_not_be_written(tmp_path: Path, monkeypatch: pyt
     def refuses(*_: object) -> int:
         raise PermissionError(13, "Permission denied")
 
-    async with desk(tmp_path) as stage:
+    async with scripted_session(tmp_path) as stage:
         monkeypatch.setattr(recording.os, "open", refuses)
         with pytest.raises(AmanuError, match="cannot be written: Permission denied") as failed:
             await stage.session.record(str(tmp_path / "r"))

@@ -12,13 +12,13 @@ from amanu.home import find_home
 from amanu.session.sessions import open_sessions
 from amanu.storage import lease
 from amanu_protocol.requests import SessionListParams
-from session_desk import TWELVE, desk, step
+from support.scripted_session import TWELVE, scripted_session, step
 
 WORKER = """
 import asyncio, os, signal, sys
 from pathlib import Path
 from amanu.workspace import disk
-from session_desk import call, desk, step
+from support.scripted_session import call, scripted_session, step
 
 commit, count = disk._commit, 0
 
@@ -34,7 +34,7 @@ PATCH = "*** Update File: notes.txt\\n-line 2\\n+line two\\n*** Add File: new.tx
 PATCH += "*** Add File: newer.txt\\n+newer"
 
 async def main():
-    async with desk(Path(sys.argv[1]), step("", call("apply_patch", patch=PATCH)), mode="acceptEdits") as d:
+    async with scripted_session(Path(sys.argv[1]), step("", call("apply_patch", patch=PATCH)), mode="acceptEdits") as d:
         await d.prompt("go")
         await d.ended()
 
@@ -44,10 +44,10 @@ ASKS = """
 import asyncio, os, signal, sys
 from pathlib import Path
 from amanu_protocol.requests import SessionListParams
-from session_desk import call, desk, step
+from support.scripted_session import call, scripted_session, step
 
 async def main():
-    async with desk(Path(sys.argv[1]), step("", call("run_shell_command", command="touch x"))) as d:
+    async with scripted_session(Path(sys.argv[1]), step("", call("run_shell_command", command="touch x"))) as d:
         await d.prompt("go")
         await d.until(lambda state: state.approvals)
         assert [each.status for each in (await d.sessions.list(SessionListParams())).sessions] == ["waiting"]
@@ -106,7 +106,7 @@ async def test_the_list_says_that_a_turn_died_with_its_daemon(tmp_path: Path, op
 
 
 async def test_what_is_open_or_was_put_away_is_left_alone(tmp_path: Path) -> None:
-    async with desk(tmp_path) as d:
+    async with scripted_session(tmp_path) as d:
         before = d.session.emit.seq
         await d.sessions.recover()
         assert d.sessions.opened("s") is d.session and d.session.emit.seq == before
@@ -125,7 +125,7 @@ async def test_what_is_open_or_was_put_away_is_left_alone(tmp_path: Path) -> Non
 @pytest.mark.parametrize("left", [None, 0, 0.3, 0.5, 0.6])
 async def test_a_session_without_its_journal_goes_on_and_says_so(tmp_path: Path, left: float | None) -> None:
     """Of the file that part is left; None: it was deleted."""
-    async with desk(tmp_path, step("One."), step("Two.")) as d:
+    async with scripted_session(tmp_path, step("One."), step("Two.")) as d:
         await d.session.set_mode("plan")
         await d.prompt("go")
         await d.over("p1")

@@ -19,8 +19,8 @@ from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import TurnRouted, TurnStarted
 from amanu_protocol.requests import PromptSendParams, SessionCreateParams
 from amanu_protocol.state import SessionState
-from session_client import Client
-from session_desk import Desk, call, step
+from support.scripted_session import ScriptedSession, call, step
+from support.session_client import Client
 
 QUOTA: dict[str, Any] = {"error": "quotaExhausted", "failures": 99}
 BUSY: dict[str, Any] = {"error": "overloaded", "failures": 99}
@@ -62,7 +62,7 @@ async def opened(
     default: str = "",
     limits: dict[str, Any] | None = None,
     **routing: Any,
-) -> AsyncGenerator[Desk]:
+) -> AsyncGenerator[ScriptedSession]:
     """A session whose model is the script of that name, or `AUTO`."""
     write(tmp_path, scripts, default, routing, limits or {})
     root = tmp_path / "work"
@@ -73,18 +73,18 @@ async def opened(
     made = await sessions.create(SessionCreateParams(session_id="s", roots=[str(root)], model_id=model_id), client)
     client.state = made.state
     try:
-        yield (d := Desk(sessions, client, await sessions.get("s"), root))
+        yield (d := ScriptedSession(sessions, client, await sessions.get("s"), root))
         assert client.state.model_dump() == d.session.view().model_dump()
     finally:
         await sessions.shutdown()
 
 
-def began(d: Desk) -> list[str]:
+def began(d: ScriptedSession) -> list[str]:
     """The scripts the turns began with."""
     return [Path(m.event.model_id).stem for m in d.client.messages if isinstance(m.event, TurnStarted)]
 
 
-def routed(d: Desk) -> list[str]:
+def routed(d: ScriptedSession) -> list[str]:
     """Where turns were sent, in short."""
     return [Path(m.event.model_id).stem for m in d.client.messages if isinstance(m.event, TurnRouted)]
 
@@ -130,7 +130,7 @@ async def test_other_sessions_of_the_daemon_need_not_find_out_themselves(tmp_pat
         params = SessionCreateParams(session_id="s2", roots=[str(d.root)], model_id=scripted(tmp_path, "mine"))
         second = Client(os.environ)
         second.state = (await d.sessions.create(params, second)).state
-        there = Desk(d.sessions, second, await d.sessions.get("s2"), d.root)
+        there = ScriptedSession(d.sessions, second, await d.sessions.get("s2"), d.root)
         await there.session.prompts.send(PromptSendParams(session_id="s2", prompt_id="p1", text="hi"), second)
         state = await there.ended()
         assert (began(there), routed(there), notices(state)) == (["other"], ["other"], ["fallback"])

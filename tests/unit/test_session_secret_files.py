@@ -10,8 +10,8 @@ from amanu.sandbox import landlock
 from amanu.sandbox.sandbox import Sandbox
 from amanu.sandbox.self_test import Tier
 from amanu_protocol.items import Mode
-from needs import needs
-from session_desk import Desk, call, desk, step
+from support.required_programs import needs
+from support.scripted_session import ScriptedSession, call, scripted_session, step
 
 KEY = "canary-48151623"
 SECRETS = (
@@ -42,7 +42,7 @@ def tier(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Tie
     return found
 
 
-def lay(d: Desk) -> None:
+def lay(d: ScriptedSession) -> None:
     for name in SECRETS:
         path = d.root / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -60,7 +60,7 @@ async def test_file_tools_ask_before_they_read_a_secret(tmp_path: Path, mode: Mo
     plain = [call("read_file", path=name) for name in ("id_generator.py", "credentials.py", ".env.example")]
     plain += [call("read_file", path=name) for name in ("tests/server.pem", "deploy/id_ed25519.pub")]
     search = call("grep", pattern="authToken|harmless")
-    async with desk(tmp_path, step("", *plain, search), step("", *reads), step("Done."), mode=mode) as d:
+    async with scripted_session(tmp_path, step("", *plain, search), step("", *reads), step("Done."), mode=mode) as d:
         lay(d)
         if trusted:
             await d.trust()
@@ -91,7 +91,7 @@ async def test_a_command_nobody_was_asked_about_reads_no_secret(
 ) -> None:
     run = call("run_shell_command", command=line)
     look = call("run_shell_command", command="cat x.txt x 2>/dev/null; python3 -c 'print(open(\"x\").read())'")
-    async with desk(tmp_path, step("", run), step("", look), step("Done."), mode="auto") as d:
+    async with scripted_session(tmp_path, step("", run), step("", look), step("Done."), mode="auto") as d:
         lay(d)
         if trusted:
             await d.trust()
@@ -107,7 +107,7 @@ async def test_a_secret_is_not_brought_under_a_harmless_name_with_its_folder(tmp
     move = call("run_shell_command", command="mkdir tests; mv certs tests/; mv .aws api/plain; mv deploy moved; ls")
     look = call("run_shell_command", command="python3 -c 'print(open(\"tests/certs/private.key\").read())'")
     also = call("run_shell_command", command="python3 -c 'print(open(\"api/plain/credentials\").read())'")
-    async with desk(tmp_path, step("", move), step("", look, also), step("Done."), mode="auto") as d:
+    async with scripted_session(tmp_path, step("", move), step("", look, also), step("Done."), mode="auto") as d:
         lay(d)
         (d.root / "certs" / "a.txt").write_text("harmless\n")
         await d.prompt("go")
@@ -124,7 +124,9 @@ async def test_a_secret_is_not_brought_under_a_harmless_name_with_its_folder(tmp
 async def test_what_needs_secrets_asks_for_them_and_the_answer_is_kept(tmp_path: Path, tier: Tier) -> None:
     line = "./show.py"
     plain, asking = (call("run_shell_command", command=line, **more) for more in ({}, {"secrets": True, "reason": "?"}))
-    async with desk(tmp_path, step("", plain), step("", asking), step("", plain), step("Done."), mode="auto") as d:
+    async with scripted_session(
+        tmp_path, step("", plain), step("", asking), step("", plain), step("Done."), mode="auto"
+    ) as d:
         lay(d)
         (d.root / "show.py").write_text('#!/usr/bin/env python3\nprint(open(".env").read()[-5:])\n')
         (d.root / "show.py").chmod(0o755)

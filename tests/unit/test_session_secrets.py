@@ -8,7 +8,7 @@ import pytest
 from amanu.permissions import approvals as approval
 from amanu.text.redaction import MASK
 from amanu_protocol.requests import PromptSteerParams
-from session_desk import call, desk, step
+from support.scripted_session import call, scripted_session, step
 
 KEY = "ghp_" + "0123456789abcdefghijABCDEFGHIJ"
 
@@ -16,7 +16,7 @@ KEY = "ghp_" + "0123456789abcdefghijABCDEFGHIJ"
 async def test_a_key_typed_into_a_prompt_is_kept_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(approval, "GUARD_SECONDS", 0.0)
     asks = step("", call("run_shell_command", command="touch it"))
-    async with desk(tmp_path, asks, step("I see."), step("And now?")) as d:
+    async with scripted_session(tmp_path, asks, step("I see."), step("And now?")) as d:
         turn_id = await d.prompt(f"use {KEY}, please")
         await d.until(lambda state: state.approvals)
         steer = PromptSteerParams(

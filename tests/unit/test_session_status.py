@@ -11,7 +11,7 @@ from amanu.permissions.policy import mode_text
 from amanu.session.status_note import SessionStatus
 from amanu_protocol.items import CommandSandbox, Mode
 from amanu_protocol.state import SessionState
-from session_desk import call, conversation, desk, step
+from support.scripted_session import call, conversation, scripted_session, step
 
 
 @pytest.fixture(autouse=True)
@@ -66,7 +66,7 @@ def test_what_is_said_first(mode: Mode, sandbox: CommandSandbox | None, headless
 
 async def test_plan_mode_is_told_once_and_again_after_a_compaction(tmp_path: Path) -> None:
     reads = [step(f"{at}", call("read_file", path="notes.txt", start_line=1 + at)) for at in range(9)]
-    async with desk(tmp_path, *reads, step("Read."), step("Planned."), step("Planned."), mode="plan") as d:
+    async with scripted_session(tmp_path, *reads, step("Read."), step("Planned."), step("Planned."), mode="plan") as d:
         await d.prompt("plan it", "p1")
         await d.over("p1")
         assert heard(conversation(d.session)[0]).startswith("plan it\n\n<session_status>\n" + PLAN)
@@ -82,7 +82,9 @@ async def test_plan_mode_is_told_once_and_again_after_a_compaction(tmp_path: Pat
 async def test_a_compaction_between_two_steps_is_followed_by_it(tmp_path: Path) -> None:
     reads = [step(f"{at}", call("read_file", path="notes.txt", start_line=1 + at)) for at in range(9)]
     more = step("", call("read_file", path="notes.txt", start_line=1))
-    async with desk(tmp_path, *reads, step("", call("read_file", path=".env")), more, step("Done."), mode="plan") as d:
+    async with scripted_session(
+        tmp_path, *reads, step("", call("read_file", path=".env")), more, step("Done."), mode="plan"
+    ) as d:
         await d.prompt("plan it")
         await d.until(lambda state: state.approvals)
         await d.session.prompts.compact("", d.client)
@@ -95,7 +97,7 @@ async def test_a_compaction_between_two_steps_is_followed_by_it(tmp_path: Path) 
 
 async def test_another_mode_is_told_in_the_middle_of_a_turn_and_after_a_restart(tmp_path: Path) -> None:
     asks = step("", call("read_file", path=".env"))
-    async with desk(tmp_path, asks, step("Planned."), step("Done."), step("Done."), mode="plan") as d:
+    async with scripted_session(tmp_path, asks, step("Planned."), step("Done."), step("Done."), mode="plan") as d:
         await d.prompt("plan it", "p1")
         await d.until(lambda state: state.approvals)
         await d.session.set_mode("ask")
@@ -119,7 +121,7 @@ async def test_a_denial_says_which_mode_it_is_and_what_is_allowed(tmp_path: Path
         call("run_shell_command", command="touch x"),
         call("write_file", path=".amanu/plans/a.md", content="# Plan\n"),
     )
-    async with desk(tmp_path, tries, step("Done."), mode="plan") as d:
+    async with scripted_session(tmp_path, tries, step("Done."), mode="plan") as d:
         await d.prompt("do it")
         await d.ended()
         (results,) = [message for message in conversation(d.session) if isinstance(message, Results)]

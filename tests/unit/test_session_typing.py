@@ -14,7 +14,7 @@ from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import ProposalChanged
 from amanu_protocol.items import HunkState, Proposal
 from amanu_protocol.requests import EditorApplyParams, HunkDecision, ProposalResolveParams
-from session_desk import TWELVE, TWO_HUNKS, Desk, call, desk, step
+from support.scripted_session import TWELVE, TWO_HUNKS, ScriptedSession, call, scripted_session, step
 
 
 @pytest.fixture(autouse=True)
@@ -26,7 +26,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnu
 class Editor:
     """One open document, of an editor that applies what it is asked to."""
 
-    def __init__(self, d: Desk) -> None:
+    def __init__(self, d: ScriptedSession) -> None:
         self.uri = d.file.as_uri()
         self.path = d.file
         self.version = 1
@@ -61,14 +61,14 @@ def states(proposal: Proposal) -> list[HunkState]:
     return [hunk.state for hunk in proposal.files[0].hunks]
 
 
-def sent(d: Desk) -> list[Proposal]:
+def sent(d: ScriptedSession) -> list[Proposal]:
     """The versions of the proposal as the client was sent them."""
     return [each.event.proposal for each in d.client.messages if isinstance(each.event, ProposalChanged)]
 
 
 async def test_typing_moves_the_hunks_and_accepting_applies_them(tmp_path: Path) -> None:
     steps = step("", call("write_file", path="notes.txt", content=TWO_HUNKS)), step("Fine.")
-    async with desk(tmp_path, *steps) as d:
+    async with scripted_session(tmp_path, *steps) as d:
         editor = Editor(d)
         await d.prompt("change it")
         await d.until(lambda state: state.approvals)
@@ -102,7 +102,7 @@ async def test_typing_moves_the_hunks_and_accepting_applies_them(tmp_path: Path)
 
 async def test_a_touched_hunk_waits_for_the_user(tmp_path: Path) -> None:
     steps = step("", call("write_file", path="notes.txt", content=TWO_HUNKS)), step("Fine.")
-    async with desk(tmp_path, *steps) as d:
+    async with scripted_session(tmp_path, *steps) as d:
         editor = Editor(d)
         await d.prompt("change it")
         await d.until(lambda state: state.approvals)
@@ -132,7 +132,7 @@ async def test_a_touched_hunk_waits_for_the_user(tmp_path: Path) -> None:
 
 async def test_opened_again(tmp_path: Path) -> None:
     steps = step("", call("write_file", path="notes.txt", content=TWO_HUNKS)), step("Fine.")
-    async with desk(tmp_path, *steps) as d:
+    async with scripted_session(tmp_path, *steps) as d:
         await d.prompt("change it")
         await d.until(lambda state: state.approvals)
         await d.reopen()

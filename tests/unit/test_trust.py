@@ -13,8 +13,8 @@ from amanu.permissions.policy import unasked
 from amanu.permissions.trust_store import SHOWN_LINES, TrustStore
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.requests import PromptSendParams, SessionCreateParams
-from session_client import Client, until
-from session_desk import desk, step
+from support.scripted_session import scripted_session, step
+from support.session_client import Client, until
 
 TREE = {
     "AGENTS.md": "Use tabs. See @docs/style.md.\n",
@@ -261,7 +261,7 @@ def test_a_file_that_cannot_be_read_trusts_nobody(tmp_path: Path, root: Path, tr
 
 async def test_a_session_asks_again(tmp_path: Path) -> None:
     """Content that changed between two prompts: the second goes out without it, and the session says so."""
-    async with desk(tmp_path, step("One."), step("Two."), step("Three.")) as d:
+    async with scripted_session(tmp_path, step("One."), step("Two."), step("Three.")) as d:
         write(d.root, "AGENTS.md", "Use tabs.\n")
         write(d.root, ".amanu/commands/look.md", "Look closely.\n")
         await d.trust()
@@ -279,7 +279,7 @@ async def test_a_session_asks_again(tmp_path: Path) -> None:
 
 
 async def test_the_last_editor_with_a_say(tmp_path: Path) -> None:
-    async with desk(tmp_path, step("One.")) as d:
+    async with scripted_session(tmp_path, step("One.")) as d:
         session, roots = d.session, (str(d.root),)
         for declared, trusted in [(roots, True), (None, True), ((), False), (None, False), (roots, True)]:
             await session.trust.refresh(Client(os.environ, trusted_roots=declared))

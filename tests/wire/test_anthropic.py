@@ -44,9 +44,9 @@ from amanu.models.anthropic import AnthropicModel
 from amanu.models.anthropic_reply import AnthropicReply
 from amanu.models.anthropic_request import RequestBodies
 from amanu_protocol.items import Source
-from strict.anthropic import Anthropic
-from strict.http import Fault, Raw, Received, Refusal, Say, Step, ToolUse
-from wire.vendors import KEY, TOOLS, VENDORS, answer, deltas, request, running
+from support.strict_services.anthropic import Anthropic
+from support.strict_services.http import Fault, Raw, Received, Refusal, Say, Step, ToolUse
+from support.vendors import KEY, TOOLS, VENDORS, answer, deltas, request, running
 
 BOUND, ADAPTIVE, BUDGET = VENDORS[:3]
 READ = ToolUse("read_file", {"path": "a.py"})
@@ -619,7 +619,7 @@ async def test_the_service_runs_as_a_process_of_its_own(tmp_path: Path) -> None:
     script.write_text(json.dumps([{"text": "Hi.", "calls": [call], "times": 2}, {"fault": {"kind": "empty"}}]))
     log = tmp_path / "log.jsonl"
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "strict.anthropic", "--script", str(script), "--log", str(log)),
+        *(sys.executable, "-m", "support.strict_services.anthropic", "--script", str(script), "--log", str(log)),
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
         stdout=asyncio.subprocess.PIPE,
     )

@@ -17,9 +17,9 @@ from amanu.models import anthropic_reply, gemini_reply, openai_reply
 from amanu.models.anthropic_request import RequestBodies
 from amanu.models.gemini import GeminiModel
 from amanu.models.openai_compatible import OpenAICompatibleModel
-from drawn import base64_of, png
-from strict.http import Received, Say, ToolUse
-from wire.vendors import KEY, TOOLS, VENDORS, Vendor, request
+from support.sample_images import base64_of, png
+from support.strict_services.http import Received, Say, ToolUse
+from support.vendors import KEY, TOOLS, VENDORS, Vendor, request
 
 PICTURE = Picture(name="shot.png", media_type="image/png", blob_id="p", size=len(png()))
 

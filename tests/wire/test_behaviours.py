@@ -29,8 +29,8 @@ from amanu.core.model import (
 )
 from amanu.models.retry import AttemptWithdrawn, RetryPolicy, RetryScheduled, stream_with_retry
 from amanu.tools.edits.draft import EditDraft
-from strict.http import Fault, Say, Step, ToolUse
-from wire.vendors import KEY, Vendor, answer, deltas, over_vendors, request, results, running
+from support.strict_services.http import Fault, Say, Step, ToolUse
+from support.vendors import KEY, Vendor, answer, deltas, over_vendors, request, results, running
 
 READ = ToolUse("read_file", {"path": "a.py"})
 GREP = ToolUse("grep", {"pattern": 'ä "quoted" \n line'})

@@ -17,8 +17,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from amanu.core.model import Unreachable
 from amanu.models.http import http_client, tls_for
 from amanu.models.limits import KEPT
-from strict.http import Say, Service
-from wire.vendors import KEY, Vendor, answer, over_vendors, request, running
+from support.strict_services.http import Say, Service
+from support.vendors import KEY, Vendor, answer, over_vendors, request, running
 
 
 async def asked(base_url: str) -> list[str]:

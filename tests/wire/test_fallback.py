@@ -14,11 +14,11 @@ from amanu.session.sessions import open_sessions
 from amanu_protocol.events import TurnRouted, TurnStarted
 from amanu_protocol.items import Answer, Notice, ToolCall
 from amanu_protocol.requests import PromptSendParams, SessionCreateParams
-from session_client import Client, until
-from strict.anthropic import Anthropic
-from strict.gemini import Gemini
-from strict.http import Fault, Say, Service, Step, ToolUse
-from strict.openai import OpenAI
+from support.session_client import Client, until
+from support.strict_services.anthropic import Anthropic
+from support.strict_services.gemini import Gemini
+from support.strict_services.http import Fault, Say, Service, Step, ToolUse
+from support.strict_services.openai import OpenAI
 
 MODELS = {
     "anthropic": "anthropic:claude-opus-5-5",

@@ -21,9 +21,9 @@ from amanu.core.model import (
 )
 from amanu.models.gemini import GeminiModel
 from amanu_protocol.items import Source
-from strict.gemini import Gemini
-from strict.http import Fault, Raw, Received, Say, Step, ToolUse
-from wire.vendors import KEY, VENDORS, Vendor, answer, request, running
+from support.strict_services.gemini import Gemini
+from support.strict_services.http import Fault, Raw, Received, Say, Step, ToolUse
+from support.vendors import KEY, VENDORS, Vendor, answer, request, running
 
 G3 = next(vendor for vendor in VENDORS if vendor.name == "gemini")
 G25 = next(vendor for vendor in VENDORS if vendor.name == "gemini-2.5")

@@ -8,10 +8,10 @@ import pytest
 
 from amanu.core.conversation import Assistant, Conversation, Message, Picture, Results, User
 from amanu.core.model import Model
-from drawn import base64_of, png
-from strict.http import Say, Service, ToolUse
+from support.sample_images import base64_of, png
+from support.strict_services.http import Say, Service, ToolUse
+from support.vendors import KEY, VENDORS, Vendor, answer, over_handovers, request, results, running
 from wire.test_behaviours import _history  # pyright: ignore[reportPrivateUsage]
-from wire.vendors import KEY, VENDORS, Vendor, answer, over_handovers, request, results, running
 
 CALLS = [
     ToolUse("read_file", {"path": "a.py"}),

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from long_session import SHAPES, Shape, play
+from support.long_session import SHAPES, Shape, play
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=[shape.name for shape in SHAPES])

@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from wire import matrix
-from wire.matrix import COLUMNS, YES
+from support import vendor_matrix
+from support.vendor_matrix import COLUMNS, YES
 
 
 def test_every_cell_is_filled() -> None:
     empty = [
         (row.behaviour, column)
-        for _, rows in matrix.rows()
+        for _, rows in vendor_matrix.rows()
         for row in rows
         for column, cell in row.cells.items()
         if not cell
@@ -21,17 +21,17 @@ def test_every_cell_is_filled() -> None:
 
 
 def test_every_need_is_one_that_some_vendor_has() -> None:
-    assert all(YES in row.cells.values() for _, rows in matrix.rows() for row in rows)
+    assert all(YES in row.cells.values() for _, rows in vendor_matrix.rows() for row in rows)
 
 
 def test_the_document_is_fresh() -> None:
-    text = matrix.DOCUMENT.read_text("utf-8")
-    assert matrix.document(text) == text, "run: make generate"
+    text = vendor_matrix.DOCUMENT.read_text("utf-8")
+    assert vendor_matrix.document(text) == text, "run: make generate"
 
 
 def test_a_document_without_its_places_is_no_document() -> None:
     with pytest.raises(ValueError, match="families"):
-        matrix.document("# Models\n")
+        vendor_matrix.document("# Models\n")
 
 
 def report(behaviour: str, column: str) -> Any:
@@ -39,12 +39,12 @@ def report(behaviour: str, column: str) -> Any:
 
 
 def test_the_run_prints_what_it_saw() -> None:
-    rows = [row for _, rows in matrix.rows() for row in rows]
+    rows = [row for _, rows in vendor_matrix.rows() for row in rows]
     names = ["test_" + row.behaviour.replace(" ", "_") for row in rows]
     gap = next(at for at, row in enumerate(rows) if row.cells["Gemini 3"] != YES)
     passed = [report(name, column) for name in names for column in COLUMNS[1:2]]
     failed = [report(names[0], "Gemini 2.5"), report(names[1], "Gemini 2.5")]
-    lines = matrix.summary({"passed": passed, "failed": failed, "error": []})
+    lines = vendor_matrix.summary({"passed": passed, "failed": failed, "error": []})
     cells = {line[2:76].strip(): line[76:].split() for line in lines if line.startswith("  ")}
     assert cells[rows[0].behaviour] == ["·", "✗", "·", "·"]
     assert cells[rows[2].behaviour] == ["·", "✓", "·", "·"]
@@ -52,5 +52,5 @@ def test_the_run_prints_what_it_saw() -> None:
 
 
 def test_a_run_of_a_few_tests_prints_nothing() -> None:
-    assert matrix.summary({"passed": [report("test_usage_is_counted", "Gemini 3")]}) == []
-    assert matrix.summary({}) == []
+    assert vendor_matrix.summary({"passed": [report("test_usage_is_counted", "Gemini 3")]}) == []
+    assert vendor_matrix.summary({}) == []

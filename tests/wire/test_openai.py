@@ -29,8 +29,8 @@ from amanu.models.openai_reply import OpenAIReply
 from amanu.models.retry import RetryPolicy, stream_with_retry
 from amanu.models.sse import SseParser
 from amanu_protocol.items import Source
-from strict.http import Fault, Raw, Received, Say, Step, ToolUse
-from strict.openai import OpenAI
+from support.strict_services.http import Fault, Raw, Received, Say, Step, ToolUse
+from support.strict_services.openai import OpenAI
 
 TOOLS = (ToolSpec("f", "F.", {"type": "object", "properties": {}}),)
 

@@ -11,10 +11,10 @@ import pytest
 from amanu.core.conversation import Conversation, Message, Picture, Results, User
 from amanu.core.model import ModelError, Request, RequestRefused
 from amanu.core.model_families import known
-from drawn import base64_of, gif, jpeg, png, webp
-from strict.http import Say, ToolUse
+from support.sample_images import base64_of, gif, jpeg, png, webp
+from support.strict_services.http import Say, ToolUse
+from support.vendors import VENDORS, Vendor, answer, over_handovers, over_vendors, request, results, running
 from wire.test_behaviours import _history  # pyright: ignore[reportPrivateUsage]
-from wire.vendors import VENDORS, Vendor, answer, over_handovers, over_vendors, request, results, running
 
 READ = ToolUse("read_file", {"path": "a.py"})
 SEEING = [vendor for vendor in VENDORS if known(vendor.model_id).images]

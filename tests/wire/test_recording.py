@@ -10,8 +10,8 @@ from amanu.core.model import ReplyCompleted, StreamBroken, TextDelta
 from amanu.models.recording import Recorder, load
 from amanu.models.replay import Replay, ReplayMismatch
 from amanu.models.session_transport import SessionTransport
-from strict.http import Fault, Say, ToolUse
-from wire.vendors import KEY, Vendor, deltas, over_vendors, request, running
+from support.strict_services.http import Fault, Say, ToolUse
+from support.vendors import KEY, Vendor, deltas, over_vendors, request, running
 
 ANSWER = Say(thought=["Hm, ", "ünï."], text=["One ", "twö."], calls=[ToolUse("read_file", {"path": "ä.py"})])
 

@@ -10,9 +10,9 @@ import pytest
 from amanu.core.conversation import Conversation, Picture, Results, User
 from amanu.core.model import Model
 from amanu.core.model_families import known
-from drawn import base64_of, png
-from strict.http import Say, Service, ToolUse
-from wire.vendors import TOOLS, Vendor, answer, over_vendors, request, results, running
+from support.sample_images import base64_of, png
+from support.strict_services.http import Say, Service, ToolUse
+from support.vendors import TOOLS, Vendor, answer, over_vendors, request, results, running
 
 READ = ToolUse("read_file", {"path": "a.py"})
 GREP = ToolUse("grep", {"pattern": "x"})

@@ -9,8 +9,8 @@ import pytest
 from amanu.core.conversation import Conversation, User
 from amanu.core.model import RequestRefused
 from amanu_protocol.items import Source
-from strict.http import Cite, Say, ToolUse
-from wire.vendors import VENDORS, Vendor, answer, over_vendors, request, results, running
+from support.strict_services.http import Cite, Say, ToolUse
+from support.vendors import VENDORS, Vendor, answer, over_vendors, request, results, running
 
 READ = ToolUse("read_file", {"path": "a.py"})
 GREP = ToolUse("grep", {"pattern": "x"})

@@ -3,9 +3,9 @@ conversation may be sent.
 
 The limits are the narrowest of all vendors', so that a conversation can be handed to any of them at any time:
 Anthropic takes 5 MiB of base64 and 8,000 pixels a side per picture, of more than twenty pictures in a request only
-such of 2,000 pixels a side, and a hundred at most (docs "Vision"; facts of its refusals: `tests/strict/anthropic.py`).
-Gemini takes 20 MB per request in all (docs "Image understanding"), OpenAI 50 MB and 500 pictures (docs "Images and
-vision").
+such of 2,000 pixels a side, and a hundred at most (docs "Vision"; facts of its refusals:
+`tests/support/strict_services/anthropic.py`). Gemini takes 20 MB per request in all (docs "Image understanding"),
+OpenAI 50 MB and 500 pictures (docs "Images and vision").
 """
 
 import asyncio

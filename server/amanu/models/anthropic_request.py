@@ -2,7 +2,8 @@
 
 The wire form of each message is made once and kept as bytes: a step at the end of a long history costs what the
 new messages cost, plus copying. Cache marks are put in while copying, so they do not spoil what is kept.
-What the service refuses is listed in the module that plays it in the tests (`tests/strict/anthropic.py`).
+What the service refuses is listed in the module that plays it in the tests
+(`tests/support/strict_services/anthropic.py`).
 """
 
 import hashlib

@@ -24,7 +24,7 @@ from amanu.core.notes import SystemNote
 from amanu.core.tool import Preview
 from amanu.permissions import approvals as approval
 from amanu_protocol.events import ApprovalRequested
-from loop_stage import Stage, call, says
+from support.loop_harness import LoopHarness, call, says
 
 
 @pytest.fixture(autouse=True)
@@ -86,71 +86,71 @@ class Guards(TurnListener):
         return answer
 
 
-async def play(listeners: Sequence[TurnListener], *replies: Any, **options: Any) -> tuple[Stage, Ending]:
-    stage = Stage(replies, **options)
-    stage.turn.listeners = listeners
+async def play(listeners: Sequence[TurnListener], *replies: Any, **options: Any) -> tuple[LoopHarness, Ending]:
+    harness = LoopHarness(replies, **options)
+    harness.turn.listeners = listeners
     async with asyncio.timeout(5):
-        ending = await run_turn(stage.turn)
-    stage.conversation.check()
-    return stage, ending
+        ending = await run_turn(harness.turn)
+    harness.conversation.check()
+    return harness, ending
 
 
 async def test_listeners_are_asked_in_order_and_each_sees_what_the_one_before_it_returned() -> None:
     log: list[str] = []
-    stage, ending = await play([Witness("a", log), Witness("b", log)], says("", call("read", "r")), says("Done."))
+    harness, ending = await play([Witness("a", log), Witness("b", log)], says("", call("read", "r")), says("Done."))
     assert ending == Ending("completed")
     assert log == [
         *("a: request 1", "b: request 1", "a: before r", "b: before r", "a: after r", "b: after r"),
         *("a: step 1 ['a +b']", "b: step 1 ['a +b']", "a: request 2", "b: request 2", "a: stop", "b: stop"),
     ]
-    assert stage.told() == ["note of a", "note of b"]
-    results = stage.conversation[2]
+    assert harness.told() == ["note of a", "note of b"]
+    results = harness.conversation[2]
     assert isinstance(results, Results) and [str(note) for note in results.notes] == ["note of a", "note of b"]
 
 
 async def test_one_that_raises_changes_nothing() -> None:
     log: list[str] = []
-    stage, ending = await play([Raises(), Witness("b", log)], says("", call("read", "r")), says("Done."))
-    assert (ending, len(log), stage.told()) == (Ending("completed"), 6, ["note of b"])
+    harness, ending = await play([Raises(), Witness("b", log)], says("", call("read", "r")), says("Done."))
+    assert (ending, len(log), harness.told()) == (Ending("completed"), 6, ["note of b"])
 
 
 async def test_a_guard_that_raises_lets_nothing_pass() -> None:
-    stage, _ = await play([Guards(ZeroDivisionError())], says("", call("read", "r")), says("Done."))
-    assert stage.states() == {"r": "rejected"}
-    assert "internal error" in stage.results()[0][1]
+    harness, _ = await play([Guards(ZeroDivisionError())], says("", call("read", "r")), says("Done."))
+    assert harness.states() == {"r": "rejected"}
+    assert "internal error" in harness.results()[0][1]
 
 
 async def test_a_blocked_call_is_not_run_nor_asked_about() -> None:
     guard, never = Guards(Block("Not in this plan.")), Guards()
-    stage, _ = await play([guard, never], says("", call("write", "w", path="/a")), says("Done."))
-    assert (stage.results(), stage.states(), never.asked) == ([("w", "Not in this plan.")], {"w": "rejected"}, [])
-    assert not any(isinstance(event, ApprovalRequested) for event in stage.emitted.events)
+    harness, _ = await play([guard, never], says("", call("write", "w", path="/a")), says("Done."))
+    assert (harness.results(), harness.states(), never.asked) == ([("w", "Not in this plan.")], {"w": "rejected"}, [])
+    assert not any(isinstance(event, ApprovalRequested) for event in harness.emitted.events)
 
 
 async def test_changed_arguments_are_previewed_asked_about_and_decided_on_anew() -> None:
     plain, _ = await play([], says("", call("write", "w", path="/a")), says("Done."), answers={"w": "allow"})
     guard = Guards(ChangedArguments({"path": "/b"}, "another file"))
-    stage, _ = await play([guard], says("", call("write", "w", path="/a")), says("Done."), answers={"w": "allow"})
+    harness, _ = await play([guard], says("", call("write", "w", path="/a")), says("Done."), answers={"w": "allow"})
     assert guard.asked == [{"path": "/a"}, {"path": "/b"}]
     before, after = (
         next(event.approval for event in each.emitted.events if isinstance(event, ApprovalRequested))
-        for each in (plain, stage)
+        for each in (plain, harness)
     )
     assert before.digest != after.digest
-    assert "/b" in stage.results()[0][1] and "Changed before it ran: another file" in stage.results()[0][1]
-    item = next(item for item in stage.emitted.state.items if item.kind == "toolCall")
+    assert "/b" in harness.results()[0][1] and "Changed before it ran: another file" in harness.results()[0][1]
+    item = next(item for item in harness.emitted.state.items if item.kind == "toolCall")
     assert (item.arguments, item.state) == ({"path": "/b"}, "succeeded")
-    assert stage.conversation[1].calls[0].arguments == {"path": "/a"}  # pyright: ignore  # what the model wrote stays
+    assert harness.conversation[1].calls[0].arguments == {"path": "/a"}  # pyright: ignore  # what the model wrote stays
 
 
 async def test_wrong_changed_arguments_fail_and_endless_changes_are_blocked() -> None:
-    stage, _ = await play(
+    harness, _ = await play(
         [Guards(ChangedArguments({"path": 7}, "oops"))], says("", call("read", "r", path="/a")), says("Done.")
     )
-    assert stage.states() == {"r": "failed"}
+    assert harness.states() == {"r": "failed"}
     changes = [ChangedArguments({"path": f"/{n}"}, "again") for n in range(MAX_CHANGES + 1)]
-    stage, _ = await play([Guards(*changes)], says("", call("read", "r", path="/a")), says("Done."))
-    assert stage.states() == {"r": "rejected"}
+    harness, _ = await play([Guards(*changes)], says("", call("read", "r", path="/a")), says("Done."))
+    assert harness.states() == {"r": "rejected"}
 
 
 class Ends(TurnListener):
@@ -171,8 +171,8 @@ class Ends(TurnListener):
 async def test_an_ending_ends_the_turn_and_nobody_behind_is_asked(moment: str, requests: int) -> None:
     log: list[str] = []
     listeners = [Ends(moment), Witness("b", log)]
-    stage, ending = await play(listeners, says("", call("read", "r")), says("Done."))
-    assert (ending, len(stage.model.requests)) == (Ending("loop", "Enough."), requests)
+    harness, ending = await play(listeners, says("", call("read", "r")), says("Done."))
+    assert (ending, len(harness.model.requests)) == (Ending("loop", "Enough."), requests)
     assert not any(moment in line.split(": ")[1].split()[0] for line in log)
 
 
@@ -187,8 +187,8 @@ class GoesOn(TurnListener):
 
 async def test_the_first_that_continues_settles_it() -> None:
     log: list[str] = []
-    stage, ending = await play([GoesOn(), Witness("b", log)], says("One."), says("Two."), says("Three."))
-    assert (ending, stage.told()) == (Ending("completed"), ["Check it.", "Check it."])
+    harness, ending = await play([GoesOn(), Witness("b", log)], says("One."), says("Two."), says("Three."))
+    assert (ending, harness.told()) == (Ending("completed"), ["Check it.", "Check it."])
     assert log.count("b: stop") == 1
 
 
@@ -208,16 +208,16 @@ class Slow(TurnListener):
 async def test_a_cancel_goes_through_and_no_further_listener_is_asked() -> None:
     log: list[str] = []
     slow = Slow()
-    stage = Stage([says("", call("read", "r"))])
-    stage.turn.listeners = [slow, Witness("b", log)]
-    task = asyncio.create_task(run_turn(stage.turn))
+    harness = LoopHarness([says("", call("read", "r"))])
+    harness.turn.listeners = [slow, Witness("b", log)]
+    task = asyncio.create_task(run_turn(harness.turn))
     async with asyncio.timeout(5):
         await slow.reached.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-    stage.conversation.check()
-    assert (log, stage.states()) == (["b: request 1"], {"r": "cancelled"})
+    harness.conversation.check()
+    assert (log, harness.states()) == (["b: request 1"], {"r": "cancelled"})
     assert slow.beside is not None and slow.beside.cancelled()
 
 
@@ -247,13 +247,13 @@ async def test_a_call_that_ended_stays_as_it_ended_when_its_listeners_are_cancel
     tool_call: Call, answer: str, state: str, text: str
 ) -> None:
     dwells = Dwells()
-    stage = Stage([says("", tool_call)], answers={"c": answer} if answer else {})
-    stage.turn.listeners = [dwells]
-    task = asyncio.create_task(run_turn(stage.turn))
+    harness = LoopHarness([says("", tool_call)], answers={"c": answer} if answer else {})
+    harness.turn.listeners = [dwells]
+    task = asyncio.create_task(run_turn(harness.turn))
     async with asyncio.timeout(5):
         await dwells.reached.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-    stage.conversation.check()
-    assert (stage.states(), stage.results()) == ({"c": state}, [("c", text)])
+    harness.conversation.check()
+    assert (harness.states(), harness.results()) == ({"c": state}, [("c", text)])

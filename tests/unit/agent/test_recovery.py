@@ -1,4 +1,4 @@
-"""What is done about odd replies, in the loop; from the services' bytes: `wire/test_odd_replies.py`."""
+"""What is done about odd replies, in the loop; from the services' bytes: `wire/test_reply_recovery.py`."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -14,7 +14,7 @@ from amanu.core.model import Delta, Effort, RateLimited, ReplyCompleted, Request
 from amanu.core.model_families import known
 from amanu.models.retry import RetryPolicy
 from amanu_protocol.events import ItemsWithdrawn, RetryChanged
-from loop_stage import INFO, Stage, call, says
+from support.loop_harness import INFO, LoopHarness, call, says
 
 
 @pytest.fixture(autouse=True)
@@ -78,40 +78,40 @@ def test_more_room_is_different_on_the_wire_or_there_is_none(
 async def test_more_room_is_said_and_kept_for_the_turn() -> None:
     info = known("anthropic:claude-opus-5-5")
     thought = says(thought="Hm.", stop="outputLimit")
-    stage = Stage([says("", CALL), thought, thought, says("", call("read", "b")), says("Done.")], info=info)
-    assert (await run_turn(stage.turn)).reason == "completed"
+    harness = LoopHarness([says("", CALL), thought, thought, says("", call("read", "b")), says("Done.")], info=info)
+    assert (await run_turn(harness.turn)).reason == "completed"
     wanted: list[tuple[int | None, Effort]] = [(None, "medium"), (None, "medium"), (128_000, "medium")]
-    assert stage.model.budgets == [*wanted, (128_000, "low"), (128_000, "low")]
-    assert stage.shown("notice") == [
+    assert harness.model.budgets == [*wanted, (128_000, "low"), (128_000, "low")]
+    assert harness.shown("notice") == [
         "The model spent its whole reply on thinking; asking again with up to 128,000 tokens, medium thinking effort.",
         "The model spent its whole reply on thinking; asking again with up to 128,000 tokens, low thinking effort.",
     ]
-    assert stage.shown("thought") == []
-    assert stage.turn.ledger.usage.output_tokens == 25  # it was paid for all the same
+    assert harness.shown("thought") == []
+    assert harness.turn.ledger.usage.output_tokens == 25  # it was paid for all the same
 
 
 async def test_a_nudge_goes_with_the_next_attempt_and_stays_on_record() -> None:
-    stage = Stage([says("", CALL), says(thought="Hm."), says(thought="Hm."), says("Done.")])
-    assert (await run_turn(stage.turn)).reason == "completed"
+    harness = LoopHarness([says("", CALL), says(thought="Hm."), says(thought="Hm."), says("Done.")])
+    assert (await run_turn(harness.turn)).reason == "completed"
     note = SystemText(text=REMEDIES["thinkingOnly"].note)
-    assert [getattr(request[-1], "notes", ()) for request in stage.model.requests] == [(), (), (note,), (note,)]
-    assert stage.told() == [note.text]
-    again = Conversation.load([User(text="do it"), *stage.emitted.entries])
-    assert list(again) == list(stage.conversation)
-    assert len({item.item_id for item in stage.emitted.state.items}) == len(stage.emitted.state.items)
+    assert [getattr(request[-1], "notes", ()) for request in harness.model.requests] == [(), (), (note,), (note,)]
+    assert harness.told() == [note.text]
+    again = Conversation.load([User(text="do it"), *harness.emitted.entries])
+    assert list(again) == list(harness.conversation)
+    assert len({item.item_id for item in harness.emitted.state.items}) == len(harness.emitted.state.items)
 
 
 async def test_calls_between_make_the_count_start_again() -> None:
     cut = says("", call("read", "x"), stop="outputLimit", cut=True)
     whole = [says("", call("read", f"r{n}", path=f"{n}.py")) for n in range(2)]
-    stage = Stage([cut, cut, whole[0], cut, cut, whole[1], says("Done.")])
-    assert (await run_turn(stage.turn)).reason == "completed"
+    harness = LoopHarness([cut, cut, whole[0], cut, cut, whole[1], says("Done.")])
+    assert (await run_turn(harness.turn)).reason == "completed"
 
 
 async def test_a_retry_is_shown_with_what_it_takes_back_and_can_be_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(RetryPolicy, "delay", lambda self, retry: 30.0)
 
-    stage = Stage([])
+    harness = LoopHarness([])
 
     class Model:
         async def stream(self, request: Request) -> AsyncIterator[Delta]:
@@ -122,65 +122,65 @@ async def test_a_retry_is_shown_with_what_it_takes_back_and_can_be_cancelled(mon
         async def close(self) -> None:
             pass
 
-    stage.turn.candidate = replace(stage.turn.candidate, model=Model())
-    task = asyncio.create_task(run_turn(stage.turn))
-    while stage.emitted.state.retry is None:
+    harness.turn.candidate = replace(harness.turn.candidate, model=Model())
+    task = asyncio.create_task(run_turn(harness.turn))
+    while harness.emitted.state.retry is None:
         await asyncio.sleep(0)
-    withdrawn, retry = stage.emitted.events[-2:]
+    withdrawn, retry = harness.emitted.events[-2:]
     assert isinstance(withdrawn, ItemsWithdrawn) and len(withdrawn.item_ids) == 2
     assert isinstance(retry, RetryChanged) and retry.retry is not None and retry.retry.reason == "Slow down."
-    assert stage.emitted.state.items == []
+    assert harness.emitted.state.items == []
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         async with asyncio.timeout(1):
             await task
-    assert list(stage.conversation) == [User(text="do it")]
-    stage.conversation.check()
+    assert list(harness.conversation) == [User(text="do it")]
+    harness.conversation.check()
 
 
 async def test_what_came_before_the_last_break_stays() -> None:
-    stage = Stage([[TextDelta("I found that")]] * 4)  # each stream ends without its Done
-    ending = await run_turn(stage.turn)
+    harness = LoopHarness([[TextDelta("I found that")]] * 4)  # each stream ends without its Done
+    ending = await run_turn(harness.turn)
     assert (ending.reason, ending.can_continue) == ("failed", True)
-    last = stage.conversation.last
+    last = harness.conversation.last
     assert last is not None and last.role == "assistant" and last.cut and last.text == "I found that"
-    assert stage.shown("answer") == ["I found that"]
+    assert harness.shown("answer") == ["I found that"]
 
 
 async def test_a_refusal_leaves_no_call_open() -> None:
-    stage = Stage([says("I begin", CALL, stop="refused")])
-    ending = await run_turn(stage.turn)
-    assert ending.reason == "refused" and stage.states() == {"a": "cancelled"}
-    assert isinstance(stage.conversation.last, Results)
-    assert stage.recorder.log == []
+    harness = LoopHarness([says("I begin", CALL, stop="refused")])
+    ending = await run_turn(harness.turn)
+    assert ending.reason == "refused" and harness.states() == {"a": "cancelled"}
+    assert isinstance(harness.conversation.last, Results)
+    assert harness.recorder.log == []
 
 
 async def test_what_the_user_said_meanwhile_is_heard_instead_of_a_reminder() -> None:
-    stage = Stage([says("I will now read it."), says("Done.")], notes=[["Use tabs."]])
-    assert (await run_turn(stage.turn)).reason == "completed"
-    assert (stage.model.requests[1][-1], stage.told()) == (User(text="Use tabs."), [])
+    harness = LoopHarness([says("I will now read it."), says("Done.")], notes=[["Use tabs."]])
+    assert (await run_turn(harness.turn)).reason == "completed"
+    assert (harness.model.requests[1][-1], harness.told()) == (User(text="Use tabs."), [])
 
 
 async def test_a_run_until_done_ends_with_the_summary() -> None:
     finish = call("finish_task", "f", summary="Both files are done.")
-    stage = Stage([says("Well."), says("", CALL, finish)], finishing="finish_task", max_steps=2)
-    ending = await run_turn(stage.turn)
-    assert (ending.reason, stage.shown("answer")) == ("completed", ["Well.", "Both files are done."])
-    assert stage.states() == {"a": "succeeded", "f": "succeeded"}
-    assert stage.told() == [REMEDIES["unfinished"].note]
+    harness = LoopHarness([says("Well."), says("", CALL, finish)], finishing="finish_task", max_steps=2)
+    ending = await run_turn(harness.turn)
+    assert (ending.reason, harness.shown("answer")) == ("completed", ["Well.", "Both files are done."])
+    assert harness.states() == {"a": "succeeded", "f": "succeeded"}
+    assert harness.told() == [REMEDIES["unfinished"].note]
 
 
 @pytest.mark.parametrize("summary", ["", " \n"])
 async def test_a_task_cannot_be_finished_without_a_word(summary: str) -> None:
     finish = call("finish_task", "f", summary=summary)
-    stage = Stage([says("", finish)], finishing="finish_task", max_steps=1)
-    assert (await run_turn(stage.turn)).reason == "stepLimit"
-    assert stage.states() == {"f": "failed"}
+    harness = LoopHarness([says("", finish)], finishing="finish_task", max_steps=1)
+    assert (await run_turn(harness.turn)).reason == "stepLimit"
+    assert harness.states() == {"f": "failed"}
 
 
 async def test_ten_stops_without_progress_end_a_run_until_done_with_a_warning() -> None:
-    stage = Stage([says("Well.") for _ in range(11)], finishing="finish_task", info=INFO)
-    assert (await run_turn(stage.turn)).reason == "completed"
-    last = stage.emitted.state.items[-1]
+    harness = LoopHarness([says("Well.") for _ in range(11)], finishing="finish_task", info=INFO)
+    assert (await run_turn(harness.turn)).reason == "completed"
+    last = harness.emitted.state.items[-1]
     assert last.kind == "notice" and (last.level, last.code) == ("warning", "unfinished")
-    assert len(stage.told()) == 10
+    assert len(harness.told()) == 10

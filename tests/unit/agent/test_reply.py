@@ -7,7 +7,7 @@ from amanu.core.conversation import Assistant, Text
 from amanu.core.model import ReplyCompleted, TextDelta, TokenUsage
 from amanu_protocol.events import ItemCompleted
 from amanu_protocol.items import Answer, Citations, Source
-from loop_stage import Emitted
+from support.loop_harness import Emitted
 
 A, B = Source(title="A", url="https://a.example/"), Source(title="B", url="https://b.example/", quote="so")
 

@@ -16,7 +16,7 @@ from amanu.models.retry import RetryPolicy
 from amanu.permissions import approvals as approval
 from amanu_protocol.events import ItemsWithdrawn
 from amanu_protocol.requests import ApprovalResolveParams
-from loop_stage import Call, Emitted, PlayedModel, Reply, Stage, Write, call, says
+from support.loop_harness import Call, Emitted, LoopHarness, PlayedModel, Reply, Write, call, says
 
 GO_ON = REMEDIES["cutText"].note
 
@@ -27,34 +27,34 @@ def no_guard(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
 
 
-async def play(*replies: Reply, **options: Any) -> tuple[Stage, str]:
-    stage = Stage(replies, **options)
+async def play(*replies: Reply, **options: Any) -> tuple[LoopHarness, str]:
+    harness = LoopHarness(replies, **options)
     async with asyncio.timeout(5):
-        ending = await run_turn(stage.turn)
-    stage.conversation.check()
-    return stage, ending.reason
+        ending = await run_turn(harness.turn)
+    harness.conversation.check()
+    return harness, ending.reason
 
 
 async def test_an_answer_ends_the_turn() -> None:
-    stage, reason = await play(says("Hello there", thought="**Greeting** politely"))
+    harness, reason = await play(says("Hello there", thought="**Greeting** politely"))
     assert reason == "completed"
-    kinds = [(item.kind, getattr(item, "text", "")) for item in stage.emitted.state.items]
+    kinds = [(item.kind, getattr(item, "text", "")) for item in harness.emitted.state.items]
     assert kinds == [("thought", "**Greeting** politely"), ("answer", "Hello there")]
-    assert getattr(stage.emitted.state.items[0], "subject") == "Greeting"  # noqa: B009
-    assert stage.turn.ledger.usage.input_tokens == 10
-    assert stage.turn.ledger.usage.cost_usd == pytest.approx((10 * 1 + 5 * 10) / 1e6)
+    assert getattr(harness.emitted.state.items[0], "subject") == "Greeting"  # noqa: B009
+    assert harness.turn.ledger.usage.input_tokens == 10
+    assert harness.turn.ledger.usage.cost_usd == pytest.approx((10 * 1 + 5 * 10) / 1e6)
 
 
 async def test_results_go_back_in_call_order_whatever_finishes_first() -> None:
-    stage = Stage([says("", call("read", "a"), call("read", "b", path="b.py")), says("done")])
-    stage.recorder.gates["a"] = asyncio.Event()
-    task = asyncio.create_task(run_turn(stage.turn))
-    while "end b" not in stage.recorder.log:
+    harness = LoopHarness([says("", call("read", "a"), call("read", "b", path="b.py")), says("done")])
+    harness.recorder.gates["a"] = asyncio.Event()
+    task = asyncio.create_task(run_turn(harness.turn))
+    while "end b" not in harness.recorder.log:
         await asyncio.sleep(0)
-    assert stage.recorder.log == ["start a", "start b", "end b"]  # side by side
-    stage.recorder.gates["a"].set()
+    assert harness.recorder.log == ["start a", "start b", "end b"]  # side by side
+    harness.recorder.gates["a"].set()
     assert (await task).reason == "completed"
-    assert [call_id for call_id, _ in stage.results()] == ["a", "b"]
+    assert [call_id for call_id, _ in harness.results()] == ["a", "b"]
 
 
 @pytest.mark.parametrize(
@@ -77,16 +77,16 @@ async def test_results_go_back_in_call_order_whatever_finishes_first() -> None:
     ],
 )
 async def test_a_call_that_cannot_work_tells_the_model_why(bad: Call, expected: str) -> None:
-    stage, reason = await play(says("", bad), says("sorry"))
+    harness, reason = await play(says("", bad), says("sorry"))
     assert reason == "completed"
-    assert stage.states() == {"x": "failed"}
-    (only,) = stage.results()
+    assert harness.states() == {"x": "failed"}
+    (only,) = harness.results()
     assert only[1].startswith(expected)
 
 
 async def order(mode: Any, answers: dict[str, str], *calls: Call) -> list[str]:
-    stage, _ = await play(says("", *calls), says("done"), mode=mode, answers=answers)
-    return stage.recorder.log
+    harness, _ = await play(says("", *calls), says("done"), mode=mode, answers=answers)
+    return harness.recorder.log
 
 
 ALLOW_ALL = {"w1": "allow", "w2": "allow", "x": "allow"}
@@ -111,17 +111,17 @@ async def test_order(calls: list[Call], before: list[tuple[str, str]]) -> None:
 
 async def test_a_pending_approval_delays_nothing_else() -> None:
     calls = [call("run", "x"), call("write", "w1", path="b.py"), call("read", "r"), call("read", "s", path="c.py")]
-    stage = Stage([says("", *calls), says("done")])
-    task = asyncio.create_task(run_turn(stage.turn))
-    while stage.recorder.log.count("end r") + stage.recorder.log.count("end s") < 2:
+    harness = LoopHarness([says("", *calls), says("done")])
+    task = asyncio.create_task(run_turn(harness.turn))
+    while harness.recorder.log.count("end r") + harness.recorder.log.count("end s") < 2:
         await asyncio.sleep(0)
-    asked = {each.tool_call_id: each.digest for each in stage.emitted.state.approvals}
+    asked = {each.tool_call_id: each.digest for each in harness.emitted.state.approvals}
     assert set(asked) == {"x", "w1"}  # both questions stand at the same time
     for call_id in ("w1", "x"):
         yes = ApprovalResolveParams(session_id="s", tool_call_id=call_id, decision="allow", digest=asked[call_id])
-        stage.approvals.resolve(yes, "test")
+        harness.approvals.resolve(yes, "test")
     await task
-    assert stage.recorder.log.index("end x") < stage.recorder.log.index("start w1")
+    assert harness.recorder.log.index("end x") < harness.recorder.log.index("start w1")
 
 
 async def test_edits_are_asked_about_before_the_command_behind_them(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,97 +134,97 @@ async def test_edits_are_asked_about_before_the_command_behind_them(monkeypatch:
 
     monkeypatch.setattr(Write, "preview", slow)
     calls = [call("write", "w1"), call("write", "w2", path="b.py"), call("run", "x")]
-    stage, _ = await play(says("", *calls), says("done"), answers=ALLOW_ALL)
-    asked = [each.approval.tool_call_id for each in stage.emitted.events if each.kind == "approvalRequested"]
+    harness, _ = await play(says("", *calls), says("done"), answers=ALLOW_ALL)
+    asked = [each.approval.tool_call_id for each in harness.emitted.events if each.kind == "approvalRequested"]
     assert asked == ["w1", "w2", "x"]
 
 
 async def test_a_rejection_goes_to_the_model_with_its_reason() -> None:
-    stage, _ = await play(says("", call("write", "w1")), says("ok"), answers={"w1": "reject:use the other file"})
-    assert stage.results() == [("w1", "The user rejected this and said: use the other file")]
-    assert stage.states() == {"w1": "rejected"}
-    assert stage.recorder.log == []
+    harness, _ = await play(says("", call("write", "w1")), says("ok"), answers={"w1": "reject:use the other file"})
+    assert harness.results() == [("w1", "The user rejected this and said: use the other file")]
+    assert harness.states() == {"w1": "rejected"}
+    assert harness.recorder.log == []
 
 
 @pytest.mark.parametrize("word", ["", "ALLOW", "yes", "allow ", "ok", "maybe"])
 async def test_an_unknown_answer_is_a_refusal(word: str) -> None:
-    stage, _ = await play(says("", call("write", "w1")), says("ok"), answers={"w1": word})
-    assert stage.states() == {"w1": "rejected"}
-    assert stage.recorder.log == []
+    harness, _ = await play(says("", call("write", "w1")), says("ok"), answers={"w1": word})
+    assert harness.states() == {"w1": "rejected"}
+    assert harness.recorder.log == []
 
 
 async def test_headless_denies_and_names_what_would_have_allowed() -> None:
-    stage, _ = await play(says("", call("run", "x", path="make test")), says("ok"), headless=True)
-    assert stage.results() == [
+    harness, _ = await play(says("", call("run", "x", path="make test")), says("ok"), headless=True)
+    assert harness.results() == [
         ("x", "Nobody is there to ask. It would have been permitted by --allow 'run(make test)'.")
     ]
-    assert stage.recorder.log == []
+    assert harness.recorder.log == []
 
 
 async def test_plan_mode_denies_by_rule() -> None:
-    stage, _ = await play(says("", call("write", "w1")), says("ok"), mode="plan")
-    assert stage.states() == {"w1": "rejected"}
-    assert "mode plan: deny @write" in stage.results()[0][1]
+    harness, _ = await play(says("", call("write", "w1")), says("ok"), mode="plan")
+    assert harness.states() == {"w1": "rejected"}
+    assert "mode plan: deny @write" in harness.results()[0][1]
 
 
 async def test_an_effect_waits_until_its_decision_is_on_disk() -> None:
-    stage, _ = await play(says("", call("write", "w1")), says("ok"), mode="acceptEdits")
+    harness, _ = await play(says("", call("write", "w1")), says("ok"), mode="acceptEdits")
     executing = next(
         at
-        for at, event in enumerate(stage.emitted.events)
+        for at, event in enumerate(harness.emitted.events)
         if event.kind == "itemChanged" and getattr(event.item, "state", "") == "executing"
     )
-    assert executing + 1 in stage.emitted.durable_after
+    assert executing + 1 in harness.emitted.durable_after
 
 
 async def test_steering_after_results_and_when_the_model_was_done() -> None:
     notes = [["use tabs"], [], ["and one more thing"], []]
-    stage, _ = await play(says("", call("read", "r")), says("done"), says("really done"), notes=notes)
-    third = list(stage.conversation)[2]
+    harness, _ = await play(says("", call("read", "r")), says("done"), says("really done"), notes=notes)
+    third = list(harness.conversation)[2]
     assert isinstance(third, Results)
     assert third.notes == ("use tabs",)
-    stage, _ = await play(says("done"), says("really done"), notes=[["and one more thing"]])
-    assert list(stage.conversation)[2] == User(text="and one more thing")
+    harness, _ = await play(says("done"), says("really done"), notes=[["and one more thing"]])
+    assert list(harness.conversation)[2] == User(text="and one more thing")
 
 
 async def test_the_step_limit_ends_with_an_offer_to_go_on() -> None:
-    stage = Stage([says("", call("read", f"r{n}")) for n in range(9)], max_steps=3)
-    ending = await run_turn(stage.turn)
+    harness = LoopHarness([says("", call("read", f"r{n}")) for n in range(9)], max_steps=3)
+    ending = await run_turn(harness.turn)
     assert (ending.reason, ending.can_continue) == ("stepLimit", True)
-    assert len(stage.model.requests) == 3
-    stage.conversation.check()
+    assert len(harness.model.requests) == 3
+    harness.conversation.check()
 
 
 async def test_the_cost_limit() -> None:
-    stage = Stage([says("", call("read", f"r{n}")) for n in range(9)], max_cost_usd=0.0001)
-    ending = await run_turn(stage.turn)
+    harness = LoopHarness([says("", call("read", f"r{n}")) for n in range(9)], max_cost_usd=0.0001)
+    ending = await run_turn(harness.turn)
     assert ending.reason == "costLimit"
-    assert len(stage.model.requests) == 2
+    assert len(harness.model.requests) == 2
 
 
 async def test_a_reply_cut_at_the_output_limit_is_continued_and_its_calls_are_not_run() -> None:
     cut = says("half a sen", stop="outputLimit", cut=True)
-    stage, reason = await play(cut, says("tence"))
+    harness, reason = await play(cut, says("tence"))
     assert reason == "completed"
-    assert stage.model.requests[1][-1] == User(text=GO_ON, from_system=True)
-    assert stage.emitted.entries.count(Results(results=(), notes=(SystemText(text=GO_ON),))) == 1
+    assert harness.model.requests[1][-1] == User(text=GO_ON, from_system=True)
+    assert harness.emitted.entries.count(Results(results=(), notes=(SystemText(text=GO_ON),))) == 1
     cut_call = says("", call("write", "w1"), stop="outputLimit", cut=True)
-    stage, _ = await play(cut_call, says("ok"), mode="auto")
-    assert stage.results() == [("w1", CUT_CALL)]
-    assert stage.recorder.log == []
+    harness, _ = await play(cut_call, says("ok"), mode="auto")
+    assert harness.results() == [("w1", CUT_CALL)]
+    assert harness.recorder.log == []
 
 
 async def test_a_refused_key_ends_the_turn_and_the_conversation_stays_whole() -> None:
-    stage = Stage([AuthFailed("The key was refused.")])
-    ending = await run_turn(stage.turn)
+    harness = LoopHarness([AuthFailed("The key was refused.")])
+    ending = await run_turn(harness.turn)
     assert (ending.reason, ending.message, ending.can_continue) == ("failed", "The key was refused.", True)
-    stage.conversation.check()
+    harness.conversation.check()
 
 
-async def cancelled_after(stage: Stage, event: int) -> None:
+async def cancelled_after(harness: LoopHarness, event: int) -> None:
     """Run the turn and cancel it when it has emitted that many events."""
-    task = asyncio.create_task(run_turn(stage.turn))
-    emitted: Emitted = stage.emitted
+    task = asyncio.create_task(run_turn(harness.turn))
+    emitted: Emitted = harness.emitted
     answer = emitted.watch
 
     def watch(latest: Any) -> None:
@@ -238,9 +238,9 @@ async def cancelled_after(stage: Stage, event: int) -> None:
             await task
 
 
-def busy_turn() -> Stage:
+def busy_turn() -> LoopHarness:
     calls = [call("read", "r"), call("write", "w1"), call("run", "x"), call("write", "w2", path="c.py")]
-    return Stage(
+    return LoopHarness(
         [says("Let me look", *calls, thought="**Hm** well"), says("done")],
         mode="ask",
         answers={"w1": "allow", "x": "no"},
@@ -249,36 +249,36 @@ def busy_turn() -> Stage:
 
 @pytest.mark.parametrize("event", range(1, 29))
 async def test_cancel_at_every_event_leaves_one_result_per_call_and_nothing_running(event: int) -> None:
-    stage = busy_turn()
-    await cancelled_after(stage, event)
-    stage.conversation.check()
-    log = list(stage.recorder.log)
+    harness = busy_turn()
+    await cancelled_after(harness, event)
+    harness.conversation.check()
+    log = list(harness.recorder.log)
     await asyncio.sleep(0.01)
-    assert stage.recorder.log == log  # nothing goes on
+    assert harness.recorder.log == log  # nothing goes on
     for started in (line.split()[1] for line in log if line.startswith("start")):
-        assert any(call_id == started for call_id, _ in stage.results())
-    assert not stage.emitted.state.approvals
-    assert all(state in ("succeeded", "failed", "cancelled", "rejected") for state in stage.states().values()), (
-        stage.states()
+        assert any(call_id == started for call_id, _ in harness.results())
+    assert not harness.emitted.state.approvals
+    assert all(state in ("succeeded", "failed", "cancelled", "rejected") for state in harness.states().values()), (
+        harness.states()
     )
 
 
 async def test_cancelled_before_a_call_ran_says_so() -> None:
-    stage = Stage([says("", call("run", "x"))])
-    task = asyncio.create_task(run_turn(stage.turn))
-    while not stage.emitted.state.approvals:
+    harness = LoopHarness([says("", call("run", "x"))])
+    task = asyncio.create_task(run_turn(harness.turn))
+    while not harness.emitted.state.approvals:
         await asyncio.sleep(0)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert stage.results() == [("x", NOT_RUN)]
+    assert harness.results() == [("x", NOT_RUN)]
 
 
 async def test_each_call_of_a_step_is_cancelled_once() -> None:
     """A second time would cut short what a call still has to put in order, because another was quicker with that."""
-    stage = Stage([says("", call("read", "quick"), call("read", "slow"))])
-    work = stage.recorder.work
-    stage.recorder.gates = {"quick": asyncio.Event(), "slow": asyncio.Event()}
+    harness = LoopHarness([says("", call("read", "quick"), call("read", "slow"))])
+    work = harness.recorder.work
+    harness.recorder.gates = {"quick": asyncio.Event(), "slow": asyncio.Event()}
 
     async def tidied(name: str) -> None:
         try:
@@ -286,16 +286,16 @@ async def test_each_call_of_a_step_is_cancelled_once() -> None:
         finally:
             for _ in range(9 if name == "slow" else 0):
                 await asyncio.sleep(0)
-            stage.recorder.log.append(f"tidied {name}")
+            harness.recorder.log.append(f"tidied {name}")
 
-    stage.recorder.work = tidied
-    task = asyncio.create_task(run_turn(stage.turn))
-    while len(stage.recorder.log) < 2:
+    harness.recorder.work = tidied
+    task = asyncio.create_task(run_turn(harness.turn))
+    while len(harness.recorder.log) < 2:
         await asyncio.sleep(0)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert stage.recorder.log[2:] == ["tidied quick", "tidied slow"]
+    assert harness.recorder.log[2:] == ["tidied quick", "tidied slow"]
 
 
 async def test_a_withdrawn_attempt_leaves_no_ghost(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -316,29 +316,29 @@ async def test_a_withdrawn_attempt_leaves_no_ghost(monkeypatch: pytest.MonkeyPat
         async def close(self) -> None:
             pass
 
-    stage = Stage([])
-    stage.turn.candidate = replace(stage.turn.candidate, model=Breaking())
-    ending = await run_turn(stage.turn)
+    harness = LoopHarness([])
+    harness.turn.candidate = replace(harness.turn.candidate, model=Breaking())
+    ending = await run_turn(harness.turn)
     assert ending.reason == "completed"
-    assert [getattr(item, "text", "") for item in stage.emitted.state.items] == ["live words"]
-    assert any(isinstance(event, ItemsWithdrawn) for event in stage.emitted.events)
+    assert [getattr(item, "text", "") for item in harness.emitted.state.items] == ["live words"]
+    assert any(isinstance(event, ItemsWithdrawn) for event in harness.emitted.events)
 
 
 SAME = ROUNDS[0]
 
 
-def told(stage: Stage) -> list[str]:
+def told(harness: LoopHarness) -> list[str]:
     """The notices about what the model was told."""
-    return [item.text for item in stage.emitted.state.items if item.kind == "notice"]
+    return [item.text for item in harness.emitted.state.items if item.kind == "notice"]
 
 
 async def test_the_same_call_with_the_same_result_is_told_and_then_stopped() -> None:
-    stage, reason = await play(*(says("", call("read", f"r{n}")) for n in range(2 * SAME)))
+    harness, reason = await play(*(says("", call("read", f"r{n}")) for n in range(2 * SAME)))
     assert reason == "loop"
-    assert len(stage.model.requests) == 2 * SAME  # the second alarm takes as much new evidence as the first
+    assert len(harness.model.requests) == 2 * SAME  # the second alarm takes as much new evidence as the first
     what = f"has made the same call (read) {SAME} times in a row, with the same results"
-    assert told(stage) == [f"The model {what}; it was told so."]
-    ((note,),) = [message.notes for message in stage.conversation if isinstance(message, Results) and message.notes]
+    assert told(harness) == [f"The model {what}; it was told so."]
+    ((note,),) = [message.notes for message in harness.conversation if isinstance(message, Results) and message.notes]
     assert str(note).startswith(f"You {what.replace('has', 'have')}.")
 
 
@@ -351,17 +351,17 @@ async def test_a_loop_that_is_left_after_being_told_is_no_loop() -> None:
 async def test_what_the_user_says_meanwhile_begins_the_count_anew() -> None:
     same = [says("", call("read", f"r{n}")) for n in range(2 * SAME - 2)]
     notes: list[list[str]] = [[] for _ in range(SAME - 1)]
-    stage, reason = await play(*same, says("It is still the same."), notes=[*notes, ["look again, please"]])
-    assert (reason, told(stage)) == ("completed", [])
+    harness, reason = await play(*same, says("It is still the same."), notes=[*notes, ["look again, please"]])
+    assert (reason, told(harness)) == ("completed", [])
 
 
 async def test_a_strike_does_not_outlive_its_turn_and_the_user_may_go_on() -> None:
-    stage = Stage([says("", call("read", f"r{n}")) for n in range(2 * SAME)])
-    ending = await run_turn(stage.turn)
+    harness = LoopHarness([says("", call("read", f"r{n}")) for n in range(2 * SAME)])
+    ending = await run_turn(harness.turn)
     assert (ending.reason, ending.can_continue) == ("loop", True)
-    again = Stage([*(says("", call("read", f"t{n}")) for n in range(SAME)), says("done")])
-    again.turn.conversation = stage.conversation
-    stage.conversation.append(User(text="go on"))
+    again = LoopHarness([*(says("", call("read", f"t{n}")) for n in range(SAME)), says("done")])
+    again.turn.conversation = harness.conversation
+    harness.conversation.append(User(text="go on"))
     assert (await run_turn(again.turn)).reason == "completed"
 
 
@@ -375,12 +375,12 @@ async def test_one_sentence_over_and_over_is_cut_off_told_and_then_stopped(
     kind: type[TextDelta | ThoughtDelta],
 ) -> None:
     chant: list[Delta] = [kind("I will look at it again. ") for _ in range(60)]
-    stage, reason = await play(chant, says("Sorry. The file is empty."))
+    harness, reason = await play(chant, says("Sorry. The file is empty."))
     assert reason == "completed"
-    heard = stage.model.requests[1][-1]
+    heard = harness.model.requests[1][-1]
     assert isinstance(heard, User) and "look at it again" in heard.text
-    assert told(stage) == ["The model repeated itself; its reply was stopped and it was told so."]
-    shown = "".join(getattr(item, "text", "") for item in stage.emitted.state.items)
+    assert told(harness) == ["The model repeated itself; its reply was stopped and it was told so."]
+    shown = "".join(getattr(item, "text", "") for item in harness.emitted.state.items)
     assert shown.count("look at it again") < 25
     _, reason = await play(chant, chant)
     assert reason == "loop"
@@ -409,34 +409,36 @@ class Judge(PlayedModel):
             yield delta
 
 
-def judged(answer: Reply, *more: Reply) -> tuple[Stage, Judge]:
-    stage = Stage([*READS, *more], max_steps=99)
-    judge = Judge(stage.model, answer)
-    stage.turn.candidate = replace(stage.turn.candidate, model=judge)
-    return stage, judge
+def judged(answer: Reply, *more: Reply) -> tuple[LoopHarness, Judge]:
+    harness = LoopHarness([*READS, *more], max_steps=99)
+    judge = Judge(harness.model, answer)
+    harness.turn.candidate = replace(harness.turn.candidate, model=judge)
+    return harness, judge
 
 
 async def test_a_judgement_after_many_steps_is_confirmed_and_told() -> None:
     steps = [says("", call("read", f"x{n}", path=f"x{n}.py")) for n in range(6)]
-    stage, judge = judged(STUCK, *steps, says("Right: done."))
+    harness, judge = judged(STUCK, *steps, says("Right: done."))
     async with asyncio.timeout(5):
-        assert (await run_turn(stage.turn)).reason == "completed"
+        assert (await run_turn(harness.turn)).reason == "completed"
     assert len(judge.requests) == 2
-    assert "bring the task forward: It reads files nobody asked for." in str(stage.model.requests[-1])
-    assert stage.turn.ledger.usage.input_tokens == (len(stage.model.requests) + 2) * 10  # the questions are paid for
+    assert "bring the task forward: It reads files nobody asked for." in str(harness.model.requests[-1])
+    assert (
+        harness.turn.ledger.usage.input_tokens == (len(harness.model.requests) + 2) * 10
+    )  # the questions are paid for
 
 
 async def test_a_judgement_never_holds_a_turn_up() -> None:
-    stage, judge = judged(STUCK, says("done"))
+    harness, judge = judged(STUCK, says("done"))
     judge.release.clear()
     async with asyncio.timeout(5):
-        assert (await run_turn(stage.turn)).reason == "completed"
-    assert (judge.requests, told(stage)) == ([], [])
+        assert (await run_turn(harness.turn)).reason == "completed"
+    assert (judge.requests, told(harness)) == ([], [])
 
 
 @pytest.mark.parametrize("answer", [AuthFailed("no key"), says("Hard to say."), says('{"stuck": 0.2}')])
 async def test_without_a_sure_judgement_the_turn_goes_on(answer: Reply) -> None:
-    stage, _ = judged(answer, says("", call("read", "x", path="x.py")), says("done"))
+    harness, _ = judged(answer, says("", call("read", "x", path="x.py")), says("done"))
     async with asyncio.timeout(5):
-        assert (await run_turn(stage.turn)).reason == "completed"
-    assert told(stage) == []
+        assert (await run_turn(harness.turn)).reason == "completed"
+    assert told(harness) == []

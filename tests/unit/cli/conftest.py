@@ -1,8 +1,8 @@
 import pytest
 
-from unit.cli.inside import Inside
+from support.cli_in_process import InProcessCli
 
 
 @pytest.fixture
-def inside(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Inside:
-    return Inside(monkeypatch, capsys)
+def inside(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> InProcessCli:
+    return InProcessCli(monkeypatch, capsys)

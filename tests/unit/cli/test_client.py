@@ -18,7 +18,7 @@ from amanu_protocol.events import (
     TurnStarted,
 )
 from amanu_protocol.items import Answer
-from unit.cli.fake_daemon import SESSION, FakeDaemon, Refusal, connected, state
+from support.fake_daemon import SESSION, FakeDaemon, Refusal, connected, state
 
 Pair = tuple[DaemonClient, FakeDaemon]
 ENDED = TurnEnded(turn_id="t", reason="completed", message="", can_continue=False)

@@ -15,8 +15,8 @@ from amanu_protocol import requests as r
 from amanu_protocol.events import ApprovalRequested, ApprovalResolved, ProposalChanged
 from amanu_protocol.items import Approval, Decision, Grant, Hunk
 from amanu_protocol.labels import IGNORED
-from unit.cli.fake_daemon import SESSION, FakeDaemon, Refusal, connected, state
-from unit.cli.stories import approval, hunk, proposed
+from support.fake_daemon import SESSION, FakeDaemon, Refusal, connected, state
+from support.sample_events import approval, hunk, proposed
 
 _SAME = ("sessionId", "toolCallId", "digest", "grants")
 EDIT = approval(title="Edit a.txt", effect="write", detail="a.txt", proposal_id="p")

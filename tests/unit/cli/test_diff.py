@@ -8,8 +8,8 @@ from amanu.cli.render import Renderer
 from amanu.workspace.diagnostics import summarized
 from amanu_protocol.events import EventMessage, ProposalChanged
 from amanu_protocol.items import Check, Finding, Proposal
-from unit.cli.fake_daemon import state as session_state
-from unit.cli.stories import hunk, proposed
+from support.fake_daemon import state as session_state
+from support.sample_events import hunk, proposed
 
 WRONG = Finding(start_line=3, end_line=3, severity="error", message="Undefined name\nx", source="ruff", code="F821")
 CRLF = "one\r\ntwo\r\nthree\r\n"

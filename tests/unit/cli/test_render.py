@@ -39,7 +39,7 @@ from amanu_protocol.items import (
     UserMessage,
 )
 from amanu_protocol.state import fold
-from unit.cli.stories import DENIED, Story, call, hunk, proposed
+from support.sample_events import DENIED, Story, call, hunk, proposed
 
 REJECTED = summarized(Decision(outcome="rejected", by="user", reason="too\nrisky"))
 USAGE = used(

@@ -11,8 +11,8 @@ from amanu.home import find_home
 from amanu.models.retry import RetryPolicy
 from amanu_protocol.events import EventMessage, ItemCompleted
 from amanu_protocol.state import SessionState, fold
-from e2e.cli import call, script
-from unit.cli.inside import Inside, fails
+from support.cli_in_process import InProcessCli, fails
+from support.cli_process import call, script
 
 WRITE = call("write_file", path="a.txt", content="one\n")
 SLOW: dict[str, Any] = {"text": "slow " * 2000, "chunk": 4, "delay_ms": 20}
@@ -24,7 +24,7 @@ def shop(tmp_path: Path) -> Path:
     return tmp_path / "shop"
 
 
-def test_what_nobody_can_be_asked_is_denied_and_says_what_would_help(shop: Path, inside: Inside) -> None:
+def test_what_nobody_can_be_asked_is_denied_and_says_what_would_help(shop: Path, inside: InProcessCli) -> None:
     model = script(shop.parent, {"calls": [WRITE]}, {"expect": "--allow '@write(a.txt)'", "text": "A pity."})
     done = inside.run(main, "do it", "--model", model, "--output-format", "json", cwd=shop)
     assert done.returncode == 3
@@ -44,13 +44,15 @@ def test_what_nobody_can_be_asked_is_denied_and_says_what_would_help(shop: Path,
     ("mode", "told"),
     [("plan", "Mode: plan. You plan;"), ("auto", "Mode: auto."), ("ask", "Nobody is watching:")],
 )
-def test_the_model_is_told_the_mode_and_that_nobody_is_there(mode: str, told: str, shop: Path, inside: Inside) -> None:
+def test_the_model_is_told_the_mode_and_that_nobody_is_there(
+    mode: str, told: str, shop: Path, inside: InProcessCli
+) -> None:
     model = script(shop.parent, {"expect": told, "text": "I know."})
     done = inside.run(main, "do it", "--model", model, "--mode", mode, cwd=shop)
     assert done.stdout.strip() == "I know."
 
 
-def test_json(shop: Path, inside: Inside) -> None:
+def test_json(shop: Path, inside: InProcessCli) -> None:
     model = script(
         shop.parent,
         {"text": "One.", "calls": [WRITE], "usage": {"input": 10, "output": 5}},
@@ -68,7 +70,7 @@ def test_json(shop: Path, inside: Inside) -> None:
     assert (file["path"], file["change"], file["hunks"]) == (str(shop / "a.txt"), "create", ["applied"])
 
 
-def test_stream_json_is_the_protocol(shop: Path, inside: Inside) -> None:
+def test_stream_json_is_the_protocol(shop: Path, inside: InProcessCli) -> None:
     model = script(shop.parent, {"text": "One.", "calls": [WRITE]}, {"text": "Two\u202e."})
     arguments = ("x", "--model", model, "--mode", "acceptEdits", "--output-format", "stream-json")
     done = inside.run(main, *arguments, cwd=shop)
@@ -93,14 +95,14 @@ def test_stream_json_is_the_protocol(shop: Path, inside: Inside) -> None:
     assert [item.kind for item in state.items] == ["userMessage", "answer", "toolCall", "answer"]
 
 
-def test_a_retried_attempt_is_not_printed_twice(shop: Path, inside: Inside) -> None:
+def test_a_retried_attempt_is_not_printed_twice(shop: Path, inside: InProcessCli) -> None:
     model = script(shop.parent, {"text": "Once only.", "error": "streamBroken"})
     done = inside.run(main, "x", "--model", model, cwd=shop)
     assert (done.returncode, done.stdout) == (0, "Once only.\n\n")
     assert "discarded" in done.stderr
 
 
-def test_going_on_with_a_session(shop: Path, inside: Inside) -> None:
+def test_going_on_with_a_session(shop: Path, inside: InProcessCli) -> None:
     model = script(shop.parent, {"text": "First."}, {"text": "Second."})
     first = json.loads(inside.run(main, "x", "--model", model, "--output-format", "json", cwd=shop).stdout)
     done = inside.run(main, "y", "--session", first["sessionId"], cwd=shop)
@@ -121,11 +123,11 @@ def test_going_on_with_a_session(shop: Path, inside: Inside) -> None:
         (["  "], 2, "The prompt is empty."),
     ],
 )
-def test_what_cannot_start(shop: Path, inside: Inside, arguments: list[str], code: int, said: str) -> None:
+def test_what_cannot_start(shop: Path, inside: InProcessCli, arguments: list[str], code: int, said: str) -> None:
     fails(inside.run(main, *arguments, cwd=shop), code, said)
 
 
-def test_an_error_in_json(shop: Path, inside: Inside) -> None:
+def test_an_error_in_json(shop: Path, inside: InProcessCli) -> None:
     done = inside.run(main, "x", "--model", "nope:x", "--output-format", "json", cwd=shop)
     assert done.returncode == 4
     assert json.loads(done.stdout)["error"]["kind"] == "modelNotFound"
@@ -134,14 +136,14 @@ def test_an_error_in_json(shop: Path, inside: Inside) -> None:
 @pytest.mark.parametrize(
     ("limit", "reason"), [(("--max-steps", "1"), "stepLimit"), (("--timeout", "0.5"), "timeLimit")]
 )
-def test_limits(shop: Path, inside: Inside, limit: tuple[str, str], reason: str) -> None:
+def test_limits(shop: Path, inside: InProcessCli, limit: tuple[str, str], reason: str) -> None:
     model = script(shop.parent, {"calls": [call("list_directory", path=".")]}, SLOW)
     done = inside.run(main, "x", "--model", model, *limit, "--output-format", "json", cwd=shop)
     found = json.loads(done.stdout)
     assert (done.returncode, found["reason"], found["exitCode"]) == (5, reason, 5)
 
 
-def test_a_loop_ends_it_with_its_own_reason_unless_nobody_looks(shop: Path, inside: Inside) -> None:
+def test_a_loop_ends_it_with_its_own_reason_unless_nobody_looks(shop: Path, inside: InProcessCli) -> None:
     again = {"calls": [call("list_directory", path=".")]}
     model = script(shop.parent, *[again] * 12, {"text": "Empty."})
     arguments = ("x", "--model", model, "--output-format", "json")
@@ -155,7 +157,7 @@ def test_a_loop_ends_it_with_its_own_reason_unless_nobody_looks(shop: Path, insi
     assert inside.run(main, *arguments, cwd=shop).returncode == 0
 
 
-def test_trust_is_for_this_run_only(shop: Path, inside: Inside) -> None:
+def test_trust_is_for_this_run_only(shop: Path, inside: InProcessCli) -> None:
     model = script(shop.parent, {"text": "x"})
     arguments = ("x", "--model", model, "--output-format", "stream-json")
     ran = [inside.run(main, *arguments, *more, cwd=shop) for more in (["--trust"], [])]
@@ -163,7 +165,7 @@ def test_trust_is_for_this_run_only(shop: Path, inside: Inside) -> None:
     assert trusted == [True, False]
 
 
-def test_every_call_completed_once(shop: Path, inside: Inside) -> None:
+def test_every_call_completed_once(shop: Path, inside: InProcessCli) -> None:
     reads = [call("list_directory", path="."), call("glob", pattern="*")]
     model = script(shop.parent, {"calls": reads}, {"text": "x"})
     done = inside.run(main, "x", "--model", model, "--output-format", "stream-json", cwd=shop)
@@ -172,14 +174,14 @@ def test_every_call_completed_once(shop: Path, inside: Inside) -> None:
     assert len(ended) == len(set(ended)) == 4
 
 
-def test_what_happens_is_logged_where_amanu_logs_looks(shop: Path, inside: Inside) -> None:
+def test_what_happens_is_logged_where_amanu_logs_looks(shop: Path, inside: InProcessCli) -> None:
     from amanu.home import find_home
 
     inside.run(main, "x", "--model", script(shop.parent, {"text": "x"}), cwd=shop)
     assert (find_home().logs / "daemon.log").exists()
 
 
-def test_until_done_goes_on_until_the_model_says_so(shop: Path, inside: Inside) -> None:
+def test_until_done_goes_on_until_the_model_says_so(shop: Path, inside: InProcessCli) -> None:
     finish = call("finish_task", summary="All of it is done.")
     model = script(
         shop.parent,
@@ -196,7 +198,7 @@ def test_until_done_goes_on_until_the_model_says_so(shop: Path, inside: Inside) 
     assert (shop / "a.txt").exists()
 
 
-def test_until_done_gives_up_in_the_end(shop: Path, inside: Inside) -> None:
+def test_until_done_gives_up_in_the_end(shop: Path, inside: InProcessCli) -> None:
     model = script(shop.parent, *[{"text": "Well."}] * 11)
     done = inside.run(main, "x", "--model", model, "--mode", "auto", "--until-done", cwd=shop)
     assert done.returncode == 0
@@ -204,7 +206,7 @@ def test_until_done_gives_up_in_the_end(shop: Path, inside: Inside) -> None:
     assert done.stdout.split() == ["Well."] * 11
 
 
-def test_without_until_done_there_is_no_such_tool(shop: Path, inside: Inside) -> None:
+def test_without_until_done_there_is_no_such_tool(shop: Path, inside: InProcessCli) -> None:
     finish = call("finish_task", summary="All of it is done.")
     model = script(shop.parent, {"calls": [finish]}, {"expect": "There is no tool 'finish_task'", "text": "Well."})
     done = inside.run(main, "x", "--model", model, "--mode", "auto", cwd=shop)
@@ -212,13 +214,15 @@ def test_without_until_done_there_is_no_such_tool(shop: Path, inside: Inside) ->
 
 
 @pytest.mark.parametrize("mode", [(), ("--mode", "ask"), ("--mode", "plan"), ("--mode", "acceptEdits")])
-def test_until_done_is_for_runs_that_need_nobody(shop: Path, inside: Inside, mode: tuple[str, ...]) -> None:
+def test_until_done_is_for_runs_that_need_nobody(shop: Path, inside: InProcessCli, mode: tuple[str, ...]) -> None:
     model = script(shop.parent, {"text": "Never."})
     done = inside.run(main, "x", "--model", model, "--until-done", *mode, cwd=shop)
     fails(done, 2, ["--until-done continues without asking", "Add --mode auto."])
 
 
-def test_each_retry_is_told_on_standard_error(shop: Path, inside: Inside, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_retry_is_told_on_standard_error(
+    shop: Path, inside: InProcessCli, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(RetryPolicy, "delay", lambda self, retry: 0.0)
     model = script(shop.parent, {"text": "Half an answer.", "error": "streamBroken"})
     done = inside.run(main, "x", "--model", model, cwd=shop)
@@ -226,7 +230,7 @@ def test_each_retry_is_told_on_standard_error(shop: Path, inside: Inside, monkey
     assert "↻ The script asks for this failure. Attempt 2 in 0 ms." in done.stderr
 
 
-def test_where_it_was_sent_and_what_it_took(shop: Path, inside: Inside) -> None:
+def test_where_it_was_sent_and_what_it_took(shop: Path, inside: InProcessCli) -> None:
     from amanu.home import find_home
 
     mine = script(shop.parent, {"error": "quotaExhausted", "failures": 9})
@@ -245,7 +249,7 @@ def test_where_it_was_sent_and_what_it_took(shop: Path, inside: Inside) -> None:
     assert "10 in · 5 out · $0.0000" in text.stderr
 
 
-def test_auto_is_chosen_by_name_and_says_so(shop: Path, inside: Inside) -> None:
+def test_auto_is_chosen_by_name_and_says_so(shop: Path, inside: InProcessCli) -> None:
     from amanu.home import find_home
 
     planner = script(shop.parent, {"text": "Planned."})

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from amanu.cli.tool import main
-from unit.cli.inside import Inside, fails
+from support.cli_in_process import InProcessCli, fails
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ LOOK = ["run_shell_command", '{"command": "echo hi"}']
         ([*RUN, "--allow", "run_shell_command(touch *)"], 0, {"state": "succeeded"}),
     ],
 )
-def test_one_tool(shop: Path, inside: Inside, arguments: list[str], code: int, found: dict[str, Any]) -> None:
+def test_one_tool(shop: Path, inside: InProcessCli, arguments: list[str], code: int, found: dict[str, Any]) -> None:
     done = inside.run(main, *arguments, "--workspace", str(shop), cwd=shop.parent)
     assert done.returncode == code, done.stderr
     answer = json.loads(done.stdout)
@@ -66,28 +66,28 @@ def test_one_tool(shop: Path, inside: Inside, arguments: list[str], code: int, f
         ([*READ, "--mode", "wild"], "invalid choice"),
     ],
 )
-def test_wrong_usage(shop: Path, inside: Inside, arguments: list[str], said: str) -> None:
+def test_wrong_usage(shop: Path, inside: InProcessCli, arguments: list[str], said: str) -> None:
     done = inside.run(main, *arguments, cwd=shop)
     fails(done, 2, said)
 
 
-def test_arguments_from_a_pipe(shop: Path, inside: Inside) -> None:
+def test_arguments_from_a_pipe(shop: Path, inside: InProcessCli) -> None:
     done = inside.run(main, "read_file", "-", cwd=shop, typed='{"path": "a.txt"}')
     assert json.loads(done.stdout)["output"] == "one\ntwo\n"
 
 
-def test_a_bad_rule(shop: Path, inside: Inside) -> None:
+def test_a_bad_rule(shop: Path, inside: InProcessCli) -> None:
     done = inside.run(main, *READ, "--allow", "(((", cwd=shop)
     assert (done.returncode, json.loads(done.stdout)["error"]["kind"]) == (2, "invalidRule")
 
 
-def test_the_list(shop: Path, inside: Inside) -> None:
+def test_the_list(shop: Path, inside: InProcessCli) -> None:
     tools = json.loads(inside.run(main, "--list", cwd=shop).stdout)["tools"]
     assert {"read_file", "edit_file", "run_shell_command"} <= {tool["name"] for tool in tools}
     assert all(tool["parameters"]["type"] == "object" and tool["description"] for tool in tools)
 
 
-def test_the_preimage_of_an_edit_is_kept_and_nothing_else(shop: Path, inside: Inside) -> None:
+def test_the_preimage_of_an_edit_is_kept_and_nothing_else(shop: Path, inside: InProcessCli) -> None:
     kept = Path(os.environ["AMANU_HOME"]) / "state" / "tool"
     inside.run(main, *READ, cwd=shop)
     inside.run(main, *EDIT, cwd=shop)
@@ -106,7 +106,7 @@ def test_the_preimage_of_an_edit_is_kept_and_nothing_else(shop: Path, inside: In
     ],
 )
 def test_no_allow_is_promised_that_would_not_help(
-    tmp_path: Path, inside: Inside, arguments: list[str], said: str
+    tmp_path: Path, inside: InProcessCli, arguments: list[str], said: str
 ) -> None:
     (tmp_path / ".env").write_text("KEY=1")
     (tmp_path / "a.py").write_text("")

@@ -12,7 +12,7 @@ from amanu.text import wording
 from amanu_protocol.events import Event, EventMessage, ItemCompleted, ItemStarted, TurnStarted
 from amanu_protocol.items import Citations, ContextUse, Notice, Source, Usage
 from amanu_protocol.state import fold
-from unit.cli.fake_daemon import SESSION, state
+from support.fake_daemon import SESSION, state
 
 
 def usage(tier: Any = None, **changes: Any) -> Usage:

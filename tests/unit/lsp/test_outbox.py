@@ -23,7 +23,7 @@ from amanu_protocol.events import (
 )
 from amanu_protocol.items import Answer, Notice
 from amanu_protocol.state import SessionState, fold
-from raw_client import RawClient
+from support.raw_client import RawClient
 
 KB = 1024
 

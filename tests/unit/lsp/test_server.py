@@ -15,8 +15,8 @@ from amanu.frontends.lsp import connection as module
 from amanu.frontends.lsp.connection import Connection, alive, connect_in_process
 from amanu.session.sessions import Sessions
 from amanu_protocol.methods import BY_NAME
-from fake_core import FakeSessions
-from raw_client import RawClient
+from support.fake_sessions import FakeSessions
+from support.raw_client import RawClient
 
 Connect = Callable[[], Awaitable[RawClient]]
 _EARLIER = WeakSet[Connection]()

@@ -4,7 +4,7 @@ import pytest
 
 from amanu.core.model import ModelError, Overloaded, QuotaExhausted, RateLimited, Unreachable
 from amanu.models.availability import AT_LEAST, BUSY, USED_UP, Availability
-from loop_stage import INFO, PlayedModel
+from support.loop_harness import INFO, PlayedModel
 
 CASES: list[tuple[ModelError, float, str]] = [
     (Overloaded("."), BUSY, "is overloaded"),

@@ -15,7 +15,7 @@ from amanu.config import EndpointSettings, Settings
 from amanu.models.credentials import Credentials
 from amanu.models.registry import ModelRegistry
 from amanu_protocol.errors import AmanuError, ErrorKind
-from strict.http import Fault, Received, Refusal, Say, Service
+from support.strict_services.http import Fault, Received, Refusal, Say, Service
 
 ALL = {"ANTHROPIC_API_KEY": "k1", "GEMINI_API_KEY": "k2", "OPENAI_API_KEY": "k3", "OPENROUTER_API_KEY": "k4"}
 

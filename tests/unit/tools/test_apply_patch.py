@@ -7,7 +7,7 @@ import pytest
 from amanu.core.tool import CallContext, ToolError
 from amanu.tools.edits.patch import parse
 from amanu.tools.edits.patch_apply import patched
-from desk import Desk, hunks
+from support.tool_harness import ToolHarness, hunks
 
 TEXT = "def a():\n    x = 1\n    return x\n\n\ndef b():\n    x = 1\n    return x\n"
 
@@ -81,24 +81,24 @@ ALL = """*** Begin Patch
 
 
 async def test_several_files_by_one_call(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, FILES)
-    call = desk.context()
-    preview = await desk.preview("apply_patch", {"patch": ALL, "explanation": "Numbers\nin  German."}, call=call)
+    harness = ToolHarness(tmp_path, FILES)
+    call = harness.context()
+    preview = await harness.preview("apply_patch", {"patch": ALL, "explanation": "Numbers\nin  German."}, call=call)
     names = ["a.py", "src/b.py", "new/c.py", "gone.py"]
     assert preview.title == "Change 4 files: a.py, src/b.py, new/c.py, gone.py"
     assert [each.text for each in (preview.subject, *preview.also)] == names
     assert {each.tool for each in (preview.subject, *preview.also)} == {"apply_patch"}
-    assert preview.writes == preview.reads == {str(desk.root / name) for name in names}
+    assert preview.writes == preview.reads == {str(harness.root / name) for name in names}
     assert preview.detail.startswith("The model says: Numbers in German.\n\na.py  +1 −1\nsrc/b.py  +1 −0\n")
     assert "new/c.py  +1 −0  new\ngone.py  +0 −1  deleted" in preview.detail
-    assert desk.on_disk("a.py") == b"one\ntwo\n"
+    assert harness.on_disk("a.py") == b"one\ntwo\n"
     call.preview = preview
-    outcome = await desk.tools["apply_patch"].run(None, call)
+    outcome = await harness.tools["apply_patch"].run(None, call)
     assert outcome.for_model == (
         "Applied to a.py: line 2.\n\nApplied to src/b.py: line 2.\n\nCreated new/c.py.\n\nDeleted gone.py."
     )
     assert outcome.for_user.splitlines() == [f"{name}: 1 applied" for name in names]
-    assert [desk.on_disk(name) for name in names[:3]] == [b"one\nzwei\n", b"three\ndrei\nfour\n", b"vier\n"]
+    assert [harness.on_disk(name) for name in names[:3]] == [b"one\nzwei\n", b"three\ndrei\nfour\n", b"vier\n"]
     assert not (tmp_path / "gone.py").exists()
 
 
@@ -124,24 +124,24 @@ async def test_several_files_by_one_call(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 async def test_all_of_it_or_nothing(tmp_path: Path, part: str, told: list[str]) -> None:
-    desk = Desk(tmp_path, FILES)
-    call = desk.context()
+    harness = ToolHarness(tmp_path, FILES)
+    call = harness.context()
     call.allowed = lambda subjects: [each for each in subjects if each.text != ".env"]
     patch = f"*** Begin Patch\n*** Delete File: gone.py\n{part}\n*** Update File: a.py\n-two\n+zwei\n*** End Patch"
     with pytest.raises(ToolError) as caught:
-        await desk.run("apply_patch", {"patch": patch}, call=call)
+        await harness.run("apply_patch", {"patch": patch}, call=call)
     said = str(caught.value)
     assert all(each in said for each in told) and "Nothing was changed" in said and "s3cr3t" not in said
-    assert {name: desk.on_disk(name).decode() for name in FILES} == FILES
-    assert desk.versions == []
+    assert {name: harness.on_disk(name).decode() for name in FILES} == FILES
+    assert harness.versions == []
 
 
 async def test_a_file_named_twice_is_edited_twice(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, FILES)
+    harness = ToolHarness(tmp_path, FILES)
     patch = "*** Update File: a.py\n-two\n+zwei\n*** Add File: n\n+x\n*** Update File: ./a.py\n-zwei\n+deux\n"
-    await desk.run("apply_patch", {"patch": patch + "*** Update File: n\n-x\n+y\n"})
-    assert (desk.on_disk("a.py"), desk.on_disk("n")) == (b"one\ndeux\n", b"y\n")
-    assert len(desk.versions[-1].files) == 2
+    await harness.run("apply_patch", {"patch": patch + "*** Update File: n\n-x\n+y\n"})
+    assert (harness.on_disk("a.py"), harness.on_disk("n")) == (b"one\ndeux\n", b"y\n")
+    assert len(harness.versions[-1].files) == 2
 
 
 @pytest.mark.parametrize(
@@ -155,21 +155,23 @@ async def test_a_file_named_twice_is_edited_twice(tmp_path: Path) -> None:
     ],
 )
 async def test_diffs_as_git_writes_them(tmp_path: Path, patch: str, expected: dict[str, str | None] | None) -> None:
-    desk = Desk(tmp_path, FILES)
+    harness = ToolHarness(tmp_path, FILES)
     if expected is None:
         with pytest.raises(ToolError, match="not all of its lines"):
-            await desk.run("apply_patch", {"patch": patch})
+            await harness.run("apply_patch", {"patch": patch})
         return
-    await desk.run("apply_patch", {"patch": patch})
+    await harness.run("apply_patch", {"patch": patch})
     found = {
-        path.relative_to(desk.root).as_posix(): path.read_text() for path in desk.root.rglob("*") if path.is_file()
+        path.relative_to(harness.root).as_posix(): path.read_text()
+        for path in harness.root.rglob("*")
+        if path.is_file()
     }
     assert found == {name: text for name, text in {**FILES, **expected}.items() if text is not None}
 
 
 async def test_each_hunk_says_what_it_is_for(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, FILES)
-    call: CallContext = desk.context()
-    await desk.preview("apply_patch", {"patch": ALL, "explanation": f"why \u202e{'x' * 500}"}, call=call)
-    said = {hunk.explanation for hunk in hunks(desk.versions[-1])}
+    harness = ToolHarness(tmp_path, FILES)
+    call: CallContext = harness.context()
+    await harness.preview("apply_patch", {"patch": ALL, "explanation": f"why \u202e{'x' * 500}"}, call=call)
+    said = {hunk.explanation for hunk in hunks(harness.versions[-1])}
     assert len(said) == 1 and all(each.startswith("why <U+202E>xxx") and len(each) == 200 for each in said)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from amanu.core.tool import ToolError
-from desk import Desk
+from support.tool_harness import ToolHarness
 
 LONG = "x" * 10_000_000
 
@@ -54,30 +54,30 @@ BY = {
 }
 
 
-async def edit(desk: Desk, by: str) -> Any:
-    return await desk.run("edit_file" if by == "edits" else by, BY[by])
+async def edit(harness: ToolHarness, by: str) -> Any:
+    return await harness.run("edit_file" if by == "edits" else by, BY[by])
 
 
 @pytest.mark.parametrize("by", BY)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 async def test_content(tmp_path: Path, case: Case, by: str) -> None:
-    desk = Desk(tmp_path, {"f": case.data})
+    harness = ToolHarness(tmp_path, {"f": case.data})
     if case.told:
         with pytest.raises(ToolError, match=case.told):
-            await edit(desk, by)
-        assert desk.on_disk("f") == case.data and desk.versions == []
+            await edit(harness, by)
+        assert harness.on_disk("f") == case.data and harness.versions == []
     else:
-        assert not (await edit(desk, by)).is_error
-        assert desk.on_disk("f") == case.expected
+        assert not (await edit(harness, by)).is_error
+        assert harness.on_disk("f") == case.expected
 
 
 @pytest.mark.parametrize("by", BY)
 async def test_100_megabytes_are_not_even_read(tmp_path: Path, by: str) -> None:
-    desk = Desk(tmp_path)
+    harness = ToolHarness(tmp_path)
     with (tmp_path / "f").open("wb") as file:
         file.truncate(100_000_000)
     with pytest.raises(ToolError, match="100 MB"):
-        await edit(desk, by)
+        await edit(harness, by)
     assert (tmp_path / "f").stat().st_size == 100_000_000
 
 
@@ -116,25 +116,25 @@ def loops(path: Path) -> None:
 async def test_what_is_no_file(tmp_path: Path, made: Callable[[Path], None], told: str, by: str) -> None:
     root = tmp_path / "root"
     root.mkdir()
-    desk = Desk(root)
+    harness = ToolHarness(root)
     made(root / "f")
     kind = stat.S_IFMT((root / "f").lstat().st_mode)
     with pytest.raises(ToolError, match=told):
         if by in BY:
-            await edit(desk, by)
+            await edit(harness, by)
         else:
-            await desk.run(by, {"path": "f"} | ({"new_path": "g"} if by == "move_file" else {}))
+            await harness.run(by, {"path": "f"} | ({"new_path": "g"} if by == "move_file" else {}))
     assert stat.S_IFMT((root / "f").lstat().st_mode) == kind and [each.name for each in root.iterdir()] == ["f"]
     assert made is not leads_out or (tmp_path / "out").read_text() == "two\n"
 
 
 @pytest.mark.parametrize("by", BY)
 async def test_a_read_only_file(tmp_path: Path, by: str) -> None:
-    desk = Desk(tmp_path, {"f": "two\n"})
+    harness = ToolHarness(tmp_path, {"f": "two\n"})
     (tmp_path / "f").chmod(0o444)
-    outcome = await edit(desk, by)
+    outcome = await edit(harness, by)
     assert outcome.is_error and "read-only" in outcome.for_model
-    assert (desk.on_disk("f"), [each.name for each in tmp_path.iterdir()]) == (b"two\n", ["f"])
+    assert (harness.on_disk("f"), [each.name for each in tmp_path.iterdir()]) == (b"two\n", ["f"])
 
 
 @contextmanager
@@ -152,26 +152,26 @@ def no_root() -> Generator[None]:
 async def test_a_read_only_folder(by: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
-        desk = Desk(root, {"f": "two\n"})
+        harness = ToolHarness(root, {"f": "two\n"})
         root.chmod(0o555)
         with no_root():
-            outcome = await edit(desk, by)
+            outcome = await edit(harness, by)
         root.chmod(0o755)
         assert outcome.is_error and "permission denied" in outcome.for_model
-        assert (desk.on_disk("f"), [each.name for each in root.iterdir()]) == (b"two\n", ["f"])
+        assert (harness.on_disk("f"), [each.name for each in root.iterdir()]) == (b"two\n", ["f"])
 
 
 @pytest.mark.parametrize("target", ["g", "../out"])
 @pytest.mark.parametrize("by", BY)
 async def test_a_link_put_in_its_place_after_the_decision(tmp_path: Path, by: str, target: str) -> None:
-    desk = Desk(tmp_path / "root", {"f": "two\n", "g": "two\n"})
+    harness = ToolHarness(tmp_path / "root", {"f": "two\n", "g": "two\n"})
     (tmp_path / "out").write_text("two\n")
-    tool, call = desk.tools["edit_file" if by == "edits" else by], desk.context()
+    tool, call = harness.tools["edit_file" if by == "edits" else by], harness.context()
     params = tool.params.model_validate(BY[by])
     await tool.preview(params, call)
-    (desk.root / "f").unlink()
-    (desk.root / "f").symlink_to(target)
+    (harness.root / "f").unlink()
+    (harness.root / "f").symlink_to(target)
     outcome = await tool.run(params, call)
     assert outcome.is_error and "not applied" in outcome.for_model
-    assert (desk.on_disk("g"), (tmp_path / "out").read_text()) == (b"two\n", "two\n")
-    assert (desk.root / "f").is_symlink()
+    assert (harness.on_disk("g"), (tmp_path / "out").read_text()) == (b"two\n", "two\n")
+    assert (harness.root / "f").is_symlink()

@@ -16,14 +16,14 @@ from amanu.workspace import file_names as names
 from amanu.workspace.file_names import folded, own_name
 from amanu.workspace.overlay import Overlay
 from amanu.workspace.workspace import Workspace
-from desk import Desk, hunks
+from support.tool_harness import ToolHarness, hunks
 
 FILES = {"a.py": "one\ntwo\nthree\n", "src/b.py": "four\n", "crlf": "one\r\ntwo\r\n", "empty": ""}
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    return Desk(tmp_path, FILES)
+def harness(tmp_path: Path) -> ToolHarness:
+    return ToolHarness(tmp_path, FILES)
 
 
 def edits(*pairs: tuple[str, str], **more: Any) -> dict[str, Any]:
@@ -44,9 +44,9 @@ def edits(*pairs: tuple[str, str], **more: Any) -> dict[str, Any]:
         ({**edits(("", "x\ny\n"), ("y", "z")), "path": "new"}, "x\nz\n"),
     ],
 )
-async def test_several_edits(desk: Desk, arguments: Mapping[str, Any], expected: str) -> None:
-    await desk.run("edit_file", arguments)
-    assert desk.on_disk(arguments["path"]).decode() == expected
+async def test_several_edits(harness: ToolHarness, arguments: Mapping[str, Any], expected: str) -> None:
+    await harness.run("edit_file", arguments)
+    assert harness.on_disk(arguments["path"]).decode() == expected
 
 
 @pytest.mark.parametrize(
@@ -66,27 +66,29 @@ async def test_several_edits(desk: Desk, arguments: Mapping[str, Any], expected:
          ["Edit 1 of 2", "There is no file gone"]),
     ],
 )  # fmt: skip
-async def test_edits_of_which_one_does_not_fit(desk: Desk, arguments: Mapping[str, Any], told: list[str]) -> None:
+async def test_edits_of_which_one_does_not_fit(
+    harness: ToolHarness, arguments: Mapping[str, Any], told: list[str]
+) -> None:
     with pytest.raises(ToolError) as caught:
-        await desk.run("edit_file", arguments)
+        await harness.run("edit_file", arguments)
     assert all(each in str(caught.value) for each in (*told, "othing w"))
-    assert (desk.on_disk("a.py"), desk.versions) == (FILES["a.py"].encode(), [])
+    assert (harness.on_disk("a.py"), harness.versions) == (FILES["a.py"].encode(), [])
 
 
-async def test_deleting(desk: Desk) -> None:
-    call = desk.context()
-    call.preview = await desk.preview("delete_file", {"path": "src/b.py"}, call=call)
+async def test_deleting(harness: ToolHarness) -> None:
+    call = harness.context()
+    call.preview = await harness.preview("delete_file", {"path": "src/b.py"}, call=call)
     assert call.preview.title == "Delete src/b.py" and "src/b.py  +0 −1  deleted" in call.preview.detail
-    assert desk.on_disk("src/b.py") == b"four\n"
-    outcome = await desk.tools["delete_file"].run(None, call)
+    assert harness.on_disk("src/b.py") == b"four\n"
+    outcome = await harness.tools["delete_file"].run(None, call)
     assert (outcome.for_model, outcome.for_user) == ("Deleted src/b.py.", "Changes: 1 applied")
-    assert not (desk.root / "src" / "b.py").exists() and (desk.root / "src").is_dir()
-    assert desk.preimages == [(desk.root / "src" / "b.py", b"four\n", 0o644)]
+    assert not (harness.root / "src" / "b.py").exists() and (harness.root / "src").is_dir()
+    assert harness.preimages == [(harness.root / "src" / "b.py", b"four\n", 0o644)]
 
 
-async def test_moving(desk: Desk) -> None:
-    call = desk.context()
-    call.preview = await desk.preview("move_file", {"path": "src/b.py", "new_path": "lib/deep/c.py"}, call=call)
+async def test_moving(harness: ToolHarness) -> None:
+    call = harness.context()
+    call.preview = await harness.preview("move_file", {"path": "src/b.py", "new_path": "lib/deep/c.py"}, call=call)
     assert call.preview.title == "Rename src/b.py to lib/deep/c.py"
     assert "src/b.py → lib/deep/c.py  renamed\n" in call.preview.detail
     assert [(each.effect, each.text) for each in (call.preview.subject, *call.preview.also)] == [
@@ -94,18 +96,18 @@ async def test_moving(desk: Desk) -> None:
         ("write", "lib/deep/c.py"),
         ("read", "src/b.py"),
     ]
-    assert call.preview.writes == {str(desk.root / "src" / "b.py"), str(desk.root / "lib" / "deep" / "c.py")}
-    assert desk.on_disk("src/b.py") == b"four\n"
-    outcome = await desk.tools["move_file"].run(None, call)
+    assert call.preview.writes == {str(harness.root / "src" / "b.py"), str(harness.root / "lib" / "deep" / "c.py")}
+    assert harness.on_disk("src/b.py") == b"four\n"
+    outcome = await harness.tools["move_file"].run(None, call)
     assert outcome.for_model == "Renamed src/b.py to lib/deep/c.py."
-    assert desk.on_disk("lib/deep/c.py") == b"four\n" and not (desk.root / "src" / "b.py").exists()
+    assert harness.on_disk("lib/deep/c.py") == b"four\n" and not (harness.root / "src" / "b.py").exists()
 
 
-async def test_a_patch_moves_and_changes(desk: Desk) -> None:
+async def test_a_patch_moves_and_changes(harness: ToolHarness) -> None:
     patch = "*** Update File: a.py\n*** Move to: src/a.py\n-two\n+zwei\n"
-    outcome = await desk.run("apply_patch", {"patch": patch})
+    outcome = await harness.run("apply_patch", {"patch": patch})
     assert "Renamed a.py to src/a.py" in outcome.for_model
-    assert desk.on_disk("src/a.py") == b"one\nzwei\nthree\n" and not (desk.root / "a.py").exists()
+    assert harness.on_disk("src/a.py") == b"one\nzwei\nthree\n" and not (harness.root / "a.py").exists()
 
 
 @pytest.mark.parametrize(
@@ -136,19 +138,19 @@ async def test_a_patch_moves_and_changes(desk: Desk) -> None:
         ("move_file", {"path": "typed.py", "new_path": "x"}, "unsaved changes in the editor"),
     ],
 )
-async def test_what_is_not_removed(desk: Desk, tool: str, arguments: Mapping[str, Any], told: str) -> None:
-    desk.put("typed.py", "saved\n")
-    desk.editor.put(desk.root / "typed.py", "typed\n")
-    desk.editor.put(desk.root / "fresh.py", "fresh\n")
-    (desk.root / "link.py").symlink_to("a.py")
-    (desk.root / "dangling").symlink_to("nowhere")
-    os.mkfifo(desk.root / "pipe")
-    before = sorted(desk.root.rglob("*"))
+async def test_what_is_not_removed(harness: ToolHarness, tool: str, arguments: Mapping[str, Any], told: str) -> None:
+    harness.put("typed.py", "saved\n")
+    harness.editor.put(harness.root / "typed.py", "typed\n")
+    harness.editor.put(harness.root / "fresh.py", "fresh\n")
+    (harness.root / "link.py").symlink_to("a.py")
+    (harness.root / "dangling").symlink_to("nowhere")
+    os.mkfifo(harness.root / "pipe")
+    before = sorted(harness.root.rglob("*"))
     with pytest.raises(ToolError) as caught:
-        await desk.run(tool, arguments)
+        await harness.run(tool, arguments)
     assert told in str(caught.value)
-    assert (sorted(desk.root.rglob("*")), desk.versions) == (before, [])
-    assert desk.on_disk("a.py") == FILES["a.py"].encode()
+    assert (sorted(harness.root.rglob("*")), harness.versions) == (before, [])
+    assert harness.on_disk("a.py") == FILES["a.py"].encode()
 
 
 @pytest.mark.parametrize(
@@ -169,7 +171,7 @@ async def test_of_several_roots(tmp_path: Path, path: str, new_path: str, expect
     async def save(*_: object) -> None: ...
 
     proposals = Proposals(workspace, lambda _: None, save)
-    tool = MoveFile(ToolEnvironment(workspace, proposals, Desk(tmp_path), {}))
+    tool = MoveFile(ToolEnvironment(workspace, proposals, ToolHarness(tmp_path), {}))
     params = tool.params(path=path, new_path=new_path.format(root=tmp_path))
     preview = await tool.preview(params, CallContext("c", "t", 1))
     assert preview.writes == {str(tmp_path / path), str(tmp_path / expected)}
@@ -191,7 +193,7 @@ def test_the_name_a_folder_has(name: str, listed: list[str], expected: str) -> N
     assert folded(expected) == folded(name)
 
 
-async def test_where_the_system_folds_case(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_where_the_system_folds_case(harness: ToolHarness, monkeypatch: pytest.MonkeyPatch) -> None:
     """As on macOS and Windows: the folder finds `a.py` under any case."""
 
     def spelt(_: object, path: Path) -> Path | None:
@@ -202,20 +204,25 @@ async def test_where_the_system_folds_case(desk: Desk, monkeypatch: pytest.Monke
     monkeypatch.setattr("amanu.tools.edits.base.spelt", spelt)
     monkeypatch.setattr("amanu.tools.edits.base.folds", lambda _: True)  # pyright: ignore[reportUnknownLambdaType]
     with pytest.raises(ToolError, match=r"called a\.py there.*Use that name"):
-        await desk.preview("write_file", {"path": "A.py", "content": "x"})
+        await harness.preview("write_file", {"path": "A.py", "content": "x"})
     with pytest.raises(ToolError, match=r"src/b\.py exists already|exists already"):
-        await desk.preview("move_file", {"path": "a.py", "new_path": "src/B.py"})
+        await harness.preview("move_file", {"path": "a.py", "new_path": "src/B.py"})
     with pytest.raises(ToolError, match="the same file on this system"):
-        await desk.preview("apply_patch", {"patch": "*** Add File: n.py\n+x\n*** Add File: N.py\n+y\n"})
-    preview = await desk.preview("move_file", {"path": "a.py", "new_path": "A.py"})
+        await harness.preview("apply_patch", {"patch": "*** Add File: n.py\n+x\n*** Add File: N.py\n+y\n"})
+    preview = await harness.preview("move_file", {"path": "a.py", "new_path": "A.py"})
     assert preview.title == "Rename a.py to A.py"
 
 
-async def test_names_that_differ_in_case_are_two_files_elsewhere(desk: Desk) -> None:
-    if names.folds(desk.root):
+async def test_names_that_differ_in_case_are_two_files_elsewhere(harness: ToolHarness) -> None:
+    if names.folds(harness.root):
         pytest.skip("this file system folds case")
-    await desk.run("apply_patch", {"patch": "*** Add File: A.py\n+x\n*** Add File: n\n+1\n*** Add File: N\n+2\n"})
-    assert [desk.on_disk(name) for name in ("a.py", "A.py", "n", "N")] == [b"one\ntwo\nthree\n", b"x\n", b"1\n", b"2\n"]
+    await harness.run("apply_patch", {"patch": "*** Add File: A.py\n+x\n*** Add File: n\n+1\n*** Add File: N\n+2\n"})
+    assert [harness.on_disk(name) for name in ("a.py", "A.py", "n", "N")] == [
+        b"one\ntwo\nthree\n",
+        b"x\n",
+        b"1\n",
+        b"2\n",
+    ]
 
 
 EDITING = {
@@ -228,15 +235,15 @@ EDITING = {
 
 
 @pytest.mark.parametrize("tools", [("edit_file", "move_file"), ("move_file", "edit_file")])
-async def test_a_file_moves_only_when_the_move_was_allowed(desk: Desk, tools: tuple[str, str]) -> None:
+async def test_a_file_moves_only_when_the_move_was_allowed(harness: ToolHarness, tools: tuple[str, str]) -> None:
     """Both calls are of one step and so in one proposal; the edit is allowed by a rule, the move is asked about."""
-    calls = {tool: desk.context() for tool in tools}
+    calls = {tool: harness.context() for tool in tools}
     for tool in tools:
-        await desk.preview(tool, EDITING[tool], call=calls[tool])
-    await desk.tools["edit_file"].run(None, calls["edit_file"])
-    assert desk.on_disk("a.py") == FILES["a.py"].encode()
-    await desk.tools["move_file"].run(None, calls["move_file"])
-    assert desk.on_disk("b.py") == b"one\n2\nthree\n"
+        await harness.preview(tool, EDITING[tool], call=calls[tool])
+    await harness.tools["edit_file"].run(None, calls["edit_file"])
+    assert harness.on_disk("a.py") == FILES["a.py"].encode()
+    await harness.tools["move_file"].run(None, calls["move_file"])
+    assert harness.on_disk("b.py") == b"one\n2\nthree\n"
 
 
 @pytest.mark.parametrize("tool", EDITING)
@@ -248,27 +255,27 @@ async def test_a_file_moves_only_when_the_move_was_allowed(desk: Desk, tools: tu
         ("a\u202eb\x00", "a<U+202E>b<U+0000>"),
     ],
 )
-async def test_what_an_edit_is_for(desk: Desk, tool: str, given: str | None, said: str) -> None:
-    preview = await desk.preview(tool, {**EDITING[tool], "explanation": given})
-    assert {hunk.explanation for hunk in hunks(desk.versions[-1])} == {said}
+async def test_what_an_edit_is_for(harness: ToolHarness, tool: str, given: str | None, said: str) -> None:
+    preview = await harness.preview(tool, {**EDITING[tool], "explanation": given})
+    assert {hunk.explanation for hunk in hunks(harness.versions[-1])} == {said}
     assert preview.detail.startswith(f"The model says: {said}\n")
 
 
 @pytest.mark.parametrize("tool", EDITING)
-def test_the_path_is_first_and_the_reason_last(desk: Desk, tool: str) -> None:
+def test_the_path_is_first_and_the_reason_last(harness: ToolHarness, tool: str) -> None:
     """Drafts are drawn while a call is written: its path must be known before its text."""
-    schema = desk.tools[tool].spec().parameters
+    schema = harness.tools[tool].spec().parameters
     fields = list(schema["properties"])
     assert fields[0] == ("patch" if tool == "apply_patch" else "path") and fields[-1] == "explanation"
     assert "explanation" not in schema["required"]
-    assert json.dumps(schema) == json.dumps(desk.tools[tool].spec().parameters)
+    assert json.dumps(schema) == json.dumps(harness.tools[tool].spec().parameters)
 
 
 @pytest.mark.parametrize("given", [{}, {"explanation": None}, {"explanation": ""}, {"explanation": " \n"}])
 @pytest.mark.parametrize("tool", EDITING)
-async def test_a_call_need_not_say_what_it_is_for(desk: Desk, tool: str, given: dict[str, Any]) -> None:
-    preview = await desk.preview(tool, {**EDITING[tool], **given})
-    assert {hunk.explanation for hunk in hunks(desk.versions[-1])} == {""}
+async def test_a_call_need_not_say_what_it_is_for(harness: ToolHarness, tool: str, given: dict[str, Any]) -> None:
+    preview = await harness.preview(tool, {**EDITING[tool], **given})
+    assert {hunk.explanation for hunk in hunks(harness.versions[-1])} == {""}
     assert "The model says" not in preview.detail
 
 
@@ -323,22 +330,24 @@ def patch(*lines: str) -> tuple[str, dict[str, Any]]:
 async def test_edits_of_one_step_build_on_each_other(
     tmp_path: Path, calls: list[tuple[str, dict[str, Any]]], expected: dict[str, str], allowed: str
 ) -> None:
-    desk = Desk(tmp_path, {"a.py": "one\ntwo\nthree\n"})
-    contexts = [desk.context() for _ in calls]
+    harness = ToolHarness(tmp_path, {"a.py": "one\ntwo\nthree\n"})
+    contexts = [harness.context() for _ in calls]
     last: Outcome | None = None
     for (name, arguments), context in zip(calls, contexts, strict=True):
-        context.preview = await desk.preview(name, arguments, call=context)
-    assert desk.on_disk("a.py") == b"one\ntwo\nthree\n"
+        context.preview = await harness.preview(name, arguments, call=context)
+    assert harness.on_disk("a.py") == b"one\ntwo\nthree\n"
     runs = [(name, context) for (name, _), context in zip(calls, contexts, strict=True)]
     if allowed == "at once":
-        await desk.proposals.accept_all(desk.versions[-1].proposal_id)
+        await harness.proposals.accept_all(harness.versions[-1].proposal_id)
     else:
         for name, context in runs[:: -1 if allowed == "backwards" else 1]:
-            last = await desk.tools[name].run(None, context)
+            last = await harness.tools[name].run(None, context)
         assert last is not None and not last.is_error and "Nothing is left" not in last.for_model
-    assert {path.name: path.read_text() for path in desk.root.iterdir()} == expected
-    await desk.proposals.undo(desk.versions[-1].proposal_id, [hunk.hunk_id for hunk in hunks(desk.versions[-1])])
-    assert {path.name: path.read_text() for path in desk.root.iterdir()} == {"a.py": "one\ntwo\nthree\n"}
+    assert {path.name: path.read_text() for path in harness.root.iterdir()} == expected
+    await harness.proposals.undo(
+        harness.versions[-1].proposal_id, [hunk.hunk_id for hunk in hunks(harness.versions[-1])]
+    )
+    assert {path.name: path.read_text() for path in harness.root.iterdir()} == {"a.py": "one\ntwo\nthree\n"}
 
 
 @pytest.mark.parametrize(
@@ -374,29 +383,31 @@ async def test_edits_of_one_step_build_on_each_other(
          "src/b.py is changed in this same step"),
     ],
 )  # fmt: skip
-async def test_what_one_step_cannot_do_together(desk: Desk, calls: list[tuple[str, dict[str, Any]]], told: str) -> None:
+async def test_what_one_step_cannot_do_together(
+    harness: ToolHarness, calls: list[tuple[str, dict[str, Any]]], told: str
+) -> None:
     for name, arguments in calls[:-1]:
-        await desk.preview(name, arguments)
-    proposed = list(desk.versions)
+        await harness.preview(name, arguments)
+    proposed = list(harness.versions)
     with pytest.raises(ToolError) as caught:
-        await desk.preview(*calls[-1])
+        await harness.preview(*calls[-1])
     assert told in str(caught.value) and "othing was changed" in str(caught.value)
-    assert desk.versions == proposed
+    assert harness.versions == proposed
 
 
-async def test_a_step_that_takes_itself_back(desk: Desk) -> None:
-    await desk.preview("delete_file", {"path": "a.py"})
-    outcome = await desk.run("write_file", {"path": "a.py", "content": FILES["a.py"]})
-    assert "take each other back" in outcome.for_model and desk.on_disk("a.py").decode() == FILES["a.py"]
+async def test_a_step_that_takes_itself_back(harness: ToolHarness) -> None:
+    await harness.preview("delete_file", {"path": "a.py"})
+    outcome = await harness.run("write_file", {"path": "a.py", "content": FILES["a.py"]})
+    assert "take each other back" in outcome.for_model and harness.on_disk("a.py").decode() == FILES["a.py"]
 
 
-async def test_a_moved_file_is_not_quoted_where_its_old_name_may_not_be_read(desk: Desk) -> None:
-    desk.put(".env", "TOKEN=secret\n")
-    await desk.preview("move_file", {"path": ".env", "new_path": "plain.txt"})
-    call = desk.context()
+async def test_a_moved_file_is_not_quoted_where_its_old_name_may_not_be_read(harness: ToolHarness) -> None:
+    harness.put(".env", "TOKEN=secret\n")
+    await harness.preview("move_file", {"path": ".env", "new_path": "plain.txt"})
+    call = harness.context()
     call.allowed = lambda subjects: [each for each in subjects if each.text != ".env"]
     with pytest.raises(ToolError) as caught:
-        await desk.preview("edit_file", {"path": "plain.txt", "old_text": "TOKEN=", "new_text": "TOKEN="}, call=call)
+        await harness.preview("edit_file", {"path": "plain.txt", "old_text": "TOKEN=", "new_text": "TOKEN="}, call=call)
     assert "secret" not in str(caught.value) and "Read the file first" in str(caught.value)
 
 
@@ -414,13 +425,13 @@ async def test_a_moved_file_is_not_quoted_where_its_old_name_may_not_be_read(des
 )  # fmt: skip
 @pytest.mark.parametrize("data", [b"x\0y", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0"])
 async def test_files_that_are_no_text(
-    desk: Desk, tool: str, arguments: Mapping[str, Any], told: str, data: bytes
+    harness: ToolHarness, tool: str, arguments: Mapping[str, Any], told: str, data: bytes
 ) -> None:
-    desk.put("a b.bin", data)
+    harness.put("a b.bin", data)
     with pytest.raises(ToolError) as caught:
-        await desk.run(tool, arguments)
+        await harness.run(tool, arguments)
     assert told in str(caught.value) and "othing was changed" in str(caught.value)
-    assert (desk.on_disk("a b.bin"), desk.versions) == (data, [])
+    assert (harness.on_disk("a b.bin"), harness.versions) == (data, [])
 
 
 NEAR = {
@@ -432,25 +443,25 @@ NEAR = {
 
 @pytest.mark.parametrize(("old", "told"), NEAR.values(), ids=NEAR)
 @pytest.mark.parametrize("tool", ["edit_file", "edits", "apply_patch"])
-async def test_what_was_forgiven_is_told(desk: Desk, tool: str, old: str, told: str) -> None:
-    desk.put("a.py", "one\n    two\n    three\nfour\n")
+async def test_what_was_forgiven_is_told(harness: ToolHarness, tool: str, old: str, told: str) -> None:
+    harness.put("a.py", "one\n    two\n    three\nfour\n")
     new = old.replace("two", "2")
     if tool == "apply_patch":
         lines = [f"-{line}" for line in old.splitlines()] + [f"+{line}" for line in new.splitlines()]
         arguments: dict[str, Any] = {"patch": "\n".join(["*** Update File: a.py", *lines])}
     else:
         arguments = edits((old, new)) if tool == "edits" else {"path": "a.py", "old_text": old, "new_text": new}
-    call = desk.context()
-    outcome = await desk.run("edit_file" if tool == "edits" else tool, arguments, call=call)
+    call = harness.context()
+    outcome = await harness.run("edit_file" if tool == "edits" else tool, arguments, call=call)
     assert call.preview is not None
     for text in (outcome.for_model, call.preview.detail):
         assert ("matched with" in text) == bool(told) and told in text
 
 
-async def test_an_approval_says_where_a_file_goes(desk: Desk) -> None:
+async def test_an_approval_says_where_a_file_goes(harness: ToolHarness) -> None:
     patch = "*** Update File: a.py\n*** Move to: src/a.py\n-two\n+zwei\n"
-    preview = await desk.preview("apply_patch", {"patch": patch})
+    preview = await harness.preview("apply_patch", {"patch": patch})
     assert "\nrename a.py → src/a.py\n--- a/src/a.py\n+++ b/src/a.py\n@@" in preview.detail
-    assert (await desk.preview("move_file", {"path": "src/b.py", "new_path": "c.py"})).detail.endswith(
+    assert (await harness.preview("move_file", {"path": "src/b.py", "new_path": "c.py"})).detail.endswith(
         "rename src/b.py → c.py\n"
     )

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from amanu.core.tool import ToolError
-from desk import Desk, states
+from support.tool_harness import ToolHarness, states
 
 FILES: dict[str, str | bytes] = {
     "a.py": "one\ntwo\nthree\n",
@@ -22,8 +22,8 @@ FILES: dict[str, str | bytes] = {
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    return Desk(tmp_path, FILES)
+def harness(tmp_path: Path) -> ToolHarness:
+    return ToolHarness(tmp_path, FILES)
 
 
 @pytest.mark.parametrize(
@@ -48,8 +48,8 @@ def desk(tmp_path: Path) -> Desk:
         ("grep", {"pattern": "a.b", "fixed": True}, "Nothing matches a.b."),
     ],
 )  # fmt: skip
-async def test_reading(desk: Desk, tool: str, arguments: Mapping[str, Any], expected: str) -> None:
-    outcome = await desk.run(tool, arguments)
+async def test_reading(harness: ToolHarness, tool: str, arguments: Mapping[str, Any], expected: str) -> None:
+    outcome = await harness.run(tool, arguments)
     assert outcome.for_model == expected
     assert outcome.for_user and not outcome.is_error
 
@@ -85,13 +85,13 @@ async def test_reading(desk: Desk, tool: str, arguments: Mapping[str, Any], expe
         ("edit_file", {"path": "bin", "old_text": "x", "new_text": "y"}, "binary"),
     ],
 )
-async def test_refusals(desk: Desk, tool: str, arguments: Mapping[str, Any], told: str) -> None:
-    before = {path: path.read_bytes() for path in desk.root.rglob("*") if path.is_file()}
+async def test_refusals(harness: ToolHarness, tool: str, arguments: Mapping[str, Any], told: str) -> None:
+    before = {path: path.read_bytes() for path in harness.root.rglob("*") if path.is_file()}
     with pytest.raises(ToolError) as caught:
-        await desk.run(tool, arguments)
+        await harness.run(tool, arguments)
     assert told in str(caught.value)
-    assert {path: path.read_bytes() for path in desk.root.rglob("*") if path.is_file()} == before
-    assert desk.versions == []
+    assert {path: path.read_bytes() for path in harness.root.rglob("*") if path.is_file()} == before
+    assert harness.versions == []
 
 
 @pytest.mark.parametrize(
@@ -109,65 +109,65 @@ async def test_refusals(desk: Desk, tool: str, arguments: Mapping[str, Any], tol
         ("edit_file", {"path": "crlf.txt", "old_text": "one\ntwo", "new_text": "1\n2"}, "crlf.txt", b"1\r\n2\r\n"),
     ],
 )  # fmt: skip
-async def test_writing(desk: Desk, tool: str, arguments: Mapping[str, Any], name: str, data: bytes) -> None:
-    outcome = await desk.run(tool, arguments)
-    assert desk.on_disk(name) == data
+async def test_writing(harness: ToolHarness, tool: str, arguments: Mapping[str, Any], name: str, data: bytes) -> None:
+    outcome = await harness.run(tool, arguments)
+    assert harness.on_disk(name) == data
     assert not outcome.is_error and name in outcome.for_model
 
 
-async def test_preview_says_everything_and_does_nothing(desk: Desk) -> None:
-    call = desk.context()
-    preview = await desk.preview(
+async def test_preview_says_everything_and_does_nothing(harness: ToolHarness) -> None:
+    call = harness.context()
+    preview = await harness.preview(
         "edit_file", {"path": "./src/../a.py", "old_text": "two", "new_text": "t\u202ewo"}, call=call
     )
     assert preview.title == "Edit a.py"
     assert (preview.subject.tool, preview.subject.effect, preview.subject.text) == ("edit_file", "write", "a.py")
-    assert preview.writes == {str(desk.root / "a.py")}
+    assert preview.writes == {str(harness.root / "a.py")}
     assert "a.py  +1 −1" in preview.detail and "-two\n+t<U+202E>wo\n" in preview.detail
-    assert preview.proposal_id == desk.versions[-1].proposal_id
-    assert desk.on_disk("a.py") == b"one\ntwo\nthree\n"
-    assert await desk.tools["edit_file"].reject(None, call, "not that") is None
-    assert states(desk.versions[-1]) == ["rejected"]
+    assert preview.proposal_id == harness.versions[-1].proposal_id
+    assert harness.on_disk("a.py") == b"one\ntwo\nthree\n"
+    assert await harness.tools["edit_file"].reject(None, call, "not that") is None
+    assert states(harness.versions[-1]) == ["rejected"]
 
 
-async def test_after_a_review_run_only_reports(desk: Desk) -> None:
-    call = desk.context()
+async def test_after_a_review_run_only_reports(harness: ToolHarness) -> None:
+    call = harness.context()
     call.accept_all = False
-    outcome = await desk.run("edit_file", {"path": "a.py", "old_text": "two", "new_text": "2"}, call=call)
+    outcome = await harness.run("edit_file", {"path": "a.py", "old_text": "two", "new_text": "2"}, call=call)
     assert "open, not applied" in outcome.for_model and not outcome.is_error
-    assert desk.on_disk("a.py") == b"one\ntwo\nthree\n"
-    await desk.proposals.reject_all(desk.versions[-1].proposal_id, "no")
-    outcome = await desk.tools["edit_file"].run(None, call)
+    assert harness.on_disk("a.py") == b"one\ntwo\nthree\n"
+    await harness.proposals.reject_all(harness.versions[-1].proposal_id, "no")
+    outcome = await harness.tools["edit_file"].run(None, call)
     assert "rejected by the user: no" in outcome.for_model and outcome.is_error
 
 
-async def test_edits_of_one_step_build_on_each_other(desk: Desk) -> None:
-    one, two = desk.context(), desk.context()
-    first = await desk.preview("edit_file", {"path": "a.py", "old_text": "two", "new_text": "zwei"}, call=one)
-    second = await desk.preview("edit_file", {"path": "a.py", "old_text": "zwei\n", "new_text": "2\n"}, call=two)
+async def test_edits_of_one_step_build_on_each_other(harness: ToolHarness) -> None:
+    one, two = harness.context(), harness.context()
+    first = await harness.preview("edit_file", {"path": "a.py", "old_text": "two", "new_text": "zwei"}, call=one)
+    second = await harness.preview("edit_file", {"path": "a.py", "old_text": "zwei\n", "new_text": "2\n"}, call=two)
     assert first.proposal_id == second.proposal_id
-    tool = desk.tools["edit_file"]
+    tool = harness.tools["edit_file"]
     assert "waits" in (await tool.run(None, one)).for_model
     assert (await tool.run(None, two)).for_model == "Applied to a.py: line 2."
-    assert desk.on_disk("a.py") == b"one\n2\nthree\n"
+    assert harness.on_disk("a.py") == b"one\n2\nthree\n"
 
 
-async def test_unsaved_text_is_read_and_named(desk: Desk) -> None:
-    desk.editor.put(desk.root / "a.py", "typed\n")
-    desk.editor.put(desk.root / "src" / "new.py", "fresh\n")
-    assert (await desk.run("read_file", {"path": "a.py"})).for_model.startswith("[unsaved in the editor")
-    assert "typed\n" in (await desk.run("read_many_files", {"paths": ["a.py"]})).for_model
-    assert "a.py (unsaved in the editor)\n1: typed\n" in (await desk.run("grep", {"pattern": "typed"})).for_model
-    assert "src/new.py" in (await desk.run("glob", {"pattern": "new*"})).for_model
-    assert "new.py (not saved yet)" in (await desk.run("list_directory", {"path": "src"})).for_model
+async def test_unsaved_text_is_read_and_named(harness: ToolHarness) -> None:
+    harness.editor.put(harness.root / "a.py", "typed\n")
+    harness.editor.put(harness.root / "src" / "new.py", "fresh\n")
+    assert (await harness.run("read_file", {"path": "a.py"})).for_model.startswith("[unsaved in the editor")
+    assert "typed\n" in (await harness.run("read_many_files", {"paths": ["a.py"]})).for_model
+    assert "a.py (unsaved in the editor)\n1: typed\n" in (await harness.run("grep", {"pattern": "typed"})).for_model
+    assert "src/new.py" in (await harness.run("glob", {"pattern": "new*"})).for_model
+    assert "new.py (not saved yet)" in (await harness.run("list_directory", {"path": "src"})).for_model
 
 
 async def test_an_editor_that_spells_the_path_otherwise(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
-    desk = Desk(tmp_path / "real", {"a.py": "disk\n"})
+    harness = ToolHarness(tmp_path / "real", {"a.py": "disk\n"})
     (tmp_path / "link").symlink_to("real")
-    desk.editor.put(tmp_path / "link" / "a.py", "typed\n")
-    assert "typed\n" in (await desk.run("read_file", {"path": "a.py"})).for_model
+    harness.editor.put(tmp_path / "link" / "a.py", "typed\n")
+    assert "typed\n" in (await harness.run("read_file", {"path": "a.py"})).for_model
 
 
 @pytest.mark.parametrize(
@@ -179,27 +179,27 @@ async def test_an_editor_that_spells_the_path_otherwise(tmp_path: Path) -> None:
         ("grep", {"pattern": "line", "limit": 5}, 7, "left out"),
     ],
 )
-async def test_limits(desk: Desk, tool: str, arguments: Mapping[str, Any], length: int, told: str) -> None:
-    text = (await desk.run(tool, arguments)).for_model
+async def test_limits(harness: ToolHarness, tool: str, arguments: Mapping[str, Any], length: int, told: str) -> None:
+    text = (await harness.run(tool, arguments)).for_model
     assert told in text and text.count("\n") == length
 
 
 async def test_many_files_are_capped(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, {f"f{at:03}": "x" * 1000 + "\n" for at in range(600)})
-    preview = await desk.preview("read_many_files", {"paths": ["f*"]})
+    harness = ToolHarness(tmp_path, {f"f{at:03}": "x" * 1000 + "\n" for at in range(600)})
+    preview = await harness.preview("read_many_files", {"paths": ["f*"]})
     assert len(preview.also) == 99 and len(preview.reads) == 100
-    text = (await desk.run("read_many_files", {"paths": ["f*"]})).for_model
+    text = (await harness.run("read_many_files", {"paths": ["f*"]})).for_model
     assert "[500 files left out" in text
-    assert "[100 more files left out" in (await desk.run("glob", {"pattern": "f*"})).for_model
+    assert "[100 more files left out" in (await harness.run("glob", {"pattern": "f*"})).for_model
 
 
-def test_the_tools_and_their_schemas(desk: Desk) -> None:
-    assert list(desk.tools) == [
+def test_the_tools_and_their_schemas(harness: ToolHarness) -> None:
+    assert list(harness.tools) == [
         "read_file", "read_many_files", "list_directory", "glob", "grep", "get_diagnostics", "find_definition",
         "find_references", "list_symbols", "read_output", "edit_file", "write_file", "apply_patch", "move_file",
         "delete_file", "run_shell_command",
     ]  # fmt: skip
-    for tool in desk.tools.values():
+    for tool in harness.tools.values():
         schema = tool.spec().parameters
         assert schema["type"] == "object" and "$defs" not in schema
         for field in schema["properties"].values():

@@ -18,8 +18,8 @@ from amanu.sandbox.sandbox import Sandbox
 from amanu.tools.shell.output import CommandOutput, LiveOutput, readable
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import BlobRef
-from desk import Desk
-from needs import needs
+from support.required_programs import needs
+from support.tool_harness import ToolHarness
 
 
 def running(sign: str) -> list[int]:
@@ -55,9 +55,9 @@ async def test_run(tmp_path: Path, command: str, expected: str, failed: bool) ->
     keys = ("ANTHROPIC_API_KEY", "GEMINI_API_KEY", "openai_api_key", "ANTHROPIC_AUTH_TOKEN", "AMANU_KEY", "BASH_ENV")
     environment = {"PATH": "/usr/bin:/bin", **dict.fromkeys((*keys, "MY_OWN_MODELS"), "s3cr3t")}
     endpoint = EndpointSettings(base_url="http://127.0.0.1:9/v1", key_variable="MY_OWN_MODELS")
-    desk = Desk(tmp_path, environment=environment, settings=Settings(endpoints={"mine": endpoint}))
-    outcome = await desk.run("run_shell_command", {"command": command})
-    assert outcome.for_model == expected.format(root=desk.root)
+    harness = ToolHarness(tmp_path, environment=environment, settings=Settings(endpoints={"mine": endpoint}))
+    outcome = await harness.run("run_shell_command", {"command": command})
+    assert outcome.for_model == expected.format(root=harness.root)
     assert outcome.is_error == failed
 
 
@@ -68,8 +68,8 @@ async def test_ways_to_services_are_for_commands_that_may_reach_them(
     needs("bwrap")
     sandbox = Sandbox(SandboxSettings(), find_home({"AMANU_HOME": str(tmp_path / "h")}).make())
     environment = {"PATH": "/usr/bin:/bin", "DATABASE_URL": "postgres://me:S3cret@db/x", "APP_TOKEN": "t0ken"}
-    desk = Desk(tmp_path / "w", {"a": ""}, environment=environment, sandbox=sandbox)
-    tool, call = desk.tools["run_shell_command"], desk.context()
+    harness = ToolHarness(tmp_path / "w", {"a": ""}, environment=environment, sandbox=sandbox)
+    tool, call = harness.tools["run_shell_command"], harness.context()
     params = tool.params.model_validate({"command": "touch b; echo ${DATABASE_URL:11} $APP_TOKEN"})
     call.preview = await tool.preview(params, call)
     assert call.preview.need is not None
@@ -85,24 +85,24 @@ async def test_what_nobody_was_asked_about_has_part_of_the_memory(
 ) -> None:
     monkeypatch.setattr(kernel_limits, "LEAST_MEMORY", 100 << 20)
     monkeypatch.setattr(kernel_limits, "_memory", lambda: 200 << 20)
-    desk = Desk(tmp_path)
-    call = desk.context()
+    harness = ToolHarness(tmp_path)
+    call = harness.context()
     call.by_user = asked
-    outcome = await desk.run("run_shell_command", {"command": "echo {1..3000000} | wc -c"}, call=call)
+    outcome = await harness.run("run_shell_command", {"command": "echo {1..3000000} | wc -c"}, call=call)
     assert ("22888896\n" in outcome.for_model) == asked
     assert ("at most 0.1 GiB of memory" in outcome.for_model) != asked
 
 
 async def test_preview(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, {"sub/x": ""})
+    harness = ToolHarness(tmp_path, {"sub/x": ""})
     command = "echo \u202e a\necho b"
-    preview = await desk.preview("run_shell_command", {"command": command, "description": "says b", "path": "sub"})
+    preview = await harness.preview("run_shell_command", {"command": command, "description": "says b", "path": "sub"})
     assert (preview.subject.text, preview.subject.unclear) == (command, True)
     assert preview.title == "Run echo \u202e a … and 1 more line"
-    assert preview.detail == f"echo <U+202E> a\necho b\nThe model says: says b\nIn: {desk.root / 'sub'}"
+    assert preview.detail == f"echo <U+202E> a\necho b\nThe model says: says b\nIn: {harness.root / 'sub'}"
     for wrong in ({"command": "a\0b"}, {"command": "ls", "path": "sub/x"}, {"command": "ls", "path": ".."}):
         with pytest.raises(ToolError):
-            await desk.preview("run_shell_command", wrong)
+            await harness.preview("run_shell_command", wrong)
 
 
 @pytest.mark.parametrize(
@@ -120,21 +120,21 @@ async def test_nothing_is_left(
     tmp_path: Path, command: str, arguments: Mapping[str, Any], shell: ShellSettings, told: str
 ) -> None:
     number = str(time.monotonic_ns())
-    desk = Desk(tmp_path, settings=Settings(shell=shell))
+    harness = ToolHarness(tmp_path, settings=Settings(shell=shell))
     started = time.monotonic()
-    outcome = await desk.run("run_shell_command", {"command": command.replace("{n}", number), **arguments})
+    outcome = await harness.run("run_shell_command", {"command": command.replace("{n}", number), **arguments})
     assert told in outcome.for_model
     assert time.monotonic() - started < 5
     assert running(number) == []
 
 
 async def test_cancel(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
+    harness = ToolHarness(tmp_path)
     number = str(time.monotonic_ns())
     task = asyncio.create_task(
-        desk.run("run_shell_command", {"command": f"echo up; (setsid sleep 77.{number} &); sleep 77.{number}"})
+        harness.run("run_shell_command", {"command": f"echo up; (setsid sleep 77.{number} &); sleep 77.{number}"})
     )
-    while "up\n" not in desk.live:
+    while "up\n" not in harness.live:
         await asyncio.sleep(0.01)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -152,7 +152,7 @@ async def test_a_command_cancelled_while_it_starts_is_gone(
     home = find_home({"AMANU_HOME": str(tmp_path / "h")}).make()
     root = tmp_path / "w"
     root.mkdir()
-    desk = Desk(root, sandbox=Sandbox(SandboxSettings(), home) if sandbox else None)
+    harness = ToolHarness(root, sandbox=Sandbox(SandboxSettings(), home) if sandbox else None)
     number = str(time.monotonic_ns())
     create = asyncio.create_subprocess_exec
 
@@ -167,7 +167,7 @@ async def test_a_command_cancelled_while_it_starts_is_gone(
         return await create(*argv, **options)
 
     monkeypatch.setattr(asyncio, "create_subprocess_exec", creating)
-    task = asyncio.create_task(desk.run("run_shell_command", {"command": f"sleep 77.{number} & sleep 77.{number}"}))
+    task = asyncio.create_task(harness.run("run_shell_command", {"command": f"sleep 77.{number} & sleep 77.{number}"}))
     with pytest.raises(asyncio.CancelledError):
         async with asyncio.timeout(10):
             await task
@@ -175,31 +175,31 @@ async def test_a_command_cancelled_while_it_starts_is_gone(
 
 
 async def test_long_output_keeps_both_ends_and_the_whole(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
-    outcome = await desk.run("run_shell_command", {"command": "seq 1 200000"})
+    harness = ToolHarness(tmp_path)
+    outcome = await harness.run("run_shell_command", {"command": "seq 1 200000"})
     assert outcome.for_model.startswith("1\n2\n3\n") and "200000\n\nExit code: 0" in outcome.for_model
     assert "characters left out" in outcome.for_model
     assert len(outcome.for_model) < 31_000 and len(outcome.for_user) < 31_000
-    assert desk.blobs == ["".join(f"{at}\n" for at in range(1, 200_001)).encode()]
-    assert outcome.blob is not None and outcome.blob.size == len(desk.blobs[0])
-    assert len("".join(desk.live)) < 201_000
+    assert harness.blobs == ["".join(f"{at}\n" for at in range(1, 200_001)).encode()]
+    assert outcome.blob is not None and outcome.blob.size == len(harness.blobs[0])
+    assert len("".join(harness.live)) < 201_000
 
 
 async def test_live_output_comes_while_it_runs(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
-    task = asyncio.create_task(desk.run("run_shell_command", {"command": "echo one; read < fifo; echo two"}))
+    harness = ToolHarness(tmp_path)
+    task = asyncio.create_task(harness.run("run_shell_command", {"command": "echo one; read < fifo; echo two"}))
     os.mkfifo(tmp_path / "fifo")
-    while desk.live != ["one\n"]:
+    while harness.live != ["one\n"]:
         await asyncio.sleep(0.01)
     await asyncio.to_thread((tmp_path / "fifo").write_text, "go\n")
     await task
-    assert desk.live == ["one\n", "two\n"]
+    assert harness.live == ["one\n", "two\n"]
 
 
 async def test_unsaved_files_are_named(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, {"a.py": "disk\n"})
-    desk.editor.put(desk.root / "a.py", "typed\n")
-    outcome = await desk.run("run_shell_command", {"command": "cat a.py"})
+    harness = ToolHarness(tmp_path, {"a.py": "disk\n"})
+    harness.editor.put(harness.root / "a.py", "typed\n")
+    outcome = await harness.run("run_shell_command", {"command": "cat a.py"})
     assert outcome.for_model == "disk\n\nExit code: 0\nUnsaved in the editor, so the command saw older text: a.py."
 
 
@@ -250,44 +250,44 @@ def test_output_does_not_depend_on_the_pieces(chunk: int) -> None:
     [("make", ["Makefile"]), ("git stash && make", []), ("git log -1 && make", ["Makefile"])],
 )
 async def test_what_the_line_itself_rewrites_is_not_pinned(tmp_path: Path, command: str, pinned: list[str]) -> None:
-    desk = Desk(tmp_path, {"Makefile": "all:\n\ttrue\n"})
-    need = (await desk.preview("run_shell_command", {"command": command})).need
+    harness = ToolHarness(tmp_path, {"Makefile": "all:\n\ttrue\n"})
+    need = (await harness.preview("run_shell_command", {"command": command})).need
     assert need is not None and [Path(each).name for each in need.pinned] == pinned
 
 
 async def test_what_was_allowed_for_it_only_reads_is_another_call_when_it_reads_something_else(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, {"a.txt": "", "b.txt": "", ".env": ""})
+    harness = ToolHarness(tmp_path, {"a.txt": "", "b.txt": "", ".env": ""})
     seen: set[str] = set()
     for target in ("a.txt", "b.txt", ".env"):
-        (desk.root / "notes").unlink(missing_ok=True)
-        (desk.root / "notes").symlink_to(target)
-        seen.add((await desk.preview("run_shell_command", {"command": "cat notes"})).digest)
+        (harness.root / "notes").unlink(missing_ok=True)
+        (harness.root / "notes").symlink_to(target)
+        seen.add((await harness.preview("run_shell_command", {"command": "cat notes"})).digest)
     assert len(seen) == 3
 
 
 async def test_what_a_yes_is_about_changes_its_digest(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, {"run.sh": "echo one", "sub/run.sh": "echo one", "other/x": ""})
-    (desk.root / "link").symlink_to("sub")
+    harness = ToolHarness(tmp_path, {"run.sh": "echo one", "sub/run.sh": "echo one", "other/x": ""})
+    (harness.root / "link").symlink_to("sub")
     seen: set[str] = set()
 
     async def digest(command: str, **more: str) -> str:
-        return (await desk.preview("run_shell_command", {"command": command, **more})).digest
+        return (await harness.preview("run_shell_command", {"command": command, **more})).digest
 
     def touch(path: str, text: str) -> None:
-        (desk.root / path).write_text(text)
+        (harness.root / path).write_text(text)
 
     seen.add(await digest("bash run.sh"))
     assert await digest("bash run.sh") in seen  # nothing changed
     touch("run.sh", "echo two")
     seen.add(await digest("bash run.sh"))
-    (desk.root / "run.sh").chmod(0o700)
+    (harness.root / "run.sh").chmod(0o700)
     seen.add(await digest("bash run.sh"))
-    (desk.root / "run.sh").unlink()
+    (harness.root / "run.sh").unlink()
     seen.add(await digest("bash run.sh"))
     seen.add(await digest("bash run.sh", path="sub"))
     seen.add(await digest("bash run.sh", path="link"))
-    (desk.root / "sub").rename(desk.root / "was")
-    (desk.root / "sub").mkdir()
+    (harness.root / "sub").rename(harness.root / "was")
+    (harness.root / "sub").mkdir()
     touch("sub/run.sh", "echo one")
     seen.add(await digest("bash run.sh", path="sub"))
     assert len(seen) == 6  # the link leads to the folder itself
@@ -296,16 +296,16 @@ async def test_what_a_yes_is_about_changes_its_digest(tmp_path: Path) -> None:
 @pytest.mark.parametrize("command", ["a\0b", " \n", "x" * 65_537])
 async def test_what_is_no_command(tmp_path: Path, command: str) -> None:
     with pytest.raises(ToolError):
-        await Desk(tmp_path).preview("run_shell_command", {"command": command})
+        await ToolHarness(tmp_path).preview("run_shell_command", {"command": command})
 
 
 async def test_how_it_ended_is_told_also_when_its_output_cannot_be_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def full(self: Desk, data: bytes) -> BlobRef:
+    async def full(self: ToolHarness, data: bytes) -> BlobRef:
         raise AmanuError("storageError", "The disk is full.")
 
-    monkeypatch.setattr(Desk, "put_blob", full)
-    desk = Desk(tmp_path)
-    outcome = await desk.run("run_shell_command", {"command": "seq 1 20000; touch -c x; exit 3"})
+    monkeypatch.setattr(ToolHarness, "put_blob", full)
+    harness = ToolHarness(tmp_path)
+    outcome = await harness.run("run_shell_command", {"command": "seq 1 20000; touch -c x; exit 3"})
     assert "Exit code: 3" in outcome.for_model and "not kept: The disk is full." in outcome.for_model

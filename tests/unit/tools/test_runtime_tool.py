@@ -9,7 +9,7 @@ from pydantic import ConfigDict, JsonValue
 from amanu.agent.loop import run_turn
 from amanu.core.model import ToolSpec
 from amanu.core.tool import CallContext, Outcome, Params, ParsedCall, Preview, Subject, Tool, ToolError
-from loop_stage import Stage, call, says
+from support.loop_harness import LoopHarness, call, says
 
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 
@@ -48,10 +48,10 @@ class ServerTool(Tool[AnyArguments]):
     ("arguments", "answer"), [({"city": "Rome"}, "weather: {'city': 'Rome'}"), ({}, "city is required")]
 )
 async def test_two_tools_of_one_class(arguments: dict[str, str], answer: str) -> None:
-    stage = Stage([says("", call("weather", "1", **arguments)), says("Done.")])
+    harness = LoopHarness([says("", call("weather", "1", **arguments)), says("Done.")])
     tools = [ServerTool("weather", "Says the weather.", SCHEMA), ServerTool("tides", "Says the tides.", SCHEMA)]
-    stage.turn.tools = {tool.name: tool for tool in tools}
-    stage.turn.specs = [tool.spec() for tool in tools]
-    assert [spec.name for spec in stage.turn.specs] == ["weather", "tides"]
-    assert (await run_turn(stage.turn)).reason == "completed"
-    assert stage.results() == [("1", answer)]
+    harness.turn.tools = {tool.name: tool for tool in tools}
+    harness.turn.specs = [tool.spec() for tool in tools]
+    assert [spec.name for spec in harness.turn.specs] == ["weather", "tides"]
+    assert (await run_turn(harness.turn)).reason == "completed"
+    assert harness.results() == [("1", answer)]

@@ -10,8 +10,8 @@ from amanu.core.tool import ToolError
 from amanu.frontends.lsp.buffers import Buffers, EditorClient
 from amanu.workspace import search
 from amanu_protocol.requests import EditorApplyParams
-from desk import Desk, states
-from needs import needs_ripgrep
+from support.required_programs import needs_ripgrep
+from support.tool_harness import ToolHarness, states
 
 FILES: dict[str, str | bytes] = {
     ".gitignore": "build/\n*.log\n",
@@ -25,7 +25,7 @@ FILES: dict[str, str | bytes] = {
 class Editor:
     """Documents of one connection, in an editor that applies what it is asked to and does not save."""
 
-    def __init__(self, held: Desk, name: str) -> None:
+    def __init__(self, held: ToolHarness, name: str) -> None:
         self.root = held.root
         self.buffers = Buffers(EditorClient(name, self.ask, "utf-16", own_apply=True), held.overlay.changed)
         held.overlay.add(self.buffers)
@@ -58,12 +58,12 @@ class Editor:
 
 
 @pytest.fixture(params=[True, False], ids=["ripgrep", "scan"])
-def held(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
+def held(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ToolHarness:
     """Two editors: a.py typed in, in the first; everything that is only in an editor in the second."""
     path = needs_ripgrep() if request.param else None
     if path is None:
         monkeypatch.setattr(search, "usable", lambda workspace: None)  # pyright: ignore[reportUnknownLambdaType]
-    made = Desk(tmp_path, FILES, ripgrep=path)
+    made = ToolHarness(tmp_path, FILES, ripgrep=path)
     one, two = Editor(made, "One"), Editor(made, "Two")
     one.open("a.py", "disk a\n")
     one.type("a.py", "typed a\n")
@@ -108,7 +108,7 @@ def held(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
          "on disk]\ntyped a\n"),
     ],
 )  # fmt: skip
-async def test_the_tools(held: Desk, tool: str, arguments: Mapping[str, Any], expected: str) -> None:
+async def test_the_tools(held: ToolHarness, tool: str, arguments: Mapping[str, Any], expected: str) -> None:
     assert (await held.run(tool, arguments)).for_model == expected
 
 
@@ -120,19 +120,19 @@ async def test_the_tools(held: Desk, tool: str, arguments: Mapping[str, Any], ex
         ("list_directory", {"path": "gone"}),
     ],
 )
-async def test_a_folder_that_is_nowhere(held: Desk, tool: str, arguments: Mapping[str, Any]) -> None:
+async def test_a_folder_that_is_nowhere(held: ToolHarness, tool: str, arguments: Mapping[str, Any]) -> None:
     with pytest.raises(ToolError, match="There is no folder gone"):
         await held.run(tool, arguments)
 
 
-async def test_a_command_says_which_files_it_saw_otherwise(held: Desk) -> None:
+async def test_a_command_says_which_files_it_saw_otherwise(held: ToolHarness) -> None:
     text = (await held.run("run_shell_command", {"command": "cat a.py"})).for_model
     unsaved = "a.py, build/out.py, fresh/deep/x.py, noise.log, sub/new.py"
     assert text.endswith(f"\nUnsaved in the editor, so the command saw older text: {unsaved}.")
 
 
 async def test_many_buffers_are_all_searched(tmp_path: Path) -> None:
-    held = Desk(tmp_path)
+    held = ToolHarness(tmp_path)
     for at in range(30):
         Editor(held, f"E{at}").open(f"f{at:02}.txt", f"needle {at}\n")
     text = (await held.run("grep", {"pattern": "needle"})).for_model
@@ -143,7 +143,7 @@ async def test_many_buffers_are_all_searched(tmp_path: Path) -> None:
 
 
 def test_of_two_editors_paths_are_listed_once(tmp_path: Path) -> None:
-    held = Desk(tmp_path, FILES)
+    held = ToolHarness(tmp_path, FILES)
     for name in ("One", "Two"):
         Editor(held, name).open("a.py", name)
     assert [buffer.text for buffer in held.overlay.buffers()] == ["Two"]
@@ -179,7 +179,7 @@ Two = list[tuple[str, str, str]]
 async def test_of_two_editors_the_unsaved_text_wins(
     tmp_path: Path, does: Two, text: str, unsaved: bool, by: str | None, swapped: bool
 ) -> None:
-    held = Desk(tmp_path, FILES)
+    held = ToolHarness(tmp_path, FILES)
     names = ("two", "one") if swapped else ("one", "two")
     editors = {name: Editor(held, name) for name in names}
     for who, what, content in does:
@@ -203,7 +203,7 @@ async def test_of_two_editors_the_unsaved_text_wins(
 
 
 async def test_a_new_file_that_only_an_editor_has_is_edited_there(tmp_path: Path) -> None:
-    held = Desk(tmp_path, FILES)
+    held = ToolHarness(tmp_path, FILES)
     editor = Editor(held, "One")
     editor.open("sub/new.py", "typed new\n")
     await held.run("edit_file", {"path": "sub/new.py", "old_text": "typed", "new_text": "edited"})
@@ -213,7 +213,7 @@ async def test_a_new_file_that_only_an_editor_has_is_edited_there(tmp_path: Path
 
 
 async def test_one_file_by_two_names(tmp_path: Path) -> None:
-    held = Desk(tmp_path / "work", FILES)
+    held = ToolHarness(tmp_path / "work", FILES)
     (tmp_path / "link").symlink_to("work")
     (held.root / "alias.py").symlink_to("a.py")
     editor = Editor(held, "One")

@@ -18,18 +18,20 @@ from amanu.workspace.text_file import decode, split_lines
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Hunk, Proposal
 from amanu_protocol.requests import EditorApplyResult, HunkDecision
-from broken_off import broken_off
-from desk import Desk, hunks, states
+from support.cancellation_points import cancelled_after
+from support.tool_harness import ToolHarness, hunks, states
 
 BASE = "one\ntwo\nthree\nfour\nfive\nsix\n"
 EDITED = "ONE\ntwo\nthree\nfour\nfive\nSIX\n"
 
 
-async def propose(desk: Desk, text: str | None = EDITED, name: str = "f.txt", step: int = 1) -> tuple[str, Proposal]:
+async def propose(
+    harness: ToolHarness, text: str | None = EDITED, name: str = "f.txt", step: int = 1
+) -> tuple[str, Proposal]:
     """(call id, proposal)"""
-    call = desk.context(step)
-    base = await desk.proposals.text(call, desk.root / name)
-    return call.call_id, await desk.proposals.propose(call, [FileEdit(base, text)])
+    call = harness.context(step)
+    base = await harness.proposals.text(call, harness.root / name)
+    return call.call_id, await harness.proposals.propose(call, [FileEdit(base, text)])
 
 
 def take(proposal: Proposal, *decisions: str | None, **more: str) -> list[HunkDecision]:
@@ -45,108 +47,110 @@ async def test_who_is_cancelled_while_it_proposes_leaves_nothing_that_nobody_was
 ) -> None:
     monkeypatch.setattr(proposing, "SMALL", 0)  # computed in a thread, like what is big
     for steps in range(1, 6):
-        desk = Desk(tmp_path, {"f.txt": BASE})
-        _, proposal = await propose(desk, BASE.replace("one", "ONE"))
-        await broken_off(asyncio.create_task(propose(desk, EDITED)), steps)
+        harness = ToolHarness(tmp_path, {"f.txt": BASE})
+        _, proposal = await propose(harness, BASE.replace("one", "ONE"))
+        await cancelled_after(asyncio.create_task(propose(harness, EDITED)), steps)
         for _ in range(3):
-            assert desk.proposals.get(proposal.proposal_id) == desk.versions[-1]
+            assert harness.proposals.get(proposal.proposal_id) == harness.versions[-1]
             await asyncio.sleep(0.01)
 
 
 async def test_hunks_are_decided_one_by_one(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, {"f.txt": BASE})
-    call, proposal = await propose(desk)
+    harness = ToolHarness(tmp_path, {"f.txt": BASE})
+    call, proposal = await propose(harness)
     assert [(h.old_start, h.old_text, h.new_text) for h in hunks(proposal)] == [
         (1, "one\n", "ONE\n"),
         (6, "six\n", "SIX\n"),
     ]
-    assert desk.on_disk("f.txt") == BASE.encode()
-    proposal = await desk.proposals.resolve(proposal.proposal_id, take(proposal, "accept"))
+    assert harness.on_disk("f.txt") == BASE.encode()
+    proposal = await harness.proposals.resolve(proposal.proposal_id, take(proposal, "accept"))
     assert states(proposal) == ["applied", "pending"] and proposal.state == "pending"
-    assert desk.on_disk("f.txt") == BASE.replace("one", "ONE").encode()
-    assert "open, not applied" in desk.proposals.report(call)
-    proposal = await desk.proposals.resolve(proposal.proposal_id, take(proposal, None, "reject", reason="keep six"))
+    assert harness.on_disk("f.txt") == BASE.replace("one", "ONE").encode()
+    assert "open, not applied" in harness.proposals.report(call)
+    proposal = await harness.proposals.resolve(proposal.proposal_id, take(proposal, None, "reject", reason="keep six"))
     assert states(proposal) == ["applied", "rejected"] and proposal.state == "settled"
-    report = desk.proposals.report(call)
+    report = harness.proposals.report(call)
     assert "1 of 2 changes applied" in report and "rejected by the user: keep six" in report
-    versions = [each.version for each in desk.versions]
+    versions = [each.version for each in harness.versions]
     assert versions == sorted(set(versions))
-    assert desk.preimages == [(desk.root / "f.txt", BASE.encode(), 0o644)]
+    assert harness.preimages == [(harness.root / "f.txt", BASE.encode(), 0o644)]
 
 
 @pytest.mark.parametrize("word", ["reject", "Accept", "yes", ""])
 async def test_an_unknown_decision_is_a_refusal(tmp_path: Path, word: str) -> None:
-    desk = Desk(tmp_path, {"f.txt": BASE})
-    _, proposal = await propose(desk)
-    proposal = await desk.proposals.resolve(proposal.proposal_id, take(proposal, word, word))
+    harness = ToolHarness(tmp_path, {"f.txt": BASE})
+    _, proposal = await propose(harness)
+    proposal = await harness.proposals.resolve(proposal.proposal_id, take(proposal, word, word))
     assert states(proposal) == ["rejected", "rejected"]
-    assert desk.on_disk("f.txt") == BASE.encode()
+    assert harness.on_disk("f.txt") == BASE.encode()
 
 
 async def test_the_users_own_text(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, {"f.txt": BASE.replace("\n", "\r\n")})
-    call, proposal = await propose(desk, EDITED.replace("\n", "\r\n"))
-    proposal = await desk.proposals.resolve(proposal.proposal_id, take(proposal, "accept", new_text="mine\nand mine\n"))
-    proposal = await desk.proposals.accept_all(proposal.proposal_id)
-    assert desk.on_disk("f.txt") == b"mine\r\nand mine\r\ntwo\r\nthree\r\nfour\r\nfive\r\nSIX\r\n"
+    harness = ToolHarness(tmp_path, {"f.txt": BASE.replace("\n", "\r\n")})
+    call, proposal = await propose(harness, EDITED.replace("\n", "\r\n"))
+    proposal = await harness.proposals.resolve(
+        proposal.proposal_id, take(proposal, "accept", new_text="mine\nand mine\n")
+    )
+    proposal = await harness.proposals.accept_all(proposal.proposal_id)
+    assert harness.on_disk("f.txt") == b"mine\r\nand mine\r\ntwo\r\nthree\r\nfour\r\nfive\r\nSIX\r\n"
     assert [hunk.edited_by_user for hunk in hunks(proposal)] == [True, False]
     assert hunks(proposal)[1].new_start == 7
-    report = desk.proposals.report(call)
+    report = harness.proposals.report(call)
     assert "the user changed your text" in report and "and mine" in report and "line 7: applied" in report
 
 
 async def test_deciding_twice(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, {"f.txt": BASE})
-    _, proposal = await propose(desk)
+    harness = ToolHarness(tmp_path, {"f.txt": BASE})
+    _, proposal = await propose(harness)
     for _ in range(2):
-        proposal = await desk.proposals.resolve(proposal.proposal_id, take(proposal, "accept", "reject"))
+        proposal = await harness.proposals.resolve(proposal.proposal_id, take(proposal, "accept", "reject"))
     for wrong in (take(proposal, "reject"), take(proposal, None, "accept")):
         with pytest.raises(AmanuError) as caught:
-            await desk.proposals.resolve(proposal.proposal_id, wrong)
+            await harness.proposals.resolve(proposal.proposal_id, wrong)
         assert caught.value.kind == "proposalConflict"
     with pytest.raises(AmanuError):
-        await desk.proposals.resolve(proposal.proposal_id, [HunkDecision(hunk_id="no", decision="accept")])
+        await harness.proposals.resolve(proposal.proposal_id, [HunkDecision(hunk_id="no", decision="accept")])
     with pytest.raises(AmanuError):
-        desk.proposals.get("p-none")
-    assert len(desk.preimages) == 1
+        harness.proposals.get("p-none")
+    assert len(harness.preimages) == 1
 
 
 @pytest.mark.parametrize("who", ["disk", "buffer"])
 async def test_what_moved_is_conflicted_and_not_overwritten(tmp_path: Path, who: str) -> None:
-    desk = Desk(tmp_path, {"f.txt": BASE})
-    path = desk.root / "f.txt"
-    call, proposal = await propose(desk)
+    harness = ToolHarness(tmp_path, {"f.txt": BASE})
+    path = harness.root / "f.txt"
+    call, proposal = await propose(harness)
     theirs = f"mine\n{BASE}theirs\n"
     if who == "disk":
-        desk.put("f.txt", theirs)
+        harness.put("f.txt", theirs)
     else:
-        desk.editor.put(path, theirs)
-    proposal = await desk.proposals.accept_all(proposal.proposal_id)
+        harness.editor.put(path, theirs)
+    proposal = await harness.proposals.accept_all(proposal.proposal_id)
     assert states(proposal) == ["conflicted", "conflicted"]
-    assert desk.on_disk("f.txt") == (theirs if who == "disk" else BASE).encode()
-    assert desk.editor.applied == [] and desk.preimages == []
-    assert "Read it again" in desk.proposals.report(call)
+    assert harness.on_disk("f.txt") == (theirs if who == "disk" else BASE).encode()
+    assert harness.editor.applied == [] and harness.preimages == []
+    assert "Read it again" in harness.proposals.report(call)
     if who == "disk":  # the file is as it was again: the user may still say yes
-        desk.put("f.txt", BASE)
-        await desk.proposals.resolve(proposal.proposal_id, take(proposal, "accept", "accept"))
-        assert desk.on_disk("f.txt") == EDITED.encode()
+        harness.put("f.txt", BASE)
+        await harness.proposals.resolve(proposal.proposal_id, take(proposal, "accept", "accept"))
+        assert harness.on_disk("f.txt") == EDITED.encode()
 
 
 async def test_a_text_that_came_between_looking_and_writing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Too late to move the hunks."""
-    desk = Desk(tmp_path, {"f.txt": BASE})
-    call, proposal = await propose(desk)
+    harness = ToolHarness(tmp_path, {"f.txt": BASE})
+    call, proposal = await propose(harness)
     real = proposing.apply
 
     async def late(*arguments: object) -> None:
-        desk.put("f.txt", BASE.replace("three", "theirs"))
+        harness.put("f.txt", BASE.replace("three", "theirs"))
         await real(*arguments)  # pyright: ignore[reportArgumentType]
 
     monkeypatch.setattr(proposing, "apply", late)
-    proposal = await desk.proposals.accept_all(proposal.proposal_id)
+    proposal = await harness.proposals.accept_all(proposal.proposal_id)
     assert states(proposal) == ["conflicted", "conflicted"] and proposal.state == "settled"
-    assert desk.on_disk("f.txt") == BASE.replace("three", "theirs").encode()
-    assert "The file changed after" in desk.proposals.report(call)
+    assert harness.on_disk("f.txt") == BASE.replace("three", "theirs").encode()
+    assert "The file changed after" in harness.proposals.report(call)
 
 
 @pytest.mark.parametrize(
@@ -160,21 +164,21 @@ async def test_a_text_that_came_between_looking_and_writing(tmp_path: Path, monk
 async def test_an_open_file_is_edited_in_its_editor(
     tmp_path: Path, shown: str, saves: bool, expected_disk: str, unsaved: bool, asked_to_save: bool
 ) -> None:
-    desk = Desk(tmp_path, {"f.txt": BASE})
-    path = desk.root / "f.txt"
-    desk.editor.saves = saves
-    desk.editor.put(path, shown)
+    harness = ToolHarness(tmp_path, {"f.txt": BASE})
+    path = harness.root / "f.txt"
+    harness.editor.saves = saves
+    harness.editor.put(path, shown)
     new = shown.replace("one", "ONE").replace("six", "SIX")
-    call, proposal = await propose(desk, new)
+    call, proposal = await propose(harness, new)
     assert proposal.files[0].base_version == 1
-    await desk.proposals.resolve(proposal.proposal_id, take(proposal, None, "accept"))
-    proposal = await desk.proposals.accept_all(proposal.proposal_id)
+    await harness.proposals.resolve(proposal.proposal_id, take(proposal, None, "accept"))
+    proposal = await harness.proposals.accept_all(proposal.proposal_id)
     assert states(proposal) == ["applied", "applied"]
-    assert desk.editor.open[path].text == new
-    assert desk.on_disk("f.txt") == expected_disk.encode()
+    assert harness.editor.open[path].text == new
+    assert harness.on_disk("f.txt") == expected_disk.encode()
     assert proposal.files[0].unsaved == unsaved
-    assert ("not saved" in desk.proposals.report(call)) == unsaved
-    assert desk.editor.applied[0][2] == asked_to_save
+    assert ("not saved" in harness.proposals.report(call)) == unsaved
+    assert harness.editor.applied[0][2] == asked_to_save
 
 
 @pytest.mark.parametrize(
@@ -182,14 +186,14 @@ async def test_an_open_file_is_edited_in_its_editor(
     [("conflict", None, "changed after"), ("error", "no such view", "no such view"), ("notOpen", None, "closed")],
 )
 async def test_an_editor_that_refuses(tmp_path: Path, status: str, message: str | None, told: str) -> None:
-    desk = Desk(tmp_path, {"f.txt": BASE})
-    desk.editor.put(desk.root / "f.txt", BASE)
-    desk.editor.refuses = EditorApplyResult.model_validate({"status": status, "message": message})
-    call, proposal = await propose(desk)
-    proposal = await desk.proposals.accept_all(proposal.proposal_id)
-    assert states(proposal) == ["conflicted", "conflicted"] and len(desk.editor.applied) == 1
-    assert told in desk.proposals.report(call)
-    assert desk.on_disk("f.txt") == BASE.encode()
+    harness = ToolHarness(tmp_path, {"f.txt": BASE})
+    harness.editor.put(harness.root / "f.txt", BASE)
+    harness.editor.refuses = EditorApplyResult.model_validate({"status": status, "message": message})
+    call, proposal = await propose(harness)
+    proposal = await harness.proposals.accept_all(proposal.proposal_id)
+    assert states(proposal) == ["conflicted", "conflicted"] and len(harness.editor.applied) == 1
+    assert told in harness.proposals.report(call)
+    assert harness.on_disk("f.txt") == BASE.encode()
 
 
 @pytest.mark.parametrize(
@@ -202,110 +206,114 @@ async def test_an_editor_that_refuses(tmp_path: Path, status: str, message: str 
     ],
 )
 async def test_bytes_that_no_editor_keeps_go_to_disk_if_it_is_clean(tmp_path: Path, data: bytes, shown: str) -> None:
-    desk = Desk(tmp_path, {"f.txt": data})
-    path = desk.root / "f.txt"
-    desk.editor.put(path, shown)
+    harness = ToolHarness(tmp_path, {"f.txt": data})
+    path = harness.root / "f.txt"
+    harness.editor.put(path, shown)
     text = decode(data, path)[0]
-    await propose(desk, text.replace("one", "ONE"))
-    await desk.proposals.accept_all(desk.versions[-1].proposal_id)
-    assert desk.on_disk("f.txt") == data.replace(b"one", b"ONE")
-    assert desk.editor.applied == []
-    desk.put("f.txt", data)
-    desk.editor.put(path, shown + "typed")
+    await propose(harness, text.replace("one", "ONE"))
+    await harness.proposals.accept_all(harness.versions[-1].proposal_id)
+    assert harness.on_disk("f.txt") == data.replace(b"one", b"ONE")
+    assert harness.editor.applied == []
+    harness.put("f.txt", data)
+    harness.editor.put(path, shown + "typed")
     with pytest.raises(ToolError, match="save it first"):
-        await propose(desk, "other", step=2)
+        await propose(harness, "other", step=2)
 
 
 async def test_edits_of_one_step_are_one_proposal(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, {"f.txt": BASE})
-    one, first = await propose(desk, EDITED.replace("SIX", "six"))
+    harness = ToolHarness(tmp_path, {"f.txt": BASE})
+    one, first = await propose(harness, EDITED.replace("SIX", "six"))
     kept = hunks(first)[0].hunk_id
-    two, second = await propose(desk, EDITED)
+    two, second = await propose(harness, EDITED)
     assert second.proposal_id == first.proposal_id and second.tool_call_ids == [one, two]
     assert hunks(second)[0].hunk_id == kept
-    done = await desk.proposals.accept_all(second.proposal_id, one)
+    done = await harness.proposals.accept_all(second.proposal_id, one)
     assert states(done) == ["applied", "pending"], "what was not allowed is not applied"
-    done = await desk.proposals.reject_all(second.proposal_id, "no", two)
+    done = await harness.proposals.reject_all(second.proposal_id, "no", two)
     assert states(done) == ["applied", "rejected"]
-    assert desk.on_disk("f.txt") == BASE.replace("one", "ONE").encode()
-    assert desk.proposals.report(one) == "Applied to f.txt: line 1."
-    assert "rejected by the user: no" in desk.proposals.report(two)
+    assert harness.on_disk("f.txt") == BASE.replace("one", "ONE").encode()
+    assert harness.proposals.report(one) == "Applied to f.txt: line 1."
+    assert "rejected by the user: no" in harness.proposals.report(two)
 
 
 async def test_lines_two_calls_wrote_need_both(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, {"f.txt": BASE})
-    one, _ = await propose(desk, BASE.replace("two", "2"))
-    two, proposal = await propose(desk, BASE.replace("two", "zwei"))
+    harness = ToolHarness(tmp_path, {"f.txt": BASE})
+    one, _ = await propose(harness, BASE.replace("two", "2"))
+    two, proposal = await propose(harness, BASE.replace("two", "zwei"))
     assert len(hunks(proposal)) == 1
-    proposal = await desk.proposals.accept_all(proposal.proposal_id, one)
-    assert states(proposal) == ["pending"] and "waits" in desk.proposals.report(one)
-    proposal = await desk.proposals.accept_all(proposal.proposal_id, two)
-    assert states(proposal) == ["applied"] and desk.on_disk("f.txt") == BASE.replace("two", "zwei").encode()
+    proposal = await harness.proposals.accept_all(proposal.proposal_id, one)
+    assert states(proposal) == ["pending"] and "waits" in harness.proposals.report(one)
+    proposal = await harness.proposals.accept_all(proposal.proposal_id, two)
+    assert states(proposal) == ["applied"] and harness.on_disk("f.txt") == BASE.replace("two", "zwei").encode()
 
 
 async def test_a_later_step_starts_without_open_hunks(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, {"f.txt": BASE})
-    _, first = await propose(desk)
-    await desk.proposals.resolve(first.proposal_id, take(first, "accept"))
-    base = await desk.proposals.text(desk.context(2), desk.root / "f.txt")
+    harness = ToolHarness(tmp_path, {"f.txt": BASE})
+    _, first = await propose(harness)
+    await harness.proposals.resolve(first.proposal_id, take(first, "accept"))
+    base = await harness.proposals.text(harness.context(2), harness.root / "f.txt")
     assert base.text == BASE.replace("one", "ONE")
-    _, second = await propose(desk, base.text.replace("three", "3"), step=2)
+    _, second = await propose(harness, base.text.replace("three", "3"), step=2)
     assert second.proposal_id != first.proposal_id
-    await desk.proposals.accept_all(second.proposal_id)
-    late = await desk.proposals.accept_all(first.proposal_id)
+    await harness.proposals.accept_all(second.proposal_id)
+    late = await harness.proposals.accept_all(first.proposal_id)
     assert states(late) == ["applied", "applied"]
-    assert desk.on_disk("f.txt") == EDITED.replace("three", "3").encode()
+    assert harness.on_disk("f.txt") == EDITED.replace("three", "3").encode()
 
 
 async def test_create_and_delete(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, {"f.txt": BASE})
-    call, made = await propose(desk, "new\n", "a/b/new.txt")
+    harness = ToolHarness(tmp_path, {"f.txt": BASE})
+    call, made = await propose(harness, "new\n", "a/b/new.txt")
     assert made.files[0].change == "create" and not (tmp_path / "a").exists()
-    await desk.proposals.accept_all(made.proposal_id)
-    assert desk.on_disk("a/b/new.txt") == b"new\n" and desk.preimages[0] == (desk.root / "a/b/new.txt", None, None)
-    assert desk.proposals.report(call) == "Created a/b/new.txt."
-    _, empty = await propose(desk, "", "empty")
-    await desk.proposals.accept_all(empty.proposal_id)
-    assert desk.on_disk("empty") == b""
-    call, gone = await propose(desk, None)
-    assert gone.files[0].change == "delete" and desk.on_disk("f.txt") == BASE.encode()
-    await desk.proposals.accept_all(gone.proposal_id)
-    assert not (tmp_path / "f.txt").exists() and desk.proposals.report(call) == "Deleted f.txt."
+    await harness.proposals.accept_all(made.proposal_id)
+    assert harness.on_disk("a/b/new.txt") == b"new\n" and harness.preimages[0] == (
+        harness.root / "a/b/new.txt",
+        None,
+        None,
+    )
+    assert harness.proposals.report(call) == "Created a/b/new.txt."
+    _, empty = await propose(harness, "", "empty")
+    await harness.proposals.accept_all(empty.proposal_id)
+    assert harness.on_disk("empty") == b""
+    call, gone = await propose(harness, None)
+    assert gone.files[0].change == "delete" and harness.on_disk("f.txt") == BASE.encode()
+    await harness.proposals.accept_all(gone.proposal_id)
+    assert not (tmp_path / "f.txt").exists() and harness.proposals.report(call) == "Deleted f.txt."
 
 
 async def test_a_file_made_meanwhile_is_not_overwritten(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
-    _, made = await propose(desk, "new\n", "f")
-    desk.put("f", "theirs")
-    assert states(await desk.proposals.accept_all(made.proposal_id)) == ["conflicted"]
-    assert desk.on_disk("f") == b"theirs"
+    harness = ToolHarness(tmp_path)
+    _, made = await propose(harness, "new\n", "f")
+    harness.put("f", "theirs")
+    assert states(await harness.proposals.accept_all(made.proposal_id)) == ["conflicted"]
+    assert harness.on_disk("f") == b"theirs"
 
 
 async def test_nothing_to_change(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, {"f.txt": BASE})
+    harness = ToolHarness(tmp_path, {"f.txt": BASE})
     with pytest.raises(ToolError, match="exactly this content"):
-        await propose(desk, BASE)
+        await propose(harness, BASE)
 
 
 async def test_the_preimage_comes_first(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, {"f.txt": BASE})
+    harness = ToolHarness(tmp_path, {"f.txt": BASE})
 
     async def fails(*_: object) -> None:
-        assert desk.on_disk("f.txt") == BASE.encode()
+        assert harness.on_disk("f.txt") == BASE.encode()
         raise AmanuError("storageError", "The disk is full.")
 
-    proposals = Proposals(desk.workspace, desk.versions.append, fails)
-    desk.proposals = proposals
-    _, proposal = await propose(desk)
+    proposals = Proposals(harness.workspace, harness.versions.append, fails)
+    harness.proposals = proposals
+    _, proposal = await propose(harness)
     with pytest.raises(AmanuError):
         await proposals.accept_all(proposal.proposal_id)
-    assert desk.on_disk("f.txt") == BASE.encode()
+    assert harness.on_disk("f.txt") == BASE.encode()
     assert states(proposals.get(proposal.proposal_id)) == ["conflicted", "conflicted"]
 
 
 async def test_a_cancelled_commit_still_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    desk = Desk(tmp_path, {"f.txt": BASE})
-    _, proposal = await propose(desk)
+    harness = ToolHarness(tmp_path, {"f.txt": BASE})
+    _, proposal = await propose(harness)
     entered, go = asyncio.Event(), asyncio.Event()
     real = applying._write  # pyright: ignore[reportPrivateUsage]
 
@@ -315,7 +323,7 @@ async def test_a_cancelled_commit_still_ends(tmp_path: Path, monkeypatch: pytest
         await real(*arguments)  # pyright: ignore[reportArgumentType]
 
     monkeypatch.setattr(applying, "_write", slow)
-    task = asyncio.create_task(desk.proposals.accept_all(proposal.proposal_id))
+    task = asyncio.create_task(harness.proposals.accept_all(proposal.proposal_id))
     await entered.wait()
     task.cancel()
     await asyncio.sleep(0)
@@ -323,8 +331,8 @@ async def test_a_cancelled_commit_still_ends(tmp_path: Path, monkeypatch: pytest
     go.set()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert desk.on_disk("f.txt") == EDITED.encode()
-    assert states(desk.versions[-1]) == ["applied", "applied"]
+    assert harness.on_disk("f.txt") == EDITED.encode()
+    assert states(harness.versions[-1]) == ["applied", "applied"]
 
 
 @pytest.mark.parametrize(
@@ -332,15 +340,15 @@ async def test_a_cancelled_commit_still_ends(tmp_path: Path, monkeypatch: pytest
     [(EDITED, "applied"), (BASE, "pending"), (BASE + "theirs", "conflicted"), (None, "conflicted")],
 )
 async def test_after_a_crash_the_file_tells(tmp_path: Path, now: str | None, expected: str) -> None:
-    desk = Desk(tmp_path, {"f.txt": BASE})
-    _, proposal = await propose(desk)
-    await desk.proposals.accept_all(proposal.proposal_id)
-    died = next(each for each in desk.versions if states(each) == ["accepted", "accepted"])
+    harness = ToolHarness(tmp_path, {"f.txt": BASE})
+    _, proposal = await propose(harness)
+    await harness.proposals.accept_all(proposal.proposal_id)
+    died = next(each for each in harness.versions if states(each) == ["accepted", "accepted"])
     (tmp_path / "f.txt").unlink()
     if now is not None:
-        desk.put("f.txt", now)
-    desk.put(".f.txt.77.amanu-tmp", "half")
-    again = Desk(tmp_path)
+        harness.put("f.txt", now)
+    harness.put(".f.txt.77.amanu-tmp", "half")
+    again = ToolHarness(tmp_path)
     await again.proposals.restore([died])
     restored = again.proposals.get(died.proposal_id)
     assert states(restored) == [expected] * 2 and restored.version > died.version
@@ -373,13 +381,13 @@ def test_every_byte_outside_the_hunks_stays(
     changed = [data.draw(st.sampled_from([line, line, "new\n", ""])) for line in whole]
 
     async def check() -> None:
-        desk = Desk(tmp_path_factory.mktemp("bytes"), {"f": raw})
-        base = await desk.proposals.text(desk.context(), desk.root / "f")
+        harness = ToolHarness(tmp_path_factory.mktemp("bytes"), {"f": raw})
+        base = await harness.proposals.text(harness.context(), harness.root / "f")
         if "".join(changed) == base.text:
             return
-        _, proposal = await propose(desk, "".join(changed), "f")
+        _, proposal = await propose(harness, "".join(changed), "f")
         wanted = [data.draw(st.sampled_from(["accept", "reject"])) for _ in hunks(proposal)]
-        done = await desk.proposals.resolve(proposal.proposal_id, take(proposal, *wanted))
+        done = await harness.proposals.resolve(proposal.proposal_id, take(proposal, *wanted))
         expected, at = "", 0
         text_lines = base.text
         position = _offsets(text_lines)
@@ -389,7 +397,7 @@ def test_every_byte_outside_the_hunks_stays(
             at = start + len(hunk.old_text)
         expected += text_lines[at:]
         mark, encoding = codec[1], base.encoding.removesuffix("-bom")
-        assert desk.on_disk("f") == (mark + expected.encode(encoding) if "accept" in wanted else raw)
+        assert harness.on_disk("f") == (mark + expected.encode(encoding) if "accept" in wanted else raw)
 
     asyncio.run(check())
 
@@ -416,14 +424,14 @@ async def test_deciding_costs_what_the_hunks_are_not_their_square(
     monkeypatch.setattr(living, "numbered", counting)
     monkeypatch.setattr(undoing, "numbered", counting)
     before = "".join(f"line {each}\nsame\n" for each in range(100))
-    desk = Desk(tmp_path, {"f.txt": before})
-    _, proposal = await propose(desk, before.replace("line", "LINE"))
+    harness = ToolHarness(tmp_path, {"f.txt": before})
+    _, proposal = await propose(harness, before.replace("line", "LINE"))
     ids = [hunk.hunk_id for hunk in hunks(proposal)]
     assert len(ids) == 100
-    proposal = await desk.proposals.resolve(proposal.proposal_id, take(proposal, *["accept"] * 100))
-    assert desk.on_disk("f.txt") == before.replace("line", "LINE").encode()
-    assert await desk.proposals.undo(proposal.proposal_id, ids) == []
-    assert desk.on_disk("f.txt") == before.encode()
-    assert await desk.proposals.redo(proposal.proposal_id, ids) == []
-    assert set(states(desk.proposals.get(proposal.proposal_id))) == {"applied"}
+    proposal = await harness.proposals.resolve(proposal.proposal_id, take(proposal, *["accept"] * 100))
+    assert harness.on_disk("f.txt") == before.replace("line", "LINE").encode()
+    assert await harness.proposals.undo(proposal.proposal_id, ids) == []
+    assert harness.on_disk("f.txt") == before.encode()
+    assert await harness.proposals.redo(proposal.proposal_id, ids) == []
+    assert set(states(harness.proposals.get(proposal.proposal_id))) == {"applied"}
     assert counted < 10

@@ -18,7 +18,7 @@ from amanu.workspace.text_file import FileText, sha256, split_lines
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Hunk, HunkState, Proposal
 from amanu_protocol.requests import EditorApplyResult, HunkDecision
-from desk import Desk, hunks, states
+from support.tool_harness import ToolHarness, hunks, states
 
 PATH = Path("/w/f.txt")
 BASE = "".join(f"line {n}\n" for n in range(1, 13))
@@ -219,10 +219,10 @@ def test_after_a_restart(proposed: str) -> None:
 # The proposals of a session ---------------------------------------------------------------------------------------
 
 
-async def propose(desk: Desk, new: str, name: str = "f.txt", step: int = 1) -> tuple[str, Proposal]:
-    call = desk.context(step)
-    base = await desk.proposals.text(call, desk.root / name)
-    return call.call_id, await desk.proposals.propose(call, [FileEdit(base, new)])
+async def propose(harness: ToolHarness, new: str, name: str = "f.txt", step: int = 1) -> tuple[str, Proposal]:
+    call = harness.context(step)
+    base = await harness.proposals.text(call, harness.root / name)
+    return call.call_id, await harness.proposals.propose(call, [FileEdit(base, new)])
 
 
 def take(proposal: Proposal, *decisions: str | None) -> list[HunkDecision]:
@@ -235,166 +235,166 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "QUIET", 0.01)
 
 
-def type_in(desk: Desk, text: str, name: str = "f.txt") -> None:
-    desk.editor.put(desk.root / name, text)
-    desk.overlay.changed(desk.root / name)
+def type_in(harness: ToolHarness, text: str, name: str = "f.txt") -> None:
+    harness.editor.put(harness.root / name, text)
+    harness.overlay.changed(harness.root / name)
 
 
-async def last(desk: Desk, version: int = 0) -> Proposal:
+async def last(harness: ToolHarness, version: int = 0) -> Proposal:
     async with asyncio.timeout(5):
-        while not desk.versions or desk.versions[-1].version < version:
+        while not harness.versions or harness.versions[-1].version < version:
             await asyncio.sleep(0.005)
-    return desk.versions[-1]
+    return harness.versions[-1]
 
 
 @pytest.mark.parametrize("where", ["disk", "buffer"])
 async def test_deciding_moves_first(tmp_path: Path, where: str) -> None:
-    desk = Desk(tmp_path, {"f.txt": BASE})
-    call, proposal = await propose(desk, EDITED)
+    harness = ToolHarness(tmp_path, {"f.txt": BASE})
+    call, proposal = await propose(harness, EDITED)
     typed = "mine\n" + BASE.replace("line 8", "eight")
     if where == "disk":
-        desk.put("f.txt", typed)
+        harness.put("f.txt", typed)
     else:
-        desk.editor.put(desk.root / "f.txt", typed)
-    done = await desk.proposals.resolve(proposal.proposal_id, take(proposal, "accept", "accept"))
+        harness.editor.put(harness.root / "f.txt", typed)
+    done = await harness.proposals.resolve(proposal.proposal_id, take(proposal, "accept", "accept"))
     assert states(done) == ["applied", "conflicted"] and done.state == "settled"
     assert done.files[0].base_text == typed and done.version > proposal.version
     wanted = typed.replace("line 3\n", "line three\n")
-    shown = desk.on_disk("f.txt").decode() if where == "disk" else desk.editor.open[desk.root / "f.txt"].text
+    shown = harness.on_disk("f.txt").decode() if where == "disk" else harness.editor.open[harness.root / "f.txt"].text
     assert shown == wanted
-    report = desk.proposals.report(call)
+    report = harness.proposals.report(call)
     assert "line 4: applied" in report and "in these lines or next to them" in report
-    again = await desk.proposals.resolve(proposal.proposal_id, take(proposal, None, "accept"))
+    again = await harness.proposals.resolve(proposal.proposal_id, take(proposal, None, "accept"))
     assert states(again) == ["applied", "conflicted"], "trying again changes nothing"
     shown = wanted.replace("eight", "line 8")
-    desk.put("f.txt", shown)
-    desk.editor.put(desk.root / "f.txt", shown)
-    done = await desk.proposals.resolve(proposal.proposal_id, take(proposal, None, "accept"))
+    harness.put("f.txt", shown)
+    harness.editor.put(harness.root / "f.txt", shown)
+    done = await harness.proposals.resolve(proposal.proposal_id, take(proposal, None, "accept"))
     assert states(done) == ["applied", "applied"]
-    assert desk.editor.open[desk.root / "f.txt"].text == shown.replace("line 8\n", "")
+    assert harness.editor.open[harness.root / "f.txt"].text == shown.replace("line 8\n", "")
 
 
 async def test_typing_moves_the_hunks_along(tmp_path: Path, quick: None) -> None:
-    desk = Desk(tmp_path, {"f.txt": BASE})
-    desk.editor.put(desk.root / "f.txt", BASE)
-    call, first = await propose(desk, EDITED)
+    harness = ToolHarness(tmp_path, {"f.txt": BASE})
+    harness.editor.put(harness.root / "f.txt", BASE)
+    call, first = await propose(harness, EDITED)
     for n in range(3):  # one new version, when the typing stops
-        type_in(desk, f"{'m' * n}\n{BASE}")
-    moved = await last(desk, 2)
+        type_in(harness, f"{'m' * n}\n{BASE}")
+    moved = await last(harness, 2)
     assert (moved.version, states(moved), moved.files[0].base_text) == (2, ["pending", "pending"], f"mm\n{BASE}")
     assert [hunk.hunk_id for hunk in hunks(moved)] == [hunk.hunk_id for hunk in hunks(first)]
-    type_in(desk, BASE.replace("line 3", "three"))
-    touched = await last(desk, 3)
+    type_in(harness, BASE.replace("line 3", "three"))
+    touched = await last(harness, 3)
     assert states(touched) == ["conflicted", "pending"] and touched.state == "pending"
-    done = await desk.proposals.resolve(first.proposal_id, take(first, None, "accept"))
+    done = await harness.proposals.resolve(first.proposal_id, take(first, None, "accept"))
     assert done.state == "pending", "the user has not decided the other one"
-    type_in(desk, BASE.replace("line 8\n", ""))
-    back = await last(desk, done.version + 1)
+    type_in(harness, BASE.replace("line 8\n", ""))
+    back = await last(harness, done.version + 1)
     assert states(back) == ["pending", "applied"]
-    desk.editor.put(desk.root / "f.txt", BASE)  # they undo it, and decide at once
-    done = await desk.proposals.resolve(first.proposal_id, take(first, "accept"))
+    harness.editor.put(harness.root / "f.txt", BASE)  # they undo it, and decide at once
+    done = await harness.proposals.resolve(first.proposal_id, take(first, "accept"))
     assert states(done) == ["applied", "reverted"]
-    assert "Its lines in the file are as they were before it" in desk.proposals.report(call)
-    desk.overlay.changed(desk.root / "f.txt")
-    type_in(desk, BASE)  # an applied hunk is followed too, and they take this one back
-    assert states(await last(desk, done.version + 1)) == ["reverted", "reverted"]
-    assert desk.overlay._watchers == {}, "nothing is open or applied"  # pyright: ignore[reportPrivateUsage]
-    type_in(desk, BASE.replace("line 3\n", ""))  # an applied hunk is followed too, and they take this one back
-    type_in(desk, BASE)
-    assert states(await last(desk, done.version + 1)) == ["reverted", "reverted"]
-    assert desk.overlay._watchers == {}, "nothing is open or applied"  # pyright: ignore[reportPrivateUsage]
+    assert "Its lines in the file are as they were before it" in harness.proposals.report(call)
+    harness.overlay.changed(harness.root / "f.txt")
+    type_in(harness, BASE)  # an applied hunk is followed too, and they take this one back
+    assert states(await last(harness, done.version + 1)) == ["reverted", "reverted"]
+    assert harness.overlay._watchers == {}, "nothing is open or applied"  # pyright: ignore[reportPrivateUsage]
+    type_in(harness, BASE.replace("line 3\n", ""))  # an applied hunk is followed too, and they take this one back
+    type_in(harness, BASE)
+    assert states(await last(harness, done.version + 1)) == ["reverted", "reverted"]
+    assert harness.overlay._watchers == {}, "nothing is open or applied"  # pyright: ignore[reportPrivateUsage]
 
 
 async def test_a_call_refused_or_allowed_whole_while_a_hunk_is_in_conflict(tmp_path: Path, quick: None) -> None:
-    desk = Desk(tmp_path, {"f.txt": BASE, "g.txt": BASE})
-    call, proposal = await propose(desk, EDITED)
-    desk.put("f.txt", BASE.replace("line 3", "three"))
-    done = await desk.proposals.accept_all(proposal.proposal_id, call)
+    harness = ToolHarness(tmp_path, {"f.txt": BASE, "g.txt": BASE})
+    call, proposal = await propose(harness, EDITED)
+    harness.put("f.txt", BASE.replace("line 3", "three"))
+    done = await harness.proposals.accept_all(proposal.proposal_id, call)
     assert (states(done), done.state) == (["conflicted", "applied"], "settled")
-    call, proposal = await propose(desk, BASE.replace("line 5", "five"), "g.txt", step=2)
-    desk.versions.clear()
-    type_in(desk, BASE.replace("line 5", "5"), "g.txt")
-    assert states(await last(desk)) == ["conflicted"]
-    done = await desk.proposals.reject_all(proposal.proposal_id, "no", call)
+    call, proposal = await propose(harness, BASE.replace("line 5", "five"), "g.txt", step=2)
+    harness.versions.clear()
+    type_in(harness, BASE.replace("line 5", "5"), "g.txt")
+    assert states(await last(harness)) == ["conflicted"]
+    done = await harness.proposals.reject_all(proposal.proposal_id, "no", call)
     assert (states(done), done.state) == (["rejected"], "settled")
 
 
 async def test_edits_of_one_step_around_typing(tmp_path: Path, quick: None) -> None:
-    desk = Desk(tmp_path, {"f.txt": BASE})
-    one, first = await propose(desk, BASE.replace("line 3", "three"))
-    type_in(desk, "mine\n" + BASE)
-    await last(desk, 2)
-    two, second = await propose(desk, "mine\n" + BASE.replace("line 3", "three").replace("line 8", "eight"))
+    harness = ToolHarness(tmp_path, {"f.txt": BASE})
+    one, first = await propose(harness, BASE.replace("line 3", "three"))
+    type_in(harness, "mine\n" + BASE)
+    await last(harness, 2)
+    two, second = await propose(harness, "mine\n" + BASE.replace("line 3", "three").replace("line 8", "eight"))
     assert first.proposal_id == second.proposal_id
-    done = await desk.proposals.accept_all(second.proposal_id, two)
+    done = await harness.proposals.accept_all(second.proposal_id, two)
     assert states(done) == ["pending", "applied"]
-    done = await desk.proposals.accept_all(second.proposal_id, one)
+    done = await harness.proposals.accept_all(second.proposal_id, one)
     assert states(done) == ["applied", "applied"]
 
 
 async def test_another_proposal_moves_the_hunks_too(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, {"f.txt": BASE})
-    call, first = await propose(desk, EDITED)
-    await desk.proposals.resolve(first.proposal_id, take(first, "accept"))
-    now = desk.on_disk("f.txt").decode()
-    _, second = await propose(desk, "top\n" + now.replace("line three", "line 3, better"), step=2)
-    await desk.proposals.accept_all(second.proposal_id)
-    moved = desk.proposals.get(first.proposal_id)
+    harness = ToolHarness(tmp_path, {"f.txt": BASE})
+    call, first = await propose(harness, EDITED)
+    await harness.proposals.resolve(first.proposal_id, take(first, "accept"))
+    now = harness.on_disk("f.txt").decode()
+    _, second = await propose(harness, "top\n" + now.replace("line three", "line 3, better"), step=2)
+    await harness.proposals.accept_all(second.proposal_id)
+    moved = harness.proposals.get(first.proposal_id)
     assert states(moved) == ["applied", "pending"] and hunks(moved)[1].old_start == 9
     assert not hunks(moved)[0].edited_by_user
-    assert "changed your text" not in desk.proposals.report(call)
-    await desk.proposals.accept_all(first.proposal_id)
-    assert "line 8" not in desk.on_disk("f.txt").decode()
+    assert "changed your text" not in harness.proposals.report(call)
+    await harness.proposals.accept_all(first.proposal_id)
+    assert "line 8" not in harness.on_disk("f.txt").decode()
 
 
 async def test_a_restored_proposal(tmp_path: Path, quick: None) -> None:
-    desk = Desk(tmp_path, {"f.txt": BASE})
-    _, proposal = await propose(desk, EDITED)
-    again = Desk(tmp_path)
+    harness = ToolHarness(tmp_path, {"f.txt": BASE})
+    _, proposal = await propose(harness, EDITED)
+    again = ToolHarness(tmp_path)
     await again.proposals.restore([proposal])
     type_in(again, "mine\n" + BASE)
     moved = await last(again)
     assert states(moved) == ["pending", "pending"] and moved.version == proposal.version + 1
-    again = Desk(tmp_path)
+    again = ToolHarness(tmp_path)
     await again.proposals.restore([proposal])
-    desk.put("f.txt", "mine\n" + BASE)
+    harness.put("f.txt", "mine\n" + BASE)
     done = await again.proposals.resolve(proposal.proposal_id, take(proposal, "accept", "accept"))
     assert states(done) == ["applied", "applied"]
     assert again.on_disk("f.txt") == ("mine\n" + EDITED).encode()
 
 
 async def test_closing_ends_it(tmp_path: Path, quick: None) -> None:
-    desk = Desk(tmp_path, {"f.txt": BASE})
-    await propose(desk, EDITED)
-    type_in(desk, "mine\n" + BASE)
-    await desk.proposals.close()
+    harness = ToolHarness(tmp_path, {"f.txt": BASE})
+    await propose(harness, EDITED)
+    type_in(harness, "mine\n" + BASE)
+    await harness.proposals.close()
     await asyncio.sleep(0.05)
-    assert len(desk.versions) == 1
-    assert desk.overlay._watchers == {}  # pyright: ignore[reportPrivateUsage]
+    assert len(harness.versions) == 1
+    assert harness.overlay._watchers == {}  # pyright: ignore[reportPrivateUsage]
 
 
 async def test_an_editor_that_has_not_told_yet(tmp_path: Path, quick: None) -> None:
     """The edit meets a text the daemon has not seen; when it has, the hunk fits again."""
-    desk = Desk(tmp_path, {"f.txt": BASE})
-    desk.editor.put(desk.root / "f.txt", BASE)
-    _, proposal = await propose(desk, EDITED)
-    desk.editor.refuses = EditorApplyResult(status="conflict")
-    done = await desk.proposals.accept_all(proposal.proposal_id)
+    harness = ToolHarness(tmp_path, {"f.txt": BASE})
+    harness.editor.put(harness.root / "f.txt", BASE)
+    _, proposal = await propose(harness, EDITED)
+    harness.editor.refuses = EditorApplyResult(status="conflict")
+    done = await harness.proposals.accept_all(proposal.proposal_id)
     assert (states(done), done.state) == (["conflicted", "conflicted"], "settled")
-    desk.editor.refuses = None
-    type_in(desk, "mine\n" + BASE)
-    moved = await last(desk, done.version + 1)
+    harness.editor.refuses = None
+    type_in(harness, "mine\n" + BASE)
+    moved = await last(harness, done.version + 1)
     assert (states(moved), moved.state) == (["pending", "pending"], "pending")
-    await desk.proposals.accept_all(proposal.proposal_id)
-    assert desk.editor.open[desk.root / "f.txt"].text == "mine\n" + EDITED
+    await harness.proposals.accept_all(proposal.proposal_id)
+    assert harness.editor.open[harness.root / "f.txt"].text == "mine\n" + EDITED
 
 
 async def test_a_big_file_stalls_nobody(tmp_path: Path, quick: None) -> None:
     base = "".join(f"this is line {n} of a big file\n" for n in range(32_000))
     assert len(base) > 1_000_000
-    desk = Desk(tmp_path, {"f.txt": base})
-    desk.editor.put(desk.root / "f.txt", base)
-    await propose(desk, base.replace("line 16000 ", "line sixteen thousand "))
+    harness = ToolHarness(tmp_path, {"f.txt": base})
+    harness.editor.put(harness.root / "f.txt", base)
+    await propose(harness, base.replace("line 16000 ", "line sixteen thousand "))
     stalls: list[float] = []
 
     async def clock() -> None:
@@ -404,8 +404,8 @@ async def test_a_big_file_stalls_nobody(tmp_path: Path, quick: None) -> None:
             stalls.append(time.thread_time() - before)
 
     ticking = asyncio.create_task(clock())
-    type_in(desk, base.replace("line 100 ", "mine\n100 ").replace("line 20000 ", "typed "))
-    moved = await last(desk, 2)
+    type_in(harness, base.replace("line 100 ", "mine\n100 ").replace("line 20000 ", "typed "))
+    moved = await last(harness, 2)
     ticking.cancel()
     assert states(moved) == ["pending"] and hunks(moved)[0].old_start == 16_002
     assert max(stalls) < 0.05, "of the event loop's own work; a machine under load is slow"
@@ -444,24 +444,24 @@ def test_nothing_but_the_accepted_lines_changes(
         new = "".join(changed[kind](line) for kind, line in zip(kept, base, strict=True))
         if new == "".join(base):
             return
-        desk = Desk(tmp_path_factory.mktemp("moved"), {"f": "".join(base)})
-        _, proposal = await propose(desk, new, "f")
-        path, now = desk.root / "f", base
-        desk.editor.put(path, "".join(now))
+        harness = ToolHarness(tmp_path_factory.mktemp("moved"), {"f": "".join(base)})
+        _, proposal = await propose(harness, new, "f")
+        path, now = harness.root / "f", base
+        harness.editor.put(path, "".join(now))
         first = {hunk.hunk_id: hunk for hunk in hunks(proposal)}
         for _ in range(data.draw(st.integers(1, 3))):
-            now = _user(split_lines(desk.editor.open[path].text), data.draw(_typed), fresh)
-            desk.editor.put(path, "".join(now))
+            now = _user(split_lines(harness.editor.open[path].text), data.draw(_typed), fresh)
+            harness.editor.put(path, "".join(now))
             open_now = [hunk for hunk in hunks(proposal) if hunk.state in ("pending", "conflicted")]
             if not open_now:
                 break
             chosen = {hunk.hunk_id: data.draw(st.sampled_from(["accept", "reject", None])) for hunk in open_now}
             decisions = [HunkDecision(hunk_id=key, decision=word) for key, word in chosen.items() if word]
             try:
-                proposal = await desk.proposals.resolve(proposal.proposal_id, decisions)
+                proposal = await harness.proposals.resolve(proposal.proposal_id, decisions)
             except AmanuError:
-                proposal = desk.proposals.get(proposal.proposal_id)
-                assert desk.editor.open[path].text == "".join(now)
+                proposal = harness.proposals.get(proposal.proposal_id)
+                assert harness.editor.open[path].text == "".join(now)
                 continue
             after = {hunk.hunk_id: hunk for hunk in hunks(proposal)}
             expected = "".join(now)
@@ -471,7 +471,7 @@ def test_nothing_but_the_accepted_lines_changes(
                 elif word == "accept":
                     assert after[key].state == "conflicted", "refused only with a reason"
                     assert not _untouched(first[key], base, now)
-            assert desk.editor.open[path].text == expected
+            assert harness.editor.open[path].text == expected
             assert "accept" not in chosen.values() or _consistent(proposal, expected)
 
     asyncio.run(check())
@@ -548,24 +548,24 @@ async def test_typing_in_a_big_file_is_told_only_when_it_moves_a_change(
 ) -> None:
     monkeypatch.setattr(module, "QUIET", 0.001)
     monkeypatch.setattr(module, "SMALL", 50)
-    desk = Desk(tmp_path, {"f.txt": BASE})
-    path = desk.root / "f.txt"
-    desk.editor.put(path, BASE)
-    call = desk.context()
-    proposal = await desk.proposals.propose(call, [FileEdit(await desk.proposals.text(call, path), INSERTED)])
+    harness = ToolHarness(tmp_path, {"f.txt": BASE})
+    path = harness.root / "f.txt"
+    harness.editor.put(path, BASE)
+    call = harness.context()
+    proposal = await harness.proposals.propose(call, [FileEdit(await harness.proposals.text(call, path), INSERTED)])
     for text, told in ((BASE + "end\n", 1), (BASE + "the end\n", 1), ("top\n" + BASE, 2), ("the top\n" + BASE, 2)):
-        desk.editor.put(path, text)
-        desk.overlay.changed(path)
+        harness.editor.put(path, text)
+        harness.overlay.changed(path)
         await asyncio.sleep(0.05)
-        assert len(desk.versions) == told
-    latest = desk.versions[-1]
+        assert len(harness.versions) == told
+    latest = harness.versions[-1]
     assert hunks(latest)[0].old_start == 7 and latest.files[0].base_text == "top\n" + BASE
-    await desk.proposals.close()
-    reopened = Desk(tmp_path)
-    reopened.overlay.add(desk.editor)
+    await harness.proposals.close()
+    reopened = ToolHarness(tmp_path)
+    reopened.overlay.add(harness.editor)
     await reopened.proposals.restore([latest])
     await reopened.proposals.accept_all(proposal.proposal_id)
-    assert desk.editor.open[path].text == "the top\n" + INSERTED
+    assert harness.editor.open[path].text == "the top\n" + INSERTED
 
 
 @pytest.mark.parametrize(

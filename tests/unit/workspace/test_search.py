@@ -15,8 +15,8 @@ from amanu.workspace import ignore, search
 from amanu.workspace.ignore import MAX_DEPTH
 from amanu.workspace.path_guard import PathGuard
 from amanu.workspace.search import Search, SearchQuery
-from desk import Desk
-from needs import needs_ripgrep
+from support.required_programs import needs_ripgrep
+from support.tool_harness import ToolHarness
 
 engines = pytest.mark.parametrize("ripgrep", [True, False], ids=["ripgrep", "scan"])
 
@@ -43,11 +43,11 @@ TREE: dict[str, str | bytes] = {
 }
 
 
-def desk(root: Path, ripgrep: bool, monkeypatch: pytest.MonkeyPatch) -> tuple[Desk, Search]:
+def harness(root: Path, ripgrep: bool, monkeypatch: pytest.MonkeyPatch) -> tuple[ToolHarness, Search]:
     path = needs_ripgrep() if ripgrep else None
     if path is None:
         monkeypatch.setenv("PATH", "")
-    made = Desk(root, TREE, ripgrep=path)
+    made = ToolHarness(root, TREE, ripgrep=path)
     (root / "linked.py").symlink_to("a.py")
     return made, Search(made.workspace)
 
@@ -70,7 +70,7 @@ def desk(root: Path, ripgrep: bool, monkeypatch: pytest.MonkeyPatch) -> tuple[De
 async def test_files(
     tmp_path: Path, folder: str, expected: str, ripgrep: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    held, found = desk(tmp_path, ripgrep, monkeypatch)
+    held, found = harness(tmp_path, ripgrep, monkeypatch)
     assert await found.files(held.workspace.resolve(folder)) == expected.split(" ")
 
 
@@ -93,7 +93,7 @@ async def test_files(
 async def test_grep(
     tmp_path: Path, query: SearchQuery, folder: str, expected: str, ripgrep: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    held, found = desk(tmp_path, ripgrep, monkeypatch)
+    held, found = harness(tmp_path, ripgrep, monkeypatch)
     files = (await found.grep(query, held.workspace.resolve(folder))).files
     said = [
         f"{file.path}:{','.join(str(line.number) if line.matches else f'({line.number})' for line in file.lines)}"
@@ -106,7 +106,7 @@ async def test_grep(
 async def test_open_buffers_count_not_their_copies(
     tmp_path: Path, ripgrep: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    held, found = desk(tmp_path, ripgrep, monkeypatch)
+    held, found = harness(tmp_path, ripgrep, monkeypatch)
     held.editor.put(held.root / "a.py", "nothing here\nbut a NEW needle\n")
     held.editor.put(held.root / "sub" / "new.txt", "needle not on disk\n")
     held.editor.put(held.root / "sub" / "new.tmp", "needle ignored\n")
@@ -126,13 +126,13 @@ async def test_open_buffers_count_not_their_copies(
 
 @engines
 async def test_a_wrong_pattern(tmp_path: Path, ripgrep: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    held, found = desk(tmp_path, ripgrep, monkeypatch)
+    held, found = harness(tmp_path, ripgrep, monkeypatch)
     with pytest.raises(ToolError, match="set fixed to true"):
         await found.grep(SearchQuery("(needle"), held.root)
 
 
 async def test_a_pattern_that_takes_for_ever_stalls_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    held, found = desk(tmp_path, False, monkeypatch)
+    held, found = harness(tmp_path, False, monkeypatch)
     held.put("evil.txt", "a" * 60 + "!\n")
     monkeypatch.setattr(search, "TIME_LIMIT", 0.3)
     worst = 0.0
@@ -159,7 +159,7 @@ async def test_a_ripgrep_of_the_workspace_is_not_run(tmp_path: Path, monkeypatch
     (tmp_path / "bin" / "rg").symlink_to(needs_ripgrep())
     for given_path, paths in ((str(own), ()), (None, (tmp_path, tmp_path / "bin")), (None, (".", ""))):
         monkeypatch.setenv("PATH", os.pathsep.join(map(str, paths)))
-        held = Desk(tmp_path, ripgrep=given_path)
+        held = ToolHarness(tmp_path, ripgrep=given_path)
         assert await Search(held.workspace).files(held.root) == ["rg"]
         assert search.usable(held.workspace) is None
     assert not (tmp_path / "ran").exists()
@@ -169,7 +169,7 @@ async def test_a_ripgrep_of_the_workspace_is_not_run(tmp_path: Path, monkeypatch
 async def test_amanus_own_folders_are_not_searched(
     tmp_path: Path, ripgrep: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    held, found = desk(tmp_path, ripgrep, monkeypatch)
+    held, found = harness(tmp_path, ripgrep, monkeypatch)
     own = [held.root / ".config/Amanu", held.root / "odd [x]{a,b}*"]
     for folder in own:
         folder.mkdir(parents=True)
@@ -204,7 +204,7 @@ def test_no_rule_takes_long(rule: str) -> None:
 
 
 async def test_what_is_no_rule_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    held, found = desk(tmp_path, False, monkeypatch)
+    held, found = harness(tmp_path, False, monkeypatch)
     (held.root / "pipes").mkdir()
     os.mkfifo(held.root / "pipes" / ".gitignore")
     (held.root / ".gitignore").write_text("\\\n*.log\n!\n[\n" + "**/" * 9 + "a.py\n")
@@ -230,7 +230,7 @@ async def test_a_pipe_where_rules_should_be_holds_no_search(
     tmp_path: Path, place: str, folder: str, ripgrep: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Opening it waits for somebody to write into it. Nothing of it is a rule."""
-    held, found = desk(tmp_path, ripgrep, monkeypatch)
+    held, found = harness(tmp_path, ripgrep, monkeypatch)
     pipe = held.root / place
     pipe.unlink(missing_ok=True)
     os.mkfifo(pipe)
@@ -255,7 +255,7 @@ async def test_a_pipe_where_rules_should_be_holds_no_search(
 async def test_a_slow_search_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Looking for what holds it does not end it, and ends with it."""
     (tmp_path / "work").mkdir()
-    held, found = desk(tmp_path / "work", False, monkeypatch)
+    held, found = harness(tmp_path / "work", False, monkeypatch)
     slow = tmp_path / "rg"
     slow.write_text("#!/bin/sh\n/bin/sleep 0.4\nprintf 'a.py\\0'\n")
     slow.chmod(0o755)
@@ -273,7 +273,7 @@ async def test_a_search_that_is_cancelled_while_it_finds_more_than_is_read_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "work").mkdir()
-    held, found = desk(tmp_path / "work", False, monkeypatch)
+    held, found = harness(tmp_path / "work", False, monkeypatch)
     endless = tmp_path / "rg"
     endless.write_text("#!/bin/sh\nexec /usr/bin/yes\n")
     endless.chmod(0o755)
@@ -289,7 +289,7 @@ async def test_a_search_that_is_cancelled_while_it_finds_more_than_is_read_ends(
 async def test_of_a_search_that_fails_nothing_runs_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Folders of many files are searched by several processes."""
     (tmp_path / "work").mkdir()
-    held, found = desk(tmp_path / "work", False, monkeypatch)
+    held, found = harness(tmp_path / "work", False, monkeypatch)
     for number in range(501):
         held.put(f"many/{number}.txt", "")
     ended: list[str] = []
@@ -312,7 +312,7 @@ async def test_of_a_search_that_fails_nothing_runs_on(tmp_path: Path, monkeypatc
 
 @engines
 async def test_folders_without_end_are_left(tmp_path: Path, ripgrep: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    held, found = desk(tmp_path, ripgrep, monkeypatch)
+    held, found = harness(tmp_path, ripgrep, monkeypatch)
     for levels, name in ((MAX_DEPTH - 1, "seen.txt"), (MAX_DEPTH, "unseen.txt"), (MAX_DEPTH + 20, "unseen.txt")):
         folder = held.root.joinpath(*["d"] * levels)
         folder.mkdir(parents=True, exist_ok=True)
@@ -326,7 +326,7 @@ async def test_a_name_that_is_no_text_is_shown_as_far_as_it_goes(
     tmp_path: Path, ripgrep: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its bytes as half surrogate pairs would end the turn: they fit no JSON."""
-    held, found = desk(tmp_path, ripgrep, monkeypatch)
+    held, found = harness(tmp_path, ripgrep, monkeypatch)
     Path(os.fsdecode(os.fsencode(held.root) + b"/odd\xff.txt")).write_text("needle\n")
     assert [name for name in await found.files(held.root) if "odd" in name] == ["odd\ufffd.txt"]
     assert [

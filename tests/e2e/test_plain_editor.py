@@ -1,0 +1,385 @@
+"""An editor without a plugin, through the real relay and daemon."""
+
+import asyncio
+import contextlib
+import json
+import os
+import sys
+from collections.abc import AsyncGenerator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_lsp
+from lsprotocol import types
+from pytest_lsp import ClientServerConfig, LanguageClient, client_capabilities
+
+from amanu.frontends.lsp.plain.transcript import YOUR_TURN
+from amanu.home import find_home
+from support.plain_editor import PlainEditor
+from support.raw_client import RawClient
+from support.running_daemon import signal_daemon
+
+SERVE = [sys.executable, "-P", "-m", "amanu", "serve"]
+SHOP = """\
+LIMIT = 5000  # ü𝒳
+
+
+def subtotal(items):
+    return sum(item.price for item in items)
+
+
+def unrelated():
+    return None
+
+
+def shipping(amount):
+    return 0 if amount > LIMIT else 490
+"""
+FIXED = SHOP.replace("item.price for", "item.price * item.quantity for").replace("amount > LIMIT", "amount >= LIMIT")
+FIRST, SECOND = 4, 12
+"""Lines of the two mistakes."""
+
+Start = Callable[..., Any]
+
+
+@pytest_lsp.fixture(config=ClientServerConfig(server_command=SERVE))  # pyright: ignore[reportUntypedFunctionDecorator]
+async def client(lsp_client: LanguageClient) -> AsyncGenerator[None]:
+    yield
+    with contextlib.suppress(Exception):
+        async with asyncio.timeout(5):
+            await lsp_client.shutdown_session()
+    signal_daemon()
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    file = folder / "shop.py"
+    file.write_text(SHOP)
+    return file.resolve()
+
+
+async def begin(
+    client: LanguageClient, shop: Path, steps: list[Any], like: str = "neovim", **options: Any
+) -> PlainEditor:
+    script = shop.parent.parent / "script.json"
+    script.write_text(json.dumps(steps))
+    editor = PlainEditor(client)
+    capabilities = client_capabilities(like)
+    folder = types.WorkspaceFolder(shop.parent.as_uri(), "project")
+    result = await client.initialize_session(
+        types.InitializeParams(
+            capabilities=capabilities,
+            process_id=os.getpid(),
+            workspace_folders=[folder],
+            client_info=types.ClientInfo(like),
+            initialization_options={"amanu": {"model": f"scripted:{script}", **options}},
+        )
+    )
+    editor.encoding = str(getattr(result.capabilities.position_encoding, "value", "utf-16"))
+    editor.open(shop)
+    return editor
+
+
+def edit(old: str, new: str, path: str = "shop.py") -> dict[str, Any]:
+    return {"tool": "edit_file", "arguments": {"path": path, "old_text": old, "new_text": new}}
+
+
+BOTH = {
+    "text": "Two mistakes.",
+    "calls": [
+        edit("item.price for", "item.price * item.quantity for"),
+        edit("amount > LIMIT", "amount >= LIMIT"),
+    ],
+}
+DONE = {"text": "Done, *both*."}
+
+
+async def proposed(editor: PlainEditor, shop: Path) -> None:
+    """Both mistakes have a proposal, and it can be decided."""
+    await editor.command("amanu.prompt", "mend it")
+    await editor.until(lambda: len(editor.messages(shop)) == 2)
+    await asyncio.sleep(0.55)
+
+
+@pytest.mark.parametrize("like", ["visual_studio_code", "neovim", "emacs"])
+async def test_hunks_are_diagnostics_hovers_and_code_actions(client: LanguageClient, shop: Path, like: str) -> None:
+    editor = await begin(client, shop, [BOTH, DONE], like)
+    await proposed(editor, shop)
+    assert editor.text(shop) == SHOP
+    (first, second) = editor.diagnostics(shop)
+    assert (first.range.start.line, second.range.start.line) == (FIRST, SECOND)
+    assert (first.source, first.severity) == ("amanu", types.DiagnosticSeverity.Information)
+    assert first.message.startswith("Amanu proposes −1 +1")
+    told = await editor.hover(shop, FIRST)
+    assert "-    return sum(item.price for item in items)" in told
+    assert "+    return sum(item.price * item.quantity for item in items)" in told
+    assert await editor.hover(shop, 7) == ""
+    assert await editor.titles(shop, FIRST, only=["source.organizeImports"]) == []
+    if like == "visual_studio_code":
+        lenses = [(line, title) for line in (FIRST, SECOND) for title in ("Accept −1 +1", "Reject")]
+        assert await editor.lenses(shop) == lenses
+    await editor.act("Amanu: accept this change", shop, FIRST)
+    await editor.until(lambda: "quantity" in editor.text(shop))
+    await editor.until(lambda: len(editor.messages(shop)) == 1)
+    await editor.act("Amanu: reject this change", shop, SECOND)
+    await editor.until(lambda: editor.messages(shop) == [])
+    assert editor.text(shop) == SHOP.replace("item.price for", "item.price * item.quantity for")
+    assert shop.read_text() == SHOP  # this editor cannot be told to save
+
+
+async def test_what_waits_and_what_was_answered_is_announced(client: LanguageClient, shop: Path) -> None:
+    editor = await begin(client, shop, [BOTH, {"text": "\n## Done, *both*.\n\nMore of it."}])
+    await proposed(editor, shop)
+    said = "Amanu proposes 2 changes in shop.py (line 5, 13)"
+    await editor.until(lambda: said in editor.said)
+    await editor.act("Amanu: accept all 2", shop, 0)
+    await editor.until(lambda: "Amanu: Done, *both*." in editor.said)
+    assert editor.said.count(said) == 1 and not any("More of it" in each for each in editor.said)
+
+
+async def test_the_chat_is_a_document_under_the_state_folder(client: LanguageClient, shop: Path) -> None:
+    told = {"text": f"I **looked**.\n\n{YOUR_TURN}\n\nThat was not yours.\x1b[2J\n", "chunk": 7}
+    read = {"calls": [{"tool": "read_file", "arguments": {"path": "shop.py"}}]}
+    editor = await begin(client, shop, [read, told, {"expect": "and now", "text": "Again."}])
+    await editor.act("Ask Amanu about this", shop, FIRST, FIRST + 1)
+    chat = (await editor.until(lambda: editor.shown))[0]
+    assert chat.is_relative_to(find_home().state) and chat.suffix == ".md"
+    assert "[shop.py:5-5]" in editor.text(chat)
+    editor.type(chat, editor.text(chat) + "what is this?")
+    assert "Amanu: send" in await editor.titles(chat)
+    await editor.act("Amanu: send", chat)
+    await editor.until(lambda: "not yours" in editor.text(chat))
+    text = editor.text(chat)
+    assert "## You\n\n[shop.py:5-5] what is this?\n\n## Amanu\n\n- ✓ Read shop.py\n\nI **looked**.\n" in text
+    assert f"\n\\{YOUR_TURN}\n" in text and "\x1b" not in text and "<U+001B>" in text
+    assert text.endswith(f"{YOUR_TURN}\n\n")
+    editor.type(chat, text + "and now, typed while\nit was idle")
+    await editor.act("Amanu: send", chat)
+    await editor.until(lambda: "Again." in editor.text(chat))
+    assert editor.text(chat).endswith(f"Again.\n\n{YOUR_TURN}\n\n")
+    await editor.act("Amanu: send", chat)
+    assert "Your turn" in await editor.until(lambda: editor.said and editor.said[-1])
+    assert not any(path.name == "chat.md" for path in shop.parent.rglob("*"))
+
+
+async def test_documents_the_editor_shows_without_us_are_files(client: LanguageClient, shop: Path) -> None:
+    editor = await begin(client, shop, [{"text": "Hello."}, BOTH, DONE])
+    editor.shows = False
+    await editor.act("Amanu: open chat", shop)
+    said = await editor.until(lambda: [each for each in editor.said if "Amanu: open /" in each])
+    chat = Path(said[0].removeprefix("Amanu: open "))
+    chat.write_text(chat.read_text() + "are you there?\n")
+    await editor.act("Amanu: send the text written in the chat", shop)
+    await editor.until(lambda: chat.read_text().endswith(f"## Amanu\n\nHello.\n\n{YOUR_TURN}\n\n"))
+    assert "## You\n\nare you there?\n" in chat.read_text()
+    await proposed(editor, shop)
+    await editor.act("Amanu: review as a patch", shop, FIRST)
+    patch = Path(await editor.until(lambda: editor.said[-1].endswith(".patch") and editor.said[-1].split()[-1]))
+    head, _, second = patch.read_text().split("\n@@ ")
+    patch.write_text(f"{head}\n@@ {second}")
+    await editor.act("Amanu: apply the reviewed patch", shop)
+    await editor.until(lambda: editor.text(shop) == SHOP.replace("amount > LIMIT", "amount >= LIMIT"))
+
+
+async def test_what_the_user_types_meanwhile_stays(client: LanguageClient, shop: Path) -> None:
+    slow = {"text": "".join(f"line {each}\n" for each in range(40)), "chunk": 8, "delay_ms": 30}
+    editor = await begin(client, shop, [slow])
+    await editor.command("amanu.chat")
+    chat = (await editor.until(lambda: editor.shown))[0]
+    await editor.command("amanu.prompt", "count")
+    typed = ""
+    while "line 39" not in editor.text(chat):
+        assert len(typed) < 1000
+        typed += "x"
+        editor.type(chat, editor.text(chat) + "x")
+        await asyncio.sleep(0.03)
+    assert [f"line {each}\n" in editor.text(chat) for each in range(40)] == [True] * 40
+    assert editor.text(chat).count("line 3\n") == 1
+    assert editor.text(chat).endswith(f"{YOUR_TURN}\n\n{typed}")
+
+
+def run(command: str) -> dict[str, Any]:
+    return {"calls": [{"tool": "run_shell_command", "arguments": {"command": command}}]}
+
+
+async def test_a_question_is_asked_and_its_answer_counts_once_it_was_read(client: LanguageClient, shop: Path) -> None:
+    editor = await begin(client, shop, [run("touch made"), DONE])
+    editor.answers.put_nowait("Allow once")  # in no time: too soon to have been read
+    await editor.command("amanu.prompt", "run it")
+    await editor.until(lambda: len(editor.asked) == 2)
+    titles = [each.title for each in editor.asked[0].actions or ()]
+    assert titles == ["Allow once", "Allow for this session", "Show all of it", "Reject"]
+    assert "touch made" in editor.asked[0].message
+    assert "Ignored: answered within" in editor.said[-1] and not (shop.parent / "made").exists()
+    await asyncio.sleep(0.55)
+    editor.answers.put_nowait("Allow once")
+    await editor.until((shop.parent / "made").exists)
+
+
+@pytest.mark.parametrize("answer", [None, "Nonsense"])
+async def test_no_answer_leaves_the_question_to_code_actions(
+    client: LanguageClient, shop: Path, answer: str | None
+) -> None:
+    editor = await begin(client, shop, [run("touch made"), DONE])
+    editor.answers.put_nowait(answer)
+    await editor.command("amanu.prompt", "run it")
+    await editor.until(lambda: any("Amanu asks" in each for each in editor.messages(shop)))
+    assert not (shop.parent / "made").exists()
+    await asyncio.sleep(0.55)
+    await editor.act("Amanu: allow once", shop)
+    await editor.until((shop.parent / "made").exists)
+    await editor.until(lambda: editor.messages(shop) == [])
+
+
+async def test_a_rule_is_edited_in_the_question_and_saved_only_when_it_answers_it(
+    client: LanguageClient, shop: Path, tmp_path: Path
+) -> None:
+    config = find_home().make().config / "config.toml"
+    config.write_text('[sandbox]\nwithout = "accept"\n')  # rules count, with a sandbox here or not
+    editor = await begin(client, shop, [run("touch made"), run("touch made again"), DONE])
+    editor.answers.put_nowait("Show all of it")
+    await editor.command("amanu.prompt", "run it")
+    document = await editor.until(lambda: editor.shown and editor.shown[-1])
+    text = editor.text(document)
+    assert "touch made" in text and "- ? Makes files" in text and "run_shell_command(touch *)" in text
+    await editor.until(lambda: any("answered no earlier question" in each for each in editor.messages(document)))
+    await asyncio.sleep(0.55)
+    editor.type(document, text.replace("touch *", "make *"))
+    await editor.until(lambda: any("cannot be saved" in each for each in editor.messages(document)))
+    await editor.act("Amanu: allow for this session, by the rules below", document)
+    await editor.until(lambda: any("cannot be saved" in each for each in editor.said))
+    assert not (shop.parent / "made").exists()
+    editor.type(document, text.replace("touch *", "touch made *"))
+    await editor.act("Amanu: allow for this session, by the rules below", document)
+    await editor.until((shop.parent / "again").exists)
+    await editor.command("amanu.audit")
+    await editor.until(lambda: editor.shown[-1].name == "audit.md")
+
+
+async def test_a_late_click_hears_who_decided(client: LanguageClient, shop: Path) -> None:
+    editor = await begin(client, shop, [run("touch made"), DONE])
+    await editor.command("amanu.prompt", "run it")
+    await editor.until(lambda: editor.asked)
+    await asyncio.sleep(0.55)
+    await editor.act("Amanu: reject", shop)
+    await editor.until(lambda: editor.progress and editor.progress[-1][1]["kind"] == "end")
+    editor.answers.put_nowait("Allow once")
+    await editor.until(lambda: any("Already decided by neovim: rejected" in each for each in editor.said))
+    assert not (shop.parent / "made").exists()
+
+
+async def test_progress_names_what_is_done_and_can_be_cancelled(client: LanguageClient, shop: Path) -> None:
+    editor = await begin(client, shop, [{"text": "word " * 500, "chunk": 5, "delay_ms": 50}], "visual_studio_code")
+    await editor.command("amanu.prompt", "talk")
+    token, value = await editor.until(lambda: editor.progress and editor.progress[0])
+    assert (value["kind"], value["cancellable"], value["message"]) == ("begin", True, "thinking")
+    client.window_work_done_progress_cancel(types.WorkDoneProgressCancelParams(token))
+    await editor.until(lambda: editor.progress[-1][1]["kind"] == "end")
+    assert editor.progress[-1][1]["message"] == "cancelled"
+
+
+async def test_a_patch_file_decides_hunk_by_hunk(client: LanguageClient, shop: Path) -> None:
+    editor = await begin(client, shop, [BOTH, {"expect": "changed", "text": "Heard."}])
+    await proposed(editor, shop)
+    await editor.act("Amanu: review as a patch", shop, FIRST)
+    file = (await editor.until(lambda: editor.shown))[0]
+    assert file.is_relative_to(find_home().state)
+    text = editor.text(file)
+    assert text.count("\n@@ ") == 2
+    editor.type(file, text.replace("-    return sum", "-    return SUM"))
+    await editor.act("Amanu: apply the reviewed patch", file)
+    (wrong,) = await editor.until(lambda: editor.diagnostics(file))
+    assert text.splitlines()[wrong.range.start.line].startswith("-    return sum")
+    assert editor.text(shop) == SHOP
+    head, first, second = text.split("\n@@ ")
+    assert "amount" in second
+    editor.type(file, f"{head}\n@@ {first.replace('item.quantity', 'item.count')}\n")
+    await editor.act("Amanu: apply the reviewed patch", file)
+    await editor.until(lambda: editor.text(shop) == SHOP.replace("item.price for", "item.price * item.count for"))
+    await editor.until(lambda: "1 accepted, 1 rejected" in editor.text(file))
+    await editor.until(lambda: editor.messages(shop) == [] and editor.messages(file) == [])
+
+
+async def test_hunks_move_with_what_the_user_types(client: LanguageClient, shop: Path) -> None:
+    editor = await begin(client, shop, [BOTH, DONE])
+    await proposed(editor, shop)
+    mine = "# mine\n# and mine\n"
+    editor.type(shop, mine + SHOP)
+    await editor.until(lambda: [each.range.start.line for each in editor.diagnostics(shop)] == [FIRST + 2, SECOND + 2])
+    await editor.act("Amanu: accept all 2 changes in this file", shop)
+    await editor.until(lambda: editor.text(shop) == mine + FIXED)
+
+
+async def test_an_edit_that_the_editor_dropped_stays_open(client: LanguageClient, shop: Path) -> None:
+    editor = await begin(client, shop, [BOTH, DONE])
+    await proposed(editor, shop)
+    editor.refusing = True
+    await editor.act("Amanu: accept this change", shop, FIRST)
+    await editor.until(lambda: any("does not fit" in each for each in editor.messages(shop)))
+    assert editor.text(shop) == SHOP == shop.read_text()
+    editor.refusing = False
+    await editor.act("Amanu: accept this change", shop, FIRST)
+    await editor.until(lambda: "quantity" in editor.text(shop))
+
+
+async def test_undo_takes_back_ours_and_only_ours(client: LanguageClient, shop: Path) -> None:
+    editor = await begin(client, shop, [BOTH, DONE])
+    await proposed(editor, shop)
+    await editor.act("Amanu: accept all 2 changes in this file", shop)
+    await editor.until(lambda: editor.text(shop) == FIXED)
+    editor.type(shop, FIXED.replace("return None", "return 1"))
+    await asyncio.sleep(0.5)
+    await editor.act("Amanu: undo this change", shop, FIRST)
+    half = SHOP.replace("return None", "return 1").replace("amount > LIMIT", "amount >= LIMIT")
+    await editor.until(lambda: editor.text(shop) == half)
+    await editor.act("Amanu: undo the last turn's changes", shop)
+    await editor.until(lambda: editor.text(shop) == SHOP.replace("return None", "return 1"))
+
+
+async def test_what_a_rule_applied_is_kept_or_undone(client: LanguageClient, shop: Path) -> None:
+    editor = await begin(client, shop, [BOTH, DONE])
+    await editor.command("amanu.mode", "acceptEdits")
+    await editor.until(lambda: any("acceptEdits" in each for each in editor.said))
+    await editor.command("amanu.prompt", "mend it")
+    await editor.until(lambda: editor.text(shop) == FIXED)
+    await editor.until(lambda: ["keep or undo" in each for each in editor.messages(shop)] == [True, True])
+    await editor.act("Amanu: keep this change", shop, FIRST)
+    await editor.until(lambda: len(editor.messages(shop)) == 1)
+    await editor.act("Amanu: undo this change", shop, SECOND)
+    await editor.until(lambda: editor.text(shop) == SHOP.replace("item.price for", "item.price * item.quantity for"))
+
+
+async def test_what_is_open_is_shown_again_after_a_reload(client: LanguageClient, shop: Path) -> None:
+    editor = await begin(client, shop, [BOTH, DONE])
+    await proposed(editor, shop)
+    again = await RawClient.spawn(SERVE, os.environ)
+    try:
+        folder = {"uri": shop.parent.as_uri(), "name": "project"}
+        await again.initialize({}, workspaceFolders=[folder])
+        told = await again.notification("textDocument/publishDiagnostics")
+        assert (told["uri"], len(told["diagnostics"])) == (shop.as_uri(), 2)
+    finally:
+        await again.stop()
+
+
+async def test_commands_that_are_wrong_are_refused_with_a_reason(client: LanguageClient, shop: Path) -> None:
+    editor = await begin(client, shop, [])
+    for name, arguments, reason in [
+        ("amanu.nothing", [], "Unknown command"),
+        ("amanu.mode", ["yolo"], "text"),
+        ("amanu.answer", [{"session": "x"}], "call"),
+        ("amanu.accept", [{"proposals": {"p": 3}}], "proposals"),
+    ]:
+        with pytest.raises(Exception, match=reason):
+            await editor.command(name, *arguments)
+    for name, arguments, reason in [
+        ("amanu.accept", [], "nothing to decide"),
+        ("amanu.applyPatch", [{"path": "/etc/passwd"}], "not a patch file"),
+        ("amanu.review", [], "no open proposals"),
+        ("amanu.send", [], "Write something"),
+    ]:
+        await editor.command(name, *arguments)
+        await editor.until(lambda reason=reason: any(reason in each for each in editor.said))

@@ -1,0 +1,113 @@
+"""Small things happening in a session, for tests of what draws them."""
+
+import io
+from typing import Any
+
+from amanu.cli.console import PlainConsole, RichConsole
+from amanu.cli.render import Renderer
+from amanu.text import wording
+from amanu_protocol.events import Event, EventMessage
+from amanu_protocol.items import Approval, Decision, Hunk, Proposal, ProposedFile, ScopeOffer, ToolCall
+from amanu_protocol.state import SessionState, fold
+from support.fake_daemon import SESSION, state
+
+
+def call(state: Any = "succeeded", **changes: Any) -> ToolCall:
+    plain: dict[str, Any] = {
+        "item_id": "c",
+        "turn_id": "t",
+        "tool": "read_file",
+        "title": "Read app.py",
+        "effect": "read",
+        "arguments": {},
+        "state": state,
+        "output": "",
+    }
+    return ToolCall(**{**plain, **changes})
+
+
+def hunk(number: int = 1, **changes: Any) -> Hunk:
+    plain: dict[str, Any] = {
+        "hunk_id": f"h{number}",
+        "old_start": 2,
+        "old_lines": 1,
+        "new_start": 2,
+        "new_lines": 1,
+        "old_text": "two\n",
+        "new_text": "zwei\n",
+        "state": "pending",
+        "edited_by_user": False,
+    }
+    return Hunk(**{**plain, **changes})
+
+
+def proposed(*hunks: Hunk, version: int = 1, **changes: Any) -> Proposal:
+    plain: dict[str, Any] = {
+        "path": "/w/a.txt",
+        "change": "edit",
+        "base_sha256": "0",
+        "base_text": "one\ntwo\nthree\n",
+        "hunks": list(hunks or (hunk(),)),
+        "added": 1,
+        "removed": 1,
+        "encoding": "utf-8",
+        "final_newline": True,
+        "unsaved": False,
+    }
+    settled = all(each.state != "pending" for each in hunks) and bool(hunks)
+    return Proposal(
+        proposal_id="p",
+        turn_id="t",
+        tool_call_ids=["c"],
+        version=version,
+        state="settled" if settled else "pending",
+        files=[ProposedFile(**{**plain, **changes})],
+    )
+
+
+def approval(**changes: Any) -> Approval:
+    plain: dict[str, Any] = {
+        "tool_call_id": "c",
+        "title": "Run make test",
+        "detail": "make test",
+        "effect": "run",
+        "rule": "no rule allows it",
+        "scopes": [
+            ScopeOffer(scope="once", rule=""),
+            ScopeOffer(scope="session", rule="run_shell_command(make test)"),
+            ScopeOffer(scope="user", rule="run_shell_command(make test)"),
+        ],
+        "asked_at": 0,
+    }
+    return wording.explained(Approval(**{**plain, **changes}))
+
+
+DENIED = Decision(
+    outcome="denied",
+    by="rule",
+    rule="no rule allows it",
+    reason="Nobody is there to ask. It would have been permitted by --allow '@write(it'\\''s.txt)'.",
+)
+
+
+class Story:
+    """Folds events and draws them, one second apart."""
+
+    def __init__(self, *, rich: bool = False, colour: bool = True, **options: Any) -> None:
+        self.out = io.StringIO()
+        console = RichConsole(self.out, colour=colour, width=100) if rich else PlainConsole(self.out)
+        self.renderer = Renderer(console, **options)
+        self.state: SessionState = state(items=[])
+        self.at = 0
+
+    def tell(self, *events: Event) -> "Story":
+        for event in events:
+            self.at += 1000
+            fold(self.state, event)
+            message = EventMessage(session_id=SESSION, epoch=1, seq=self.at, at=self.at, event=event)
+            self.renderer.show(message, self.state)
+        return self
+
+    @property
+    def text(self) -> str:
+        return self.out.getvalue()

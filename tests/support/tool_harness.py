@@ -1,0 +1,151 @@
+"""A workspace with everything the tools need: real files, fake editors, and proposals whose versions are kept."""
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from amanu.checks.editor_feedback import EditorFeedback
+from amanu.config import Settings
+from amanu.core.tool import CallContext, Outcome, Preview, Tool
+from amanu.proposals.proposals import Proposals
+from amanu.sandbox.sandbox import Sandbox
+from amanu.tools.environment import ToolEnvironment
+from amanu.tools.registry import make_tools
+from amanu.workspace.overlay import Buffer, LanguageQueries, Overlay
+from amanu.workspace.text_file import sha256
+from amanu.workspace.workspace import Workspace
+from amanu_protocol.errors import AmanuError
+from amanu_protocol.items import BlobRef, Hunk, HunkState, Proposal
+from amanu_protocol.requests import EditorApplyResult, TextEdit
+
+
+class FakeEditor:
+    """Holds open documents; applies edits as a careful client does, saving when asked if `saves`."""
+
+    name = "Fake"
+
+    def __init__(self, *, saves: bool = True) -> None:
+        self.saves = saves
+        self.language: LanguageQueries | None = None
+        self.open: dict[Path, Buffer] = {}
+        self.refuses: EditorApplyResult | None = None
+        self.applied: list[tuple[Path, Sequence[TextEdit], bool]] = []
+
+    def put(self, path: Path, text: str) -> None:
+        version = self.open[path].version + 1 if path in self.open else 1
+        self.open[path] = Buffer(path, text, version)
+
+    def buffer(self, path: Path) -> Buffer | None:
+        return self.open.get(path)
+
+    def buffers(self) -> Iterable[Buffer]:
+        return list(self.open.values())
+
+    async def apply(
+        self, path: Path, expected_sha256: str, edits: Sequence[TextEdit], new_text: str, save: bool
+    ) -> EditorApplyResult:
+        self.applied.append((path, edits, save))
+        if self.refuses is not None:
+            return self.refuses
+        text = self.open[path].text
+        if sha256(text.encode()) != expected_sha256:
+            return EditorApplyResult(status="conflict")
+        for edit in reversed(edits):
+            text = text[: edit.start] + edit.new_text + text[edit.end :]
+        assert text == new_text, "the edits do not make the text they promise"
+        self.put(path, text)
+        saved = save and self.saves
+        if saved:
+            path.write_bytes(text.encode())
+        return EditorApplyResult(
+            status="success", sha256=sha256(text.encode()), version=self.open[path].version, saved=saved
+        )
+
+
+class ToolHarness:
+    def __init__(
+        self,
+        root: Path,
+        files: Mapping[str, str | bytes] | None = None,
+        *,
+        environment: Mapping[str, str] | None = None,
+        settings: Settings | None = None,
+        ripgrep: str | None = None,
+        sandbox: Sandbox | None = None,
+        trusted: bool = False,
+    ) -> None:
+        self.root = root.resolve()
+        self.overlay = Overlay()
+        self.editor = FakeEditor()
+        self.overlay.add(self.editor)
+        self.workspace = Workspace([self.root], self.overlay, ripgrep=ripgrep)
+        self.versions: list[Proposal] = []
+        self.preimages: list[tuple[Path, bytes | None, int | None]] = []
+        self.blobs: list[bytes] = []
+        self.live: list[str] = []
+        # Calls are run here one after the other: one that waited for those it shares a hunk with would wait in vain.
+        self.proposals = Proposals(self.workspace, self._changed, self._save, together=0)
+        self.aftermath = EditorFeedback(self.workspace, self.proposals.note_checks, wait=3)
+        self.environment = ToolEnvironment(
+            self.workspace,
+            self.proposals,
+            self,
+            {"PATH": "/usr/local/bin:/usr/bin:/bin"} if environment is None else environment,
+            settings or Settings(),
+            sandbox=sandbox,
+            trusted=lambda: trusted,
+            feedback=self.aftermath,
+        )
+        self.tools: dict[str, Tool[Any]] = make_tools(self.environment)
+        self._ids = itertools.count(1)
+        for name, data in (files or {}).items():
+            self.put(name, data)
+
+    def put(self, name: str, data: str | bytes) -> Path:
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data.encode() if isinstance(data, str) else data)
+        return path
+
+    def on_disk(self, name: str) -> bytes:
+        return (self.root / name).read_bytes()
+
+    def context(self, step: int = 1) -> CallContext:
+        return CallContext(f"c{next(self._ids)}", "t1", step, output=self.live.append)
+
+    async def preview(self, name: str, arguments: Mapping[str, Any], *, call: CallContext | None = None) -> Preview:
+        tool = self.tools[name]
+        return await tool.preview(tool.params.model_validate(arguments), call or self.context())
+
+    async def run(self, name: str, arguments: Mapping[str, Any], *, call: CallContext | None = None) -> Outcome:
+        """Preview and run, as when policy allows it."""
+        tool, call = self.tools[name], call or self.context()
+        params = tool.params.model_validate(arguments)
+        call.preview = await tool.preview(params, call)
+        return await tool.run(params, call)
+
+    def _changed(self, proposal: Proposal) -> None:
+        self.versions.append(proposal)
+        self.aftermath.see(proposal)
+
+    async def _save(self, turn_id: str, path: Path, data: bytes | None, mode: int | None) -> None:
+        self.preimages.append((path, data, mode))
+
+    async def find_blob(self, beginning: str) -> bytes:
+        for data in self.blobs:
+            if sha256(data).startswith(beginning):
+                return data
+        raise AmanuError("blobNotFound", "There is none.")
+
+    async def put_blob(self, data: bytes) -> BlobRef:
+        self.blobs.append(data)
+        return BlobRef(blob_id=sha256(data), size=len(data))
+
+
+def hunks(proposal: Proposal) -> list[Hunk]:
+    return [hunk for file in proposal.files for hunk in file.hunks]
+
+
+def states(proposal: Proposal) -> list[HunkState]:
+    return [hunk.state for hunk in hunks(proposal)]

@@ -1,0 +1,215 @@
+"""The vendors the behaviour tests run over: how to start the strict service, how to reach it, which model."""
+
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Literal, TypeVar, cast
+
+import pytest
+
+from amanu.core.conversation import Assistant, Conversation, Message, Result, Results, User
+from amanu.core.model import Delta, Model, RemoteModel, ReplyCompleted, Request, ToolSpec
+from amanu.core.model_families import known
+from amanu.models.anthropic import AnthropicModel
+from amanu.models.gemini import GeminiModel
+from amanu.models.openai_compatible import EndpointQuirks, OpenAICompatibleModel
+from support.strict_services.anthropic import Anthropic
+from support.strict_services.gemini import Gemini
+from support.strict_services.http import Script, Service
+from support.strict_services.openai import OpenAI
+
+KEY = "sk-ant-test-0123456789abcdef0123456789"
+
+
+Column = Literal["Anthropic", "Gemini 2.5", "Gemini 3", "OpenAI-compatible"]
+
+Need = Literal[
+    "thoughts",  # they are shown
+    "rawArguments",  # of a call, as the model wrote them, JSON or not
+    "key",  # without one it does not answer
+    "eyes",  # it can see
+    "errorEvent",  # an error can come after a 200
+    "redaction",  # thoughts come that nobody may read
+    "signatures",  # on parts of a reply
+    "binding",  # thoughts are valid only after what they were made with
+]
+"""What a behaviour may be about that not every wire has."""
+
+
+@dataclass(frozen=True)
+class Vendor:
+    """One adapter, with one kind of model."""
+
+    name: str
+    service: Callable[[Script], Service]
+    model: Callable[[str, str], RemoteModel]
+    """From key and base URL."""
+    model_id: str
+    column: Column
+    """Of the table in docs/models.md."""
+    lacks: Mapping[Need, str] = field(default_factory=dict[Need, str])
+    """What the wire does not have, and why, so that tests about it are left out."""
+
+
+always = EndpointQuirks(streaming="always")
+
+
+def _compatible(vendor: str, quirks: EndpointQuirks | None = None) -> Callable[[str, str], RemoteModel]:
+    return lambda key, url: OpenAICompatibleModel(vendor, f"{url}/v1", key, quirks)
+
+
+def _local(_: str, url: str) -> RemoteModel:
+    """No key, and whole replies once a streamed call came malformed."""
+    return OpenAICompatibleModel("ollama", f"{url}/v1")
+
+
+_UNBOUND: Mapping[Need, str] = {"binding": "thinking is bound to nothing before it"}
+_UNSIGNED: Mapping[Need, str] = {"signatures": "signs whole thinking blocks, not parts"}
+_OPEN: Mapping[Need, str] = {"redaction": "no thoughts are sent that nobody may read"}
+_GEMINI: Mapping[Need, str] = {**_UNBOUND, **_OPEN, "rawArguments": "the service itself parses arguments"}
+_OPENAI: Mapping[Need, str] = {**_UNBOUND, **_OPEN, "signatures": "has none, but for a Gemini behind it"}
+
+VENDORS = [
+    Vendor("anthropic", Anthropic, AnthropicModel, "anthropic:claude-opus-5-5", "Anthropic", _UNSIGNED),
+    Vendor(
+        "anthropic-adaptive",
+        Anthropic,
+        AnthropicModel,
+        "anthropic:claude-sonnet-5",
+        "Anthropic",
+        {**_UNSIGNED, **_UNBOUND},
+    ),
+    Vendor(
+        "anthropic-budget",
+        Anthropic,
+        AnthropicModel,
+        "anthropic:claude-haiku-4-5",
+        "Anthropic",
+        {**_UNSIGNED, **_UNBOUND},
+    ),
+    Vendor("gemini", Gemini, GeminiModel, "gemini:gemini-3.5-flash", "Gemini 3", _GEMINI),
+    Vendor(
+        "gemini-2.5",
+        Gemini,
+        GeminiModel,
+        "gemini:gemini-2.5-pro",
+        "Gemini 2.5",
+        {**_GEMINI, "signatures": "may be left out"},
+    ),
+    Vendor("openai", OpenAI, _compatible("openai"), "openai:gpt-5.1", "OpenAI-compatible", _OPENAI),
+    Vendor("openai-plain", OpenAI, _compatible("openai"), "openai:gpt-4.1", "OpenAI-compatible", _OPENAI),
+    Vendor(
+        "google-openai",
+        partial(OpenAI, gemini=True),
+        _compatible("google-openai", always),
+        "google-openai:gemini-3-pro",
+        "OpenAI-compatible",
+        {**_UNBOUND, **_OPEN},
+    ),
+    Vendor(
+        "deepseek",
+        partial(OpenAI, deepseek=True),
+        _compatible("deepseek", always),
+        "deepseek:deepseek-v4-flash",
+        "OpenAI-compatible",
+        {**_OPENAI, "eyes": "the model cannot see"},
+    ),
+    Vendor(
+        "kimi",
+        partial(OpenAI, deepseek=True),
+        _compatible("moonshot", always),
+        "moonshot:kimi-k3",
+        "OpenAI-compatible",
+        {**_OPENAI, "eyes": "the model cannot see"},
+    ),
+    Vendor(
+        "local",
+        partial(OpenAI, keyless=True),
+        _local,
+        "ollama:qwen3",
+        "OpenAI-compatible",
+        {**_OPENAI, "rawArguments": "asks again for the whole reply", "key": "needs none", "eyes": "cannot see"},
+    ),
+]
+
+TOOLS = (
+    ToolSpec("read_file", "Read a file.", {"type": "object", "properties": {"path": {"type": "string"}}}),
+    ToolSpec("grep", "Search.", {"type": "object", "properties": {"pattern": {"type": "string"}}}),
+)
+
+
+@asynccontextmanager
+async def running(
+    vendor: Vendor, script: Script, *, lint_ok: bool = False
+) -> AsyncGenerator[tuple[Service, RemoteModel]]:
+    """The vendor's service and a model that talks to it. At the end no stream may be open, nothing may have been
+    refused, and there may be no lint."""
+    service = vendor.service(script)
+    model = vendor.model(KEY, await service.start())
+    try:
+        yield service, model
+    finally:
+        await model.close()
+        await service.stop()
+    assert service.refused == []
+    assert lint_ok or service.lint == []
+
+
+def request(vendor: Vendor, *messages: Message, conversation: Conversation | None = None, **changed: Any) -> Request:
+    """A request for the vendor's model; of `messages`, or of a conversation that goes on."""
+    if conversation is None:
+        conversation = Conversation(messages or [User(text="Hello.")])
+    given: dict[str, Any] = {"system": "You help.", "tools": TOOLS, "session_id": "s1", **changed}
+    return Request(model=known(vendor.model_id), conversation=conversation, **given)
+
+
+async def deltas(model: Model, asked: Request) -> list[Delta]:
+    """All that one attempt yields."""
+    async with aclosing(cast("Any", model.stream(asked))) as stream:
+        return [delta async for delta in stream]
+
+
+async def answer(model: Model, asked: Request) -> ReplyCompleted:
+    """The reply; checks that `Done` comes once and last."""
+    seen = await deltas(model, asked)
+    assert [isinstance(delta, ReplyCompleted) for delta in seen] == [False] * (len(seen) - 1) + [True]
+    last = seen[-1]
+    assert isinstance(last, ReplyCompleted)
+    return last
+
+
+def results(reply: Assistant, *texts: str, is_error: bool = False, notes: tuple[str, ...] = ()) -> Results:
+    """Results for the calls of the reply, in order; the last text answers all that remain."""
+    return Results(
+        results=tuple(
+            Result(call_id=call.call_id, tool=call.tool, text=texts[min(at, len(texts) - 1)], is_error=is_error)
+            for at, call in enumerate(reply.calls)
+        ),
+        notes=notes,
+    )
+
+
+Test = TypeVar("Test", bound=Callable[..., Any])
+
+
+def over_vendors(*needs: Need) -> Callable[[Test], Test]:
+    """Run the test over all vendors that have what is named. Its name is a line of the table (`vendor_matrix.py`)."""
+    able = [vendor for vendor in VENDORS if not vendor.lacks.keys() & set(needs)]
+
+    def mark(test: Test) -> Test:
+        over = pytest.mark.parametrize("vendor", able, ids=[vendor.name for vendor in able])
+        return pytest.mark.behaviour(*needs)(over(test))
+
+    return mark
+
+
+def over_handovers() -> Callable[[Test], Test]:
+    """Run the test over all ways to go on with another vendor: from `first` to `vendor`."""
+    pairs = [(first, vendor) for first in VENDORS for vendor in VENDORS if first.service is not vendor.service]
+
+    def mark(test: Test) -> Test:
+        ids = [f"{first.name}-{vendor.name}" for first, vendor in pairs]
+        return pytest.mark.behaviour()(pytest.mark.parametrize(("first", "vendor"), pairs, ids=ids)(test))
+
+    return mark

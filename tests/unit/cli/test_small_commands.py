@@ -1,0 +1,223 @@
+"""sessions, auth, logs, doctor."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from amanu.cli import auth, doctor, exits, logs, run, sessions, trust
+from amanu.home import Home, find_home
+from amanu_protocol.labels import TRUST
+from support.cli_in_process import InProcessCli, fails
+from support.cli_process import script
+
+KEY = "sk-ant-0123456789abcdefghij"
+
+
+@pytest.fixture
+def home() -> Home:
+    return find_home().make()
+
+
+# sessions ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def session_id(tmp_path: Path, inside: InProcessCli) -> str:
+    model = script(tmp_path, {"text": "Hello."})
+    done = inside.run(run.main, "greet me", "--model", model, "--output-format", "json", cwd=tmp_path)
+    return json.loads(done.stdout)["sessionId"]
+
+
+def test_list(tmp_path: Path, inside: InProcessCli, session_id: str) -> None:
+    line = inside.run(sessions.main, "list", cwd=tmp_path).stdout
+    assert line.startswith(f"{session_id}  ") and line.endswith("  greet me\n")
+    found = json.loads(inside.run(sessions.main, "list", "--json", cwd=tmp_path).stdout)
+    assert [each["sessionId"] for each in found["sessions"]] == [session_id]
+    assert inside.run(sessions.main, cwd=tmp_path).stdout == line
+    (tmp_path / "other").mkdir()
+    assert inside.run(sessions.main, "list", "--root", "other", cwd=tmp_path).stdout == ""
+    assert session_id in inside.run(sessions.main, "list", "--root", ".", cwd=tmp_path).stdout
+
+
+def test_show(tmp_path: Path, inside: InProcessCli, session_id: str) -> None:
+    assert "› greet me\nHello.\n" in inside.run(sessions.main, "show", session_id, cwd=tmp_path).stdout
+    state = json.loads(inside.run(sessions.main, "show", session_id, "--json", cwd=tmp_path).stdout)
+    assert [item["kind"] for item in state["items"]] == ["userMessage", "answer"]
+
+
+def test_rename_and_delete(tmp_path: Path, inside: InProcessCli, session_id: str) -> None:
+    assert inside.run(sessions.main, "rename", session_id, "A greeting", cwd=tmp_path).returncode == 0
+    assert "A greeting" in inside.run(sessions.main, "list", cwd=tmp_path).stdout
+    assert inside.run(sessions.main, "delete", session_id, cwd=tmp_path).stdout == f"deleted {session_id}\n"
+    assert inside.run(sessions.main, "list", cwd=tmp_path).stderr == "There are no sessions yet.\n"
+    fails(inside.run(sessions.main, "show", session_id, cwd=tmp_path), 2, "There is no session")
+    fails(inside.run(sessions.main, "delete", session_id, cwd=tmp_path), 2, "There is no session")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["list", "--limit", "0"], "invalid number value: '0'"),
+        (["list", "--limit", "501"], "invalid number value: '501'"),
+        (["list", "--root", "nowhere"], "not the absolute path of a folder"),
+        (["show", "../x"], "“../x” is not a session id."),
+        (["delete", ""], "“” is not a session id."),
+        (["rename", "a", " "], "a title has 1 to 200 characters"),
+        (["rename", "a b", "title"], "“a b” is not a session id."),
+    ],
+)
+def test_sessions_refuses(tmp_path: Path, inside: InProcessCli, arguments: list[str], said: str) -> None:
+    fails(inside.run(sessions.main, *arguments, cwd=tmp_path), 2, said)
+
+
+# auth -------------------------------------------------------------------------------------------------
+
+
+def test_a_key_is_kept_and_forgotten_and_never_printed(tmp_path: Path, inside: InProcessCli, home: Home) -> None:
+    ran = [
+        inside.run(auth.main, "status", cwd=tmp_path),
+        inside.run(auth.main, "set", "anthropic", cwd=tmp_path, typed=f"{KEY}\n"),
+        inside.run(auth.main, "status", cwd=tmp_path),
+        inside.run(auth.main, "forget", "anthropic", cwd=tmp_path),
+        inside.run(auth.main, "status", cwd=tmp_path),
+    ]
+    assert [each.returncode for each in ran] == [0] * 5
+    assert not any(KEY in each.stdout + each.stderr for each in ran)
+    lines = [next(line for line in each.stdout.splitlines() if "anthropic" in line) for each in ran]
+    assert "no key; set ANTHROPIC_API_KEY" in lines[0]
+    assert "stored by amanu auth" in lines[2]
+    assert lines[4] == lines[0]
+    assert ran[3].stdout == "anthropic: key removed\n"
+    assert inside.run(auth.main, "forget", "anthropic", cwd=tmp_path).stderr == "anthropic: no key was stored\n"
+    assert (home.config / "auth.json").stat().st_mode & 0o077 == 0
+
+
+def test_a_key_in_the_environment(tmp_path: Path, inside: InProcessCli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GEMINI_API_KEY", KEY)
+    shown = inside.run(auth.main, "status", cwd=tmp_path).stdout
+    assert "from the environment (GEMINI_API_KEY)" in shown and KEY not in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "typed", "code", "said"),
+    [
+        (["set", "anthropic"], "\n", 2, "input contains no key"),
+        (["set", "anthropic"], "two words\n", 2, "one word"),
+        (["set", "antropic"], f"{KEY}\n", 2, "Unknown vendor 'antropic'. Available: anthropic,"),
+        (["set", "ollama"], f"{KEY}\n", 2, "Unknown vendor 'ollama'"),
+        (["set", "anthropic", KEY], "", 2, "unrecognized arguments"),
+        (["local", "anthropic"], "", 4, "no local model server"),
+        ([], "", 2, "required"),
+    ],
+)
+def test_auth_refuses(
+    tmp_path: Path, inside: InProcessCli, arguments: list[str], typed: str, code: int, said: str
+) -> None:
+    fails(inside.run(auth.main, *arguments, cwd=tmp_path, typed=typed), code, said)
+
+
+# logs -------------------------------------------------------------------------------------------------
+
+
+def test_logs(tmp_path: Path, inside: InProcessCli, home: Home) -> None:
+    path = home.logs / "daemon.log"
+    assert inside.run(logs.main, "--path", cwd=tmp_path).stdout == f"{path}\n"
+    assert "is empty" in inside.run(logs.main, cwd=tmp_path).stderr
+    path.write_text("".join(f"line {n}\x1b[2J\n" for n in range(9)) + f"x-api-key: {KEY}\n")
+    assert inside.run(logs.main, "--lines", "3", cwd=tmp_path).stdout == f"line 7\nline 8\nx-api-key: {KEY}\n"
+
+
+def test_the_bundle_holds_no_secret_and_overwrites_nothing(tmp_path: Path, inside: InProcessCli, home: Home) -> None:
+    (home.logs / "daemon.log").write_text(f"it happened\nAuthorization: Bearer {KEY}\n")
+    target = tmp_path / "logs.txt"
+    assert inside.run(logs.main, "--bundle", str(target), cwd=tmp_path).returncode == 0
+    text = target.read_text()
+    assert "it happened" in text and "amanu 0." in text and "python 3." in text and KEY not in text
+    assert target.stat().st_mode & 0o077 == 0
+    fails(inside.run(logs.main, "--bundle", str(target), cwd=tmp_path), 2, "exists")
+    fails(inside.run(logs.main, "--bundle", str(tmp_path / "no" / "x"), cwd=tmp_path), 1, "cannot be written")
+
+
+# doctor -----------------------------------------------------------------------------------------------
+
+
+def findings(inside: InProcessCli, cwd: Path, *arguments: str) -> dict[str, dict[str, str]]:
+    done = inside.run(doctor.main, "--json", *arguments, cwd=cwd)
+    found = {each["what"]: each for each in json.loads(done.stdout)["findings"]}
+    assert done.returncode == any(each["level"] == "problem" for each in found.values())
+    assert all(each["todo"] for each in found.values() if each["level"] in ("note", "problem")), "each says what to do"
+    return found
+
+
+def test_a_new_machine_has_no_problem(tmp_path: Path, inside: InProcessCli) -> None:
+    found = findings(inside, tmp_path)
+    assert {each["level"] for each in found.values()} <= {"ok", "info", "note"}
+    assert "amanu demo" in found["keys"]["todo"]
+    assert not find_home().config.exists(), "looking makes nothing"
+
+
+def test_text_for_people(tmp_path: Path, inside: InProcessCli) -> None:
+    done = inside.run(doctor.main, cwd=tmp_path)
+    assert done.returncode == 0
+    assert "✓ python" in done.stdout and "! keys" in done.stdout and "→ amanu auth set VENDOR" in done.stdout
+
+
+def test_problems(tmp_path: Path, inside: InProcessCli, home: Home) -> None:
+    home.state.chmod(0o755)
+    (home.config / "auth.json").write_text("{}")
+    (home.config / "auth.json").chmod(0o644)
+    (home.config / "config.toml").write_text("mode = 'wild'\n")
+    found = findings(inside, tmp_path)
+    assert [name for name, each in found.items() if each["level"] == "problem"] == [
+        "state",
+        "kept keys",
+        "settings",
+        "keys",
+    ]
+    assert found["state"]["todo"] == f"chmod 700 {home.state}"
+    assert "mode" in found["settings"]["detail"]
+
+
+def test_keys_by_source_only(tmp_path: Path, inside: InProcessCli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+    found = findings(inside, tmp_path)
+    assert found["anthropic"]["detail"] == "from the environment (ANTHROPIC_API_KEY)"
+    assert KEY not in json.dumps(found)
+
+
+def test_a_left_over_socket(tmp_path: Path, inside: InProcessCli, home: Home) -> None:
+    import socket
+
+    from amanu.daemon.sockets import socket_path
+
+    with socket.socket(socket.AF_UNIX) as left:
+        left.bind(os.fspath(socket_path(home)))
+    found = findings(inside, tmp_path)
+    assert found["daemon"]["level"] == "note" and "no process is listening" in found["daemon"]["detail"]
+
+
+# trust ------------------------------------------------------------------------------------------------
+
+
+def test_trust(tmp_path: Path, inside: InProcessCli) -> None:
+    (tmp_path / "AGENTS.md").write_text("Use tabs.\n")
+    shown = inside.run(trust.main, "show", cwd=tmp_path).stdout
+    assert shown == (
+        f"{tmp_path}:\n  {TRUST['untrusted']}\n  Trusting it would enable:\n"
+        "    AGENTS.md — instructions to the model (new)\n"
+    )
+    assert inside.run(trust.main, "add", cwd=tmp_path).stdout.startswith(f"{tmp_path}:\n  {TRUST['trusted']}\n")
+    (tmp_path / "AGENTS.md").write_text("Use \x1b[2Jblanks.\n")
+    shown = inside.run(trust.main, "show", str(tmp_path), cwd=tmp_path.parent).stdout
+    assert "    AGENTS.md — instructions to the model (changed)\n" in shown
+    assert "-Use tabs.\n+Use <U+001B>[2Jblanks.\n" in shown
+    digest = shown.split("--digest ")[1].split()[0]
+    (tmp_path / "AGENTS.md").write_text("Use something else.\n")
+    refused = inside.run(trust.main, "add", "--digest", digest, cwd=tmp_path)
+    assert (refused.returncode, refused.stdout) == (exits.FAILED, "")
+    assert "has changed since it was shown" in refused.stderr
+    assert json.loads(inside.run(trust.main, "show", "--json", cwd=tmp_path).stdout)["state"] == "changed"
+    assert "not trusted" in inside.run(trust.main, "remove", cwd=tmp_path).stdout
+    assert inside.run(trust.main, "show", "nowhere", cwd=tmp_path).returncode != 0

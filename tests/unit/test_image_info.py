@@ -1,0 +1,82 @@
+"""What the first bytes of a picture say."""
+
+import time
+
+import pytest
+
+from amanu.system.image_info import media_type, pixels, whole
+from support.sample_images import gif, jpeg, png, webp
+
+THUMBNAIL = b"\xff\xe1\x00\x20Exif\0\0" + jpeg()[:22] + b"\xff\xd9"
+"""A segment that holds the end marker of another picture."""
+
+_VP8 = b"RIFF\0\0\0\0WEBPVP8 \0\0\0\0\0\0\0\x9d\x01\x2a\x2c\x41\x90\xc1"
+_VP8X = b"RIFF\0\0\0\0WEBPVP8X\0\0\0\0\0\0\0\0\x2b\x01\x00\x8f\x01\x00"
+
+
+@pytest.mark.parametrize(
+    ("data", "kind", "size"),
+    [
+        (png(300, 400), "image/png", (300, 400)),
+        (jpeg(300, 400), "image/jpeg", (300, 400)),
+        (b"\xff\xd8\xff" + jpeg(300, 400)[2:], "image/jpeg", (300, 400)),  # padded
+        (gif(300, 400), "image/gif", (300, 400)),
+        (webp(300, 400), "image/webp", (300, 400)),
+        (_VP8, "image/webp", (300, 400)),
+        (_VP8X, "image/webp", (300, 400)),
+        (png(0, 400), "image/png", None),
+        (png()[:20], "image/png", None),
+        (png()[:8] + bytes(40), "image/png", None),
+        (jpeg()[:40], "image/jpeg", None),
+        (b"\xff\xd8\xff", "image/jpeg", None),
+        (b"\xff\xd8\xff\xe0\0\x04\0\0plain", "image/jpeg", None),
+        (gif()[:8], "image/gif", None),
+        (webp()[:22], "image/webp", None),
+        (b"RIFF\0\0\0\0WEBPwhat" + bytes(40), "image/webp", None),
+        (b"RIFF\0\0\0\0WAVEfmt ", None, None),
+        (b"<svg xmlns='http://www.w3.org/2000/svg'/>", None, None),
+        (b"BM" + bytes(60), None, None),
+        (b"", None, None),
+    ],
+)
+def test_type_and_size(data: bytes, kind: str | None, size: tuple[int, int] | None) -> None:
+    assert (media_type(data), pixels(data)) == (kind, size)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [png(), jpeg(), gif(), webp(), jpeg(before=THUMBNAIL), png() + b"more", jpeg() + b"a film", webp() + b"more"],
+)
+def test_what_is_whole(data: bytes) -> None:
+    assert whole(data)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        *(png()[:-5], jpeg()[:-1], webp()[:-1]),
+        *(jpeg(before=THUMBNAIL)[:-1], jpeg(before=THUMBNAIL)[:-12], jpeg(before=THUMBNAIL)[:40]),
+    ],
+)
+def test_what_is_cut_off(data: bytes) -> None:
+    assert not whole(data)
+
+
+BIG = 3_700_000
+
+
+@pytest.mark.parametrize(
+    ("before", "size"),
+    [
+        (b"\xff" * BIG, (300, 400)),
+        (b"\xff\xe0\x00\x02" * (BIG // 4), None),
+        (b"\xff\xe0\x00\x00" * (BIG // 4), None),
+        (b"\xff\xe2\xff\xff" + bytes(65_533), (300, 400)),
+    ],
+    ids=["padding", "empty segments", "segments that do not go on", "a profile"],
+)
+def test_a_strange_picture_costs_no_time(before: bytes, size: tuple[int, int] | None) -> None:
+    data = jpeg(300, 400, before=before)
+    start = time.process_time()
+    assert (pixels(data), whole(data)) == (size, size is not None)
+    assert time.process_time() - start < 0.05

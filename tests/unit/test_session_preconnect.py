@@ -1,0 +1,75 @@
+"""A session that is opened opens the way to its model: the first prompt finds a connection. Nothing is asked on it."""
+
+import asyncio
+import os
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from amanu.session.sessions import Sessions, open_sessions
+from amanu_protocol.errors import AmanuError
+from amanu_protocol.requests import PromptSendParams, SessionAttachParams, SessionCreateParams
+from support.session_client import Client, until
+from support.strict_services.anthropic import Anthropic
+from support.strict_services.http import Say
+
+MODEL = "anthropic:claude-opus-5-5"
+
+
+@asynccontextmanager
+async def opened(*script: Say) -> AsyncGenerator[tuple[Anthropic, Sessions, Client]]:
+    service = Anthropic(script)
+    environment = {**os.environ, "ANTHROPIC_API_KEY": "sk-ant-test", "ANTHROPIC_BASE_URL": await service.start()}
+    sessions = open_sessions()
+    try:
+        yield service, sessions, Client(environment)
+    finally:
+        await sessions.shutdown()
+        await service.stop()
+    assert service.refused == [] and service.lint == []
+
+
+async def create(sessions: Sessions, client: Client, root: Path) -> None:
+    await sessions.create(SessionCreateParams(session_id="s", roots=[str(root)], model_id=MODEL), client)
+
+
+async def until_true(reached: Callable[[], bool]) -> None:
+    async with asyncio.timeout(30):
+        while not reached():
+            await asyncio.sleep(0.005)
+
+
+async def test_a_new_session_has_its_connection_before_its_first_prompt(tmp_path: Path) -> None:
+    async with opened(Say(text="Hi.")) as (service, sessions, client):
+        await create(sessions, client, tmp_path)
+        await until_true(lambda: service.connections == 1)
+        assert service.requests == []
+        session = await sessions.get("s")
+        await session.prompts.send(PromptSendParams(session_id="s", prompt_id="p", text="Hi"), client)
+        await until(session, lambda state: state.last_turn)
+        assert (service.connections, len(service.requests)) == (1, 1)
+
+
+async def test_a_session_that_is_opened_again_has_its_connection_too(tmp_path: Path) -> None:
+    async with opened() as (_, sessions, client):
+        await create(sessions, client, tmp_path)
+    async with opened() as (service, sessions, client):
+        await sessions.attach(SessionAttachParams(session_id="s"), client)
+        await until_true(lambda: service.connections == 1)
+        assert service.requests == []
+
+
+async def test_nothing_is_connected_to_without_a_key_nor_for_a_recording(tmp_path: Path) -> None:
+    async with opened() as (service, sessions, client):
+        sessions.registry.replays = True
+        await create(sessions, client, tmp_path)
+        await asyncio.gather(*sessions.registry.opening)
+        sessions.registry.replays = False
+        del client.environment["ANTHROPIC_API_KEY"]
+        with pytest.raises(AmanuError, match="no key"):
+            await sessions.registry.check(MODEL, client.environment)
+        await sessions.attach(SessionAttachParams(session_id="s"), client)
+        await asyncio.gather(*sessions.registry.opening)
+        assert service.connections == 0

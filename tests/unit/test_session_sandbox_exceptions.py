@@ -1,0 +1,169 @@
+"""What cannot work in the sandbox can ask to be let out; what the user then keeps is kept with what they granted."""
+
+import json
+import os
+import socketserver
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from amanu.permissions import approvals as approval
+from amanu.sandbox import landlock
+from amanu.sandbox.sandbox import Sandbox
+from amanu.sandbox.self_test import Tier
+from amanu_protocol.items import Grant, Mode, Scope, ToolCall
+from amanu_protocol.requests import PromptSendParams, SessionCreateParams
+from amanu_protocol.state import SessionState
+from support.required_programs import needs
+from support.scripted_session import ScriptedSession, call, scripted_session, step
+from support.session_client import Client, until
+
+CLIENT = """#!/usr/bin/env python3
+import socket, sys
+kind, address = sys.argv[1:]
+try:
+    if kind == "ps":
+        to = socket.socket(socket.AF_UNIX)
+        to.connect(address)
+    else:
+        to = socket.create_connection(("127.0.0.1", int(address)), 5)
+    print(to.recv(99).decode())
+except OSError as error:
+    sys.exit("Cannot connect to the Docker daemon" if kind == "ps" else f"Network is unreachable: {error}")
+"""
+
+
+@pytest.fixture(autouse=True)
+def no_guard(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]
+    monkeypatch.setattr(approval, "GUARD_SECONDS", 0.0)
+
+
+@pytest.fixture(params=["bubblewrap", "landlock"])
+def tier(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Tier:
+    """The sandbox of the sessions of a test."""
+    found: Tier = request.param
+    if found == "bubblewrap":
+        needs("bwrap")
+    elif not landlock.version():
+        pytest.skip("this kernel has no Landlock")
+    made = Sandbox.__init__
+
+    def make(self: Sandbox, *args: Any, **more: Any) -> None:
+        made(self, *args, **{"best": found, **more})
+
+    monkeypatch.setattr(Sandbox, "__init__", make)
+    return found
+
+
+class Greeting(socketserver.StreamRequestHandler):
+    def handle(self) -> None:
+        self.wfile.write(b"three containers")
+
+
+@contextmanager
+def service(folder: Path, kind: str) -> Generator[str]:
+    """A server outside the sandbox: of a socket as docker has one, or of TCP. Where it is."""
+    path = folder / "docker.sock"
+    server = (
+        socketserver.UnixStreamServer(str(path), Greeting)
+        if kind == "ps"
+        else socketserver.TCPServer(("127.0.0.1", 0), Greeting)
+    )
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield str(path) if kind == "ps" else str(server.socket.getsockname()[1])
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def lay(d: ScriptedSession) -> None:
+    (d.root / "docker").write_text(CLIENT)
+    (d.root / "docker").chmod(0o755)
+
+
+def calls(state: SessionState) -> list[ToolCall]:
+    return [each for each in state.items if each.kind == "toolCall"]
+
+
+async def anew(d: ScriptedSession, tmp_path: Path, mode: Mode, *steps: dict[str, Any]) -> SessionState:
+    """The end of the first turn of a new session in the same folder, in which nobody answers anything."""
+    client = Client(os.environ)
+    d.sessions.connect(client)
+    script = tmp_path / "anew.json"
+    script.write_text(json.dumps(steps))
+    made = SessionCreateParams(session_id="new", roots=[str(d.root)], mode=mode, model_id=f"scripted:{script}")
+    await d.sessions.create(made, client)
+    session = await d.sessions.get("new")
+    await session.prompts.send(PromptSendParams(session_id="new", prompt_id="n1", text="again"), client)
+    state = await until(session, lambda state: state.last_turn or state.approvals)
+    assert not state.approvals, "nothing is asked"
+    return state
+
+
+@pytest.mark.parametrize("mode", ["ask", "auto"])
+@pytest.mark.parametrize(
+    ("kind", "argument", "grant"), [("ps", "outside", "unsandboxed"), ("get", "network", "network")]
+)
+async def test_the_way_out_is_told_asked_for_and_kept(
+    tmp_path: Path, tier: Tier, mode: Mode, kind: str, argument: str, grant: Grant
+) -> None:
+    with service(tmp_path, kind) as address:
+        line = f"./docker {kind} {address}"
+        plain = call("run_shell_command", command=line)
+        asking = call("run_shell_command", command=line, **{argument: True}, reason="it is a service")
+        async with scripted_session(tmp_path, step("", plain), step("", asking), step("Done."), mode=mode) as d:
+            lay(d)
+            await d.prompt("go")
+            if mode == "ask":
+                await d.answer("allow")
+            state = await d.until(lambda state: state.approvals and len(calls(state)) == 2 and state.approvals)
+            assert f"call again with {argument}=true and a reason" in d.told()
+            asked = state.approvals[0]
+            assert asked.likely_grants == [grant] and "it is a service" in asked.detail
+            assert {each.rule.partition("(")[0] for each in asked.scopes[1:]} == {f"run_shell_command+{grant}"}
+            await d.answer("allow", scope="user", grants=asked.likely_grants)
+            state = await d.over("p1")
+            assert [each.state for each in calls(state)] == ["failed", "succeeded"]
+            state = await anew(d, tmp_path, mode, step("", plain), step("", asking), step("Done."))
+            for each in calls(state):
+                assert each.state == "succeeded" and "three containers" in (each.output or "")
+                assert each.decision and (each.decision.by, each.decision.grants) == ("rule", [grant])
+            rules = (Path(os.environ["AMANU_HOME"]) / "config" / "rules.toml").read_text()
+            assert f"run_shell_command+{grant}(" in rules
+
+
+@pytest.mark.parametrize("scope", ["session", "user"])
+async def test_what_the_user_adds_to_a_kept_yes_is_kept(tmp_path: Path, tier: Tier, scope: Scope) -> None:
+    with service(tmp_path, "ps") as address:
+        plain = call("run_shell_command", command=f"./docker ps {address}")
+        steps = (step("", plain), step("", plain), step("Done."), step("", plain), step("Done."))
+        async with scripted_session(tmp_path, *steps) as d:
+            lay(d)
+            await d.prompt("go")
+            await d.answer("allow", scope=scope, grants=["unsandboxed"])
+            await d.over("p1")
+            if scope == "user":  # of the others, none outlives the daemon
+                await d.reopen()
+            await d.prompt("again", "p2")
+            state = await d.over("p2")
+        assert [each.state for each in calls(state)] == ["succeeded"] * 3
+        assert [each.decision and each.decision.by for each in calls(state)] == ["user", "rule", "rule"]
+
+
+async def test_no_mode_lets_a_call_out_unasked(tmp_path: Path, tier: Tier) -> None:
+    """What only looks, too: it would look outside."""
+    lines = ("touch x", "ls", "echo hi | cat")
+    each = [call("run_shell_command", command=line, outside=True) for line in lines]
+    async with scripted_session(tmp_path, step("", *each), step("Done."), mode="auto") as d:
+        await d.prompt("go")
+        for _ in lines:
+            await d.answer("reject")
+        state = await d.over("p1")
+    assert [each.state for each in calls(state)] == ["rejected"] * 3

@@ -1,0 +1,75 @@
+"""Bytes → text → the same bytes."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from amanu.core.tool import ToolError
+from amanu.workspace.text_file import decode, encode, line_end, split_lines, survives
+from support.sample_images import png
+
+
+@pytest.mark.parametrize(
+    ("data", "text", "encoding"),
+    [
+        (b"", "", "utf-8"),
+        ("é\r\n".encode(), "é\r\n", "utf-8"),
+        (b"\xef\xbb\xbfa", "a", "utf-8-bom"),
+        (b"\xff\xfea\0", "a", "utf-16-le-bom"),
+        (b"\xfe\xff\0a", "a", "utf-16-be-bom"),
+        (b"\xff\xfe\0\0a\0\0\0", "a", "utf-32-le-bom"),
+        (b"caf\xe9", "café", "latin-1"),
+        (b"a\0b", None, ""),
+        (b"\xff\xfea\0b", None, ""),
+    ],
+)
+def test_decode(data: bytes, text: str | None, encoding: str) -> None:
+    if text is None:
+        with pytest.raises(ToolError, match="binary"):
+            decode(data, Path("x"))
+    else:
+        assert decode(data, Path("x")) == (text, encoding)
+
+
+def test_a_picture_is_called_one() -> None:
+    with pytest.raises(ToolError, match=r"x is a binary file, a picture \(image/png, \d+ bytes\)"):
+        decode(png(), Path("x"))
+
+
+@given(
+    st.binary()
+    | st.text().map(str.encode)
+    | st.text().map(lambda text: b"\xff\xfe" + text.encode("utf-16-le", "ignore"))
+)
+def test_what_decodes_encodes_to_the_same_bytes(data: bytes) -> None:
+    try:
+        text, encoding = decode(data, Path("x"))
+    except ToolError:
+        return
+    assert encode(text, encoding) == data
+
+
+def test_a_character_the_encoding_lacks_is_an_error() -> None:
+    with pytest.raises(ToolError, match="U\\+20AC"):
+        encode("€", "latin-1")
+
+
+@pytest.mark.parametrize(
+    ("text", "lines", "end", "kept"),
+    [
+        ("", [], None, True),
+        ("a", ["a"], None, True),
+        ("a\nb", ["a\n", "b"], "\n", True),
+        ("a\r\nb\r\n", ["a\r\n", "b\r\n"], "\r\n", True),
+        ("a\r\nb\n", ["a\r\n", "b\n"], None, False),
+        ("a\rb\n", ["a\r", "b\n"], None, False),
+        ("a\rb", ["a\r", "b"], "\r", False),
+        ("a\u2028b\x0cc\x85d\n", ["a\u2028b\x0cc\x85d\n"], "\n", True),
+    ],
+)
+def test_lines(text: str, lines: list[str], end: str | None, kept: bool) -> None:
+    assert split_lines(text) == lines
+    assert line_end(text) == end
+    assert survives(text, "utf-8") == kept
