@@ -82,7 +82,7 @@ def test_a_question(changes: dict[str, Any], expected: list[str]) -> None:
     ],
 )
 def test_ways_to_allow_it(grants: list[Any], wants: list[Any], expected: list[tuple[str, list[str]]]) -> None:
-    options = wording.explained(approval(grants=grants, wants=wants)).options
+    options = wording.explained(approval(grants=grants, likely_grants=wants)).options
     assert [(option.label, list(option.grants)) for option in options] == expected
 
 
@@ -163,7 +163,7 @@ def test_the_audit_log() -> None:
     assert first.text.endswith("decided  Allowed.") and (last.tone, last.text) == ("bad", "✗ Broken.")
     texts = [line.text.strip() for line in wording.audited(found, detailed=True).lines[1:-1]]
     about = f"s  {'f' * wording.HASH}"
-    assert texts == [about, "rule: make", "grants: network", "parts:", "1:", "text: a", "b", "why: none"]
+    assert texts == [about, "rule: make", "grants: network", "parts:", "1:", "text: a", "b", "reason: none"]
 
 
 NOTHING: dict[str, Any] = {

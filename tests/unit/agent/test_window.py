@@ -57,7 +57,7 @@ def steps(count: int, size: int = 400) -> list[Message]:
 @pytest.fixture(autouse=True)
 def _retries_come_at_once(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]
     """The model here refuses to judge on loops: how long one waits before it is asked again is no part of any test."""
-    monkeypatch.setattr("amanu.models.retry.Policy.delay", lambda self, retry: 0.0)
+    monkeypatch.setattr("amanu.models.retry.RetryPolicy.delay", lambda self, retry: 0.0)
 
 
 # The gauge ---------------------------------------------------------------------------------------------
