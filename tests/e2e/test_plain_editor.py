@@ -176,7 +176,7 @@ async def test_documents_the_editor_shows_without_us_are_files(client: LanguageC
     await editor.until(lambda: chat.read_text().endswith(f"## Amanu\n\nHello.\n\n{YOUR_TURN}\n\n"))
     assert "## You\n\nare you there?\n" in chat.read_text()
     await proposed(editor, shop)
-    await editor.act("Amanu: review as a patch", shop, FIRST)
+    await editor.act("Amanu: review as an editable patch", shop, FIRST)
     patch = Path(await editor.until(lambda: editor.said[-1].endswith(".patch") and editor.said[-1].split()[-1]))
     head, _, second = patch.read_text().split("\n@@ ")
     patch.write_text(f"{head}\n@@ {second}")
@@ -284,7 +284,7 @@ async def test_progress_names_what_is_done_and_can_be_cancelled(client: Language
 async def test_a_patch_file_decides_hunk_by_hunk(client: LanguageClient, shop: Path) -> None:
     editor = await begin(client, shop, [BOTH, {"expect": "changed", "text": "Heard."}])
     await proposed(editor, shop)
-    await editor.act("Amanu: review as a patch", shop, FIRST)
+    await editor.act("Amanu: review as an editable patch", shop, FIRST)
     file = (await editor.until(lambda: editor.shown))[0]
     assert file.is_relative_to(find_home().state)
     text = editor.text(file)
@@ -376,7 +376,7 @@ async def test_commands_that_are_wrong_are_refused_with_a_reason(client: Languag
         with pytest.raises(Exception, match=reason):
             await editor.command(name, *arguments)
     for name, arguments, reason in [
-        ("amanu.accept", [], "nothing to decide"),
+        ("amanu.accept", [], "no changes to decide"),
         ("amanu.applyPatch", [{"path": "/etc/passwd"}], "not a patch file"),
         ("amanu.review", [], "no open proposals"),
         ("amanu.send", [], "Write something"),
