@@ -23,15 +23,15 @@ TOP = folder("w")
 """Where the lines run."""
 
 
-class NoWalls(Exception):
+class NoSandbox(Exception):
     """bubblewrap is not there, or cannot be used here."""
 
 
 def within(*words: str) -> list[str]:
-    """What to execute to run this Python with those words in a sandbox. Raises `NoWalls`."""
+    """What to execute to run this Python with those words in a sandbox. Raises `NoSandbox`."""
     bwrap = shutil.which("bwrap")
     if bwrap is None:
-        raise NoWalls("bwrap is not installed.")
+        raise NoSandbox("bwrap is not installed.")
     sandbox = [bwrap, "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
     for each in _EMPTY:
         sandbox += ["--tmpfs", each]

@@ -64,7 +64,7 @@ class Found:
 
 
 async def run(automatic: int, *, seed: int, seconds: float, workers: int) -> Found:
-    """Run that many automatic lines of the seed, as far as the seconds last. Raises `NoWalls`."""
+    """Run that many automatic lines of the seed, as far as the seconds last. Raises `NoSandbox`."""
     found = Found(seed)
     shares = [automatic // workers + (each < automatic % workers) for each in range(workers)]
     await asyncio.gather(

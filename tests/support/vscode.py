@@ -27,8 +27,8 @@ from support.strict_services.http import Script, Service
 
 REPOSITORY = Path(__file__).parents[2]
 VSCODE = os.environ.get("AMANU_VSCODE", "")
-SECONDS = 30_000
-"""For playwright's waits: thirty seconds."""
+SECONDS = 60_000
+"""For playwright's waits: a minute, because two browsers and their servers share the cores."""
 AMANU = str(Path(sys.executable).parent / "amanu")
 
 _SETTINGS = {
