@@ -113,7 +113,7 @@ def find_home(environ: Mapping[str, str] = os.environ) -> Home:
 
 def hide_memory() -> None:
     """No other process of this user may read this one's memory or environment, commands it starts included: keys are
-    in it. Also no core dump. (PR_SET_DUMPABLE, facts/security.md §6.)"""
+    in it. Also no core dump. (PR_SET_DUMPABLE, prctl(2).)"""
     if sys.platform == "linux":
         import ctypes
 

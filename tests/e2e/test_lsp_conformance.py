@@ -1,7 +1,7 @@
 """What our LSP base promises and stock pygls does not keep, on real processes, byte by byte.
 
 Each promise also runs against stock pygls with the same features, where it must fail (strict xfail): so each is
-known to be a test that can fail. Sources: facts/sdk.md §1.2, facts/security.md §4.3 (12, 13), §9.
+known to be a test that can fail.
 """
 
 import json

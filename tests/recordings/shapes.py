@@ -1,5 +1,5 @@
 """The streams that `make.py` lets the strict services send: replies as they are scripted (`Say`), and odd ones written
-out by hand, event by event, after what services were seen to send (`Raw`; facts: wire-rules.md, gemini-cli.md §1.2)."""
+out by hand, event by event, after what services were seen to send (`Raw`)."""
 
 import json
 from typing import Any

@@ -3,7 +3,6 @@
 import argparse
 import asyncio
 import dataclasses
-import json
 import os
 import signal
 import sys
@@ -11,32 +10,23 @@ from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TextIO, get_args
+from typing import TYPE_CHECKING, TextIO, get_args
 
-from amanu import __version__
 from amanu.cli import exits
-from amanu.cli.console import Console, open_console
-from amanu.cli.header import describe, model_info
-from amanu.cli.live import LiveConsole
-from amanu.cli.render import Renderer
 from amanu.cli.report import Report, error_json
+from amanu.cli.run_printer import Format, RunPrinter
 from amanu.cli.session_lookup import LATEST, resolve_session_id
 from amanu.cli.stdin import PipedInput, read_piped_input
-from amanu.cli.text import stripped, visible
 from amanu.cli.view import mint
 from amanu_protocol.errors import AmanuError
-from amanu_protocol.events import EventMessage, ItemCompleted, TurnEnded
-from amanu_protocol.items import Answer, Attachment, Item, Mode, ModelInfo
-from amanu_protocol.methods import PROTOCOL_VERSION
+from amanu_protocol.events import EventMessage, TurnEnded
+from amanu_protocol.items import Attachment, Mode
 from amanu_protocol.requests import PromptSendParams, SessionAttachParams, SessionCreateParams
-from amanu_protocol.state import SessionState
 
 if TYPE_CHECKING:
-    from amanu.models.replay import Replay
+    from amanu.config import Settings
     from amanu.session.session import Session
     from amanu.session.sessions import Sessions
-
-Format = Literal["text", "json", "stream-json"]
 
 
 def parser() -> argparse.ArgumentParser:
@@ -147,27 +137,22 @@ class RunOptions:
 
 async def run(options: RunOptions, output: Format, out: TextIO, err: TextIO) -> int:
     """One turn. Prints as `output` says; returns the exit code."""
-    console = open_console(err)
     report = Report()
+    printer = RunPrinter(output, out, err, report)
     try:
-        code = await _turn(options, output, report, out, err, console)
+        code = await _turn(options, report, printer)
     except AmanuError as error:
         report.error = error_json(error)
         code = exits.of_error(error)
-        if output == "text":
-            hint = f" {error.data.hint}" if error.data.hint else ""
-            console.line(("red", visible(f"✗ {error}{hint}")))
+        printer.error(error)
     try:
-        if output == "json":
-            _write(out, report.as_json(code))
-        elif output == "stream-json":
-            _write(out, {"kind": "result", **report.as_json(code)})
+        printer.end(code)
     except BrokenPipeError:  # the reader left; nothing more can be flushed to it, also not at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
     return code
 
 
-async def _turn(options: RunOptions, output: Format, report: Report, out: TextIO, err: TextIO, console: Console) -> int:
+async def _turn(options: RunOptions, report: Report, printer: RunPrinter) -> int:
     from amanu.config import load_settings
     from amanu.home import find_home
     from amanu.models.recording import load
@@ -177,19 +162,10 @@ async def _turn(options: RunOptions, output: Format, report: Report, out: TextIO
     from amanu.system import logs
 
     home = find_home().make()
-    settings = load_settings(home, os.environ)
+    settings = _limited(load_settings(home, os.environ), options)
     logs.start(home, settings.log_level)
-    limits = {"steps": options.max_steps, "seconds": options.seconds, "cost_usd": options.max_cost}
-    set_limits = {name: value for name, value in limits.items() if value is not None}
-    settings = settings.model_copy(
-        update={
-            "limits": settings.limits.model_copy(update=set_limits),
-            "loops": settings.loops and options.loop_check,
-        }
-    )
     sessions = Sessions(make_services(home, settings, headless=True, until_done=options.until_done))
     client = RunClient(report)
-    live: LiveConsole | None = None
     replay: Replay | None = None
     try:
         if options.replay is not None:
@@ -202,55 +178,45 @@ async def _turn(options: RunOptions, output: Format, report: Report, out: TextIO
         session = await _session(sessions, options, client, settings.mode)
         if replay is not None:
             session.replay(replay)
-        state = session.state
-        report.begin(state)
-        model = model_info(state.model_id)
-        if output == "text" and err.isatty():
-            live = LiveConsole(console, err, lambda: renderer.status(state))
-        renderer = Renderer(live or console, answers=False, thoughts=False)
-        renderer.console.line(("dim", f"{describe(model)} · session {state.session_id}"))
-        if output == "stream-json":
-            _write(out, _init(state, model))
-        answers = open_console(out)
-
-        def show(message: EventMessage) -> None:
-            renderer.show(report.displayed(message), state)
-            if output == "stream-json":
-                _write(out, message.model_dump(mode="json"))
-            elif output == "text" and isinstance(message.event, ItemCompleted):
-                if live is not None:
-                    live.clear()
-                _print_answer(message.event.item, answers)
-
-        client.show = show
-        if live is not None:
-            live.start()
-        params = PromptSendParams(
-            session_id=state.session_id, prompt_id=mint(), text=options.prompt, attachments=[*options.attachments]
-        )
-        with _stopped_by_signals(client):  # before the prompt: what it prints may be answered by a signal at once
-            started = await session.prompts.send(params, client)
-            turn_id = started.turn_id
-            if turn_id is None:  # only when a crash left a queue behind: it goes first
-                raise AmanuError("turnInProgress", "The session is still busy with an earlier prompt.")
-            end = asyncio.create_task(session.wait_for_turn(turn_id))
-            code = await _until_ended(end, client, report, options.seconds, lambda: session.prompts.cancel(turn_id))
-        if live is not None:
-            await live.stop()
+        report.begin(session.state)
+        printer.begin(session.state)
+        client.show = printer.show
+        code = await _prompt(session, options, client, report)
+        await printer.stop_status()
         if replay is not None:
-            _say_differences(replay, console)
+            printer.replayed(replay)
         return code
     finally:
-        if live is not None:
-            await live.stop()
+        await printer.stop_status()
         await sessions.shutdown()
 
 
-def _say_differences(replay: "Replay", console: Console) -> None:
-    for difference in replay.differences:
-        console.prose(("dim", visible(f"replay: {difference}")))
-    if replay.left:
-        console.line(("dim", f"replay: {replay.left} recorded exchanges were not used"))
+def _limited(settings: "Settings", options: RunOptions) -> "Settings":
+    """The settings with the limits of this run."""
+    limits = {"steps": options.max_steps, "seconds": options.seconds, "cost_usd": options.max_cost}
+    set_limits = {name: value for name, value in limits.items() if value is not None}
+    return settings.model_copy(
+        update={
+            "limits": settings.limits.model_copy(update=set_limits),
+            "loops": settings.loops and options.loop_check,
+        }
+    )
+
+
+async def _prompt(session: "Session", options: RunOptions, client: "RunClient", report: Report) -> int:
+    """Send the prompt and wait for the end of its turn; the exit code."""
+    params = PromptSendParams(
+        session_id=session.state.session_id,
+        prompt_id=mint(),
+        text=options.prompt,
+        attachments=[*options.attachments],
+    )
+    with _stopped_by_signals(client):  # before the prompt: what it prints may be answered by a signal at once
+        turn_id = (await session.prompts.send(params, client)).turn_id
+        if turn_id is None:  # only when a crash left a queue behind: it goes first
+            raise AmanuError("turnInProgress", "The session is still busy with an earlier prompt.")
+        end = asyncio.create_task(session.wait_for_turn(turn_id))
+        return await _until_ended(end, client, report, options.seconds, lambda: session.prompts.cancel(turn_id))
 
 
 async def _session(sessions: "Sessions", options: RunOptions, client: "RunClient", default_mode: Mode) -> "Session":
@@ -365,31 +331,6 @@ class RunClient:
 
     def list_changed(self, session_id: str) -> None:
         pass
-
-
-def _print_answer(item: Item, console: Console) -> None:
-    if isinstance(item, Answer) and item.text.strip():
-        console.markdown(stripped(item.text.strip("\n")))
-
-
-def _init(state: SessionState, model: ModelInfo) -> dict[str, Any]:
-    return {
-        "kind": "init",
-        "version": __version__,
-        "protocol": PROTOCOL_VERSION,
-        "sessionId": state.session_id,
-        "modelId": state.model_id,
-        "model": model.model_dump(mode="json", exclude={"available", "unavailable"}),  # it is used, so it is
-        "mode": state.mode,
-        "roots": state.roots,
-        "trusted": state.trusted,
-    }
-
-
-def _write(out: TextIO, value: dict[str, Any]) -> None:
-    """One line of pure ASCII: no byte of it can mean anything to a terminal."""
-    out.write(json.dumps(value, separators=(",", ":")) + "\n")
-    out.flush()
 
 
 def _positive(kind: type[int] | type[float]) -> Callable[[str], float]:

@@ -1,4 +1,4 @@
-"""Anthropic's `messages`, as strict as the service: facts/wire-rules in code.
+"""Anthropic's `messages`, as strict as the service, with its published rules in code.
 
 It issues signatures, remembers what it had seen when it issued them, and refuses what comes back changed.
 """

@@ -1,4 +1,4 @@
-"""Gemini's `streamGenerateContent`, as strict as the service: facts/wire-rules in code.
+"""Gemini's `streamGenerateContent`, as strict as the service, with its published rules in code.
 
 It issues signatures, remembers for which call of which model, and refuses Gemini 3 histories that lack them.
 """

@@ -1,4 +1,4 @@
-"""Chat completions, as strict as OpenAI: facts/wire-rules in code. Whole replies too, where not streamed.
+"""Chat completions, as strict as OpenAI, with its published rules in code. Whole replies too, where not streamed.
 
 `keyless` makes it a local server, whose model cannot see; `gemini` makes it Google's compatible endpoint, which
 signs calls; `deepseek` makes it one that wants its thoughts back.

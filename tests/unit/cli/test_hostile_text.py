@@ -160,7 +160,7 @@ def test_whatever_is_told(text: str) -> None:
 
 @pytest.mark.parametrize("line", ["x" * 500, " " * 300 + "; rm -rf ~", "日" * 200, "a\tb" * 60])
 def test_a_long_line_goes_on_behind_its_gutter(monkeypatch: pytest.MonkeyPatch, line: str) -> None:
-    """What a terminal would wrap to its first column could pass for ours (facts/security.md §2, case 1)."""
+    """What a terminal would wrap to its first column could pass for ours."""
     from rich.cells import cell_len
 
     monkeypatch.setenv("COLUMNS", "80")

@@ -25,7 +25,7 @@ from amanu.workspace.overlay import Buffer, LanguageQueries
 from amanu_protocol.requests import EditorApplyParams, EditorApplyResult, TextEdit
 
 CONFIRM = 2.0
-"""Seconds in which an editor must show the expected text (DESIGN §6.4)."""
+"""Seconds in which an editor must show the expected text."""
 LATE = 30.0
 """Seconds more in which an edit that the editor may have made is neither made nor refused: some report it late."""
 NUDGE = 0.5

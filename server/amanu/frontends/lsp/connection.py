@@ -47,7 +47,7 @@ HEADER_SECONDS = 10.0
 BODY_SECONDS = 120.0
 """Without another byte of a message that was begun. What came of it, up to 64 MB, is kept as long."""
 FAREWELL_SECONDS = 2.0
-"""For what is unsent when a connection ends (facts/security.md §5, row 17)."""
+"""For what is unsent when a connection ends."""
 PARENT_SECONDS = 2.0
 """Between two looks whether the editor's process is there."""
 

@@ -2,7 +2,8 @@
 
 Of pygls we use the feature table, the converter and the LSP types. Its read loop, dispatch, bookkeeping of
 requests and error reporting are replaced here, because they leave requests unanswered, mangle keys and leak
-(facts/sdk.md §1.2). `amanu/*` params go raw → pydantic, results pydantic → JSON; nothing else touches them.
+(`tests/e2e/test_lsp_conformance.py` shows each on stock pygls). `amanu/*` params go raw → pydantic, results
+pydantic → JSON; nothing else touches them.
 """
 
 import asyncio
@@ -429,7 +430,7 @@ _NOT_PYGLS = (
 
 @functools.cache
 def _converter(detailed: bool = False) -> Converter:
-    """One for all connections: making it costs 2 ms, its first use 18 ms (facts/sdk.md §1.2, 6). `detailed`: tells all
+    """One for all connections: making it costs 2 ms, its first use 18 ms. `detailed`: tells all
     that is wrong, and where; else it stops at the first."""
     return converters.get_converter(Converter(detailed_validation=detailed))
 

@@ -23,9 +23,9 @@ from amanu_protocol.events import EventMessage, ItemChanged, ItemCompleted, Item
 from amanu_protocol.items import Item
 
 HOLD = 2 * 1024 * 1024
-"""Bytes of events on their way to one client above which deltas are held (DESIGN §5, backpressure)."""
+"""Bytes of events on their way to one client above which deltas are held."""
 CLOSE = 64 * 1024 * 1024
-"""Unsent bytes at which a client is given up (facts/security.md §5, row 15)."""
+"""Unsent bytes at which a client is given up."""
 
 GATHERED = 64 * 1024
 """Bytes above which a write does not wait for the end of the step."""
