@@ -24,4 +24,4 @@ class Amanu:
             Result(call_id=str(at), tool=each.tool, text=each.result, is_error=each.error)
             for at, each in enumerate(calls)
         ]
-        return self._loops.step(Assistant(parts=tuple(asked)), results) is not None
+        return self._loops.add_step(Assistant(parts=tuple(asked)), results) is not None

@@ -88,19 +88,19 @@ def played(vim: Neovim, approval: dict[str, Any], **replies: Any) -> None:
 
 
 def question(approval: dict[str, Any]) -> dict[str, Any]:
-    return wording.explained(Approval.model_validate(approval)).model_dump(mode="json")
+    return wording.explain_approval(Approval.model_validate(approval)).model_dump(mode="json")
 
 
 def previewed(preview: dict[str, Any]) -> dict[str, Any]:
-    return wording.previewed(RulePreviewResult.model_validate(preview)).model_dump(mode="json")
+    return wording.explain_rule_preview(RulePreviewResult.model_validate(preview)).model_dump(mode="json")
 
 
 def trusted(found: dict[str, Any]) -> dict[str, Any]:
-    return wording.trusted(TrustGetResult.model_validate(found)).model_dump(mode="json")
+    return wording.explain_trust(TrustGetResult.model_validate(found)).model_dump(mode="json")
 
 
 def audited(found: dict[str, Any]) -> dict[str, Any]:
-    return wording.audited(AuditQueryResult.model_validate(found)).model_dump(mode="json")
+    return wording.explain_audit(AuditQueryResult.model_validate(found)).model_dump(mode="json")
 
 
 def answers(vim: Neovim) -> list[dict[str, Any]]:
@@ -222,7 +222,7 @@ def test_who_decided_and_what_held_it(vim: Neovim) -> None:
         (turn, None, "allowed for this turn by you: r(x) (Emacs)"),
         ({"outcome": "allowed", "by": "rule", "rule": "built-in"}, None, "allowed by built-in"),
     ]:
-        summarized = wording.summarized(Decision.model_validate(decision)).model_dump(mode="json")
+        summarized = wording.summarize_decision(Decision.model_validate(decision)).model_dump(mode="json")
         item = {**ran, "decision": summarized, **({"sandbox": held} if held else {})}
         assert vim.lua(draw, item) == f"● ✓ Run x ({expected})"
     read = {**ran, "effect": "read", "decision": {"outcome": "allowed", "by": "rule", "rule": "built-in"}}

@@ -19,7 +19,7 @@ from typing import Any, cast
 
 from amanu.core.conversation import Conversation, User
 from amanu.core.model import Model, ModelError, Request
-from amanu.core.model_families import known
+from amanu.core.model_families import model_info
 from amanu.models.anthropic import AnthropicModel
 from amanu.models.gemini import GeminiModel
 from amanu.models.openai_compatible import EndpointQuirks, OpenAICompatibleModel
@@ -82,7 +82,7 @@ WAYS = (
 def asked(way: Way, conversation: Conversation | None = None) -> Request:
     """The request that every recording answers, and what follows it."""
     conversation = conversation or Conversation([User(text=PROMPT)])
-    info = known(way.model_id)
+    info = model_info(way.model_id)
     return Request(model=info, system=SYSTEM, tools=TOOLS, conversation=conversation, session_id="s1")
 
 

@@ -58,8 +58,8 @@ async def run(harness: ToolHarness, command: str, **granted: bool) -> Outcome:
     tool, call = harness.tools["run_shell_command"], harness.context()
     params = tool.params.model_validate({"command": command})
     call.preview = await tool.preview(params, call)
-    assert call.preview.need is not None
-    call.preview = replace(call.preview, need=replace(call.preview.need, **granted))
+    assert call.preview.requirements is not None
+    call.preview = replace(call.preview, requirements=replace(call.preview.requirements, **granted))
     return await tool.run(params, call)
 
 
@@ -137,7 +137,7 @@ async def test_git_works_in_a_worktree_of_a_bare_repository(tmp_path: Path, tier
     config = (bare / "config").read_text()
     async with harness(tree, tmp_path, tier) as at:
         look = await at.preview("run_shell_command", {"command": "git status --short"})
-        assert look.need is not None and look.need.writes == "nothing"
+        assert look.requirements is not None and look.requirements.writes == "nothing"
         assert "?? b.txt" in (await run(at, "git status --short")).for_model
         outcome = await run(at, LINE)
         await run(at, f"git add .{TAMPER}")

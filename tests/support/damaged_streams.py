@@ -15,7 +15,7 @@ from typing import Any, Literal, cast
 from urllib.parse import urlsplit
 
 from amanu.agent import usage as spending
-from amanu.agent.budget import Allowance, Budgets
+from amanu.agent.budget import CostLimits, LimitGuard
 from amanu.agent.fallback import Candidate
 from amanu.agent.loop import run_turn
 from amanu.agent.next_speaker import NextSpeaker
@@ -225,19 +225,19 @@ def _turn(way: Way, model: Model, emitted: Emitted, conversation: Conversation) 
     request = asked(way, conversation)
     tools = {tool.name: tool for tool in (Read(recorder), Grep(recorder))}
     approvals = Approvals(emitted, FakePolicy(), headless=True)
-    allowance = Allowance(None, None, emitted.state)
+    allowance = CostLimits(None, None, emitted.state)
     turn = Turn(
         turn_id="t",
         session_id=request.session_id,
         candidate=Candidate(model, request.model),
-        prompt_for=lambda info: SystemPrompt(SYSTEM, ""),
+        system_prompt_for=lambda info: SystemPrompt(SYSTEM, ""),
         tools=tools,
         conversation=conversation,
         context=ContextWindow(conversation, ContextSettings(), _kept, []),
         approvals=approvals,
         emit=emitted,
-        ledger=Ledger(spending.NOTHING, allowance),
-        listeners=[Budgets(AgentLimits(12, 3600), allowance, approvals), FaultReminders(tools), NextSpeaker()],
+        ledger=Ledger(spending.NO_USAGE, allowance),
+        listeners=[LimitGuard(AgentLimits(12, 3600), allowance, approvals), FaultReminders(tools), NextSpeaker()],
     )
     turn.specs = TOOLS
     return turn

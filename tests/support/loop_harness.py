@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from amanu.agent import usage as spending
-from amanu.agent.budget import Allowance, Budgets
+from amanu.agent.budget import CostLimits, LimitGuard
 from amanu.agent.fallback import Candidate
-from amanu.agent.finishing import UntilFinished
+from amanu.agent.finishing import FinishTaskRequired
 from amanu.agent.loop_guard.guard import LoopGuard
 from amanu.agent.next_speaker import NextSpeaker
 from amanu.agent.recovery import FaultReminders
@@ -148,7 +148,7 @@ class Emitted:
     def delta(self, item_id: str, text: str) -> None:
         self(ItemDelta(item_id=item_id, text=text))
 
-    def plain(self, text: str) -> str:
+    def redact(self, text: str) -> str:
         return text
 
     async def durable(self) -> None:
@@ -246,27 +246,27 @@ class LoopHarness:
         if self.finishing is not None:
             tools.append(FinishTask())
         guard = LoopGuard(self.prompt, [tool.spec() for tool in tools]) if self.loops else None
-        allowance = Allowance(self.max_cost_usd, None, self.emitted.state)
+        allowance = CostLimits(self.max_cost_usd, None, self.emitted.state)
         self.turn = Turn(
             turn_id="t",
             session_id="s",
             candidate=Candidate(self.model, self.info),
-            prompt_for=lambda info: SystemPrompt("", ""),
+            system_prompt_for=lambda info: SystemPrompt("", ""),
             tools={tool.name: tool for tool in tools},
             conversation=self.conversation,
             context=ContextWindow(self.conversation, self.tiers, self.keep, [Write.name]),
             approvals=self.approvals,
             emit=self.emitted,
-            ledger=Ledger(spending.NOTHING, allowance),
+            ledger=Ledger(spending.NO_USAGE, allowance),
             listeners=[
-                Budgets(AgentLimits(self.max_steps, 3600), allowance, self.approvals),
+                LimitGuard(AgentLimits(self.max_steps, 3600), allowance, self.approvals),
                 Steering(self),
                 FaultReminders([tool.name for tool in tools]),
                 *([] if guard is None else [guard]),
-                NextSpeaker() if self.finishing is None else UntilFinished(self.finishing),
+                NextSpeaker() if self.finishing is None else FinishTaskRequired(self.finishing),
                 LateSteering(self),
             ],
-            watch=guard,
+            reply_watch=guard,
         )
 
     def take_notes(self) -> list[User]:

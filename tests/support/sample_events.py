@@ -79,7 +79,7 @@ def approval(**changes: Any) -> Approval:
         ],
         "asked_at": 0,
     }
-    return wording.explained(Approval(**{**plain, **changes}))
+    return wording.explain_approval(Approval(**{**plain, **changes}))
 
 
 DENIED = Decision(

@@ -10,7 +10,7 @@ import pytest
 
 from amanu.core.conversation import Assistant, Conversation, Message, Result, Results, User
 from amanu.core.model import Delta, Model, RemoteModel, ReplyCompleted, Request, ToolSpec
-from amanu.core.model_families import known
+from amanu.core.model_families import model_info
 from amanu.models.anthropic import AnthropicModel
 from amanu.models.gemini import GeminiModel
 from amanu.models.openai_compatible import EndpointQuirks, OpenAICompatibleModel
@@ -161,7 +161,7 @@ def request(vendor: Vendor, *messages: Message, conversation: Conversation | Non
     if conversation is None:
         conversation = Conversation(messages or [User(text="Hello.")])
     given: dict[str, Any] = {"system": "You help.", "tools": TOOLS, "session_id": "s1", **changed}
-    return Request(model=known(vendor.model_id), conversation=conversation, **given)
+    return Request(model=model_info(vendor.model_id), conversation=conversation, **given)
 
 
 async def deltas(model: Model, asked: Request) -> list[Delta]:

@@ -38,14 +38,14 @@ def test_a_log(home: Home) -> None:
 
 def test_what_is_known_is_hidden(home: Home) -> None:
     secrets = Secrets()
-    logs.hide(secrets)
+    logs.use_secrets(secrets)
     try:
         path = logs.start(home, "info")
         secrets.learn(["an odd key"])
         logging.getLogger("amanu.x").info("it is %r", "an odd key")
         assert "an odd key" not in path.read_text() and MASK in path.read_text()
     finally:
-        logs.hide(Secrets())
+        logs.use_secrets(Secrets())
 
 
 def test_rotation_and_tail(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:

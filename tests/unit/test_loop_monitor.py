@@ -28,7 +28,7 @@ def test_what_is_said(turns: list[tuple[float, float]], said: list[str], caplog:
     at = iter([now for now, took in turns if took >= 0.05])
     stalls = StallMonitor(lambda: next(at))
     for _, took in turns:
-        stalls.turned(took)
+        stalls.on_iteration(took)
     assert [record.message for record in caplog.records if record.levelno == logging.WARNING] == said
 
 

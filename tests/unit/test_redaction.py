@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from amanu.config import EndpointSettings, Settings, ShellSettings
 from amanu.core.tool import ToolError
 from amanu.system.process_tree import without_secrets
-from amanu.text.redaction import MASK, Secrets, is_secret_name, marks_added
+from amanu.text.redaction import MASK, Secrets, is_secret_name, mask_added
 from amanu.tools.shell.output import CommandOutput, LiveOutput
 from support.tool_harness import ToolHarness
 
@@ -287,7 +287,7 @@ async def test_no_edit_writes_the_mark_into_a_file(tmp_path: Path, tool: str, ar
 
 
 def test_a_text_that_has_the_mark_already_may_keep_it() -> None:
-    assert not marks_added(f"a {MASK}", f"b {MASK}") and marks_added(f"a {MASK}", f"{MASK} {MASK}")
+    assert not mask_added(f"a {MASK}", f"b {MASK}") and mask_added(f"a {MASK}", f"{MASK} {MASK}")
 
 
 @pytest.mark.parametrize(

@@ -302,7 +302,7 @@ async def test_a_picture_said_just_before_a_crash_is_not_lost(tmp_path: Path) ->
         d.client.state = d.session.attach(d.client, None, None).state
         await d.prompt("go on", "p2")
         await d.until(lambda state: state.last_turn and state.last_turn.turn_id == "turn-p2")
-        shown = conversation(d.session).shown()
+        shown = conversation(d.session).iter_pictures()
         assert [each.name for each in shown] == ["shot.png"]
 
 

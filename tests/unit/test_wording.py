@@ -23,13 +23,13 @@ def approval(**changes: Any) -> Approval:
 
 
 def preview(**changes: Any) -> r.RulePreviewResult:
-    return wording.previewed(
+    return wording.explain_rule_preview(
         r.RulePreviewResult.model_validate({"valid": True, "explanation": "Allows make.", **changes})
     )
 
 
 def trust(state: r.TrustState, *enables: r.TrustedItem) -> r.TrustGetResult:
-    return wording.trusted(r.TrustGetResult(state=state, enables=list(enables), digest=""))
+    return wording.explain_trust(r.TrustGetResult(state=state, enables=list(enables), digest=""))
 
 
 def check(lines: list[Line], expected: list[str]) -> None:
@@ -68,7 +68,7 @@ def check(lines: list[Line], expected: list[str]) -> None:
     ],
 )
 def test_a_question(changes: dict[str, Any], expected: list[str]) -> None:
-    check(wording.explained(approval(**changes)).lines, expected)
+    check(wording.explain_approval(approval(**changes)).lines, expected)
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_a_question(changes: dict[str, Any], expected: list[str]) -> None:
     ],
 )
 def test_ways_to_allow_it(grants: list[Any], wants: list[Any], expected: list[tuple[str, list[str]]]) -> None:
-    options = wording.explained(approval(grants=grants, likely_grants=wants)).options
+    options = wording.explain_approval(approval(grants=grants, likely_grants=wants)).options
     assert [(option.label, list(option.grants)) for option in options] == expected
 
 
@@ -98,11 +98,11 @@ def test_ways_to_allow_it(grants: list[Any], wants: list[Any], expected: list[tu
     ],
 )
 def test_a_decision(changes: dict[str, Any], expected: str) -> None:
-    decision = wording.summarized(Decision.model_validate({"outcome": "allowed", "by": "user", **changes}))
+    decision = wording.summarize_decision(Decision.model_validate({"outcome": "allowed", "by": "user", **changes}))
     assert decision.summary == expected
     elsewhere = decision.model_copy(update={"client": "Emacs"})
-    assert wording.decided(elsewhere, "terminal") == f"{expected} (Emacs)"
-    assert wording.decided(elsewhere, "Emacs") == expected
+    assert wording.describe_decision(elsewhere, "terminal") == f"{expected} (Emacs)"
+    assert wording.describe_decision(elsewhere, "Emacs") == expected
 
 
 @pytest.mark.parametrize(
@@ -155,13 +155,13 @@ def test_trust() -> None:
 
 def test_the_audit_log() -> None:
     nothing = r.AuditQueryResult(entries=[], intact=True, message="All 9 entries hold.")
-    check(wording.audited(nothing).lines, ["p Nothing is on record about that.", "p ✓ All 9 entries hold."])
+    check(wording.explain_audit(nothing).lines, ["p Nothing is on record about that.", "p ✓ All 9 entries hold."])
     data: dict[str, Any] = {"rule": "make", "grants": ["network"], "parts": [{"text": "a\nb", "reason": None}]}
     entry = r.AuditEntry(number=3, at=0, kind="decided", session_id="s", text="Allowed.", data=data, hash="f" * 64)
     found = r.AuditQueryResult(entries=[entry], intact=False, message="Broken.")
-    first, last = wording.audited(found).lines
+    first, last = wording.explain_audit(found).lines
     assert first.text.endswith("decided  Allowed.") and (last.tone, last.text) == ("bad", "✗ Broken.")
-    texts = [line.text.strip() for line in wording.audited(found, detailed=True).lines[1:-1]]
+    texts = [line.text.strip() for line in wording.explain_audit(found, detailed=True).lines[1:-1]]
     about = f"s  {'f' * wording.HASH}"
     assert texts == [about, "rule: make", "grants: network", "parts:", "1:", "text: a", "b", "reason: none"]
 
@@ -189,7 +189,7 @@ PARTS: dict[str, Any] = {"system": 30, "tools": 0, "memory": 0, "conversation": 
     ],
 )
 def test_what_was_spent(changes: dict[str, Any], expected: str) -> None:
-    assert wording.spent(Spend.model_validate({**NOTHING, **changes})).summary == expected
+    assert wording.summarize_spend(Spend.model_validate({**NOTHING, **changes})).summary == expected
 
 
 @pytest.mark.parametrize(
@@ -202,5 +202,7 @@ def test_what_was_spent(changes: dict[str, Any], expected: str) -> None:
     ],
 )
 def test_how_full_the_window_is(changes: dict[str, Any], percent: int | None, expected: str) -> None:
-    usage = wording.used(Usage.model_validate({**NOTHING, "context_tokens": 8, "context_window": 16, **changes}))
+    usage = wording.summarize_usage(
+        Usage.model_validate({**NOTHING, "context_tokens": 8, "context_window": 16, **changes})
+    )
     assert (usage.percent, usage.fullness, usage.cost) == (percent, expected, "cost not known")

@@ -38,7 +38,7 @@ from amanu.core.model import (
     RequestRefused,
     StreamBroken,
 )
-from amanu.core.model_families import Effort, known
+from amanu.core.model_families import Effort, model_info
 from amanu.models import anthropic_request
 from amanu.models.anthropic import AnthropicModel
 from amanu.models.anthropic_reply import AnthropicReply
@@ -56,7 +56,7 @@ def body(
     bodies: RequestBodies, conversation: Conversation, model: str = "claude-opus-5-5", effort: Effort = "medium"
 ) -> dict[str, Any]:
     """The request's body; refused by the strict service → the test fails."""
-    asked = Request(known(f"anthropic:{model}"), "You help.", TOOLS, conversation, "s1", effort)
+    asked = Request(model_info(f"anthropic:{model}"), "You help.", TOOLS, conversation, "s1", effort)
     data, _ = bodies.body(asked)
     assert verdict(data) is None
     return json.loads(data)

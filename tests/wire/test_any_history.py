@@ -56,7 +56,7 @@ def happen(talk: Talk, name: str, what: Any) -> None:
         case "prompt":
             conversation.append(User(text=what, pictures=(PICTURE,) if what == "Look." else ()))
         case "note":
-            conversation.note(*([PICTURE, what] if what == "Look." else [what]))
+            conversation.add_notes(*([PICTURE, what] if what == "Look." else [what]))
         case "mask":
             at = what % len(talk.messages)
             if isinstance(old := talk.messages[at], Results):

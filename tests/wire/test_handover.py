@@ -40,7 +40,7 @@ def answered(conversation: Conversation, *, cut: bool = False) -> None:
         made = results(reply, "text", "No such file.", "")
         second = made.results[1].model_copy(update={"is_error": True})
         conversation.append(Results(results=(made.results[0], second, *made.results[2:])))
-    conversation.note(PICTURE, "Like this.")
+    conversation.add_notes(PICTURE, "Like this.")
     conversation.check()
 
 

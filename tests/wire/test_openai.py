@@ -23,7 +23,7 @@ from amanu.core.model import (
     StreamBroken,
     ToolSpec,
 )
-from amanu.core.model_families import known
+from amanu.core.model_families import model_info
 from amanu.models.openai_compatible import LINGER, EndpointQuirks, OpenAICompatibleModel
 from amanu.models.openai_reply import OpenAIReply
 from amanu.models.retry import RetryPolicy, stream_with_retry
@@ -37,7 +37,7 @@ TOOLS = (ToolSpec("f", "F.", {"type": "object", "properties": {}}),)
 
 def asked(conversation: Conversation | None = None, model: str = "ollama:m") -> Request:
     conversation = conversation or Conversation([User(text="Hello.")])
-    return Request(model=known(model), system="You help.", tools=TOOLS, conversation=conversation, session_id="s1")
+    return Request(model=model_info(model), system="You help.", tools=TOOLS, conversation=conversation, session_id="s1")
 
 
 async def reply_to(

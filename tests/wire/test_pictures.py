@@ -10,14 +10,14 @@ import pytest
 
 from amanu.core.conversation import Conversation, Message, Picture, Results, User
 from amanu.core.model import ModelError, Request, RequestRefused
-from amanu.core.model_families import known
+from amanu.core.model_families import model_info
 from support.sample_images import base64_of, gif, jpeg, png, webp
 from support.strict_services.http import Say, ToolUse
 from support.vendors import VENDORS, Vendor, answer, over_handovers, over_vendors, request, results, running
 from wire.test_behaviours import _history  # pyright: ignore[reportPrivateUsage]
 
 READ = ToolUse("read_file", {"path": "a.py"})
-SEEING = [vendor for vendor in VENDORS if known(vendor.model_id).images]
+SEEING = [vendor for vendor in VENDORS if model_info(vendor.model_id).images]
 over_seeing = over_vendors("eyes")
 
 FILES = {"p": ("image/png", png()), "j": ("image/jpeg", jpeg()), "w": ("image/webp", webp()), "g": ("image/gif", gif())}
@@ -114,8 +114,8 @@ async def test_a_picture_said_into_a_running_turn_comes_after_the_results(vendor
         first = await answer(model, request(vendor, conversation=conversation))
         conversation.append(first.message)
         conversation.append(results(first.message, "text"))
-        conversation.note("First this.")
-        conversation.note(picture(), "Like this.")
+        conversation.add_notes("First this.")
+        conversation.add_notes(picture(), "Like this.")
         await answer(model, request(vendor, conversation=conversation))
     parts = said(service.requests[1].json)
     assert parts[-5:] == ["First this.", '<image name="p.file">', "p", "</image>", "Like this."]
@@ -129,7 +129,7 @@ async def test_a_loop_with_pictures_is_append_only(vendor: Vendor) -> None:
         while (done := await answer(model, request(vendor, conversation=conversation))).message.calls:
             conversation.append(done.message)
             conversation.append(results(done.message, "text"))
-            conversation.note(picture("j"), "Like this.")
+            conversation.add_notes(picture("j"), "Like this.")
         bodies = [_history(each.json) for each in service.requests]
     for before, after in itertools.pairwise(bodies):
         assert after[: len(before)] == before
@@ -144,7 +144,7 @@ async def test_a_picture_survives_resume_to_the_byte(vendor: Vendor) -> None:
         first = await answer(model, request(vendor, conversation=conversation))
         conversation.append(first.message)
         conversation.append(results(first.message, "text"))
-        conversation.note(picture("j"), "Like this.")
+        conversation.add_notes(picture("j"), "Like this.")
         await answer(model, request(vendor, conversation=conversation))
         records = [message.model_dump_json() for message in conversation]
         again = Conversation(
@@ -163,7 +163,7 @@ async def test_a_picture_goes_along_to_another_vendor(first: Vendor, vendor: Ven
         done = await answer(model, request(first, conversation=conversation))
     conversation.append(done.message)
     conversation.append(results(done.message, "text"))
-    conversation.note(picture("j"), "Like this.")
+    conversation.add_notes(picture("j"), "Like this.")
     async with running(vendor, [Say(text="I see.")]) as (service, model):
         await answer(model, request(vendor, conversation=conversation))
     sent = service.requests[0].body.decode()

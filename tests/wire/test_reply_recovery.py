@@ -13,7 +13,7 @@ from amanu.agent.loop import run_turn
 from amanu.agent.recovery import CUT_CALL, REMEDIES, ReplyFault
 from amanu.core.conversation import User
 from amanu.core.model import Model
-from amanu.core.model_families import known
+from amanu.core.model_families import model_info
 from amanu.models.retry import RetryPolicy
 from support.loop_harness import LoopHarness
 from support.strict_services.http import Fault, Raw, Say, Step, ToolUse
@@ -152,7 +152,7 @@ CASES: dict[str, Case] = {
     "unexpected, by the model": Case(
         "unexpectedCall",
         [Say(calls=[ToolUse("rad", {})]), FINE],
-        results=["There is no tool 'rad'."],
+        results=["Unknown tool 'rad'."],
     ),
     "refused": Case(
         "refused", [Say(text="I begin", stop="refused")], answers=["I begin"], reason="refused", message="*"
@@ -364,7 +364,7 @@ def over(case: Case) -> list[Vendor]:
 
 
 def on_stage(vendor: Vendor, model: Model, finishing: str | None = None) -> LoopHarness:
-    harness = LoopHarness((), info=known(vendor.model_id), finishing=finishing)
+    harness = LoopHarness((), info=model_info(vendor.model_id), finishing=finishing)
     harness.turn.candidate = replace(harness.turn.candidate, model=model)
     return harness
 

@@ -9,7 +9,7 @@ import pytest
 
 from amanu.core.conversation import Conversation, Picture, Results, User
 from amanu.core.model import Model
-from amanu.core.model_families import known
+from amanu.core.model_families import model_info
 from support.sample_images import base64_of, png
 from support.strict_services.http import Say, Service, ToolUse
 from support.vendors import TOOLS, Vendor, answer, over_vendors, request, results, running
@@ -32,7 +32,7 @@ class Talk:
     async def say(self, say: Say, model: str | None = None) -> None:
         self.service.script([say])
         asked = request(self.vendor, conversation=self.conversation, **self.besides)
-        done = await answer(self.model, replace(asked, model=known(model)) if model else asked)
+        done = await answer(self.model, replace(asked, model=model_info(model)) if model else asked)
         self.conversation.append(done.message)
         if done.message.calls:
             self.conversation.append(results(done.message, "a long text", "another"))
@@ -99,7 +99,7 @@ REWRITES: dict[str, tuple[Rewrite, list[int]]] = {
     # What is done to it → the replies that keep their thinking where it is bound; what is gone counts as not kept.
     "nothing": (lambda talk: None, [1, 3, 5, 7]),
     "resumed": (_resume, [1, 3, 5, 7]),
-    "a note after the last results": (lambda talk: talk.conversation.note("Hurry."), [1, 3, 5, 7]),
+    "a note after the last results": (lambda talk: talk.conversation.add_notes("Hurry."), [1, 3, 5, 7]),
     "an old result masked": (_mask(2), [1]),
     "a result of this loop masked": (_mask(6), [1, 3, 5]),
     "the last result masked": (_mask(8), [1, 3, 5, 7]),

@@ -14,7 +14,7 @@ SESSION_SPENT = "This session has spent"
 """Begins the message with which the session's limit asks; by it a session that is opened again knows how often."""
 
 
-class Allowance:
+class CostLimits:
     """Of one session, for as long as it is open. `turn_usd` and `session_usd` are US dollars, None for no limit; `past`
     is the session as it was found.
 
@@ -47,7 +47,7 @@ class Allowance:
         self._turn += cost or 0.0
         self._session += cost or 0.0
 
-    def spent(self) -> str | None:
+    def limit_reached(self) -> str | None:
         """What to tell the user when the next request must not be sent any more; None when it may."""
         if self._turn_usd is not None and self._turn >= self._turn_usd:
             return f"This turn has spent {_money(self._turn)}; its limit is {_money(self._turn_usd)}."
@@ -60,7 +60,7 @@ class Allowance:
             )
         return None
 
-    def doubt(self, info: ModelInfo) -> str | None:
+    def unknown_price(self, info: ModelInfo) -> str | None:
         """Once: that a limit cannot hold with this model, because its price is not known."""
         limited = self._turn_usd is not None or self._session_usd is not None
         if self._doubted or not limited or info.input_price is not None:
@@ -69,10 +69,10 @@ class Allowance:
         return f"The price of {info.name} is not known, so the limit on costs cannot hold while it is used."
 
 
-class Budgets(TurnListener):
+class LimitGuard(TurnListener):
     """Steps, seconds and money of one turn. The clock starts now, and stands while the user is asked."""
 
-    def __init__(self, limits: AgentLimits, allowance: Allowance, approvals: Approvals) -> None:
+    def __init__(self, limits: AgentLimits, allowance: CostLimits, approvals: Approvals) -> None:
         self._limits = limits
         self._allowance = allowance
         self._approvals = approvals
@@ -84,9 +84,9 @@ class Budgets(TurnListener):
             return Ending("stepLimit", f"Stopped after {step - 1} steps.", can_continue=True)
         if seconds >= self._limits.seconds:
             return Ending("timeLimit", f"Stopped after {seconds:.0f} seconds.", can_continue=True)
-        if (spent := self._allowance.spent()) is not None:
+        if (spent := self._allowance.limit_reached()) is not None:
             return Ending("costLimit", spent, can_continue=True)
-        if (doubt := self._allowance.doubt(turn.info)) is not None:
+        if (doubt := self._allowance.unknown_price(turn.info)) is not None:
             return [SystemNote("", doubt, "costUnknown", level="warning")]
         return None
 

@@ -1,6 +1,6 @@
-"""The tool calls of one step: find → validate → preview → approve → run → result.
+"""The tool calls of one step: find the tool → validate → preview → approve → run → result.
 
-Readers run in parallel, writers in order. A read waits for an earlier call of its step only if that writes the same
+Reads run in parallel, writes in order. A read waits for an earlier call of its step only if that call writes the same
 path or is an approved command; a pending approval delays nothing else. Every call gets exactly one result.
 """
 
@@ -29,36 +29,34 @@ from amanu_protocol.items import Decision, ToolCall, ToolCallState
 
 log = logging.getLogger(__name__)
 
-_ASKED_AGAIN = 3
-"""Times a call that became something else is decided on anew."""
+_MAX_REDECISIONS = 3
+"""How often a call whose effect changed while it waited is decided on again."""
 
-
-MOST = 128
-"""Calls of one reply that are run; nobody means more, but for a model that lost its way."""
-TOO_MANY = f"Not run: of one reply the first {MOST} calls are run. If you still need this one, call again."
+MAX_CALLS = 128
+"""Calls of one reply that are run: only a model that has lost its way makes more."""
+TOO_MANY = f"Not run: only the first {MAX_CALLS} calls of a reply are run. If you still need this one, call it again."
+_KEPT_CHANGING = f"Not run: its arguments were changed more than {MAX_CHANGES} times."
 
 
 class _Blocked(Exception):
-    """A listener did not let the call pass."""
-
-
-_KEPT_CHANGING = f"Not run: its arguments were changed more than {MAX_CHANGES} times."
+    """A listener blocked the call."""
 
 
 @dataclass
 class CallRun:
-    """One call on its way through its states."""
+    """One call as it passes through its states, and what is known of it so far."""
 
     call: Call
     tool: AnyTool | None
     item: ToolCall
     parsed: ParsedCall[Any] | None = None
     fault: str = ""
-    """Why its arguments cannot be understood."""
+    """Why its arguments are invalid; "" when they are valid."""
     changes: list[str] = field(default_factory=list[str])
-    """What listeners changed of its arguments."""
+    """What listeners changed in its arguments, a sentence each, for the model."""
     preview: Preview | None = None
     allowed: bool = False
+    """Policy or the user said yes to what `preview` shows."""
     result: Result | None = None
     previewed: asyncio.Event = field(default_factory=asyncio.Event)
     finished: asyncio.Event = field(default_factory=asyncio.Event)
@@ -76,48 +74,44 @@ class CallEnvironment:
     tools: Mapping[str, AnyTool]
     approvals: Approvals
     emit: Emit
-    fitting: Callable[[str], Awaitable[str]]
-    """A result as the model gets it, when it is too big for its window."""
+    fit_result: Callable[[str], Awaitable[str]]
+    """Shortens a result that is too big for the model's window."""
     listeners: Sequence[TurnListener] = ()
 
 
 class Calls:
-    """The calls of one step. `run` them; afterwards, even when cancelled, `results` has one for each, in order."""
+    """The calls of one step. After `run`, even when it was cancelled, `results` has one result per call, in order."""
 
-    def __init__(
-        self,
-        calls: Sequence[Call],
-        step: int,
-        environment: CallEnvironment,
-    ) -> None:
+    def __init__(self, calls: Sequence[Call], step: int, environment: CallEnvironment) -> None:
         self._turn_id = environment.turn_id
         self._step = step
         self._tools = environment.tools
         self._approvals = environment.approvals
         self._emit = environment.emit
-        self._fitting = environment.fitting
+        self._fit_result = environment.fit_result
         self._listeners = environment.listeners
-        self._slots = [self._slot(call) for call in calls]
+        self._runs = [self._make_run(call) for call in calls]
 
     @property
     def results(self) -> tuple[Result, ...]:
-        return tuple(slot.result or _failed(slot.call, NOT_RUN) for slot in self._slots)
+        return tuple(run.result or _error_result(run.call, NOT_RUN) for run in self._runs)
 
     @property
     def touched(self) -> frozenset[str]:
-        """Absolute paths of what was allowed, and so was read or written."""
-        previews = [slot.preview for slot in self._slots if slot.preview is not None and slot.allowed]
+        """Absolute paths that allowed calls read or wrote."""
+        previews = [run.preview for run in self._runs if run.preview is not None and run.allowed]
         return frozenset[str]().union(*(preview.reads | preview.writes for preview in previews))
 
     async def run(self) -> None:
-        """Bring every call to its end. On cancellation each unfinished call is answered as cancelled first."""
-        for slot in self._slots[MOST:]:
-            slot.previewed.set()
-            slot.finished.set()
-            self._finish(slot, "cancelled", _failed(slot.call, TOO_MANY), error=TOO_MANY)
+        """Run every call until it has its result. When cancelled, the unfinished calls are answered as cancelled
+        first."""
+        for run in self._runs[MAX_CALLS:]:
+            run.previewed.set()
+            run.finished.set()
+            self._finish(run, "cancelled", _error_result(run.call, TOO_MANY), error=TOO_MANY)
         tasks = [
-            asyncio.create_task(self._bring_to_end(slot, self._slots[:index]))
-            for index, slot in enumerate(self._slots[:MOST])
+            asyncio.create_task(self._run_call(run, self._runs[:index]))
+            for index, run in enumerate(self._runs[:MAX_CALLS])
         ]
         try:
             await asyncio.gather(*tasks)
@@ -126,236 +120,238 @@ class Calls:
                 if not task.cancelling():  # once: `gather` has done it, and the first that ended has ended it
                     task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            for slot in self._slots:  # cancelled before its first step: its task never ran
-                self._finish(slot, "cancelled", _failed(slot.call, NOT_RUN), error="Cancelled before it started.")
+            for run in self._runs:  # cancelled before its first step: its task never ran
+                self._finish(run, "cancelled", _error_result(run.call, NOT_RUN), error="Cancelled before it started.")
 
     def refuse(self, reason: str) -> None:
-        """Answer every call with that error, running none."""
-        for slot in self._slots:
-            self._finish(slot, "cancelled", _failed(slot.call, reason), error=reason)
+        """Answer every call with the error `reason`; run none."""
+        for run in self._runs:
+            self._finish(run, "cancelled", _error_result(run.call, reason), error=reason)
 
-    async def _bring_to_end(self, slot: CallRun, earlier: Sequence[CallRun]) -> None:
+    async def _run_call(self, run: CallRun, earlier: Sequence[CallRun]) -> None:
         try:
-            tool, params = self._validate(slot)
+            tool, params = self._validate(run)
             context = CallContext(
-                call_id=slot.call.call_id,
+                call_id=run.call.call_id,
                 turn_id=self._turn_id,
                 step=self._step,
-                output=lambda text: self._emit.delta(slot.call.call_id, self._emit.plain(text)),
+                output=lambda text: self._emit.delta(run.call.call_id, self._emit.redact(text)),
                 allowed=self._approvals.allowed,
                 denied=self._approvals.denied,
             )
-            await self._may_preview(slot, earlier)
-            preview = _about_call(await tool.preview(params, context), slot.call)
-            params, preview = await self._ask_listeners(slot, tool, params, context, preview)
-            decision = await self._decided(slot, tool, params, context, preview, earlier)
+            await self._wait_to_preview(run, earlier)
+            preview = _bind_to_call(await tool.preview(params, context), run.call)
+            params, preview = await self._ask_listeners(run, tool, params, context, preview)
+            decision = await self._decide(run, tool, params, context, preview, earlier)
             if decision.outcome in ("rejected", "denied", "cancelled"):
-                await self._rejected(slot, tool, params, context, decision)
+                await self._end_rejected(run, tool, params, context, decision)
                 return
-            self._change(slot, "executing")
-            if slot.effect != "read":
+            self._set_state(run, "executing")
+            if run.effect != "read":
                 await self._emit.durable()  # the decision is on disk before the effect
             started = time.monotonic()
             try:
                 outcome = await tool.run(params, context)
             finally:
-                if slot.effect == "run":
+                if run.effect == "run":
                     self._approvals.ran(decision, time.monotonic() - started)
-            text = await self._fitting(self._emit.plain(outcome.for_model) or "(no output)")
-            await self._succeeded(slot, outcome, text)
+            text = await self._fit_result(self._emit.redact(outcome.for_model) or "(no output)")
+            await self._end_succeeded(run, outcome, text)
         except _Blocked as block:
-            reason = self._emit.plain(str(block))
-            self._finish(slot, "rejected", _failed(slot.call, reason), error=reason)
+            reason = self._emit.redact(str(block))
+            self._finish(run, "rejected", _error_result(run.call, reason), error=reason)
         except (ToolError, AmanuError) as error:
-            text = self._emit.plain(str(error))
-            await self._end(slot, "failed", _failed(slot.call, text), error=text)
+            text = self._emit.redact(str(error))
+            await self._end(run, "failed", _error_result(run.call, text), error=text)
         except asyncio.CancelledError:
-            ran = slot.item.state == "executing"
+            ran = run.item.state == "executing"
             text = "Cancelled by the user while it ran; its effect may be partial." if ran else NOT_RUN
-            self._finish(slot, "cancelled", _failed(slot.call, text), error="Cancelled.")
+            self._finish(run, "cancelled", _error_result(run.call, text), error="Cancelled.")
             raise
         except Exception:
-            log.exception("tool %s failed unexpectedly", slot.call.tool)
-            text = f"{slot.call.tool} failed because of an internal error of Amanu. Try another way."
-            self._finish(slot, "failed", _failed(slot.call, text), error=text)
+            log.exception("tool %s failed unexpectedly", run.call.tool)
+            text = f"{run.call.tool} failed because of an internal error of Amanu. Try another way."
+            self._finish(run, "failed", _error_result(run.call, text), error=text)
         finally:
-            slot.previewed.set()
-            slot.finished.set()
+            run.previewed.set()
+            run.finished.set()
 
     async def _ask_listeners(
-        self, slot: CallRun, tool: AnyTool, params: Params, context: CallContext, preview: Preview
+        self, run: CallRun, tool: AnyTool, params: Params, context: CallContext, preview: Preview
     ) -> tuple[Params, Preview]:
-        """Ask the listeners; what one of them changed is a new call, about which all are asked again. Raises
-        `_Blocked`, and `ToolError` for changed arguments that are wrong."""
+        """Ask the listeners. Changed arguments make a new call, about which all listeners are asked again. Returns the
+        arguments and the preview to go on with. Raises `_Blocked`, and `ToolError` for changed arguments that are
+        invalid."""
         for _ in range(MAX_CHANGES + 1):
-            answer = await before_call(self._listeners, slot.call, preview)
+            answer = await before_call(self._listeners, run.call, preview)
             if answer is None:
                 return params, preview
-            await tool.reject(params, context, answer.reason)  # what the preview has prepared
+            await tool.reject(params, context, answer.reason)  # undoes what the preview prepared
             if isinstance(answer, Block):
                 raise _Blocked(answer.reason)
-            slot.parsed = tool.parse(answer.arguments)
-            slot.changes.append(f"Changed before it ran: {answer.reason}")
-            slot.call = slot.call.model_copy(update={"arguments": slot.parsed.arguments})
-            params = slot.parsed.params
-            slot.item = slot.item.model_copy(update={"arguments": slot.parsed.arguments})
-            preview = _about_call(await tool.preview(params, context), slot.call)
+            run.parsed = tool.parse(answer.arguments)
+            run.changes.append(f"Changed before it ran: {answer.reason}")
+            run.call = run.call.model_copy(update={"arguments": run.parsed.arguments})
+            params = run.parsed.params
+            run.item = run.item.model_copy(update={"arguments": run.parsed.arguments})
+            preview = _bind_to_call(await tool.preview(params, context), run.call)
         await tool.reject(params, context, _KEPT_CHANGING)
         raise _Blocked(_KEPT_CHANGING)
 
-    async def _decided(
+    async def _decide(
         self,
-        slot: CallRun,
+        run: CallRun,
         tool: AnyTool,
         params: Params,
         context: CallContext,
         preview: Preview,
         earlier: Sequence[CallRun],
     ) -> Decision:
-        """Have the call decided, and wait until it may run. What is something else by then is decided again: an
-        approval is for what was shown. Raises `ToolError` when it does not keep still."""
-        for _ in range(_ASKED_AGAIN + 1):
-            self._previewed(slot, preview)
+        """Have the call decided, and wait until it may run. If what it would do has changed by then, it is decided
+        again: an approval covers only what was shown. Raises `ToolError` when it keeps changing."""
+        for _ in range(_MAX_REDECISIONS + 1):
+            self._show_preview(run, preview)
             decision = await self._approvals.decide(
-                slot.call.call_id, preview, lambda: self._change(slot, "awaitingApproval")
+                run.call.call_id, preview, lambda: self._set_state(run, "awaitingApproval")
             )
-            slot.item = slot.item.model_copy(update={"decision": decision})
+            run.item = run.item.model_copy(update={"decision": decision})
             context.by_user = decision.by == "user"
             if decision.outcome in ("rejected", "denied", "cancelled"):
                 return decision
-            slot.allowed = True
-            await self._may_run(slot, earlier)
+            run.allowed = True
+            await self._wait_to_run(run, earlier)
             context.accept_all = decision.outcome == "allowed"
-            context.preview = _granted(preview, decision, secrets=self._approvals.reveals(preview, decision))
-            current = await tool.again(params, context)
-            current = preview if current is None else _about_call(current, slot.call)
-            # While it waited, mode, trust and rules may have changed, too. What was reviewed is done already.
+            context.preview = _with_grants(preview, decision, secrets=self._approvals.reveals(preview, decision))
+            current = await tool.preview_again(params, context)
+            current = preview if current is None else _bind_to_call(current, run.call)
+            # Mode, trust and rules may have changed while it waited, too. Edits reviewed hunk by hunk are applied
+            # already.
             if current.digest == preview.digest and (
-                decision.outcome != "allowed" or self._holds(slot, current, decision)
+                decision.outcome != "allowed" or self._decision_stands(run, current, decision)
             ):
-                context.still = _still(tool, params, context, slot.call, preview.digest)
+                context.still_valid = _make_recheck(tool, params, context, run.call, preview.digest)
                 return decision
-            slot.allowed = False
-            slot.item = slot.item.model_copy(update={"decision": None})  # of what it was
+            run.allowed = False
+            run.item = run.item.model_copy(update={"decision": None})  # it was about the earlier preview
             preview = current
-        raise ToolError("What this call would do changed each time it was decided on, so it was not done.")
+        raise ToolError("This call kept changing while it waited for approval, so it was not run.")
 
-    def _holds(self, slot: CallRun, current: Preview, decision: Decision) -> bool:
-        """Whether that yes still stands for the call as it is now."""
-        if current.proposal_id is not None and not self._approvals.same_bases(slot.call.call_id, current.proposal_id):
+    def _decision_stands(self, run: CallRun, current: Preview, decision: Decision) -> bool:
+        """Whether that yes still covers the call as it is now."""
+        if current.proposal_id is not None and not self._approvals.same_bases(run.call.call_id, current.proposal_id):
             return False
         return self._approvals.holds(current, decision)
 
-    def _validate(self, slot: CallRun) -> tuple[AnyTool, Params]:
-        call, tool = slot.call, slot.tool
+    def _validate(self, run: CallRun) -> tuple[AnyTool, Params]:
+        call, tool = run.call, run.tool
         if tool is None:
-            near = difflib.get_close_matches(call.tool, self._tools, n=3)
-            names = near or sorted(self._tools)
-            raise ToolError(f"There is no tool {call.tool!r}. There is: {', '.join(names)}.")
+            names = difflib.get_close_matches(call.tool, self._tools, n=3) or sorted(self._tools)
+            raise ToolError(f"Unknown tool {call.tool!r}. Available: {', '.join(names)}.")
         if isinstance(call.arguments, str):
             raise ToolError(
-                f"The arguments of {call.tool} are not a JSON object. Send the call again with arguments that fit "
-                f"its schema: {json.dumps(tool.spec().parameters)}"
+                f"The arguments of {call.tool} are not a JSON object. Call it again with arguments that match its "
+                f"schema: {json.dumps(tool.spec().parameters)}"
             )
-        if slot.parsed is None:
-            raise ToolError(slot.fault)
-        return tool, slot.parsed.params
+        if run.parsed is None:
+            raise ToolError(run.fault)
+        return tool, run.parsed.params
 
-    async def _may_preview(self, slot: CallRun, earlier: Sequence[CallRun]) -> None:
-        """Edits are computed in call order, each as if its predecessors were accepted. A command runs after them, so it
-        is asked about after them."""
-        if slot.effect == "read":
+    async def _wait_to_preview(self, run: CallRun, earlier: Sequence[CallRun]) -> None:
+        """Return when the call may be previewed. Edits are computed in call order, each as if its predecessors were
+        accepted; a command runs after the edits before it, so it is also asked about after them."""
+        if run.effect == "read":
             return
-        for other in earlier:
-            if other.effect == "write":
-                await other.previewed.wait()
-            elif slot.effect == "write" and other.effect == "run" and other.allowed:
-                await other.finished.wait()
+        for predecessor in earlier:
+            if predecessor.effect == "write":
+                await predecessor.previewed.wait()
+            elif run.effect == "write" and predecessor.effect == "run" and predecessor.allowed:
+                await predecessor.finished.wait()
 
-    async def _may_run(self, slot: CallRun, earlier: Sequence[CallRun]) -> None:
-        """Return when every earlier call that this one depends on has ended."""
-        self._change(slot, "scheduled")
-        for other in earlier:
-            if other.effect == "read":
+    async def _wait_to_run(self, run: CallRun, earlier: Sequence[CallRun]) -> None:
+        """Return when every earlier call that this one depends on has ended; reads depend on the fewest."""
+        self._set_state(run, "scheduled")
+        for predecessor in earlier:
+            if predecessor.effect == "read":
                 continue
-            if slot.effect == "run":
-                await other.finished.wait()
-            elif other.effect == "run":
-                if slot.effect == "write" or other.allowed:
-                    await other.finished.wait()
+            if run.effect == "run":
+                await predecessor.finished.wait()
+            elif predecessor.effect == "run":
+                if run.effect == "write" or predecessor.allowed:
+                    await predecessor.finished.wait()
             else:
-                await other.previewed.wait()
-                if _same_path(slot, other) and not _same_proposal(slot, other):
-                    await other.finished.wait()
-        if slot.effect == "write":
-            await self._all_proposed(slot)
+                await predecessor.previewed.wait()
+                if _touches_same_path(run, predecessor) and not _same_proposal(run, predecessor):
+                    await predecessor.finished.wait()
+        if run.effect == "write":
+            await self._wait_for_later_edits(run)
 
-    async def _all_proposed(self, slot: CallRun) -> None:
-        """Edits of one step are one proposal whichever comes first: none is applied before those behind it, up to the
-        next command, have joined."""
-        for later in self._slots[self._slots.index(slot) + 1 :]:
+    async def _wait_for_later_edits(self, run: CallRun) -> None:
+        """The edits of one step form one proposal: none is applied before those behind it, up to the next command, have
+        joined it."""
+        for later in self._runs[self._runs.index(run) + 1 :]:
             if later.effect == "run":  # it waits for this one
                 return
             if later.effect == "write":
                 await later.previewed.wait()
 
-    def _previewed(self, slot: CallRun, preview: Preview) -> None:
-        slot.preview = preview
+    def _show_preview(self, run: CallRun, preview: Preview) -> None:
+        run.preview = preview
         title = one_line(preview.title)
-        slot.item = slot.item.model_copy(update={"title": title, "proposal_id": preview.proposal_id})
-        slot.previewed.set()
+        run.item = run.item.model_copy(update={"title": title, "proposal_id": preview.proposal_id})
+        run.previewed.set()
 
-    async def _rejected(
-        self, slot: CallRun, tool: AnyTool, params: Params, context: CallContext, decision: Decision
+    async def _end_rejected(
+        self, run: CallRun, tool: AnyTool, params: Params, context: CallContext, decision: Decision
     ) -> None:
         message = await tool.reject(params, context, decision.reason or "")
-        text = message or _rejection(decision)
-        await self._end(slot, "rejected", _failed(slot.call, text), error=decision.reason)
+        text = message or _rejection_text(decision)
+        await self._end(run, "rejected", _error_result(run.call, text), error=decision.reason)
 
-    async def _succeeded(self, slot: CallRun, outcome: Outcome, text: str) -> None:
-        call = slot.call
-        notes = [note for note in (slot.parsed and slot.parsed.note, *slot.changes) if note]
+    async def _end_succeeded(self, run: CallRun, outcome: Outcome, text: str) -> None:
+        call = run.call
+        notes = [note for note in (run.parsed and run.parsed.note, *run.changes) if note]
         text = "\n\n".join(filter(None, [text, *(f"[{note}]" for note in notes)]))
         result = Result(call_id=call.call_id, tool=call.tool, text=text, is_error=outcome.is_error)
-        slot.item = slot.item.model_copy(
-            update={"output": self._emit.plain(outcome.for_user), "blob": outcome.blob, "sandbox": outcome.sandbox}
+        run.item = run.item.model_copy(
+            update={"output": self._emit.redact(outcome.for_user), "blob": outcome.blob, "sandbox": outcome.sandbox}
         )
-        await self._end(slot, "rejected" if outcome.refused else "succeeded", result)
+        await self._end(run, "rejected" if outcome.refused else "succeeded", result)
 
     async def _end(
         self,
-        slot: CallRun,
+        run: CallRun,
         state: Literal["succeeded", "failed", "rejected"],
         result: Result,
         error: str | None = None,
     ) -> None:
-        """The listeners see the result. The call has ended: a cancel that comes meanwhile changes nothing of it."""
+        """Show the result to the listeners, then finish the call. It has ended: a cancel that arrives meanwhile does
+        not change how."""
         try:
             for listener in self._listeners:
-                result = await after_call(listener, slot.call, result)
+                result = await after_call(listener, run.call, result)
         finally:
             failed = state == "succeeded" and result.is_error
-            self._finish(slot, "failed" if failed else state, result, error)
+            self._finish(run, "failed" if failed else state, result, error)
 
     def _finish(
         self,
-        slot: CallRun,
+        run: CallRun,
         state: Literal["succeeded", "failed", "cancelled", "rejected"],
         result: Result,
         error: str | None = None,
     ) -> None:
-        """Once: how a call ended stays."""
-        if slot.result is not None:
+        """Put the call's end on record, once: later calls of this do nothing."""
+        if run.result is not None:
             return
-        slot.result = result
-        slot.item = slot.item.model_copy(update={"state": state, "error": error})
-        self._emit(ItemCompleted(item=slot.item), entry=result)
+        run.result = result
+        run.item = run.item.model_copy(update={"state": state, "error": error})
+        self._emit(ItemCompleted(item=run.item), entry=result)
 
-    def _change(self, slot: CallRun, state: ToolCallState) -> None:
-        slot.item = slot.item.model_copy(update={"state": state})
-        self._emit(ItemChanged(item=slot.item))
+    def _set_state(self, run: CallRun, state: ToolCallState) -> None:
+        run.item = run.item.model_copy(update={"state": state})
+        self._emit(ItemChanged(item=run.item))
 
-    def _slot(self, call: Call) -> CallRun:
+    def _make_run(self, call: Call) -> CallRun:
         tool, parsed, fault = self._tools.get(call.tool), None, ""
         if tool is not None and isinstance(call.arguments, dict):
             try:
@@ -367,7 +363,7 @@ class Calls:
 
 
 def call_item(turn_id: str, call: Call, tool: AnyTool | None) -> ToolCall:
-    """The item of a call as the model wrote it, or of one that it only begins to write: then without arguments."""
+    """The item that shows a call as the model wrote it; without arguments while the model is still writing it."""
     arguments: dict[str, JsonValue] = call.arguments if isinstance(call.arguments, dict) else {"text": call.arguments}
     return ToolCall(
         item_id=call.call_id,
@@ -381,53 +377,55 @@ def call_item(turn_id: str, call: Call, tool: AnyTool | None) -> ToolCall:
     )
 
 
-def _about_call(preview: Preview, call: Call) -> Preview:
-    """With the call's arguments on what rules are matched against, and a digest of everything that is decided on."""
+def _bind_to_call(preview: Preview, call: Call) -> Preview:
+    """The preview with the call's arguments on its subjects, for rules that match them, and with a digest of everything
+    that is decided on."""
     arguments = call.arguments if isinstance(call.arguments, dict) else {}
-    subject, *also = (replace(part, arguments=arguments) for part in (preview.subject, *preview.also))
-    # Of the same arguments in any order, and of what the tool found them to mean.
+    subject, *extra = (replace(part, arguments=arguments) for part in (preview.subject, *preview.extra_subjects))
+    # The same for arguments in any order; it includes what the tool understood them to mean.
     canonical = json.dumps([call.tool, arguments, preview.digest], sort_keys=True, ensure_ascii=True)
     digest = hashlib.sha256(canonical.encode()).hexdigest()
-    return replace(preview, subject=subject, also=tuple(also), digest=digest)
+    return replace(preview, subject=subject, extra_subjects=tuple(extra), digest=digest)
 
 
-def _still(
+def _make_recheck(
     tool: AnyTool, params: Params, context: CallContext, call: Call, digest: str
 ) -> Callable[[], Awaitable[bool]]:
-    async def still() -> bool:
-        current = await tool.again(params, context)
-        return current is None or _about_call(current, call).digest == digest
+    async def still_valid() -> bool:
+        current = await tool.preview_again(params, context)
+        return current is None or _bind_to_call(current, call).digest == digest
 
-    return still
+    return still_valid
 
 
-def _granted(preview: Preview, decision: Decision, *, secrets: bool) -> Preview:
-    """With what the yes allows a command to do."""
-    if preview.need is None:
+def _with_grants(preview: Preview, decision: Decision, *, secrets: bool) -> Preview:
+    """The preview with what the yes grants to a command."""
+    if preview.requirements is None:
         return preview
     network, unsandboxed = "network" in decision.grants, "unsandboxed" in decision.grants
-    need = replace(preview.need, network=network, unsandboxed=unsandboxed, secrets=secrets)
-    return replace(preview, need=need)
+    requirements = replace(preview.requirements, network=network, unsandboxed=unsandboxed, secrets=secrets)
+    return replace(preview, requirements=requirements)
 
 
-def _same_path(slot: CallRun, other: CallRun) -> bool:
-    if slot.preview is None or other.preview is None:
+def _touches_same_path(run: CallRun, predecessor: CallRun) -> bool:
+    if run.preview is None or predecessor.preview is None:
         return False
-    return not other.preview.writes.isdisjoint(slot.preview.reads | slot.preview.writes)
+    return not predecessor.preview.writes.isdisjoint(run.preview.reads | run.preview.writes)
 
 
-def _same_proposal(slot: CallRun, other: CallRun) -> bool:
-    mine = slot.preview and slot.preview.proposal_id
-    return mine is not None and other.preview is not None and other.preview.proposal_id == mine
+def _same_proposal(run: CallRun, predecessor: CallRun) -> bool:
+    if run.preview is None or predecessor.preview is None:
+        return False
+    return run.preview.proposal_id is not None and run.preview.proposal_id == predecessor.preview.proposal_id
 
 
-def _rejection(decision: Decision) -> str:
+def _rejection_text(decision: Decision) -> str:
     if decision.by == "rule":
         return decision.reason or "Denied by a rule."
     if decision.reason:
         return f"The user rejected this and said: {decision.reason}"
-    return "The user rejected this. Do not try the same again; ask or find another way."
+    return "The user rejected this. Do not try the same again: ask, or find another way."
 
 
-def _failed(call: Call, text: str) -> Result:
+def _error_result(call: Call, text: str) -> Result:
     return Result(call_id=call.call_id, tool=call.tool, text=text, is_error=True)

@@ -30,18 +30,18 @@ Ask = Callable[[str, str], Awaitable[str]]
 """System prompt and question → answer. May raise `ModelError`."""
 
 
-async def judge(ask: Ask, prompt: str, earlier: Sequence[str]) -> int | None:
+async def judge_difficulty(ask: Ask, prompt: str, earlier: Sequence[str]) -> int | None:
     """1 to 100; None when the model fails, takes too long or does not answer the question."""
     prompts = [*earlier[-EARLIER:], prompt]
     question = "\n\n".join(f"<message>\n{_shortened(text)}\n</message>" for text in prompts)
     try:
         async with asyncio.timeout(SECONDS):
-            return read(await ask(SYSTEM, question))
+            return parse_difficulty(await ask(SYSTEM, question))
     except (ModelError, TimeoutError):
         return None
 
 
-def read(answer: str) -> int | None:
+def parse_difficulty(answer: str) -> int | None:
     """The difficulty in an answer, which may have fences, prose or a broken object around it."""
     for start in (brace.start() for brace in re.finditer(r"\{", answer)):
         try:

@@ -18,16 +18,18 @@ minutes the patient policy would give it. A longer wait that is asked for costs 
 model costs: its prompt cache, and its thoughts so far."""
 
 
-async def choose_first(turn: Turn) -> None:
+async def route_first_request(turn: Turn) -> None:
     """Before the first request: go to the model that the judge names."""
     judge = turn.fallbacks.judge
-    if judge is not None and (choice := await judge(turn.aside)) is not None:
+    if judge is not None and (choice := await judge(turn.side_query)) is not None:
         candidate, reason = choice
-        turn.use(candidate)
+        turn.use_model(candidate)
         turn.emit(TurnRouted(turn_id=turn.turn_id, model_id=candidate.info.model_id, reason=reason))
 
 
-async def stream_any(turn: Turn, request: Request) -> AsyncGenerator[Delta | RetryScheduled | AttemptWithdrawn]:
+async def stream_with_failover(
+    turn: Turn, request: Request
+) -> AsyncGenerator[Delta | RetryScheduled | AttemptWithdrawn]:
     """`stream_with_retry` of the turn's model; when that cannot be asked, of the next one that can: the turn stays
     with it. Raises `ModelError` when there is no other, of the first failure."""
     fallbacks = turn.fallbacks
@@ -35,7 +37,7 @@ async def stream_any(turn: Turn, request: Request) -> AsyncGenerator[Delta | Ret
     first: ModelError | None = None
     while True:
         tried.add(turn.info.model_id)
-        policy = BRIEF if fallbacks.others(tried, turn.context.tokens) else PATIENT
+        policy = BRIEF if fallbacks.alternatives(tried, turn.context.tokens) else PATIENT
         try:
             async with aclosing(stream_with_retry(turn.model, request, policy)) as deltas:
                 async for delta in deltas:
@@ -50,7 +52,7 @@ async def stream_any(turn: Turn, request: Request) -> AsyncGenerator[Delta | Ret
         if not isinstance(failure, REPLACEABLE if standing_in else UNAVAILABLE):
             raise failure
         fallbacks.availability.lost(turn.model, turn.info, failure)
-        others = fallbacks.others(tried, turn.context.tokens)
+        others = fallbacks.alternatives(tried, turn.context.tokens)
         if not others:
             raise _nowhere(turn, first, failure)
         yield AttemptWithdrawn(failure.message)
@@ -64,7 +66,7 @@ def _change(turn: Turn, candidate: Candidate, failure: ModelError) -> None:
     first = turn.fallbacks.candidates[0].info.model_id
     turn.fallbacks.replaced = None if candidate.info.model_id == first else first
     turn.add_note(SystemNote("", f"{failure.message} {reason}", "fallback", level="warning"))
-    turn.use(candidate)
+    turn.use_model(candidate)
     turn.emit(TurnRouted(turn_id=turn.turn_id, model_id=candidate.info.model_id, reason=reason))
 
 

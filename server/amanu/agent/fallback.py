@@ -34,7 +34,7 @@ class Fallbacks:
     replaced: str | None = None
     """Id of the model another one stands in for."""
 
-    def others(self, tried: Collection[str], tokens: int) -> list[Candidate]:
+    def alternatives(self, tried: Collection[str], tokens: int) -> list[Candidate]:
         """Where else a conversation of so many tokens could go: not where it has been in vain, and not where it is too
         long; making it fit would lose for good what is missing for a minute."""
         return [

@@ -9,7 +9,7 @@ from amanu_protocol.events import ItemCompleted
 from amanu_protocol.items import Answer
 
 
-class UntilFinished(TurnListener):
+class FinishTaskRequired(TurnListener):
     """Of one turn; `tool` is the name of the tool that ends it. Its result is the turn's last answer."""
 
     def __init__(self, tool: str) -> None:
@@ -17,7 +17,7 @@ class UntilFinished(TurnListener):
         self._patience = RemedyCounts()
 
     async def after_step(self, turn: TurnView, step: StepRecord) -> Ending | None:
-        self._patience.progress()
+        self._patience.on_step()
         summary = next((result for result in step.results if result.tool == self._tool and not result.is_error), None)
         if summary is None:
             return None
@@ -27,9 +27,9 @@ class UntilFinished(TurnListener):
 
     async def on_stop(self, turn: TurnView, reply: ReplyCompleted) -> Continue | Ending:
         remedy = REMEDIES["unfinished"]
-        if self._patience.another("unfinished"):
+        if self._patience.allow("unfinished"):
             return Continue([SystemNote(remedy.note, remedy.user_note)])
-        text = f"The model stopped {remedy.most + 1} times without calling {self._tool}."
+        text = f"The model stopped {remedy.limit + 1} times without calling {self._tool}."
         note = SystemNote("", text, "unfinished", level="warning")
         turn.emit(ItemCompleted(item=note.notice(f"{turn.turn_id}.unfinished", turn.turn_id)))
         return Ending("completed")

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from amanu.agent import turn_listeners as listeners
 from amanu.agent.calls import CallEnvironment, Calls
-from amanu.agent.failover import choose_first
+from amanu.agent.failover import route_first_request
 from amanu.agent.recovery import CUT_CALL, NO_ROOM, NOT_WHOLE, RemedyCounts, ReplyFault, reply_fault
 from amanu.agent.request import ask_model
 from amanu.agent.turn import Turn
@@ -42,23 +42,23 @@ async def run_turn(turn: Turn) -> Ending:
     Raises nothing but CancelledError for what models, tools and users do; a ModelError becomes an ending."""
     try:
         ending = await _run(turn)
-        if turn.context.asked and await turn.context.make_room(turn.at(0, in_turn=False)):
-            turn.show_use()
+        if turn.context.compaction_requested and await turn.context.make_room(turn.step_context(0, in_turn=False)):
+            turn.emit_usage()
         return ending
     finally:
-        await turn.end()
+        await turn.end_turn()
 
 
 async def run_compaction(turn: Turn, focus: str) -> Ending:
     """A turn that does nothing but make room, by hand. Raises nothing but CancelledError."""
-    turn.use(turn.candidate)
-    if await turn.context.compact(turn.at(1, in_turn=False), focus):
-        turn.show_use()
+    turn.use_model(turn.candidate)
+    if await turn.context.compact(turn.step_context(1, in_turn=False), focus):
+        turn.emit_usage()
     return Ending("completed")
 
 
 async def _run(turn: Turn) -> Ending:
-    turn.use(turn.candidate)
+    turn.use_model(turn.candidate)
     patience = RemedyCounts()
     ending: Ending | None = None
     for step in itertools.count(1):
@@ -71,11 +71,11 @@ async def _run(turn: Turn) -> Ending:
         if fault in ("refused", "cutCall", "spentThinking"):
             ending = await _mend(turn, step, reply, fault, patience)
         elif reply.message.calls:
-            patience.progress()
+            patience.on_step()
             ending = await _run_calls(turn, step, reply.message)
         elif reply.stop != "paused":
             ending = await listeners.on_stop(turn, reply)
-        elif not patience.pause(MAX_PAUSES):
+        elif not patience.allow_pause(MAX_PAUSES):
             ending = Ending("failed", f"The service paused {MAX_PAUSES + 1} times in a row.", can_continue=True)
         if ending is not None:
             return ending
@@ -87,23 +87,25 @@ async def _request(turn: Turn, step: int, patience: RemedyCounts) -> ReplyComple
     if (ending := await listeners.before_request(turn, step)) is not None:
         return ending
     if step == 1:
-        await choose_first(turn)
-    if await turn.context.make_room(turn.at(step)):
-        turn.show_use()
+        await route_first_request(turn)
+    if await turn.context.make_room(turn.step_context(step)):
+        turn.emit_usage()
         if (ending := await listeners.before_request(turn, step)) is not None:
             return ending
     try:
         reply = await ask_model(turn, step)
     except ContextTooLong as error:
-        if not patience.overflow(MAX_OVERFLOWS) or not await turn.context.overflowed(turn.at(step)):
+        if not patience.allow_overflow(MAX_OVERFLOWS) or not await turn.context.recover_overflow(
+            turn.step_context(step)
+        ):
             return Ending("failed", f"{error} {NOTHING_LEFT}", can_continue=True, kind="contextTooLong")
-        turn.show_use()
+        turn.emit_usage()
         return None
     except ModelError as error:
         return Ending("failed", str(error), can_continue=True, kind=_kind(error))
-    patience.answered(paused=reply.stop == "paused")
+    patience.on_reply(paused=reply.stop == "paused")
     if reply.window_full:
-        turn.context.filled()
+        turn.context.on_window_filled()
     return reply
 
 
@@ -128,7 +130,7 @@ def _refuse_calls(turn: Turn, step: int, reply: Assistant, refusal: str) -> Sequ
 
 
 def _calls(turn: Turn, step: int, reply: Assistant) -> Calls:
-    fitting = turn.context.fitting
+    fitting = turn.context.fit_result
     environment = CallEnvironment(turn.turn_id, turn.tools, turn.approvals, turn.emit, fitting, turn.listeners)
     return Calls(reply.calls, step, environment)
 
@@ -142,12 +144,12 @@ async def _mend(
         return Ending("refused", reply.detail or "The model declined to answer.")
     if fault == "cutCall":
         _refuse_calls(turn, step, reply.message, CUT_CALL)
-        return None if patience.another(fault) else NO_ROOM
+        return None if patience.allow(fault) else NO_ROOM
     budget = turn.budget.roomier(turn.info, reply.usage)
-    if budget is None or not patience.another(fault):
+    if budget is None or not patience.allow(fault):
         return NO_ROOM
     turn.budget = budget
-    text = f"The model spent its whole reply on thinking; asking again with {budget.words}."
+    text = f"The model spent its whole reply on thinking; asking again with {budget.description}."
     turn.add_note(SystemNote("", text, "moreRoom"))
     return None
 

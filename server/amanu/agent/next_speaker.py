@@ -63,7 +63,7 @@ _SENTENCE = re.compile(r"(?<=[.!?…。！？])\s+|\n+")
 _NO_PROSE = re.compile(r"\s*(?:[-*+•|#>]|\d+[.)]|```|~~~)\s?")
 
 
-def by_rule(text: str) -> Speaker | None:
+def speaker_by_rule(text: str) -> Speaker | None:
     """Who speaks after a reply of that text, which made no call; None when the rules cannot tell. Blank text is not
     asked about."""
     paragraph = re.split(r"\n\s*\n", text.strip())[-1].strip()
@@ -97,17 +97,17 @@ class NextSpeaker(TurnListener):
         self._patience = RemedyCounts()
 
     async def after_step(self, turn: TurnView, step: StepRecord) -> None:
-        self._patience.progress()
+        self._patience.on_step()
 
     async def on_stop(self, turn: TurnView, reply: ReplyCompleted) -> Continue | None:
-        judge = partial(turn.aside, max_output=MAX_OUTPUT)
+        judge = partial(turn.side_query, max_output=MAX_OUTPUT)
         midway = family(turn.info.model_id).may_stop_midway
-        if not await goes_on(turn.conversation, reply.message, judge, may_stop_midway=midway):
+        if not await should_continue(turn.conversation, reply.message, judge, may_stop_midway=midway):
             return None
-        return Continue([reminder("stoppedMidway")]) if self._patience.another("stoppedMidway") else None
+        return Continue([reminder("stoppedMidway")]) if self._patience.allow("stoppedMidway") else None
 
 
-async def goes_on(
+async def should_continue(
     conversation: Conversation,
     reply: Assistant,
     ask: Callable[[str, str], Awaitable[str]],
@@ -118,19 +118,19 @@ async def goes_on(
     when it fails or takes too long, it is the user's turn."""
     if not reply.text.strip():
         return False
-    ruled = by_rule(reply.text)
+    ruled = speaker_by_rule(reply.text)
     if ruled is not None or not may_stop_midway:
         return ruled == "model"
     prompt = next((message.text for message in reversed(list(conversation)) if isinstance(message, User)), "")
     question = f"<prompt>\n{prompt[-SHOWN:]}\n</prompt>\n<reply>\n{reply.text[-SHOWN:]}\n</reply>"
     try:
         async with asyncio.timeout(SECONDS):
-            return judgement(await ask(JUDGE, question)) == "model"
+            return parse_speaker(await ask(JUDGE, question)) == "model"
     except (ModelError, TimeoutError):
         return False
 
 
-def judgement(answer: str) -> Speaker:
+def parse_speaker(answer: str) -> Speaker:
     """What the judge decided; the user, unless it clearly names the model. The JSON may stand among other words."""
     match = re.search(r"\{[^{}]*\}", answer)
     try:

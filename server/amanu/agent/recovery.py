@@ -56,7 +56,7 @@ class Remedy:
     """What is done about one kind of reply."""
 
     treatment: Treatment
-    most: int = 0
+    limit: int = 0
     """Times in a row, without a whole step of calls between; what comes then is the kind's own end. Retries and nudges
     are counted by `models/retry.py`."""
     note: str = ""
@@ -135,7 +135,7 @@ REMEDIES: Mapping[ReplyFault, Remedy] = MappingProxyType(
 NO_ROOM = Ending("failed", "The reply did not fit the model's output limit.", can_continue=True)
 NO_ANSWER = Ending(
     "failed",
-    f"The model sent {REMEDIES['emptyAfterResults'].most + 1} empty replies in a row after its work, and no answer.",
+    f"The model sent {REMEDIES['emptyAfterResults'].limit + 1} empty replies in a row after its work, and no answer.",
     can_continue=True,
     kind="providerError",
 )
@@ -146,7 +146,11 @@ WRITTEN = Ending(
     can_continue=True,
     kind="providerError",
 )
-AT_LAST: Mapping[ReplyFault, Ending] = {"emptyAfterResults": NO_ANSWER, "writtenCall": WRITTEN, "cutText": NO_ROOM}
+FINAL_ENDINGS: Mapping[ReplyFault, Ending] = {
+    "emptyAfterResults": NO_ANSWER,
+    "writtenCall": WRITTEN,
+    "cutText": NO_ROOM,
+}
 """What becomes of a turn when a remedy was used as often as it may be."""
 
 
@@ -180,26 +184,26 @@ class RemedyCounts:
         self._overflows = 0
         self._pauses = 0
 
-    def another(self, fault: ReplyFault) -> bool:
+    def allow(self, fault: ReplyFault) -> bool:
         """The remedy may be used once more; it is counted."""
         self._used[fault] += 1
-        return self._used[fault] <= REMEDIES[fault].most
+        return self._used[fault] <= REMEDIES[fault].limit
 
-    def progress(self) -> None:
+    def on_step(self) -> None:
         """A whole step of calls: what was wrong before is over."""
         self._used.clear()
 
-    def overflow(self, most: int) -> bool:
+    def allow_overflow(self, most: int) -> bool:
         """A request was too long; it may be tried again after making room, so often in a row."""
         self._overflows += 1
         return self._overflows <= most
 
-    def pause(self, most: int) -> bool:
+    def allow_pause(self, most: int) -> bool:
         """The service paused; it may do so that often in a row."""
         self._pauses += 1
         return self._pauses <= most
 
-    def answered(self, *, paused: bool) -> None:
+    def on_reply(self, *, paused: bool) -> None:
         """A reply came."""
         self._overflows = 0
         if not paused:
@@ -215,13 +219,13 @@ class FaultReminders(TurnListener):
         self._patience = RemedyCounts()
 
     async def after_step(self, turn: TurnView, step: StepRecord) -> None:
-        self._patience.progress()
+        self._patience.on_step()
 
     async def on_stop(self, turn: TurnView, reply: ReplyCompleted) -> Continue | Ending | None:
         fault = reply_fault(reply, self._tools)
         if fault is None:
             return None
-        return Continue([reminder(fault)]) if self._patience.another(fault) else AT_LAST.get(fault, NO_ROOM)
+        return Continue([reminder(fault)]) if self._patience.allow(fault) else FINAL_ENDINGS.get(fault, NO_ROOM)
 
 
 # Room ----------------------------------------------------------------------------------------------------
@@ -253,7 +257,7 @@ class ReplyBudget:
         return None
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         """For the user."""
         most = "" if self.max_output is None else f"up to {self.max_output:,} tokens, "
         return f"{most}{self.effort} thinking effort"

@@ -31,7 +31,7 @@ class ReplyItems:
         self._shown: list[str] = []
         self._answer: list[str] = []
 
-    def take(self, delta: TextDelta | ThoughtDelta | CallStarted | CallDelta) -> None:
+    def add_delta(self, delta: TextDelta | ThoughtDelta | CallStarted | CallDelta) -> None:
         """Show one delta."""
         match delta:
             case TextDelta(text=text):

@@ -4,7 +4,7 @@ import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
-from amanu.agent.failover import stream_any
+from amanu.agent.failover import stream_with_failover
 from amanu.agent.recovery import REMEDIES, ReplyFault, reminder, reply_fault
 from amanu.agent.reply import ReplyItems
 from amanu.agent.turn import Turn
@@ -36,7 +36,7 @@ async def ask_model(turn: Turn, step: int) -> ReplyCompleted:
     )
     reply = ReplyItems(turn.turn_id, step, turn.tools, turn.emit)
     try:
-        end = await _show(turn, step, reply, stream_any(turn, request))
+        end = await _show(turn, step, reply, stream_with_failover(turn, request))
     except _Cut:
         message = reply.cut("The reply was broken off.")
         _keep(turn, step, message)
@@ -45,21 +45,21 @@ async def ask_model(turn: Turn, step: int) -> ReplyCompleted:
         failed = isinstance(error, ModelError)
         _keep(turn, step, reply.cut(error.message if failed else "The reply was broken off."))
         raise
-    turn.context.count(end.usage.input + end.usage.cache_read + end.usage.cache_write)
-    took = turn.ledger.request(turn.info, end.usage)
+    turn.context.count_request(end.usage.input + end.usage.cache_read + end.usage.cache_write)
+    took = turn.ledger.count_request(turn.info, end.usage)
     if reply_fault(end) == "spentThinking":
         reply.withdraw("The reply was all thought.")
     message = reply.finish(end)
     says = bool(message.calls or message.text.strip())
     _keep(turn, step, message if says or end.stop == "paused" else None, took)
-    turn.show_use()
+    turn.emit_usage()
     return end
 
 
 def _most(turn: Turn) -> int | None:
     """Tokens of the reply: as the turn has it, less where prompt and reply would not fit the window together."""
     allowance = min(turn.info.max_output, turn.budget.max_output or family(turn.info.model_id).max_output)
-    fits = turn.context.fits(allowance)
+    fits = turn.context.fit_reply(allowance)
     return turn.budget.max_output if fits == allowance else fits
 
 
@@ -69,7 +69,7 @@ async def _show(
     waiting = False
     nudged: set[ReplyFault] = set()
     """The conversation keeps what was said: once is enough."""
-    watch = turn.watch
+    watch = turn.reply_watch
     if watch is not None:
         watch.begin_reply()
     try:
@@ -97,7 +97,7 @@ async def _show(
                             nudged.add(delta.breakage)
                             turn.add_note(reminder(delta.breakage))
                     case _:
-                        reply.take(delta)
+                        reply.add_delta(delta)
                         if watch is not None and isinstance(delta, TextDelta | ThoughtDelta) and watch.on_text(delta):
                             raise _Cut
     finally:  # cancelled or failed while it waited
@@ -112,4 +112,4 @@ def _keep(turn: Turn, step: int, reply: Assistant | None, took: Spend | None = N
         turn.conversation.append(reply)
     else:
         reply = None
-    turn.emit(StepEnded(turn_id=turn.turn_id, step=step, usage=took and wording.spent(took)), entry=reply)
+    turn.emit(StepEnded(turn_id=turn.turn_id, step=step, usage=took and wording.summarize_spend(took)), entry=reply)

@@ -44,7 +44,7 @@ async def ask(
         session_id=session_id,
         effort=effort,
         max_output=max_output,
-        aside=True,
+        side_query=True,
     )
     try:
         async with asyncio.timeout(SECONDS), aclosing(stream_with_retry(model, request, POLICY)) as deltas:

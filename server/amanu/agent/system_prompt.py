@@ -13,14 +13,14 @@ def system_prompt(family: str, roots: Sequence[str], memory: str = "") -> System
 
     `family` names a file in `prompts/` ("claude", "gemini-3", …); one without a file adds nothing.
     """
-    parts = [part("core"), addition(family), _surroundings(roots)]
+    parts = [load_prompt("core"), addition(family), _surroundings(roots)]
     core = "\n\n".join(part for part in parts if part)
-    return SystemPrompt(core, f"{part('memory')}\n\n{memory}" if memory else "")
+    return SystemPrompt(core, f"{load_prompt('memory')}\n\n{memory}" if memory else "")
 
 
 def addition(family: str) -> str:
     """What a family's models need to hear besides; "" if nothing."""
-    return part(family)
+    return load_prompt(family)
 
 
 def _surroundings(roots: Sequence[str]) -> str:
@@ -31,6 +31,6 @@ def _surroundings(roots: Sequence[str]) -> str:
 
 
 @cache
-def part(name: str) -> str:
+def load_prompt(name: str) -> str:
     file = importlib.resources.files("amanu.agent") / "prompts" / f"{name}.md"
     return file.read_text(encoding="utf-8").strip() if file.is_file() else ""

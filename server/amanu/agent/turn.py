@@ -9,7 +9,7 @@ from amanu.agent import side_query
 from amanu.agent.fallback import REPLACEABLE, Candidate, Fallbacks
 from amanu.agent.recovery import ReplyBudget
 from amanu.agent.usage import Ledger
-from amanu.agent.window.token_gauge import head
+from amanu.agent.window.token_gauge import measure_head
 from amanu.agent.window.window import LONGEST_SUMMARY, PIECE, ContextWindow, StepContext
 from amanu.core.agent import SystemPrompt
 from amanu.core.conversation import Conversation, Results, SystemText, User
@@ -35,7 +35,7 @@ class Turn:
     session_id: str
     candidate: Candidate
     """The model that is asked."""
-    prompt_for: Callable[[ModelInfo], SystemPrompt]
+    system_prompt_for: Callable[[ModelInfo], SystemPrompt]
     tools: Mapping[str, AnyTool]
     conversation: Conversation
     context: ContextWindow
@@ -44,7 +44,7 @@ class Turn:
     ledger: Ledger
     listeners: Sequence[TurnListener] = ()
     """Asked in this order, see `core/listeners.py`."""
-    watch: ReplyWatch | None = None
+    reply_watch: ReplyWatch | None = None
     fallbacks: Fallbacks = field(default_factory=Fallbacks)
     utility: Candidate | None = None
     """For questions aside; None: the turn's own model."""
@@ -71,18 +71,18 @@ class Turn:
     def spent(self) -> Spend:
         return self.ledger.spent
 
-    def use(self, candidate: Candidate) -> None:
+    def use_model(self, candidate: Candidate) -> None:
         """Ask that model from here on."""
         info = candidate.info
         if info.model_id != self.info.model_id:
             self.budget = ReplyBudget(None, self.budget.effort)
         self.candidate = candidate
-        prompt = self.prompt_for(info)
+        prompt = self.system_prompt_for(info)
         self.system = prompt.text
         most = min(info.max_output, family(info.model_id).max_output)
-        self.context.use(info, head(prompt.text, prompt.memory, self.specs), most)
+        self.context.use_model(info, measure_head(prompt.text, prompt.memory, self.specs), most)
 
-    async def aside(self, system: str, question: str, *, max_output: int, own_model: bool = False) -> str:
+    async def side_query(self, system: str, question: str, *, max_output: int, own_model: bool = False) -> str:
         """Ask the utility model, or the turn's `own` (also when the other cannot be asked), something that is no part
         of the conversation; what it takes is counted. Raises `ModelError`."""
         candidate = (None if own_model else self.utility) or self.candidate
@@ -94,19 +94,19 @@ class Turn:
             if own_model or self.utility is None:
                 raise
             self.utility = None
-            return await self.aside(system, question, max_output=max_output)
-        self.ledger.side_question(candidate.info, used)
-        self.emit(UsageChanged(usage=wording.used(self.ledger.usage)))
+            return await self.side_query(system, question, max_output=max_output)
+        self.ledger.count_side_query(candidate.info, used)
+        self.emit(UsageChanged(usage=wording.summarize_usage(self.ledger.usage)))
         return answer
 
-    def start(self, coroutine: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+    def start_task(self, coroutine: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Work beside the turn, cancelled at its end."""
         task = asyncio.create_task(coroutine)
         self._beside.add(task)
         task.add_done_callback(self._beside.discard)
         return task
 
-    async def end(self) -> None:
+    async def end_turn(self) -> None:
         """Nothing is done for the turn any more when this returns."""
         self.context.end_turn()
         for task in (beside := tuple(self._beside)):
@@ -117,7 +117,7 @@ class Turn:
         """Put it at the end of the conversation. The daemon's words are put on record here, with a notice; the user's
         are on record."""
         if isinstance(note, User):
-            self.conversation.note(*note.parts)
+            self.conversation.add_notes(*note.parts)
             if not note.from_system:
                 self.steering.append(note.text)
             return
@@ -125,11 +125,11 @@ class Turn:
         entry = None
         if note.text:
             entry = Results(results=(), notes=(SystemText(text=note.text),))
-            self.conversation.note(*entry.notes)
+            self.conversation.add_notes(*entry.notes)
         notice = note.notice(f"{self.turn_id}.notice{self._notices}", self.turn_id)
         self.emit(ItemCompleted(item=notice), entry=entry)
 
-    def at(self, step: int, *, in_turn: bool = True) -> StepContext:
+    def step_context(self, step: int, *, in_turn: bool = True) -> StepContext:
         """For what makes room before that step."""
         info = (self.utility or self.candidate).info
         most = min(LONGEST_SUMMARY, info.max_output)
@@ -137,13 +137,13 @@ class Turn:
             turn_id=self.turn_id,
             step=step,
             emit=self.emit,
-            tell=lambda text, shown: self.add_note(SystemNote(text, shown)),
-            ask=lambda system, question: self.aside(system, question, max_output=most),
+            add_note=lambda text, shown: self.add_note(SystemNote(text, shown)),
+            ask=lambda system, question: self.side_query(system, question, max_output=most),
             piece=int(info.context_window * PIECE),
             in_turn=in_turn,
         )
 
-    def show_use(self) -> None:
+    def emit_usage(self) -> None:
         """Tell how full the window is."""
-        self.ledger.usage = self.ledger.usage.model_copy(update={"context": self.context.shown()})
-        self.emit(UsageChanged(usage=wording.used(self.ledger.usage)))
+        self.ledger.usage = self.ledger.usage.model_copy(update={"context": self.context.context_use()})
+        self.emit(UsageChanged(usage=wording.summarize_usage(self.ledger.usage)))

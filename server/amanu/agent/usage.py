@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
-from amanu.agent.budget import Allowance
+from amanu.agent.budget import CostLimits
 from amanu.core.agent import NOTHING_SPENT
 from amanu.core.model import TokenUsage
 from amanu_protocol.items import ModelInfo, Spend, Usage
 
-NOTHING = Usage(
+NO_USAGE = Usage(
     input_tokens=0,
     cache_read_tokens=0,
     cache_write_tokens=0,
@@ -25,24 +25,24 @@ class Ledger:
 
     usage: Usage
     """Of the session."""
-    allowance: Allowance
+    cost_limits: CostLimits
     spent: Spend = NOTHING_SPENT
     """Of the turn."""
 
-    def request(self, info: ModelInfo, used: TokenUsage) -> Spend:
+    def count_request(self, info: ModelInfo, used: TokenUsage) -> Spend:
         """Count a request of the conversation. What it took."""
-        self.usage = add(self.usage, info, used)
+        self.usage = add_request(self.usage, info, used)
         return self._pay(info, used)
 
-    def side_question(self, info: ModelInfo, used: TokenUsage) -> None:
+    def count_side_query(self, info: ModelInfo, used: TokenUsage) -> None:
         """Count a question aside."""
-        self.usage = aside(self.usage, info, used)
+        self.usage = add_side_query(self.usage, info, used)
         self._pay(info, used)
 
     def _pay(self, info: ModelInfo, used: TokenUsage) -> Spend:
         took = spent(info, used)
-        self.spent = both(self.spent, took)
-        self.allowance.add(took.cost_usd)
+        self.spent = add_spends(self.spent, took)
+        self.cost_limits.add(took.cost_usd)
         return took
 
 
@@ -62,18 +62,18 @@ def spent(info: ModelInfo, used: TokenUsage) -> Spend:
     )
 
 
-def both(first: Spend, second: Spend) -> Spend:
+def add_spends(first: Spend, second: Spend) -> Spend:
     """The sum. Its cost is None when one of them is not known."""
     return first.model_copy(update=_sum(first, second))
 
 
-def add(usage: Usage, info: ModelInfo, used: TokenUsage) -> Usage:
+def add_request(usage: Usage, info: ModelInfo, used: TokenUsage) -> Usage:
     """`usage` after one more request. The cost becomes None, and stays so, once a price is unknown."""
     size = {"context_tokens": used.context, "context_window": info.context_window}
     return usage.model_copy(update={**_sum(usage, spent(info, used)), **size})
 
 
-def aside(usage: Usage, info: ModelInfo, used: TokenUsage) -> Usage:
+def add_side_query(usage: Usage, info: ModelInfo, used: TokenUsage) -> Usage:
     """`usage` after a question aside: it costs, but says nothing about the conversation's size."""
     return usage.model_copy(update=_sum(usage, spent(info, used)))
 

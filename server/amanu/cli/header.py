@@ -4,7 +4,7 @@ from amanu.cli.console import Console
 from amanu.cli.question import show_lines
 from amanu.cli.text import one_line
 from amanu.text import wording
-from amanu.text.amounts import amount
+from amanu.text.amounts import token_count
 from amanu_protocol.items import ModelInfo
 from amanu_protocol.state import SessionState
 
@@ -16,16 +16,16 @@ def show_header(state: SessionState, console: Console) -> None:
     console.prose(("bold", "model "), ("", describe(model_info(state.model_id))))
     console.line(("dim", f"mode {state.mode} · {', '.join(one_line(root) for root in state.roots)}"))
     if state.sandbox is not None:
-        show_lines([wording.sandboxed(state.sandbox)], console, "")
+        show_lines([wording.sandbox_line(state.sandbox)], console, "")
 
 
 def model_info(model_id: str) -> ModelInfo:
     """What is known of a model without asking anybody. (`amanu/model/list` also asks the servers on this machine,
     which may take seconds.)"""
-    from amanu.core.model_families import known
+    from amanu.core.model_families import model_info
     from amanu.models.routing import AUTO
 
-    info = known(model_id)
+    info = model_info(model_id)
     return info if model_id != AUTO else info.model_copy(update={"name": AUTOMATIC})
 
 
@@ -38,7 +38,7 @@ def describe(model: ModelInfo) -> str:
     name = one_line(model.name)
     parts = [name if name == model.model_id else f"{name} ({one_line(model.model_id)})", price(model)]
     if model.context_window:
-        parts.append(f"window {amount(model.context_window)}")
+        parts.append(f"window {token_count(model.context_window)}")
     return " · ".join(parts)
 
 

@@ -290,7 +290,7 @@ async def _answer(line: str) -> dict[str, Any]:
 
 
 def _query(request: dict[str, Any]) -> PolicyQuery:
-    from amanu.core.rules import command_pattern, rule
+    from amanu.core.rules import format_command_pattern, parse_rule
 
     unknown = set(request) - _FIELDS
     if unknown:
@@ -306,7 +306,7 @@ def _query(request: dict[str, Any]) -> PolicyQuery:
     if trusted is not None and not isinstance(trusted, bool):
         raise AmanuError("invalidParams", "trusted must be true or false.", path="trusted")
     rules = [
-        rule(kind, f"@run({command_pattern(_tokens(prefix), any_rest=True)})", "given")
+        parse_rule(kind, f"@run({format_command_pattern(_tokens(prefix), any_rest=True)})", "given")
         for kind, prefixes in _prefixes(request.get("rules")).items()
         for prefix in prefixes
     ]

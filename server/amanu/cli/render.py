@@ -15,7 +15,7 @@ from amanu.cli.question import show_lines
 from amanu.cli.text import Stripper, one_line, stripped
 from amanu.cli.usage import rest_line
 from amanu.text.amounts import plural, seconds
-from amanu.text.wording import decided, sandboxed, settled
+from amanu.text.wording import describe_decision, describe_settled_call, sandbox_line
 from amanu_protocol.events import (
     EndReason,
     Event,
@@ -326,7 +326,7 @@ class Renderer:
         if call.decision is not None and call.state == "rejected":
             spans.append(("yellow", f"  {decision_text(call)}"))
         self.console.line(*spans)
-        if call.effect == "run" and call.state != "rejected" and (how := settled(call, NAME)):
+        if call.effect == "run" and call.state != "rejected" and (how := describe_settled_call(call, NAME)):
             alone = call.sandbox is not None and call.sandbox.tier == "none"
             show_lines([Line(tone="warning" if alone else "plain", text=how)], self.console, "    ")
         if call.error and call.state == "failed":
@@ -432,7 +432,7 @@ class Renderer:
         if change.trust_changed:
             self.console.prose(("yellow", f"{TRUST['changed']}{f' ({self._trust})' if self._trust else ''}"))
         if change.sandbox is not None and change.sandbox.tier == "none":
-            self.console.prose(("red", one_line(sandboxed(change.sandbox).text, 400)))
+            self.console.prose(("red", one_line(sandbox_line(change.sandbox).text, 400)))
 
 
 def _announced_by_notice(state: SessionState) -> bool:
@@ -445,7 +445,7 @@ def decision_text(call: ToolCall) -> str:
     """Why a call was rejected, and by what."""
     decision = call.decision
     if decision is None or decision.by == "user" or not decision.reason:
-        return one_line(decided(decision, NAME), 400)
+        return one_line(describe_decision(decision, NAME), 400)
     reason = one_line(decision.reason, 400)
     if reason.lower().startswith(decision.outcome):  # "Denied by a rule: …" says it already
         return reason[0].lower() + reason[1:]

@@ -175,8 +175,8 @@ class ToolEvents:
         """Live output goes to stderr, where a user may watch it."""
         print(visible(text), end="", file=sys.stderr, flush=True)
 
-    def plain(self, text: str) -> str:
-        return self._core.emit.plain(text)
+    def redact(self, text: str) -> str:
+        return self._core.emit.redact(text)
 
     async def durable(self) -> None:
         await self._core.emit.durable()

@@ -40,7 +40,7 @@ class TrustPrompt:
         show_lines(trust.lines, self._console, "")
         if trust.state == "trusted":
             return True
-        diffs = wording.diffs(trust)
+        diffs = wording.untrusted_diffs(trust)
         if trust.state == "changed":
             self._show(diffs)
             diffs = []

@@ -10,7 +10,7 @@ from pathlib import Path
 from amanu.context.images import Pictures
 from amanu.context.slash_commands import ExpandedPrompt
 from amanu.core.conversation import Picture, User
-from amanu.core.tool import Allowed, Subject, ToolError
+from amanu.core.tool import Subject, SubjectFilter, ToolError
 from amanu.system.image_info import media_type
 from amanu.text.fences import block
 from amanu.workspace.workspace import Workspace
@@ -52,7 +52,7 @@ async def with_attachments(
     attachments: Sequence[Attachment],
     workspace: Workspace,
     pictures: Pictures,
-    allowed: Allowed,
+    allowed: SubjectFilter,
     mask: Callable[[str], str] = str,
 ) -> PromptMessage:
     """The prompt followed by what it mentions, and its pictures; a file that is a picture, by its bytes, is one of
@@ -95,7 +95,7 @@ def mentions(text: str) -> list[str]:
 
 
 async def _mentioned(
-    command: ExpandedPrompt, attachments: Sequence[Attachment], workspace: Workspace, allowed: Allowed
+    command: ExpandedPrompt, attachments: Sequence[Attachment], workspace: Workspace, allowed: SubjectFilter
 ) -> list[FileAttachment]:
     attached = {
         attachment.path for attachment in attachments if isinstance(attachment, FileAttachment | SelectionAttachment)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from amanu.core.tool import Allowed, Subject, ToolError
+from amanu.core.tool import Subject, SubjectFilter, ToolError
 from amanu.text.display import one_line
 from amanu.text.fences import block
 from amanu.workspace import diagnostics as findings
@@ -91,7 +91,7 @@ class EditorNews:
         return text.encode("utf-8", "replace").decode()  # half a surrogate pair has no UTF-8
 
 
-async def describe(context: EditorContext, workspace: Workspace, allowed: Allowed) -> dict[str, str]:
+async def describe(context: EditorContext, workspace: Workspace, allowed: SubjectFilter) -> dict[str, str]:
     """The sections of the block, by name, always the same names. Only files in the roots are told of, and nothing is
     quoted of a file that the user would be asked about before it is read."""
     named = dict.fromkeys([*context.open_files, *filter(None, [context.active.path]), *context.findings_by_path])

@@ -139,7 +139,9 @@ class Pictures:
     async def load(self) -> None:
         """Have the bytes of the conversation's pictures, and of those that wait, at hand. What is gone from the disk
         stays out; the model is told."""
-        for blob_id in dict.fromkeys(picture.blob_id for picture in (*self._conversation.shown(), *self._waiting())):
+        for blob_id in dict.fromkeys(
+            picture.blob_id for picture in (*self._conversation.iter_pictures(), *self._waiting())
+        ):
             if blob_id not in self._conversation.pictures:
                 try:
                     data = await self._journal.get_blob(blob_id)
@@ -149,7 +151,7 @@ class Pictures:
 
     def forget(self) -> None:
         """Let go of bytes that are neither in the conversation nor about to be."""
-        referenced = {picture.blob_id for picture in (*self._conversation.shown(), *self._waiting())}
+        referenced = {picture.blob_id for picture in (*self._conversation.iter_pictures(), *self._waiting())}
         for blob_id in self._conversation.pictures.keys() - referenced:
             del self._conversation.pictures[blob_id]
 
@@ -175,7 +177,7 @@ class Pictures:
             raise _bad(f"{name} is not kept in this session.", "Attach it again.", f"{location}.blob") from None
 
     def _must_have_room(self, picture: Picture, side: int, beside: Sequence[Picture], location: str | None) -> None:
-        others = [*self._conversation.shown(), *self._waiting(), *beside]
+        others = [*self._conversation.iter_pictures(), *self._waiting(), *beside]
         if len(others) >= MAX_PICTURES:
             raise PictureLimitReached(f"A session holds at most {MAX_PICTURES} pictures.", location)
         if sum(other_picture.size for other_picture in others) + picture.size > MAX_TOTAL:

@@ -3,9 +3,9 @@
     <config>/AGENTS.md                       the user's own, always
     <folder>/{AGENTS,GEMINI,CLAUDE}.md       of the folders from the repository's down to a root, and of those below it
 
-Those of a workspace are read only once it is trusted, and each only as it was trusted (`Covers`). The folders above a
-root count too: a repository is one work, and who trusts a part of it would not know why its rules are missing. A
-repository is where a `.git` is (seen, never read), and as for git itself only in a folder of the user's own: in
+Those of a workspace are read only once it is trusted, and each only as it was trusted (`TrustCheck`). The folders
+above a root count too: a repository is one work, and who trusts a part of it would not know why its rules are missing.
+A repository is where a `.git` is (seen, never read), and as for git itself only in a folder of the user's own: in
 `/tmp` anybody could put one, and an AGENTS.md, above their work. The home folder and what is above it belong to no
 project.
 
@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from amanu.context.memory_format import framed, mentions, merely_mentions
-from amanu.core.tool import Allowed, Covers, Subject, ToolError
+from amanu.core.tool import Subject, SubjectFilter, ToolError, TrustCheck
 from amanu.text.display import visible
 from amanu.workspace.ignore import ancestors_hide
 from amanu.workspace.path_guard import PathGuard
@@ -68,10 +68,10 @@ class MemoryFiles:
         self,
         workspace: Workspace,
         user_file: Path | None,
-        allowed: Allowed,
+        allowed: SubjectFilter,
         home: Path | None = None,
         *,
-        covers: Covers,
+        covers: TrustCheck,
     ) -> None:
         self._workspace = workspace
         self._own = user_file and Path(os.path.realpath(user_file.parent)) / user_file.name

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from amanu.core.tool import Allowed, Covers, Subject, ToolError
+from amanu.core.tool import Subject, SubjectFilter, ToolError, TrustCheck
 from amanu.workspace import disk
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.requests import Command
@@ -48,7 +48,7 @@ class CommandSource:
     """The bytes of a file in it, None when it cannot or must not be read. Blocks."""
 
 
-def sources(user: Path, workspace: Workspace | None, allowed: Allowed, covers: Covers) -> list[CommandSource]:
+def sources(user: Path, workspace: Workspace | None, allowed: SubjectFilter, covers: TrustCheck) -> list[CommandSource]:
     """The user's folder before those of a trusted workspace, which cannot take its names. `allowed` says what is read
     without a question; of that only what `covers` counts."""
     roots = workspace.roots if workspace is not None else ()

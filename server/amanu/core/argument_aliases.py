@@ -41,7 +41,7 @@ class NormalizedArguments:
     note: str = ""
 
 
-def normalize(params: type[BaseModel], written: Mapping[str, JsonValue]) -> NormalizedArguments:
+def normalize_arguments(params: type[BaseModel], written: Mapping[str, JsonValue]) -> NormalizedArguments:
     """Raises `ValueError` where an argument and another name of it say different things, and where one that the tool
     does not have cannot be left out."""
     left_out: list[str] = []

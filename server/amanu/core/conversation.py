@@ -238,7 +238,7 @@ class Conversation:
         self._messages.append(message)
         self._has_pictures |= bool(_pictures(message))
 
-    def note(self, *notes: Note) -> None:
+    def add_notes(self, *notes: Note) -> None:
         """Add what the model must hear, a text and the pictures before it: after the last results, else as a message
         of its own."""
         last = self.last
@@ -276,13 +276,13 @@ class Conversation:
         self.compacted = compacted
         self.generation += 1
 
-    def become(self, other: "Conversation") -> None:
+    def replace_with(self, other: "Conversation") -> None:
         """Take over what another conversation says. Between turns only."""
         self._messages = list(other)
         self.compacted, self.memory = other.compacted, other.memory
         self.generation += 1
 
-    def shown(self) -> Iterator[Picture]:
+    def iter_pictures(self) -> Iterator[Picture]:
         """The pictures in it, in order; one that was shown twice comes twice. Costs nothing where there never was
         one."""
         for message in self._messages if self._has_pictures else ():
@@ -331,7 +331,7 @@ class Conversation:
                 case Result():
                     conversation._settle(entry)
                 case Results(notes=notes) if not entry.results:
-                    conversation.note(*notes)
+                    conversation.add_notes(*notes)
                 case _:
                     conversation.close_calls()
                     conversation.append(entry)

@@ -18,7 +18,7 @@ class Emit(Protocol):
         """Text of an open item. Coalesced before it becomes an `ItemDelta`."""
         ...
 
-    def plain(self, text: str) -> str:
+    def redact(self, text: str) -> str:
         """What a tool says, without secrets: so it may be told to the model and to clients."""
         ...
 

@@ -130,12 +130,12 @@ class TurnView(Protocol):
         """What the user said into the turn, and the model has heard, in order."""
         ...
 
-    async def aside(self, system: str, question: str, *, max_output: int, own_model: bool = False) -> str:
+    async def side_query(self, system: str, question: str, *, max_output: int, own_model: bool = False) -> str:
         """Ask a model something that is no part of the conversation; counted as the turn's. `own`: the turn's own
         model, not the utility model. Raises `ModelError`."""
         ...
 
-    def start(self, coroutine: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+    def start_task(self, coroutine: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Work beside the turn, cancelled at its end."""
         ...
 

@@ -64,7 +64,7 @@ class Request:
     effort: Effort = "medium"
     max_output: int | None = None
     """Tokens of the reply, thoughts included; None: what the model's family asks for. Never more than the model can."""
-    aside: bool = False
+    side_query: bool = False
     """A question beside the session's conversation: a summary, a judgement."""
 
     def __post_init__(self) -> None:

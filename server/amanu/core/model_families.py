@@ -280,7 +280,7 @@ _UNKNOWN = {
 _LOCAL = _model("", "", 32_768, 8_192, thinking=False, images=False)
 
 
-def known(model_id: str) -> ModelInfo:
+def model_info(model_id: str) -> ModelInfo:
     """Facts of `vendor:model`, dated ids included (`claude-opus-4-5-20251101`); conservative ones for an
     unknown model. `available` is False: whether it can be used is the registry's to say."""
     info = _KNOWN.get(model_id) or _KNOWN.get(re.sub(r"-\d{8}$", "", model_id))

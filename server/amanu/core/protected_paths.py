@@ -28,7 +28,7 @@ CHECKED_OUT = (".gitattributes", ".pre-commit-config.yaml", ".pre-commit-config.
 """Of these, what differs between the branches of most repositories: a line of nothing but git commands may change it,
 or no branch could be left."""
 
-OWN = ".amanu"
+AMANU_FOLDER = ".amanu"
 """Our own folder in a workspace; plans in it may be written by the file tools, so policy has a rule of its own."""
 
 SHELL_FILES = (".envrc", ".mise.toml", "mise.toml", ".tool-versions")
@@ -101,7 +101,7 @@ HOME_SECRETS = (
 readable in a sandbox, even where the workspace is the home folder itself."""
 
 _CHECKED_OUT = tuple(f"/{path}" for path in CHECKED_OUT)
-_FOLDED = frozenset(path.casefold() for path in (*FOLDERS, *FILES, *SHELL_FILES, OWN))
+_FOLDED = frozenset(path.casefold() for path in (*FOLDERS, *FILES, *SHELL_FILES, AMANU_FOLDER))
 
 
 def is_protected(name: str, folder: str) -> bool:

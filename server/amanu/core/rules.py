@@ -83,10 +83,10 @@ class Rule:
     @property
     def commands(self) -> tuple[CommandPattern, ...]:
         """The patterns as those of commands."""
-        return tuple(map(tokens, self.patterns))
+        return tuple(map(parse_command_pattern, self.patterns))
 
 
-def rule(kind: Kind, text: str, origin: str) -> Rule:
+def parse_rule(kind: Kind, text: str, origin: str) -> Rule:
     """A rule from its text. Raises `AmanuError` (invalidRule) saying what is wrong."""
     text = text.strip()
     match = _TEXT.fullmatch(text)
@@ -104,7 +104,7 @@ def rule(kind: Kind, text: str, origin: str) -> Rule:
         suffix = "+network" if network else "+unsandboxed"
         raise AmanuError("invalidRule", f"{suffix} is for commands, and {target} is about none.")
     if pattern is not None and _about_commands(target):
-        tokens(pattern)  # says what is wrong with it
+        parse_command_pattern(pattern)  # says what is wrong with it
     return Rule(
         kind,
         text,
@@ -117,7 +117,7 @@ def rule(kind: Kind, text: str, origin: str) -> Rule:
     )
 
 
-def granting(text: str, grants: Collection[Grant], *, only: bool = False) -> str:
+def with_grants(text: str, grants: Collection[Grant], *, only: bool = False) -> str:
     """The rules of a text, one a line: those about commands with these grants as well, or with these alone. What is no
     rule stays as it is."""
 
@@ -177,7 +177,7 @@ class RuleTable(BaseModel):
                 raise ValueError(f"{tool!r} is no name of a tool, and not @read, @write, @run or *")
         for tool in _tuple(self.command):
             try:
-                tokens(tool)
+                parse_command_pattern(tool)
             except AmanuError as error:
                 raise ValueError(str(error)) from None
         return self
@@ -223,7 +223,7 @@ class RuleTable(BaseModel):
 
 
 @cache
-def tokens(pattern: str) -> CommandPattern:
+def parse_command_pattern(pattern: str) -> CommandPattern:
     """A command pattern in its tokens, quotes as in a shell. Raises `AmanuError` (invalidRule)."""
     pattern = pattern.strip()
     any_rest = pattern == "*" or pattern.endswith(" *")
@@ -236,7 +236,7 @@ def tokens(pattern: str) -> CommandPattern:
     return CommandPattern(literal_tokens, any_rest)
 
 
-def command_pattern(words: tuple[str, ...], *, any_rest: bool) -> str:
+def format_command_pattern(words: tuple[str, ...], *, any_rest: bool) -> str:
     """The pattern that has these tokens."""
     return shlex.join(words) + (" *" if any_rest else "")
 

@@ -9,7 +9,7 @@ from typing import Any, Generic, Protocol, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
-from amanu.core.argument_aliases import normalize
+from amanu.core.argument_aliases import normalize_arguments
 from amanu.core.command import Command
 from amanu.core.model import ToolSpec
 from amanu.core.requirements import SandboxRequirements
@@ -49,11 +49,11 @@ class Subject:
     """Of the call, as the model wrote them."""
 
 
-Allowed = Callable[[Iterable[Subject]], list[Subject]]
+SubjectFilter = Callable[[Iterable[Subject]], list[Subject]]
 """Those of the subjects that policy allows without a question (`permissions/approvals.py`)."""
 
 
-Covers = Callable[[Path, bytes], bool]
+TrustCheck = Callable[[Path, bytes], bool]
 """Whether the user trusted a workspace's file, named by its path, with that content (`permissions/trust_store.py`)."""
 
 
@@ -72,18 +72,18 @@ class Preview:
     """Absolute paths this call writes."""
     proposal_id: str | None = None
     """The edits are a proposal, decided hunk by hunk."""
-    also: tuple[Subject, ...] = ()
+    extra_subjects: tuple[Subject, ...] = ()
     """What else the call touches: policy must allow each of them too (several files read at once)."""
     digest: str = ""
     """Of everything that is decided on, the bytes of files included. Computed again just before it runs: another one
     is another question."""
-    need: SandboxRequirements | None = None
+    requirements: SandboxRequirements | None = None
     """Of a command: what it may do."""
     sandbox: CommandSandbox | None = None
     """Of a command: what will hold it."""
     grants: tuple[Grant, ...] = ()
     """What the user may add to a yes."""
-    wants: tuple[Grant, ...] = ()
+    likely_grants: tuple[Grant, ...] = ()
     """Of those, what it will hardly work without."""
     note: str = ""
     """For the model, with the result: how the call was understood."""
@@ -124,16 +124,16 @@ class CallContext:
     hunks were decided one by one (`run` then only reports)."""
     by_user: bool = False
     """The call was decided by the user, not by a rule."""
-    allowed: Allowed = list
-    denied: Allowed = field(default=lambda subjects: [])
+    allowed: SubjectFilter = list
+    denied: SubjectFilter = field(default=lambda subjects: [])
     """Those of the subjects that policy denies, whoever asks."""
     preview: Preview | None = None
     """What was decided about; there when the tool runs in a turn."""
-    still: Callable[[], Awaitable[bool]] = _always
+    still_valid: Callable[[], Awaitable[bool]] = _always
     """Whether the call would still do what was decided on. For tools that take their time between `again` and the
     effect."""
 
-    def hold_to(self, path: Path) -> None:
+    def require_reviewed(self, path: Path) -> None:
         """Raise `ToolError` unless that resolved path is one the decision was about: a link may lead elsewhere by
         now."""
         if self.preview is not None and str(path) not in self.preview.reads | self.preview.writes:
@@ -184,7 +184,7 @@ class Tool(ABC, Generic[P]):
     def parse(self, arguments: Mapping[str, JsonValue]) -> ParsedCall[P]:
         """Understand the arguments of a call. No effect, no waiting. Raises `ToolError`, which says what to correct."""
         try:
-            arguments_by_name = normalize(self.params, arguments)
+            arguments_by_name = normalize_arguments(self.params, arguments)
         except ValueError as error:
             raise ToolError(f"Wrong arguments for {self.name}: {error}. Correct them and call again.") from error
         try:
@@ -213,7 +213,7 @@ class Tool(ABC, Generic[P]):
     async def preview(self, params: P, call: CallContext) -> Preview:
         """Say what would happen. No effect; raises `ToolError` when it is already clear that it cannot work."""
 
-    async def again(self, params: P, call: CallContext) -> Preview | None:
+    async def preview_again(self, params: P, call: CallContext) -> Preview | None:
         """Just before it runs, what would happen now, if that may be something else than was decided on. None: what
         `run` does cannot differ from it."""
         return None

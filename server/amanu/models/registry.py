@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from amanu.config import Settings
 from amanu.core.model import Model, RemoteModel
-from amanu.core.model_families import MODELS, known
+from amanu.core.model_families import MODELS, model_info
 from amanu.models.credentials import Credentials
 from amanu.models.local import LocalServers, models_of
 from amanu.system.gc import quick_imports
@@ -238,7 +238,7 @@ class ModelRegistry:
         return self._base_urls.get(vendor.name, vendor.base_url).rstrip("/")
 
     def _known(self, model_id: str) -> ModelInfo:
-        info = self._sized(known(model_id))
+        info = self._sized(model_info(model_id))
         return info.model_copy(update={"images": True}) if model_id in self._seeing else info
 
     def _sized(self, info: ModelInfo) -> ModelInfo:

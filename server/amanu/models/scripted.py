@@ -112,7 +112,7 @@ class ScriptedModel:
 
     async def stream(self, request: Request) -> AsyncIterator[Delta]:
         index = _replies(request.conversation)
-        steps = self._asides if request.aside else self._steps
+        steps = self._asides if request.side_query else self._steps
         step = steps[index] if index < len(steps) else ScriptedStep(text=OVER)
         heard = _heard(request)
         if step.expect not in heard:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from amanu.core.emit import Emit
-from amanu.core.rules import Rule, granting
+from amanu.core.rules import Rule, with_grants
 from amanu.core.tool import Preview, Subject
 from amanu.permissions.policy import (
     PolicyContext,
@@ -201,14 +201,16 @@ class Approvals:
         """Settle one call: by rule where one matches, else by asking (`asking` is called just before). Waits as
         long as the user takes; no time-out ever means yes. Cancelling the task withdraws the question."""
         self._allowed_on.pop(call_id, None)  # a yes to what it was before
-        verdict, decision = self._by_rule((preview.subject, *preview.also))
+        verdict, decision = self._by_rule((preview.subject, *preview.extra_subjects))
         if decision is not None:
             return self._settle(call_id, decision)
         if self._headless:
             return self._settle(call_id, self._unasked(preview, verdict))
         asking()
         await self._emit.durable()  # what is asked about survives a crash, once somebody was asked
-        verdict, decision = self._by_rule((preview.subject, *preview.also))  # mode or rules may be others by now
+        verdict, decision = self._by_rule(
+            (preview.subject, *preview.extra_subjects)
+        )  # mode or rules may be others by now
         if decision is not None:
             return self._settle(call_id, decision)
         return await self._ask(call_id, preview, verdict)
@@ -246,7 +248,7 @@ class Approvals:
     def holds(self, preview: Preview, decision: Decision) -> bool:
         """Whether rules and mode, as they are now, still let that yes stand: one of the user's ends with a deny, one
         of a rule also when no rule says it any more."""
-        current = self.verdict((preview.subject, *preview.also))
+        current = self.verdict((preview.subject, *preview.extra_subjects))
         if current.decision != "allow":
             return decision.by == "user" and current.decision == "ask"
         return decision.by == "user" or {*decision.grants} <= {*_given(current)}
@@ -254,7 +256,7 @@ class Approvals:
     def reveals(self, preview: Preview, decision: Decision) -> bool:
         """Whether that yes lets a command read files that hold secrets: the user was asked about it, or keeps a rule
         that names it."""
-        return decision.by == "user" or self.verdict((preview.subject, *preview.also)).named
+        return decision.by == "user" or self.verdict((preview.subject, *preview.extra_subjects)).named
 
     def same_bases(self, call_id: str, proposal_id: str) -> bool:
         """Whether the files of a proposal are based on what they were when the user allowed that call. Hunks that
@@ -338,7 +340,7 @@ class Approvals:
         return verdict
 
     async def _ask(self, call_id: str, preview: Preview, verdict: Verdict) -> Decision:
-        subjects = (preview.subject, *preview.also)
+        subjects = (preview.subject, *preview.extra_subjects)
         asked_subjects, scopes = self._asked_about(subjects, verdict)
         title = one_line(preview.title)
         approval = Approval(
@@ -354,9 +356,9 @@ class Approvals:
             parts=self.parts(subjects),
             sandbox=preview.sandbox,
             grants=list(preview.grants),
-            likely_grants=list(preview.wants),
+            likely_grants=list(preview.likely_grants),
         )
-        approval = wording.explained(approval)
+        approval = wording.explain_approval(approval)
         self.earlier.append(PastQuestion(call_id, title, asked_subjects))
         self._settled.pop(call_id, None)  # asked again, for it is about something else by now
         pending = PendingApproval(approval, subjects, asked_subjects, asyncio.get_running_loop().create_future())
@@ -385,7 +387,7 @@ class Approvals:
         """A question that stands, with what is thought of it by now."""
         pending.asked_about, scopes = self._asked_about(pending.subjects, verdict)
         changes = {"rule": verdict.rule, "scopes": scopes, "parts": self.parts(pending.subjects)}
-        approval = wording.explained(pending.approval.model_copy(update=changes))
+        approval = wording.explain_approval(pending.approval.model_copy(update=changes))
         if approval != pending.approval:
             pending.approval = approval
             self._emit(ApprovalRequested(approval=approval))
@@ -393,12 +395,14 @@ class Approvals:
     def _unasked(self, preview: Preview, verdict: Verdict) -> Decision:
         """Nobody is there to ask: no, and what would have permitted it. Nothing does where a must-ask decided."""
         reason, allow = "Nobody is there to ask.", None
-        subjects = (preview.subject, *preview.also)
+        subjects = (preview.subject, *preview.extra_subjects)
         open_subjects = [subject for subject in subjects if not self.allowed([subject])]
         if verdict.rememberable or not open_subjects:
             suggestions = list(dict.fromkeys(map(suggested_rule, open_subjects)))
             if not open_subjects:  # each command is allowed, but not the network to all of them
-                suggestions = [granting(suggested_rule(subject), ["network"]) for subject in subjects if acts(subject)]
+                suggestions = [
+                    with_grants(suggested_rule(subject), ["network"]) for subject in subjects if acts(subject)
+                ]
             allow = suggestions[0]
             options = " ".join(f"--allow {_quote(suggestion)}" for suggestion in suggestions[:_NAMED])
             reason += f" It would have been permitted by {options}{' …' if len(suggestions) > _NAMED else ''}."
@@ -418,7 +422,7 @@ class Approvals:
         if params.scope not in offered:
             raise AmanuError("invalidRule", f"This cannot be remembered for the scope {params.scope!r}.")
         # What is kept grants what this answer does, and this call gets what is kept.
-        text = params.rule or granting(offered[params.scope], grants, only=True)
+        text = params.rule or with_grants(offered[params.scope], grants, only=True)
         rules = remember(text, params.scope, pending.asked_about, self._policy.context(), grants)
         granting_verdict = decide_all((*self.rules(), *rules), pending.subjects, self._policy.context())[0]
         grants = [grant for grant in pending.approval.grants if grant in {*grants, *_given(granting_verdict)}]
@@ -439,14 +443,14 @@ class Approvals:
             return
         if not self._pending:
             self.waited += time.monotonic() - self._waiting_since
-        decision = wording.summarized(decision)
+        decision = wording.summarize_decision(decision)
         self._settled[call_id] = decision
         self._emit(ApprovalResolved(tool_call_id=call_id, decision=decision))
         if not pending.answer.done():
             pending.answer.set_result(decision)
 
     def _settle(self, call_id: str, decision: Decision) -> Decision:
-        decision = self._settled[call_id] = wording.summarized(decision)
+        decision = self._settled[call_id] = wording.summarize_decision(decision)
         return decision
 
 

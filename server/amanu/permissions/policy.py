@@ -17,7 +17,7 @@ from typing import Any, Literal, get_args
 
 from amanu.core import protected_paths as protected
 from amanu.core.command import Command
-from amanu.core.rules import CommandPattern, Rule, RuleTable, command_pattern, granting, rule
+from amanu.core.rules import CommandPattern, Rule, RuleTable, format_command_pattern, parse_rule, with_grants
 from amanu.core.tool import Subject
 from amanu.permissions.destructive import destroying
 from amanu.text.display import visible
@@ -216,7 +216,7 @@ def suggested_rule(subject: Subject) -> str:
         return f"{subject.tool}({subject.text})"
     grants: list[Grant] = ["network"] if command.network or "network" in command.asks else []
     grants = ["unsandboxed"] if "unsandboxed" in command.asks else grants
-    return granting(f"{subject.tool}({command_pattern(command.prefix, any_rest=True)})", grants)
+    return with_grants(f"{subject.tool}({format_command_pattern(command.prefix, any_rest=True)})", grants)
 
 
 def remember(
@@ -228,7 +228,7 @@ def remember(
 ) -> list[Rule]:
     """Allow rules from the text a user saw or edited, one a line; those about commands with what the answer grants.
     Raises `AmanuError` (invalidRule) when one is no rule, or together they would not have covered what was asked."""
-    rules = allow_rules(granting(text, grants), scope)
+    rules = allow_rules(with_grants(text, grants), scope)
     missed = next((subject for subject in subjects if decide(rules, subject, when).decision != "allow"), None)
     if missed is not None:
         raise AmanuError(
@@ -244,7 +244,7 @@ def allow_rules(text: str, origin: str) -> list[Rule]:
     lines = [line for line in text.splitlines() if line.strip()]
     if not lines:
         raise AmanuError("invalidRule", "A rule is missing.", hint="For example: run_shell_command(git commit *)")
-    return [rule("allow", line, origin) for line in lines]
+    return [parse_rule("allow", line, origin) for line in lines]
 
 
 def explain(text: str) -> str:
@@ -274,7 +274,7 @@ def _explained(rule: Rule) -> str:
     if target not in ("@run", "run_shell_command"):
         return f"Allows {who}, for: {rule.patterns[0]}{ends and '.'}{ends}"
     (pattern,) = rule.commands
-    command = command_pattern(pattern.tokens, any_rest=False)
+    command = format_command_pattern(pattern.tokens, any_rest=False)
     description = f"{command} with whatever follows" if pattern.any_rest else f"exactly {command}"
     description = description if pattern.tokens else "every command that is understood"
     how = "with network access" if rule.network else "without network access"

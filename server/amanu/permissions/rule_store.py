@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from amanu.config import RuleSettings, Settings, workspace_rules
-from amanu.core.rules import Rule, RuleTable, rule
+from amanu.core.rules import Rule, RuleTable, parse_rule
 from amanu.storage.errors import storage_error
 from amanu.storage.files import write_whole
 from amanu_protocol.errors import AmanuError
@@ -70,9 +70,9 @@ class RuleStore:
 
 def _rules(texts: RuleSettings, tables: Sequence[RuleTable], origin: str) -> list[Rule]:
     return [
-        *(rule("allow", text, origin) for text in texts.allow),
-        *(rule("deny", text, origin) for text in texts.deny),
-        *(rule("mustAsk", text, origin) for text in texts.must_ask),
+        *(parse_rule("allow", text, origin) for text in texts.allow),
+        *(parse_rule("deny", text, origin) for text in texts.deny),
+        *(parse_rule("mustAsk", text, origin) for text in texts.must_ask),
         *(table.rule(origin) for table in tables),
     ]
 
@@ -91,6 +91,6 @@ def _allowed(table: Any, origin: str) -> list[Rule]:
         )
     match table:
         case {"allow": [*texts]}:
-            return [rule("allow", str(text), origin) for text in cast("list[object]", texts)]
+            return [parse_rule("allow", str(text), origin) for text in cast("list[object]", texts)]
         case _:
             return []

@@ -41,7 +41,7 @@ from typing import Any, Literal, cast
 
 from amanu.context.memory_files import NAMES, MemoryFiles
 from amanu.context.slash_commands import MAX_BYTES
-from amanu.core.tool import Allowed, ToolError
+from amanu.core.tool import SubjectFilter, ToolError
 from amanu.storage.errors import storage_error
 from amanu.storage.files import read_blob, write_blob, write_whole
 from amanu.text.display import visible
@@ -99,7 +99,7 @@ class TrustStore:
     """Of one user. Everything here blocks, and is safe in threads. `file` is trust.json, `texts` a folder of our own,
     `allowed` says what of a workspace is read without a question."""
 
-    def __init__(self, file: Path, texts: Path, allowed: Allowed, private: Sequence[Path] = ()) -> None:
+    def __init__(self, file: Path, texts: Path, allowed: SubjectFilter, private: Sequence[Path] = ()) -> None:
         self._file = file
         self._texts = texts
         self._allowed = allowed

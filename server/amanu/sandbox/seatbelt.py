@@ -52,7 +52,7 @@ def profile(need: SandboxRequirements, view: FilesystemView, temporary: Path) ->
 
 def _absent(view: FilesystemView) -> list[Path]:
     """At the top of what can be written: where what is protected would come to be."""
-    names = (*protected.FOLDERS, protected.OWN, *protected.FILES, *protected.PATHS, *protected.SHELL_FILES)
+    names = (*protected.FOLDERS, protected.AMANU_FOLDER, *protected.FILES, *protected.PATHS, *protected.SHELL_FILES)
     tops = [each for each in view.roots if each in view.writable]
     return [top / name for top in tops for name in names if name not in (".git", ".gitmodules")]
 

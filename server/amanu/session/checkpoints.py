@@ -101,7 +101,7 @@ class Checkpoints:
         event = SessionRewound(item_id=first.prompt_id, turn_ids=turn_ids, items=page[0] if page else [])
         self._emit(event, entry=Rewound(position=first.position))
         spans = rewound(await self._journal.holding(REWINDS))
-        self._conversation.become(await self._journal.read_through(lambda records: conversation(records, spans)))
+        self._conversation.replace_with(await self._journal.read_through(lambda records: conversation(records, spans)))
         self._queue.forget(turn_ids)
         await self._emit.durable()
 

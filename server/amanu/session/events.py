@@ -131,7 +131,7 @@ class EventStream:
         elif self._timer is None:
             self._timer = loop.call_later(due, self._flush)
 
-    def plain(self, text: str) -> str:
+    def redact(self, text: str) -> str:
         return self._plain(text)
 
     async def durable(self) -> None:

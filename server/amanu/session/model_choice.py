@@ -113,7 +113,7 @@ class ModelChooser:
     ) -> tuple[Candidate, str] | None:
         """The way for a prompt of that difficulty, and why. None when it could not be judged."""
         earlier = [item.text for item in self._state.items[-200:] if isinstance(item, UserMessage)]
-        judged = await difficulty.judge(
+        judged = await difficulty.judge_difficulty(
             partial(ask, max_output=difficulty.MAX_OUTPUT), situation.prompt, earlier[:-1]
         )  # the last one is the prompt
         route = choose(replace(situation, difficulty=judged))

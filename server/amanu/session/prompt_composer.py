@@ -86,7 +86,7 @@ class PromptComposer:
         if opening.recalled.system is not None:
             self._conversation.memory = opening.recalled.system.text
         for unheard in self.queue.take_notes():
-            self._conversation.note(*unheard.parts)
+            self._conversation.add_notes(*unheard.parts)
         news = self._known.news(opening.editor_state, self._conversation.generation) if opening.editor_state else ""
         changed = opening.outdated and f"<files_changed>\n{opening.outdated.text}\n</files_changed>"
         recalled = opening.recalled.notice

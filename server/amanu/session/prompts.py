@@ -269,7 +269,7 @@ class Prompts:
                 reason=ending.reason,
                 message=ending.message,
                 can_continue=ending.can_continue,
-                usage=wording.spent(run.spent),
+                usage=wording.summarize_spend(run.spent),
             )
         )
         self._core.list_changed()

@@ -59,7 +59,7 @@ class Services:
 def make_services(home: Home, settings: Settings, *, headless: bool = False, until_done: bool = False) -> Services:
     """Those of the user whose `home` it is; see `Services` for the flags."""
     secrets = Secrets()
-    logs.hide(secrets)
+    logs.use_secrets(secrets)
     watching = WorkspaceWatcher()
     auth = Credentials(home.config / "auth.json", secrets)
     sandbox = Sandbox(settings.sandbox, home)

@@ -265,11 +265,11 @@ class Sessions:
     async def trust_get(self, params: TrustGetParams, client: Client) -> TrustGetResult:
         """What trusting that folder enables, and what of it changed since it was trusted."""
         trust = await asyncio.to_thread(self.trust.look, _root(params.root), client.trusted_roots)
-        return wording.trusted(trust)
+        return wording.explain_trust(trust)
 
     async def audit_query(self, params: AuditQueryParams) -> AuditQueryResult:
         """What is on record of a session's decisions, and whether that is whole. Also of one that was deleted."""
-        return wording.audited(await self.audit.query(params), detailed=params.detailed)
+        return wording.explain_audit(await self.audit.query(params), detailed=params.detailed)
 
     def rule_preview(self, params: RulePreviewParams) -> RulePreviewResult:
         """What rules as text mean, and which questions they would have answered: of the session named, and of the
@@ -292,7 +292,7 @@ class Sessions:
             )
         except AmanuError as error:
             preview = RulePreviewResult(valid=False, explanation=f"{error} {error.data.hint or ''}".strip())
-        return wording.previewed(preview)
+        return wording.explain_rule_preview(preview)
 
     # Inside -----------------------------------------------------------------------------------------
     #

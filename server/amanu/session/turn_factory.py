@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from amanu.agent import usage as spending
-from amanu.agent.budget import Allowance, Budgets
-from amanu.agent.finishing import UntilFinished
+from amanu.agent.budget import CostLimits, LimitGuard
+from amanu.agent.finishing import FinishTaskRequired
 from amanu.agent.loop import run_compaction, run_turn
 from amanu.agent.loop_guard.guard import LoopGuard
 from amanu.agent.next_speaker import NextSpeaker
@@ -57,7 +57,7 @@ class TurnFactory:
         self.status = SessionStatus(conversation, state, headless=services.headless)
         self._news = StepNews(core, aftermath, self.status)
         self.choosing = ModelChooser(settings, services.registry, services.availability, state)
-        self._allowance = Allowance(settings.limits.cost_usd, settings.limits.session_cost_usd, state)
+        self._allowance = CostLimits(settings.limits.cost_usd, settings.limits.session_cost_usd, state)
 
     def start_turn(self, turn_id: str, prompt: str) -> AgentRun:
         """The turn that answers that prompt of the user; the conversation ends with it already."""
@@ -87,15 +87,15 @@ class TurnFactory:
             turn_id=run.turn_id,
             session_id=self._state.session_id,
             candidate=choice.candidate,
-            prompt_for=run.instructions,
+            system_prompt_for=run.instructions,
             tools=run.tools,
             conversation=run.conversation,
             context=self.context if run.conversation is self._conversation else self._window(run.conversation),
             approvals=self._approvals,
             emit=run.emit,
-            ledger=Ledger(self._state.usage or spending.NOTHING, self._allowance),
+            ledger=Ledger(self._state.usage or spending.NO_USAGE, self._allowance),
             listeners=self._listeners(run, guard),
-            watch=guard,
+            reply_watch=guard,
             fallbacks=choice.fallbacks,
             utility=choice.utility,
             budget=ReplyBudget(effort=settings.effort),
@@ -105,12 +105,12 @@ class TurnFactory:
         """In the order they are asked: limits before what a request costs; what the user says before what the daemon
         would say of a reply, and once more behind it, for that takes its time."""
         return [
-            Budgets(run.limits, self._allowance, self._approvals),
+            LimitGuard(run.limits, self._allowance, self._approvals),
             *run.listeners,
             *([] if run.inbox is None else [Steering(run.inbox)]),
             FaultReminders(run.tools),
             *([] if guard is None else [guard]),
-            UntilFinished(FinishTask.name) if FinishTask.name in run.tools else NextSpeaker(),
+            FinishTaskRequired(FinishTask.name) if FinishTask.name in run.tools else NextSpeaker(),
             *([] if run.inbox is None else [LateSteering(run.inbox)]),
         ]
 

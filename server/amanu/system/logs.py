@@ -75,7 +75,7 @@ def collect(home: Home, lines: int = 2000) -> str:
     return redact("\n".join([*head, *tail(home, lines)])) + "\n"
 
 
-def hide(secrets: Secrets) -> None:
+def use_secrets(secrets: Secrets) -> None:
     """Keep what these know out of the log from now on, beside what looks like a secret."""
     global _secrets
     _secrets = secrets

@@ -29,7 +29,7 @@ class StallMonitor:
         self._since = (0, 0.0)
         """How many since the last line, and the longest of them."""
 
-    def turned(self, seconds: float) -> None:
+    def on_iteration(self, seconds: float) -> None:
         if seconds < LATE:
             return
         self.count += 1
@@ -55,7 +55,7 @@ class _Watched(selectors.DefaultSelector):
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         if self._left is not None:
             if self._started:  # in the first turn of all there is nobody yet who could wait: all is imported in it
-                self._stalls.turned(time.monotonic() - self._left)
+                self._stalls.on_iteration(time.monotonic() - self._left)
             self._started = True
         ready = super().select(timeout)
         self._left = time.monotonic()

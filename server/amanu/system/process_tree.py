@@ -10,7 +10,7 @@ import time
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from amanu.text.redaction import holds_secret, without_way
+from amanu.text.redaction import holds_secret, without_service_access
 
 _GRACE = 1.0  # seconds between SIGTERM and SIGKILL
 _GIVE_UP = 3.0  # seconds of SIGKILL; then a process hangs in the kernel and nobody can end it
@@ -47,7 +47,7 @@ def without_secrets(
             continue
         if name in passed or (services and not holds_secret(name, value)):
             harmless[name] = value
-        elif not holds_secret(name, value) and (reduced := without_way(name, value)) is not None:
+        elif not holds_secret(name, value) and (reduced := without_service_access(name, value)) is not None:
             harmless[name] = reduced
     return harmless
 

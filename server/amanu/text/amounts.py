@@ -9,7 +9,7 @@ def seconds(value: float) -> str:
     return f"{int(value // 60)} min {int(value % 60)} s"
 
 
-def amount(value: int) -> str:
+def token_count(value: int) -> str:
     if value < 1000:
         return str(value)
     return f"{value / 1000:.1f}k" if value < 1_000_000 else f"{value / 1_000_000:.2f}M"

@@ -59,7 +59,7 @@ _WAY_VALUE = re.compile(
 _WITH_PASSWORD = re.compile(r"(://[^\s/:@]*):[^\s/@]+@")
 
 
-def without_way(name: str, value: str) -> str | None:
+def without_service_access(name: str, value: str) -> str | None:
     """The value of a variable for who cannot reach services anyway: with another password in its address, so that what
     reads it still works; None when the whole is a way to a service (a webhook, a connection string, an agent)."""
     if _WAY_NAME.fullmatch(name) or _WAY_VALUE.search(value):
@@ -302,12 +302,12 @@ def _in_base64(value: bytes) -> Iterator[str]:
         yield from (text[begin:end], text[begin:end].translate(_URL_SAFE))
 
 
-def marks_added(original: str, redacted: str) -> bool:
+def mask_added(original: str, redacted: str) -> bool:
     """Whether a text holds more of what stands for a secret than it did: an edit would put it in the secret's place."""
     return MASK in redacted and redacted.count(MASK) > original.count(MASK)
 
 
-def complete(text: str) -> int:
+def maskable_length(text: str) -> int:
     """How much of a text that goes on can be masked by itself: whole lines, and no part of a private key."""
     end = text.rfind("\n") + 1
     begin = text.rfind("-----BEGIN ", 0, end)
@@ -322,7 +322,7 @@ def _pieces(text: str) -> Iterator[str]:
     while offset < len(text):
         piece = text[offset : offset + _PIECE]
         if offset + _PIECE < len(text):
-            piece = piece[: complete(piece) or _last_gap(piece)]
+            piece = piece[: maskable_length(piece) or _last_gap(piece)]
         yield piece
         offset += len(piece)
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from pydantic import JsonValue
 
-from amanu.text.amounts import amount, money
+from amanu.text.amounts import money, token_count
 from amanu_protocol.items import (
     AllowOption,
     Approval,
@@ -45,7 +45,7 @@ HASH = 12
 """Hexadecimal digits of a hash one can tell apart."""
 
 
-def explained(approval: Approval) -> Approval:
+def explain_approval(approval: Approval) -> Approval:
     """The same question, with the ways to allow it and all there is to know about it in words."""
     lines = [*_parts(approval), *_held(approval), *_asked(approval)]
     return approval.model_copy(update={"options": _options(approval), "lines": lines})
@@ -65,7 +65,7 @@ def _granting(grants: Sequence[Grant], approval: Approval) -> str:
     return "without network access" if approval.likely_grants == ["network"] else "in the sandbox"
 
 
-def previewed(preview: RulePreviewResult) -> RulePreviewResult:
+def explain_rule_preview(preview: RulePreviewResult) -> RulePreviewResult:
     """The same, in words: what the rule allows, whether it answers the question, what it would have answered before."""
     fits = preview.valid and preview.covers is not False
     return preview.model_copy(update={"fits": fits, "lines": [*_meaning(preview)]})
@@ -113,7 +113,7 @@ def _shortened(text: str) -> str:
 
 def _held(approval: Approval) -> Iterator[Line]:
     if approval.sandbox is not None:
-        yield sandboxed(approval.sandbox)
+        yield sandbox_line(approval.sandbox)
     requests = [_WANTED[grant] for grant in approval.likely_grants]
     if requests:
         yield _line("warning", f"Probably needs {' and '.join(requests)}")
@@ -125,7 +125,7 @@ def _asked(approval: Approval) -> Iterator[Line]:
         yield _line("plain", "Cannot be remembered: asked every time")
 
 
-def sandboxed(sandbox: CommandSandbox) -> Line:
+def sandbox_line(sandbox: CommandSandbox) -> Line:
     """What holds a command."""
     return _line("bad", f"! {sandbox.summary}") if sandbox.tier == "none" else _line("plain", sandbox.summary)
 
@@ -133,17 +133,17 @@ def sandboxed(sandbox: CommandSandbox) -> Line:
 # After ------------------------------------------------------------------------------------------------
 
 
-def settled(call: ToolCall, frontend: str = "") -> str:
+def describe_settled_call(call: ToolCall, frontend: str = "") -> str:
     """By whom or by which rule a call was decided, and what held it; "" where there is nothing to tell: that what only
     looks was not asked about. `here` is the client that says so: it is not named."""
     by_rule = call.decision is not None and call.decision.by == "rule" and call.decision.outcome == "allowed"
     if by_rule and call.sandbox is not None and call.sandbox.writes == "nothing":
         return ""
     brief = "" if call.sandbox is None else call.sandbox.brief
-    return " · ".join(filter(None, [decided(call.decision, frontend), brief]))
+    return " · ".join(filter(None, [describe_decision(call.decision, frontend), brief]))
 
 
-def decided(decision: Decision | None, frontend: str = "") -> str:
+def describe_decision(decision: Decision | None, frontend: str = "") -> str:
     """What was decided, and in which client, if that is not `here`."""
     if decision is None:
         return ""
@@ -151,7 +151,7 @@ def decided(decision: Decision | None, frontend: str = "") -> str:
     return f"{decision.summary or decision.outcome}{elsewhere}"
 
 
-def summarized(decision: Decision) -> Decision:
+def summarize_decision(decision: Decision) -> Decision:
     """The same decision, with its summary."""
     return decision.model_copy(update={"summary": _summary(decision).replace("\n", "␊")})
 
@@ -171,7 +171,7 @@ def _summary(decision: Decision) -> str:
 # Audit ------------------------------------------------------------------------------------------------
 
 
-def audited(result: AuditQueryResult, *, detailed: bool = False) -> AuditQueryResult:
+def explain_audit(result: AuditQueryResult, *, detailed: bool = False) -> AuditQueryResult:
     """The same in words: the entries, oldest first, and whether the chain holds."""
     describe = audit_details if detailed else _audit_line
     lines = [_line("plain", line) for entry in result.entries for line in describe(entry)]
@@ -217,7 +217,7 @@ def _local(timestamp: int) -> str:
 # Trust ------------------------------------------------------------------------------------------------
 
 
-def trusted(result: TrustGetResult) -> TrustGetResult:
+def explain_trust(result: TrustGetResult) -> TrustGetResult:
     """The same in words: what trusting that folder means."""
     enables = [item.model_copy(update={"summary": _enabled(item)}) for item in result.enables]
     lines = [_line("plain" if result.state == "trusted" else "warning", TRUST[result.state])]
@@ -230,7 +230,7 @@ def trusted(result: TrustGetResult) -> TrustGetResult:
     return result.model_copy(update={"enables": enables, "lines": lines})
 
 
-def diffs(result: TrustGetResult) -> list[str]:
+def untrusted_diffs(result: TrustGetResult) -> list[str]:
     """What the user has to look at before a yes: the unified diffs of all that is not as they trusted it."""
     return [item.diff for item in result.enables if item.diff and item.state != "same"]
 
@@ -242,12 +242,12 @@ def _enabled(item: TrustedItem) -> str:
 # Usage ------------------------------------------------------------------------------------------------
 
 
-def spent(used: Spend) -> Spend:
+def summarize_spend(used: Spend) -> Spend:
     """The same in words: money, and tokens by kind."""
     return used.model_copy(update={"summary": _spending(used)})
 
 
-def used(usage: Usage) -> Usage:
+def summarize_usage(usage: Usage) -> Usage:
     """The same in words: what a session has spent, and how full the window is."""
     percent = _percent(usage)
     fullness = "" if percent is None else f"context {percent} %"
@@ -260,10 +260,10 @@ def used(usage: Usage) -> Usage:
 def _spending(used: Spend | Usage) -> str:
     read = used.input_tokens + used.cache_read_tokens + used.cache_write_tokens
     kinds = {"cached": used.cache_read_tokens, "from tools": used.tool_tokens}
-    of_these = ", ".join(f"{amount(count)} {name}" for name, count in kinds.items() if count)
-    thought = f" ({amount(used.thought_tokens)} thinking)" if used.thought_tokens else ""
-    out = amount(used.output_tokens + used.thought_tokens)
-    return f"{amount(read)} in{f' ({of_these})' if of_these else ''} · {out} out{thought} · {_cost(used)}"
+    of_these = ", ".join(f"{token_count(count)} {name}" for name, count in kinds.items() if count)
+    thought = f" ({token_count(used.thought_tokens)} thinking)" if used.thought_tokens else ""
+    out = token_count(used.output_tokens + used.thought_tokens)
+    return f"{token_count(read)} in{f' ({of_these})' if of_these else ''} · {out} out{thought} · {_cost(used)}"
 
 
 def _cost(used: Spend | Usage) -> str:

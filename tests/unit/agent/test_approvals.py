@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from amanu.core.command import Command
-from amanu.core.rules import rule
+from amanu.core.rules import parse_rule
 from amanu.core.tool import Preview, Subject
 from amanu.permissions.approvals import Approvals, Ceilings
 from amanu.permissions.policy import PolicyContext
@@ -25,7 +25,7 @@ class Heard(list[Any]):
 
     def delta(self, item_id: str, text: str) -> None: ...
 
-    def plain(self, text: str) -> str:
+    def redact(self, text: str) -> str:
         return text
 
     async def durable(self) -> None: ...
@@ -36,11 +36,11 @@ def writes(*paths: str) -> list[Subject]:
 
 
 def preview(subjects: Sequence[Subject]) -> Preview:
-    return Preview("Change files", subjects[0], "a diff", also=tuple(subjects[1:]), digest="of the call")
+    return Preview("Change files", subjects[0], "a diff", extra_subjects=tuple(subjects[1:]), digest="of the call")
 
 
 def approvals(heard: Heard, *, mode: Mode = "ask", headless: bool = False, allow: Sequence[str] = ()) -> Approvals:
-    rules = [rule("allow", text, "test") for text in allow]
+    rules = [parse_rule("allow", text, "test") for text in allow]
     return Approvals(heard, FakePolicy(lambda: PolicyContext(mode), lambda: rules), headless=headless)
 
 
@@ -115,7 +115,7 @@ async def test_a_rule_is_credited_with_what_no_other_rule_answers() -> None:
             await asyncio.sleep(0)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-    asked.allow_in_session(rule("allow", "@write(a.py)", "session"))
+    asked.allow_in_session(parse_rule("allow", "@write(a.py)", "session"))
     assert len(asked.would_cover("@write(*.py)", None)[1]) == 1
     assert asked.would_cover("@write(a.py)", None) == (None, [])
 
@@ -171,7 +171,7 @@ def test_the_rule_that_is_named_is_the_one_it_took() -> None:
 
 
 async def test_a_saved_rule_answers_no_question_that_a_ceiling_asks() -> None:
-    heard, rules = Heard(), [rule("allow", "@run(make *)", "test")]
+    heard, rules = Heard(), [parse_rule("allow", "@run(make *)", "test")]
     ours = Approvals(heard, FakePolicy(lambda: PolicyContext("ask"), lambda: rules), ceilings=Ceilings(commands=0))
     beyond = asyncio.ensure_future(ours.decide("beyond", preview(runs(BUILD)), lambda: None))
     other = asyncio.ensure_future(ours.decide("other", preview(runs(FETCH)), lambda: None))
@@ -216,7 +216,10 @@ async def test_a_saved_rule_answers_no_question_that_a_ceiling_asks() -> None:
 def test_a_yes_ends_with_what_it_came_from(
     by: Any, grants: list[Grant], allow: list[str], deny: list[str], holds: bool
 ) -> None:
-    rules = [*(rule("allow", each, "test") for each in allow), *(rule("deny", each, "test") for each in deny)]
+    rules = [
+        *(parse_rule("allow", each, "test") for each in allow),
+        *(parse_rule("deny", each, "test") for each in deny),
+    ]
     ours = Approvals(Heard(), FakePolicy(lambda: PolicyContext("ask"), lambda: rules))
     assert ours.holds(preview(runs(BUILD)), Decision(outcome="allowed", by=by, grants=grants)) is holds
 
@@ -231,7 +234,7 @@ PROPOSAL = {"proposalId": "p", "turnId": "t", "toolCallIds": ["c1"], "version": 
 
 async def test_a_yes_to_what_an_edit_was_before_is_forgotten_when_it_is_decided_on_again() -> None:
     now = [Proposal.model_validate(PROPOSAL)]
-    heard, rules = Heard(), [rule("mustAsk", "@write", "test")]
+    heard, rules = Heard(), [parse_rule("mustAsk", "@write", "test")]
     ours = Approvals(heard, FakePolicy(lambda: PolicyContext("ask"), lambda: rules, lambda: now[0]))
     edit = replace(preview(writes("a.py")), proposal_id="p")
     asking = asyncio.ensure_future(ours.decide("c1", edit, lambda: None))
@@ -245,7 +248,7 @@ async def test_a_yes_to_what_an_edit_was_before_is_forgotten_when_it_is_decided_
     assert (await asking).outcome == "allowed" and ours.same_bases("c1", "p")
     now[0] = Proposal.model_validate({**PROPOSAL, "files": [{**FILE, "baseSha256": "2"}]})
     assert not ours.same_bases("c1", "p")
-    rules[:] = [rule("allow", "@write", "test")]
+    rules[:] = [parse_rule("allow", "@write", "test")]
     assert (await ours.decide("c1", edit, lambda: None)).by == "rule"
     assert ours.same_bases("c1", "p")
 
@@ -317,12 +320,12 @@ async def test_a_standing_question_is_decided_again_with_another_mode(
 
 async def test_what_is_still_asked_says_why_it_is_asked_now() -> None:
     """The ways to answer are those of now, and so is what is thought of each command."""
-    heard, rules = Heard(), [rule("allow", "@run(make *)", "test")]
+    heard, rules = Heard(), [parse_rule("allow", "@run(make *)", "test")]
     ours = Approvals(heard, FakePolicy(PolicyContext, lambda: rules))
     asking = asyncio.ensure_future(ours.decide("c1", preview(runs(BUILD, FETCH)), lambda: None))
     while not heard:
         await asyncio.sleep(0)
-    rules[:] = [rule("mustAsk", "@run(git *)", "test")]
+    rules[:] = [parse_rule("mustAsk", "@run(git *)", "test")]
     ours.reconsider()
     first, last = (each.approval for each in heard)
     assert [each.decision for each in first.parts] == ["allow", "ask"] and len(first.scopes) == 5

@@ -2,7 +2,7 @@
 
 import pytest
 
-from amanu.agent.budget import SESSION_SPENT, Allowance
+from amanu.agent.budget import SESSION_SPENT, CostLimits
 from amanu_protocol.events import TurnEnded
 from amanu_protocol.items import Notice, Usage
 from amanu_protocol.state import SessionState
@@ -26,59 +26,59 @@ def session(cost: float | None = None, asked: int = 0, *, asks: bool = False) ->
 
 
 def test_no_limit_no_stop() -> None:
-    allowance = Allowance(None, None, session(9e9))
+    allowance = CostLimits(None, None, session(9e9))
     allowance.add(9e9)
-    assert allowance.spent() is None
+    assert allowance.limit_reached() is None
 
 
 def test_a_turn_has_its_own_limit_each_time() -> None:
-    allowance = Allowance(1.0, None, session())
+    allowance = CostLimits(1.0, None, session())
     for _ in range(2):
         allowance.start_turn()
         allowance.add(0.9)
-        assert allowance.spent() is None
+        assert allowance.limit_reached() is None
         allowance.add(None)  # not known: counts nothing
         allowance.add(0.2)
-        assert allowance.spent() == "This turn has spent $1.10; its limit is $1.00."
+        assert allowance.limit_reached() == "This turn has spent $1.10; its limit is $1.00."
 
 
 def test_the_session_asks_once_per_amount() -> None:
-    allowance = Allowance(None, 5.0, session())
+    allowance = CostLimits(None, 5.0, session())
     allowance.start_turn()
     allowance.add(5.02)
-    said = allowance.spent()
+    said = allowance.limit_reached()
     assert said == (
         "This session has spent $5.02; its limit is $5.00. The next prompt lets it go on and spend up to $5.00 more."
     )
     allowance.start_turn()
-    assert allowance.spent() is None
+    assert allowance.limit_reached() is None
     allowance.add(4.9)
-    assert allowance.spent() is None
+    assert allowance.limit_reached() is None
     allowance.add(0.1)
-    assert allowance.spent() is not None
+    assert allowance.limit_reached() is not None
     allowance.start_turn()
-    assert allowance.spent() is None
+    assert allowance.limit_reached() is None
 
 
 def test_a_turn_that_ended_over_the_limit_is_asked_about_by_the_next() -> None:
-    allowance = Allowance(None, 5.0, session())
+    allowance = CostLimits(None, 5.0, session())
     allowance.start_turn()
     allowance.add(5.02)  # its last reply: there was no further request to stop
     allowance.start_turn()
-    assert allowance.spent() is not None
+    assert allowance.limit_reached() is not None
     allowance.start_turn()
-    assert allowance.spent() is None
+    assert allowance.limit_reached() is None
 
 
 def test_one_request_dearer_than_the_amount_is_asked_about_once() -> None:
-    allowance = Allowance(None, 1.0, session())
+    allowance = CostLimits(None, 1.0, session())
     allowance.start_turn()
     allowance.add(12.5)
-    assert allowance.spent() is not None
+    assert allowance.limit_reached() is not None
     allowance.start_turn()
-    assert allowance.spent() is None
+    assert allowance.limit_reached() is None
     allowance.add(0.5)
-    assert allowance.spent() is not None
+    assert allowance.limit_reached() is not None
 
 
 @pytest.mark.parametrize(
@@ -95,9 +95,9 @@ def test_one_request_dearer_than_the_amount_is_asked_about_once() -> None:
     ],
 )
 def test_a_session_that_is_opened_again_knows_how_often_it_asked(past: SessionState, stops: bool) -> None:
-    allowance = Allowance(None, 5.0, past)
+    allowance = CostLimits(None, 5.0, past)
     allowance.start_turn()
-    assert (allowance.spent() is not None) == stops
+    assert (allowance.limit_reached() is not None) == stops
 
 
 @pytest.mark.parametrize(("turn", "whole", "price", "says"), [
@@ -106,7 +106,7 @@ def test_a_session_that_is_opened_again_knows_how_often_it_asked(past: SessionSt
 def test_a_price_that_is_not_known_is_said_once(
     turn: float | None, whole: float | None, price: float | None, says: bool
 ) -> None:
-    allowance = Allowance(turn, whole, session())
+    allowance = CostLimits(turn, whole, session())
     info = INFO.model_copy(update={"input_price": price})
-    assert (allowance.doubt(info) is not None) == says
-    assert allowance.doubt(info) is None
+    assert (allowance.unknown_price(info) is not None) == says
+    assert allowance.unknown_price(info) is None

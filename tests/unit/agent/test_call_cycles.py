@@ -22,7 +22,7 @@ def run(*steps: list[Made], defaults: dict[str, dict[str, Any]] | None = None) -
             Result(call_id=str(n), tool=tool, text=text, is_error=failed)
             for n, (tool, _, text, failed) in enumerate(made)
         ]
-        if watch.step(calls, results) is not None:
+        if watch.add_step(calls, results) is not None:
             return at
     return None
 
@@ -131,12 +131,12 @@ def test_the_order_within_a_step_makes_no_difference(steps: list[list[str]]) -> 
 def test_a_start_anew_forgets(paths: list[int]) -> None:
     watch = CallCycles({})
     for path in paths:
-        watch.step([Call(call_id="1", tool="read", arguments={"path": str(path)})], [])
-    watch.start_anew()
+        watch.add_step([Call(call_id="1", tool="read", arguments={"path": str(path)})], [])
+    watch.reset()
     fresh = CallCycles({})
     for _ in range(ROUNDS[0]):
         call, result = Call(call_id="1", tool="t", arguments={}), Result(call_id="1", tool="t", text="")
-        assert watch.step([call], [result]) == fresh.step([call], [result])
+        assert watch.add_step([call], [result]) == fresh.add_step([call], [result])
 
 
 @pytest.mark.parametrize(

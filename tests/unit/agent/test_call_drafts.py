@@ -59,7 +59,7 @@ async def play(*doing: Any, interval: float, monkeypatch: pytest.MonkeyPatch) ->
             case float():
                 await asyncio.sleep(each)
             case _:
-                reply.take(each)
+                reply.add_delta(each)
         await asyncio.sleep(0)
         await asyncio.sleep(0)
     await asyncio.sleep(0.03)

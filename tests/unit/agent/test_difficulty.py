@@ -32,7 +32,7 @@ ANSWERS: list[tuple[str, int | None]] = [
 
 @pytest.mark.parametrize(("answer", "expected"), ANSWERS)
 def test_read(answer: str, expected: int | None) -> None:
-    assert difficulty.read(answer) == expected
+    assert difficulty.parse_difficulty(answer) == expected
 
 
 async def test_what_is_asked() -> None:
@@ -43,7 +43,7 @@ async def test_what_is_asked() -> None:
         return '{"difficulty": 3}'
 
     prompt = "a" * 5000 + "the end"
-    assert await difficulty.judge(ask, prompt, ["one", "two", "three", "four"]) == 3
+    assert await difficulty.judge_difficulty(ask, prompt, ["one", "two", "three", "four"]) == 3
     ((system, question),) = asked
     assert system == difficulty.SYSTEM
     assert question.count("<message>") == 4 and "one" not in question and "two" in question
@@ -54,7 +54,7 @@ async def test_a_failure_is_no_judgement() -> None:
     async def fails(system: str, question: str) -> str:
         raise Overloaded("No.")
 
-    assert await difficulty.judge(fails, "x", []) is None
+    assert await difficulty.judge_difficulty(fails, "x", []) is None
 
 
 async def test_one_that_takes_too_long_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,4 +64,4 @@ async def test_one_that_takes_too_long_is_none(monkeypatch: pytest.MonkeyPatch) 
         await asyncio.sleep(30)
         return ""
 
-    assert await difficulty.judge(sleeps, "x", []) is None
+    assert await difficulty.judge_difficulty(sleeps, "x", []) is None

@@ -203,7 +203,7 @@ async def test_cancelled_while_it_waits_nobody_else_is_asked(monkeypatch: pytest
 
 async def test_the_system_prompt_is_that_of_the_model_that_is_asked() -> None:
     made = harness([DAILY], [says("Done.")])
-    made.turn.prompt_for = lambda info: SystemPrompt(f"You are {info.name}.", "")
+    made.turn.system_prompt_for = lambda info: SystemPrompt(f"You are {info.name}.", "")
     await play(made)
     assert made.turn.system == "You are Standin 1."
 
@@ -234,12 +234,12 @@ async def test_the_utility_model_out_of_order_is_no_reason_to_go_without_an_answ
     made = harness([says("Forty.")])
     out_of_order = PlayedModel([DAILY])
     made.turn.utility = Candidate(out_of_order, INFO)
-    assert await made.turn.aside("s", "How much?", max_output=10) == "Forty."
+    assert await made.turn.side_query("s", "How much?", max_output=10) == "Forty."
     assert made.turn.spent.output_tokens == 5
     assert len(out_of_order.requests) == 1
     with pytest.raises(QuotaExhausted):
         made.model.replies.append(DAILY)
-        await made.turn.aside("s", "How much?", max_output=10)
+        await made.turn.side_query("s", "How much?", max_output=10)
 
 
 def test_with_another_model_at_hand_patience_is_short_for_busy_services_alone() -> None:

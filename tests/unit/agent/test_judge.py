@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amanu.agent.loop_guard import judge
-from amanu.agent.loop_guard.judge import FIRST_AFTER, LATEST, SOONEST, STEPS, LoopJudge, LoopVerdict, parse
+from amanu.agent.loop_guard.judge import FIRST_AFTER, LATEST, SOONEST, STEPS, LoopJudge, LoopVerdict, parse_verdict
 from amanu.core.conversation import Assistant, Call, Result, Text
 from amanu.core.model import ModelError, StreamBroken
 
@@ -30,12 +30,12 @@ from amanu.core.model import ModelError, StreamBroken
     ],
 )
 def test_answers(answer: str, expected: LoopVerdict | None) -> None:
-    assert parse(answer) == expected
+    assert parse_verdict(answer) == expected
 
 
 @given(st.text(alphabet='{}[]":,.0159stuck \n', max_size=200))
 def test_no_answer_is_too_odd(answer: str) -> None:
-    found = parse(answer)
+    found = parse_verdict(answer)
     assert found is None or 0 <= found.stuck <= 1
 
 
@@ -62,7 +62,7 @@ def take(watch: LoopJudge, steps: int, text: str = "x", size: int = 1) -> None:
     for at in range(steps):
         call = Call(call_id="c", tool="read_file", arguments={"path": f"{at}.py", "note": text * size})
         parts = (Text(text=f"Step {at}. {text * size}"), call)
-        watch.step(Assistant(parts=parts), [Result(call_id="c", tool="read_file", text=text * size)])
+        watch.add_step(Assistant(parts=parts), [Result(call_id="c", tool="read_file", text=text * size)])
 
 
 @pytest.mark.parametrize(

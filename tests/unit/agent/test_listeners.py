@@ -198,7 +198,7 @@ class Slow(TurnListener):
         self.beside: asyncio.Task[Any] | None = None
 
     async def before_request(self, turn: TurnView, step: int) -> None:
-        self.beside = self.beside or turn.start(asyncio.Event().wait())
+        self.beside = self.beside or turn.start_task(asyncio.Event().wait())
 
     async def before_call(self, call: Call, preview: Preview) -> None:
         self.reached.set()
@@ -237,7 +237,7 @@ class Dwells(TurnListener):
     ("tool_call", "answer", "state", "text"),
     [
         (call("write", "c"), "reject:Not today.", "rejected", "The user rejected this and said: Not today."),
-        (call("reed", "c"), "", "failed", "There is no tool 'reed'. There is: read."),
+        (call("reed", "c"), "", "failed", "Unknown tool 'reed'. Available: read."),
         (call("read", "c", fails=True), "", "failed", "it did not work; try another way"),
         (call("read", "c"), "", "succeeded", "read a.py for the model"),
     ],

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from amanu.agent import next_speaker as speaker
-from amanu.agent.next_speaker import by_rule, goes_on, judgement
+from amanu.agent.next_speaker import parse_speaker, should_continue, speaker_by_rule
 from amanu.core.conversation import Assistant, Conversation, Text, User
 from amanu.core.model import StreamBroken
 
@@ -56,7 +56,7 @@ RULED: list[tuple[str, Any]] = [
 
 @pytest.mark.parametrize(("text", "expected"), RULED)
 def test_what_the_rules_say(text: str, expected: str | None) -> None:
-    assert by_rule(text) == expected
+    assert speaker_by_rule(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_what_the_rules_say(text: str, expected: str | None) -> None:
     ],
 )
 def test_a_judgement_is_the_model_only_when_it_clearly_says_so(answer: str, expected: str) -> None:
-    assert judgement(answer) == expected
+    assert parse_speaker(answer) == expected
 
 
 UNCLEAR = "Ich sehe mir die Datei an."
@@ -93,7 +93,7 @@ async def judged(text: str, judge: Any, *, midway: bool = True) -> tuple[bool, l
         return str(judge)
 
     conversation = Conversation([User(text="Fix it."), Assistant(parts=(Text(text=text),))])
-    return await goes_on(conversation, Assistant(parts=(Text(text=text),)), ask, may_stop_midway=midway), asked
+    return await should_continue(conversation, Assistant(parts=(Text(text=text),)), ask, may_stop_midway=midway), asked
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from amanu.core.command import Ask, Command, Effect
-from amanu.core.rules import Rule, RuleTable, granting, rule
+from amanu.core.rules import Rule, RuleTable, parse_rule, with_grants
 from amanu.core.tool import Subject
 from amanu.permissions.policy import (
     NO_SANDBOX,
@@ -48,7 +48,7 @@ LOOK = run("ls -l", "none")
 
 def rules(*texts: str) -> list[Rule]:
     """`allow x`, `deny x`, `mustAsk x` → rules."""
-    return [rule(kind, text, "test") for kind, text in (each.split(" ", 1) for each in texts)]  # pyright: ignore
+    return [parse_rule(kind, text, "test") for kind, text in (each.split(" ", 1) for each in texts)]  # pyright: ignore
 
 
 @pytest.mark.parametrize(
@@ -230,7 +230,7 @@ def test_built_in_rules_hold_no_plain_ask_and_every_verdict_names_its_rule() -> 
     ],
 )
 def test_the_suggested_rule_covers_the_call_and_no_neighbour(subject: Subject, neighbour: Subject) -> None:
-    suggested = [rule("allow", suggested_rule(subject), "test")]
+    suggested = [parse_rule("allow", suggested_rule(subject), "test")]
     assert decide(suggested, subject).decision == "allow"
     assert decide(suggested, neighbour).decision == "ask"
 
@@ -251,7 +251,7 @@ def scopes(*subjects: Subject, given: list[Rule] | None = None, allowed: int = 0
     ],
 )
 def test_a_rule_keeps_what_is_granted(text: str, grants: list[Grant], only: bool, expected: str) -> None:
-    assert granting(text, grants, only=only) == expected
+    assert with_grants(text, grants, only=only) == expected
 
 
 @pytest.mark.parametrize(
@@ -341,7 +341,7 @@ def test_what_cannot_be_remembered() -> None:
 )
 def test_texts_that_are_no_rules(text: str) -> None:
     with pytest.raises(AmanuError) as caught:
-        rule("allow", text, "test")
+        parse_rule("allow", text, "test")
     assert caught.value.kind == "invalidRule"
 
 

@@ -11,7 +11,7 @@ from amanu.agent.loop import run_turn
 from amanu.agent.recovery import REMEDIES, ReplyBudget, reply_fault
 from amanu.core.conversation import Conversation, Results, SystemText, User
 from amanu.core.model import Delta, Effort, RateLimited, ReplyCompleted, Request, TextDelta, ThoughtDelta, TokenUsage
-from amanu.core.model_families import known
+from amanu.core.model_families import model_info
 from amanu.models.retry import RetryPolicy
 from amanu_protocol.events import ItemsWithdrawn, RetryChanged
 from support.loop_harness import INFO, LoopHarness, call, says
@@ -72,11 +72,11 @@ def test_more_room_is_different_on_the_wire_or_there_is_none(
     model_id: str, before: ReplyBudget, prompt: int, expected: ReplyBudget | None
 ) -> None:
     used = TokenUsage(input=prompt - 200, cache_read=100, cache_write=100, output=5, thoughts=1_000)
-    assert before.roomier(known(model_id), used) == expected
+    assert before.roomier(model_info(model_id), used) == expected
 
 
 async def test_more_room_is_said_and_kept_for_the_turn() -> None:
-    info = known("anthropic:claude-opus-5-5")
+    info = model_info("anthropic:claude-opus-5-5")
     thought = says(thought="Hm.", stop="outputLimit")
     harness = LoopHarness([says("", CALL), thought, thought, says("", call("read", "b")), says("Done.")], info=info)
     assert (await run_turn(harness.turn)).reason == "completed"

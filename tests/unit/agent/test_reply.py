@@ -16,7 +16,7 @@ def completed(*sources: Source) -> list[Any]:
     """The items of a reply that has these."""
     seen = Emitted()
     reply = ReplyItems("t1", 1, {}, seen)
-    reply.take(TextDelta("So it is."))
+    reply.add_delta(TextDelta("So it is."))
     reply.finish(ReplyCompleted(Assistant(parts=(Text(text="So it is."),)), TokenUsage(), "end", sources=sources))
     return [each.item for each in seen.events if isinstance(each, ItemCompleted)]
 

@@ -88,7 +88,7 @@ def test_each_section_is_an_item_with_its_subject() -> None:
         ThoughtDelta("**Fourth**"),
         CallStarted("c", "read"),
     ):
-        reply.take(delta)
+        reply.add_delta(delta)
     assert reply.cut("Cancelled.") == Assistant(parts=(Text(text="\nSo: "),), cut=True)
     shown = [(item.subject, item.text) if isinstance(item, Thought) else item.kind for item in emitted.state.items]
     assert shown == [

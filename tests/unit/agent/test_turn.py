@@ -60,7 +60,7 @@ async def test_results_go_back_in_call_order_whatever_finishes_first() -> None:
 @pytest.mark.parametrize(
     ("bad", "expected"),
     [
-        (call("raed", "x"), "There is no tool 'raed'. There is: read."),
+        (call("raed", "x"), "Unknown tool 'raed'. Available: read."),
         (
             call("read", "x", path=7, pth="a"),
             "Wrong arguments for read: path: Input should be a valid string. Correct them and call again. Ignored, for "

@@ -7,7 +7,7 @@ import pytest
 from amanu.agent import usage as spending
 from amanu.core.agent import NOTHING_SPENT
 from amanu.core.model import TokenUsage
-from amanu.core.model_families import known
+from amanu.core.model_families import model_info
 from amanu_protocol.items import ModelInfo, Spend
 
 ALL = TokenUsage(input=1000, cache_read=2000, cache_write=300, output=40, thoughts=5, tools=600)
@@ -15,7 +15,7 @@ ALL = TokenUsage(input=1000, cache_read=2000, cache_write=300, output=40, though
 
 def priced(**prices: Any) -> ModelInfo:
     none = dict.fromkeys(("input_price", "output_price", "cache_read_price", "cache_write_price"))
-    return known("scripted:x").model_copy(update={**none, **prices})
+    return model_info("scripted:x").model_copy(update={**none, **prices})
 
 
 @pytest.mark.parametrize(
@@ -36,14 +36,14 @@ def test_price(prices: dict[str, float], cost: float | None) -> None:
 
 @pytest.mark.parametrize("model_id", ["anthropic:claude-haiku-5-5", "ollama:x"])
 def test_a_price_that_depends_on_the_prompt_or_is_not_known_is_not_guessed(model_id: str) -> None:
-    assert spending.price(known(model_id), ALL) is None
+    assert spending.price(model_info(model_id), ALL) is None
 
 
 def test_steps_add_up_to_the_turn_and_the_turn_to_the_session() -> None:
     info = priced(input_price=1.0, output_price=10.0)
     one = spending.spent(info, ALL)
-    turn = spending.both(spending.both(NOTHING_SPENT, one), one)
-    session = spending.add(spending.add(spending.NOTHING, info, ALL), info, ALL)
+    turn = spending.add_spends(spending.add_spends(NOTHING_SPENT, one), one)
+    session = spending.add_request(spending.add_request(spending.NO_USAGE, info, ALL), info, ALL)
     kinds = Spend.model_fields
     assert {kind: getattr(turn, kind) for kind in kinds} == {kind: getattr(session, kind) for kind in kinds}
     assert (turn.input_tokens, turn.tool_tokens, turn.thought_tokens) == (2000, 1200, 10)
@@ -51,14 +51,14 @@ def test_steps_add_up_to_the_turn_and_the_turn_to_the_session() -> None:
 
 def test_one_price_that_is_not_known_makes_the_sum_unknown() -> None:
     info = priced(input_price=1.0, output_price=10.0)
-    assert spending.both(spending.spent(info, ALL), spending.spent(priced(), ALL)).cost_usd is None
-    before = spending.add(spending.NOTHING, priced(), ALL)
-    assert spending.add(before, info, ALL).cost_usd is None
+    assert spending.add_spends(spending.spent(info, ALL), spending.spent(priced(), ALL)).cost_usd is None
+    before = spending.add_request(spending.NO_USAGE, priced(), ALL)
+    assert spending.add_request(before, info, ALL).cost_usd is None
 
 
 def test_a_question_aside_costs_and_says_nothing_of_the_window() -> None:
     info = priced(input_price=1.0, output_price=1.0)
-    before = spending.NOTHING.model_copy(update={"context_tokens": 77, "context_window": 100})
-    after = spending.aside(before, info, ALL)
+    before = spending.NO_USAGE.model_copy(update={"context_tokens": 77, "context_window": 100})
+    after = spending.add_side_query(before, info, ALL)
     assert (after.context_tokens, after.context_window, after.input_tokens) == (77, 100, 1000)
     assert after.cost_usd is not None and after.cost_usd > 0

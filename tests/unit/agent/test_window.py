@@ -96,7 +96,7 @@ def test_however_it_was_reached_the_gauge_says_what_a_fresh_one_says(moves: list
                 for message in step(call(f"c{next(numbers)}"), size=40):
                     conversation.append(message)
             case 1:
-                conversation.note("listen")
+                conversation.add_notes("listen")
             case 2:
                 texts = {f"c{at}": "short" for at in range(3)}
                 conversation.mask(Masked(texts=texts))
@@ -130,14 +130,14 @@ async def keep(text: str) -> str:
     ],
 )
 async def test_what_is_too_big_keeps_head_and_tail(text: str, limit: float, expected: str) -> None:
-    assert await masking.shortened(text, limit, keep) == expected
+    assert await masking.shorten(text, limit, keep) == expected
 
 
 async def test_what_cannot_be_kept_is_not_promised() -> None:
     async def full(text: str) -> str:
         return ""
 
-    assert "read_output" not in await masking.shortened("a" * 4_000, 50, full)
+    assert "read_output" not in await masking.shorten("a" * 4_000, 50, full)
 
 
 @pytest.mark.parametrize(
@@ -152,9 +152,9 @@ async def test_what_cannot_be_kept_is_not_promised() -> None:
     ],
 )
 def test_what_is_old_can_make_room(messages: list[Message], protected: float, old: list[str], again: list[str]) -> None:
-    found = masking.find(Conversation([User(text="go"), *messages]), protected)
+    found = masking.find_maskable(Conversation([User(text="go"), *messages]), protected)
     assert [result.call_id for _, result in found.results] == old
-    assert [result.call_id for _, result in found.again] == again
+    assert [result.call_id for _, result in found.duplicates] == again
 
 
 async def test_a_read_of_the_same_text_counts_once_and_is_not_kept_again() -> None:
@@ -167,14 +167,14 @@ async def test_a_read_of_the_same_text_counts_once_and_is_not_kept_again() -> No
         Results(results=(Result(call_id="b", tool="read", text="same " * 400),)),
     ]
     conversation = Conversation([User(text="go"), *same, *steps(2), *later, *steps(1)])
-    found = masking.find(conversation, 100_000)
-    assert [result.call_id for _, result in found.again] == ["a"]
-    entry = await masking.masked(found, keep)
+    found = masking.find_maskable(conversation, 100_000)
+    assert [result.call_id for _, result in found.duplicates] == ["a"]
+    entry = await masking.make_mask(found, keep)
     conversation.mask(entry)
     stub = conversation[2]
     assert isinstance(stub, Results)
     assert 'a later result of read(path="x") holds the same text' in stub.results[0].text
-    assert masking.find(conversation, 100_000).again == ()  # once is enough
+    assert masking.find_maskable(conversation, 100_000).duplicates == ()  # once is enough
 
 
 # Compaction --------------------------------------------------------------------------------------------
@@ -194,7 +194,7 @@ async def test_a_read_of_the_same_text_counts_once_and_is_not_kept_again() -> No
 )
 def test_where_to_cut(messages: list[Message], keep: float, expected: int) -> None:
     weights = [gauge.weigh(message).total for message in messages]
-    assert compaction.split(Conversation(messages), weights, keep) == expected
+    assert compaction.count_replaceable(Conversation(messages), weights, keep) == expected
 
 
 @given(st.lists(st.sampled_from(["prompt", "answer", "step", "parallel", "noted"]), max_size=25), st.floats(0, 2_000))
@@ -216,11 +216,11 @@ def test_a_cut_never_parts_a_call_from_its_result(kinds: list[str], keep: float)
                 for message in step(call(f"c{at}"), notes=("mind", SystemText(text="guide"))):
                     conversation.append(message)
     weights = [gauge.weigh(message).total for message in conversation]
-    replaced = compaction.split(conversation, weights, keep)
+    replaced = compaction.count_replaceable(conversation, weights, keep)
     said = [message.text for message in conversation if isinstance(message, User)]
-    found = compaction.record(list(conversation)[:replaced], None, [])
+    found = compaction.extract(list(conversation)[:replaced], None, [])
     if replaced:
-        conversation.compact(compaction.composed(replaced, SUMMARY, found, 1_000_000, by_model=True, in_turn=False))
+        conversation.compact(compaction.compose(replaced, SUMMARY, found, 1_000_000, by_model=True, in_turn=False))
     conversation.check()
     answered = [
         result.call_id for message in conversation if isinstance(message, Results) for result in message.results
@@ -242,7 +242,7 @@ def test_what_the_record_holds() -> None:
         ),
         Results(results=(Result(call_id="c3", tool="write", text="no such text", is_error=True),)),
     ]
-    found = compaction.record(messages, None, ["write"])
+    found = compaction.extract(messages, None, ["write"])
     assert found.user_texts == ["Mend a.py", "with tabs"]
     assert found.files == {"a.py": "edited"}
     assert any(line.startswith("[programmer] Looking.") for line in found.lines)
@@ -250,10 +250,10 @@ def test_what_the_record_holds() -> None:
 
 
 def test_a_second_compaction_loses_nothing_of_the_first() -> None:
-    first = compaction.record([User(text="one"), *step(call("c1", "write", path="a.py"))], None, ["write"])
-    earlier = compaction.composed(3, SUMMARY, first, 10_000, by_model=True, in_turn=True)
+    first = compaction.extract([User(text="one"), *step(call("c1", "write", path="a.py"))], None, ["write"])
+    earlier = compaction.compose(3, SUMMARY, first, 10_000, by_model=True, in_turn=True)
     messages = [User(text=earlier.text, from_system=True), *step(call("c2", path="b.py")), User(text="two")]
-    found = compaction.record(messages, earlier, ["write"])
+    found = compaction.extract(messages, earlier, ["write"])
     assert found.user_texts == ["one", "two"]
     assert found.files == {"a.py": "edited", "b.py": "read"}
     assert not any("conversation_summary" in line for line in found.lines)
@@ -278,9 +278,9 @@ async def test_the_summary(answers: list[str], lines: list[str], room: float, ex
 
     if expected is NoSummary:
         with pytest.raises(NoSummary):
-            await compaction.summarised(lines, "", "", 500, room, ask)
+            await compaction.summarise(lines, "", "", 500, room, ask)
         return
-    assert await compaction.summarised(lines, "before", "the tabs", 500, room, ask) == expected
+    assert await compaction.summarise(lines, "before", "the tabs", 500, room, ask) == expected
     assert "# Earlier summary\n\nbefore" in asked[0] and "the tabs" in asked[0]
     assert len(asked) == len(answers)
     if len(asked) > 1:
@@ -289,7 +289,7 @@ async def test_the_summary(answers: list[str], lines: list[str], room: float, ex
 
 def test_long_words_of_the_user_are_shortened_never_left_out() -> None:
     found = compaction.Extract(user_texts=[f"begin{at} " + "x" * 20_000 + f" end{at}" for at in range(30)])
-    entry = compaction.composed(3, SUMMARY, found, 30_000, by_model=True, in_turn=False)
+    entry = compaction.compose(3, SUMMARY, found, 30_000, by_model=True, in_turn=False)
     assert all(f"begin{at}" in entry.text and f"end{at}" in entry.text for at in range(30))
     assert estimate(entry.text) < 15_000
     assert entry.user_texts == tuple(found.user_texts)  # and again in full the next time
@@ -297,7 +297,7 @@ def test_long_words_of_the_user_are_shortened_never_left_out() -> None:
 
 def test_when_a_user_said_more_than_fits_the_first_and_the_last_stay_and_the_rest_is_pointed_to() -> None:
     found = compaction.Extract(user_texts=[f"thing {at} " + "x" * 300 for at in range(300)])
-    entry = compaction.composed(3, SUMMARY, found, 30_000, by_model=True, in_turn=False, saved_as="kept0")
+    entry = compaction.compose(3, SUMMARY, found, 30_000, by_model=True, in_turn=False, saved_as="kept0")
     assert "1. thing 0 " in entry.text and "300. thing 299 " in entry.text
     assert 'in full: read_output(id="kept0")' in entry.text
     assert estimate(entry.text) < 6_000
@@ -558,9 +558,9 @@ async def test_by_hand_a_summary_that_fails_changes_nothing() -> None:
 
 async def test_a_refusal_that_cannot_be_about_the_window_teaches_nothing() -> None:
     harness = LoopHarness([])
-    harness.turn.use(replace(harness.turn.candidate, info=INFO))
+    harness.turn.use_model(replace(harness.turn.candidate, info=INFO))
     room = harness.turn.context.room
-    assert not await harness.turn.context.overflowed(harness.turn.at(1))
+    assert not await harness.turn.context.recover_overflow(harness.turn.step_context(1))
     assert harness.turn.context.room == room
 
 

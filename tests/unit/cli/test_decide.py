@@ -131,7 +131,7 @@ def _preview(params: dict[str, Any]) -> dict[str, Any]:
         covered=["Run make a", "Run make b"] if covers else [],
         covered_count=7 if covers else 0,
     )
-    return wording.previewed(found).model_dump(mode="json")
+    return wording.explain_rule_preview(found).model_dump(mode="json")
 
 
 @pytest.fixture

@@ -143,12 +143,12 @@ def test_whatever_is_told(text: str) -> None:
     enabled = r.TrustedItem(path=text, kind="memory", state="changed", diff=text)
     entry = r.AuditEntry(number=1, at=0, kind="asked", text=text, hash="")
     told = [
-        wording.trusted(r.TrustGetResult(state="changed", enables=[enabled], digest="")).lines,
-        wording.previewed(
+        wording.explain_trust(r.TrustGetResult(state="changed", enables=[enabled], digest="")).lines,
+        wording.explain_rule_preview(
             r.RulePreviewResult(valid=True, explanation=text, covers=True, covered=[text], covered_count=1)
         ).lines,
-        wording.previewed(r.RulePreviewResult(valid=False, explanation=text)).lines,
-        wording.audited(r.AuditQueryResult(entries=[entry], intact=False, message=text)).lines,
+        wording.explain_rule_preview(r.RulePreviewResult(valid=False, explanation=text)).lines,
+        wording.explain_audit(r.AuditQueryResult(entries=[entry], intact=False, message=text)).lines,
     ]
     for lines in told:
         show_lines(lines, console)

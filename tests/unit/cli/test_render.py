@@ -3,7 +3,7 @@ from typing import get_args
 
 import pytest
 
-from amanu.text.wording import spent, summarized, used
+from amanu.text.wording import summarize_decision, summarize_spend, summarize_usage
 from amanu_protocol.events import (
     EndReason,
     Event,
@@ -41,8 +41,8 @@ from amanu_protocol.items import (
 from amanu_protocol.state import fold
 from support.sample_events import DENIED, Story, call, hunk, proposed
 
-REJECTED = summarized(Decision(outcome="rejected", by="user", reason="too\nrisky"))
-USAGE = used(
+REJECTED = summarize_decision(Decision(outcome="rejected", by="user", reason="too\nrisky"))
+USAGE = summarize_usage(
     Usage(
         input_tokens=1200,
         cache_read_tokens=30_000,
@@ -56,7 +56,7 @@ USAGE = used(
 )
 
 
-SPENT = spent(
+SPENT = summarize_spend(
     Spend(
         input_tokens=1000,
         cache_read_tokens=0,
@@ -208,7 +208,7 @@ STORIES: list[tuple[str, list[Event], str]] = [
                 item=EDIT.model_copy(
                     update={
                         "state": "rejected",
-                        "decision": summarized(Decision(outcome="rejected", by="user", reason="no")),
+                        "decision": summarize_decision(Decision(outcome="rejected", by="user", reason="no")),
                     }
                 )
             ),
@@ -291,7 +291,10 @@ STORIES: list[tuple[str, list[Event], str]] = [
     ),
     (
         "the end of the first turn",
-        [UsageChanged(usage=USAGE), ended("completed", usage=spent(SPENT.model_copy(update={"cost_usd": 0.0123})))],
+        [
+            UsageChanged(usage=USAGE),
+            ended("completed", usage=summarize_spend(SPENT.model_copy(update={"cost_usd": 0.0123}))),
+        ],
         "1.0k in (200 from tools) · 10 out · $0.0123 · context 10 %\n",
     ),
     (

@@ -208,7 +208,7 @@ def test_until_done_gives_up_in_the_end(shop: Path, inside: InProcessCli) -> Non
 
 def test_without_until_done_there_is_no_such_tool(shop: Path, inside: InProcessCli) -> None:
     finish = call("finish_task", summary="All of it is done.")
-    model = script(shop.parent, {"calls": [finish]}, {"expect": "There is no tool 'finish_task'", "text": "Well."})
+    model = script(shop.parent, {"calls": [finish]}, {"expect": "Unknown tool 'finish_task'", "text": "Well."})
     done = inside.run(main, "x", "--model", model, "--mode", "auto", cwd=shop)
     assert (done.returncode, done.stdout) == (0, "Well.\n\n")
 

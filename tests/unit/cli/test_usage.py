@@ -36,7 +36,7 @@ def usage(tier: Any = None, **changes: Any) -> Usage:
         "context_window": 16_000,
         "context": context if tier else None,
     }
-    return wording.used(Usage(**{**plain, **changes}))
+    return wording.summarize_usage(Usage(**{**plain, **changes}))
 
 
 @pytest.mark.parametrize(

@@ -321,7 +321,7 @@ def approval(detail: str, scopes: list[Any], **changes: Any) -> Approval:
         "asked_at": 0,
         "digest": "d1",
     }
-    return wording.explained(Approval(**{**plain, **changes}))
+    return wording.explain_approval(Approval(**{**plain, **changes}))
 
 
 def test_a_question_says_what_is_fine_what_is_not_and_what_holds_it() -> None:
@@ -389,7 +389,7 @@ def test_nothing_that_is_asked_about_passes_for_more_than_it_is(one: str, two: s
     assert len(lines) - len(quoted) == 3, "one line each: part, sandbox, rule"
     shown = [dialog(asks, preselects=False)[0], question_text(asks), diagnostic(asks).message]
     shown += [str(each.title) for each in answers(state().model_copy(update={"approvals": [asks]}))]
-    shown.append(audit_text(wording.audited(AuditQueryResult(entries=[], intact=False, message=two))))
+    shown.append(audit_text(wording.explain_audit(AuditQueryResult(entries=[], intact=False, message=two))))
     shown.append(trust_text(one, trusting(one, two)))
     for text in shown:
         assert not HIDDEN & set(text)
@@ -401,4 +401,4 @@ def test_nothing_that_is_asked_about_passes_for_more_than_it_is(one: str, two: s
 
 def trusting(path: str, diff: str) -> TrustGetResult:
     enables = [TrustedItem(path=path, kind="memory", state="changed", diff=diff)]
-    return wording.trusted(TrustGetResult(state="changed", enables=enables, digest="d"))
+    return wording.explain_trust(TrustGetResult(state="changed", enables=enables, digest="d"))

@@ -30,7 +30,7 @@ from amanu.core.model_families import (
     Effort,
     ModelFamily,
     family,
-    known,
+    model_info,
 )
 
 IDS = {
@@ -97,12 +97,12 @@ def test_family(model_id: str, expected: ModelFamily) -> None:
     ],
 )
 def test_known(model_id: str, name: str, window: int) -> None:
-    info = known(model_id)
+    info = model_info(model_id)
     assert (info.model_id, info.name, info.context_window, info.available) == (model_id, name, window, False)
 
 
 def test_a_model_nobody_knows_has_no_price() -> None:
-    assert known("anthropic:claude-next").input_price is None
+    assert model_info("anthropic:claude-next").input_price is None
 
 
 def test_the_list_is_sound() -> None:
@@ -151,9 +151,9 @@ def test_a_tool_some_service_refuses(name: str, schema: dict[str, object]) -> No
 
 def test_more_tools_than_some_service_takes() -> None:
     tools = [ToolSpec(f"t{number}", "Does.", {"type": "object"}) for number in range(MAX_TOOLS + 1)]
-    Request(known("openai:gpt-5.1"), "", tools[:-1], Conversation(), "s1")
+    Request(model_info("openai:gpt-5.1"), "", tools[:-1], Conversation(), "s1")
     with pytest.raises(ValueError, match="128"):
-        Request(known("openai:gpt-5.1"), "", tools, Conversation(), "s1")
+        Request(model_info("openai:gpt-5.1"), "", tools, Conversation(), "s1")
 
 
 def test_what_a_cache_read_costs_is_known_wherever_a_price_is() -> None:

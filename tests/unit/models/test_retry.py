@@ -24,11 +24,11 @@ from amanu.core.model import (
     TokenUsage,
     Unreachable,
 )
-from amanu.core.model_families import known
+from amanu.core.model_families import model_info
 from amanu.models.retry import EmptyReply, RetryPolicy, RetryScheduled, stream_with_retry
 
 QUICK = RetryPolicy(first_delay=0.001, longest_delay=0.002, idle_text=0.05, idle_thinking=0.5)
-REQUEST = Request(known("scripted:x"), "", (), Conversation([User(text="Hello.")]), "s1")
+REQUEST = Request(model_info("scripted:x"), "", (), Conversation([User(text="Hello.")]), "s1")
 
 
 def done(*parts: Text | Thinking | Call, stop: StopReason = "end") -> ReplyCompleted:

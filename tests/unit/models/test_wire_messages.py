@@ -8,7 +8,7 @@ import pytest
 
 from amanu.core.conversation import Assistant, Call, Conversation, Message, Result, Results, Text, User
 from amanu.core.model import Request, ToolSpec
-from amanu.core.model_families import known
+from amanu.core.model_families import model_info
 from amanu.models import anthropic_request
 from amanu.models.anthropic_request import RequestBodies
 from amanu.models.gemini_contents import content
@@ -40,7 +40,7 @@ def test_only_what_is_new_is_converted(convert: Callable[[Conversation, int, Mod
         return convert(conversation, at, model)
 
     conversation, wire = of_steps(500), WireMessages(counted)
-    info = known("gemini:gemini-2.5-flash")
+    info = model_info("gemini:gemini-2.5-flash")
     first = wire.of(conversation, info)
     assert made == list(range(1001))
     made.clear()
@@ -49,7 +49,7 @@ def test_only_what_is_new_is_converted(convert: Callable[[Conversation, int, Mod
     assert wire.of(conversation, info)[:1001] == first
     assert made == [1001, 1002]
     made.clear()
-    conversation.note("One more thing.")
+    conversation.add_notes("One more thing.")
     wire.of(conversation, info)
     assert made == [1002], "results grow by replacement"
 
@@ -67,7 +67,7 @@ def test_only_what_is_new_is_converted_for_anthropic(monkeypatch: pytest.MonkeyP
     conversation, bodies = of_steps(500), RequestBodies()
     tools = [ToolSpec("read_file", "Reads.", {"type": "object"})]
     request = Request(
-        model=known("anthropic:claude-sonnet-4-6"),
+        model=model_info("anthropic:claude-sonnet-4-6"),
         system="Be brief.",
         tools=tools,
         conversation=conversation,
@@ -92,7 +92,7 @@ class NotSearched(list[Any]):
 def test_a_conversation_without_pictures_is_not_searched_for_them() -> None:
     conversation = of_steps(5)
     conversation._messages = NotSearched(conversation._messages)  # pyright: ignore[reportPrivateUsage]
-    assert list(conversation.shown()) == []
+    assert list(conversation.iter_pictures()) == []
 
 
 async def test_a_delta_looks_at_its_own_item_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from amanu.core.rules import Rule, rule
+from amanu.core.rules import Rule, parse_rule
 from amanu.core.tool import Subject
 from amanu.permissions.policy import decide_all
 from amanu.shell.analyze import read
@@ -93,10 +93,10 @@ def test_a_script_is_denied_by_either_name(tmp_path: Path) -> None:
             0
         ].decision
 
-    denied = rule("deny", "run_shell_command(python3 make.py *)", "user")
-    below = rule("deny", "run_shell_command(python3 sub/make.py)", "user")
-    kept = rule("allow", "run_shell_command(python3 make.py *)", "user")
-    looks = rule("allow", "run_shell_command(cd *)", "user")
+    denied = parse_rule("deny", "run_shell_command(python3 make.py *)", "user")
+    below = parse_rule("deny", "run_shell_command(python3 sub/make.py)", "user")
+    kept = parse_rule("allow", "run_shell_command(python3 make.py *)", "user")
+    looks = parse_rule("allow", "run_shell_command(cd *)", "user")
     assert decided("python3 make.py", denied) == "deny"
     assert decided("cd sub && python3 make.py", denied) == "deny"
     assert decided("cd sub && python3 ../make.py", denied) == "deny"

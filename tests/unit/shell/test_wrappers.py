@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from amanu.core.rules import rule
+from amanu.core.rules import parse_rule
 from amanu.core.tool import Subject
 from amanu.permissions.policy import decide_all
 from amanu.shell.analyze import read
@@ -92,5 +92,5 @@ def test_it_is_asked_about(line: str, tmp_path: Path) -> None:
 def test_no_wrapper_hides_what_is_denied(line: str, tmp_path: Path) -> None:
     reading = read(line, workspace(tmp_path))
     subjects = [Subject("run_shell_command", "run", each.text, command=each) for each in reading.commands]
-    rules = [rule("deny", "run_shell_command(git push *)", "user"), rule("allow", "@run", "user")]
+    rules = [parse_rule("deny", "run_shell_command(git push *)", "user"), parse_rule("allow", "@run", "user")]
     assert decide_all(rules, subjects)[0].decision == "deny"

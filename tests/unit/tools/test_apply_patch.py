@@ -86,8 +86,8 @@ async def test_several_files_by_one_call(tmp_path: Path) -> None:
     preview = await harness.preview("apply_patch", {"patch": ALL, "explanation": "Numbers\nin  German."}, call=call)
     names = ["a.py", "src/b.py", "new/c.py", "gone.py"]
     assert preview.title == "Change 4 files: a.py, src/b.py, new/c.py, gone.py"
-    assert [each.text for each in (preview.subject, *preview.also)] == names
-    assert {each.tool for each in (preview.subject, *preview.also)} == {"apply_patch"}
+    assert [each.text for each in (preview.subject, *preview.extra_subjects)] == names
+    assert {each.tool for each in (preview.subject, *preview.extra_subjects)} == {"apply_patch"}
     assert preview.writes == preview.reads == {str(harness.root / name) for name in names}
     assert preview.detail.startswith("The model says: Numbers in German.\n\na.py  +1 −1\nsrc/b.py  +1 −0\n")
     assert "new/c.py  +1 −0  new\ngone.py  +0 −1  deleted" in preview.detail

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from amanu.core.argument_aliases import normalize
+from amanu.core.argument_aliases import normalize_arguments
 from amanu.core.tool import Params
 from amanu.tools.code.list_symbols import ListSymbolsParams
 from amanu.tools.edits.edit_file import EditFileParams
@@ -44,11 +44,11 @@ CASES: dict[str, tuple[type[Params], dict[str, Any], dict[str, Any], str]] = {
 def test_arguments_are_understood(
     params: type[Params], written: dict[str, Any], expected: dict[str, Any], ignored: str
 ) -> None:
-    found = normalize(params, written)
+    found = normalize_arguments(params, written)
     assert found.arguments == expected
     assert bool(found.note) == bool(ignored)
     assert f"no such arguments: {ignored}. It has: " in found.note or not ignored
-    assert normalize(params, found.arguments).arguments == expected
+    assert normalize_arguments(params, found.arguments).arguments == expected
 
 
 @pytest.mark.parametrize(
@@ -62,11 +62,11 @@ def test_arguments_are_understood(
 )
 def test_what_would_be_another_call_without_it_is_refused(params: type[Params], extra: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=f"no argument {next(iter(extra))}"):
-        normalize(params, extra)
+        normalize_arguments(params, extra)
     off = dict.fromkeys(extra, False)
-    assert normalize(params, off).arguments == {}
+    assert normalize_arguments(params, off).arguments == {}
 
 
 def test_what_contradicts_itself_is_refused() -> None:
     with pytest.raises(ValueError, match="path and file_path are the same argument"):
-        normalize(ReadFileParams, {"path": "a", "file_path": "b"})
+        normalize_arguments(ReadFileParams, {"path": "a", "file_path": "b"})

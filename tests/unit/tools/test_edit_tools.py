@@ -91,7 +91,7 @@ async def test_moving(harness: ToolHarness) -> None:
     call.preview = await harness.preview("move_file", {"path": "src/b.py", "new_path": "lib/deep/c.py"}, call=call)
     assert call.preview.title == "Rename src/b.py to lib/deep/c.py"
     assert "src/b.py → lib/deep/c.py  renamed\n" in call.preview.detail
-    assert [(each.effect, each.text) for each in (call.preview.subject, *call.preview.also)] == [
+    assert [(each.effect, each.text) for each in (call.preview.subject, *call.preview.extra_subjects)] == [
         ("write", "src/b.py"),
         ("write", "lib/deep/c.py"),
         ("read", "src/b.py"),

@@ -187,7 +187,7 @@ async def test_limits(harness: ToolHarness, tool: str, arguments: Mapping[str, A
 async def test_many_files_are_capped(tmp_path: Path) -> None:
     harness = ToolHarness(tmp_path, {f"f{at:03}": "x" * 1000 + "\n" for at in range(600)})
     preview = await harness.preview("read_many_files", {"paths": ["f*"]})
-    assert len(preview.also) == 99 and len(preview.reads) == 100
+    assert len(preview.extra_subjects) == 99 and len(preview.reads) == 100
     text = (await harness.run("read_many_files", {"paths": ["f*"]})).for_model
     assert "[500 files left out" in text
     assert "[100 more files left out" in (await harness.run("glob", {"pattern": "f*"})).for_model

@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from amanu.core.rules import rule
+from amanu.core.rules import parse_rule
 from amanu.core.tool import CallContext, Preview, ToolError
 from amanu.permissions.policy import built_in, decide, of_mode
 from support.tool_harness import ToolHarness
 
 SECRET = "KEY=s3cr3t e e"
 FILES = {".env": f"{SECRET}\n", "sub/.ENV.local": f"{SECRET}\n", "a.py": f"# {SECRET}\n", "keys/k.txt": f"{SECRET}\n"}
-RULES = (*built_in(), *of_mode("acceptEdits"), rule("deny", "@read(keys/**)", "test"))
+RULES = (*built_in(), *of_mode("acceptEdits"), parse_rule("deny", "@read(keys/**)", "test"))
 
 
 def harness(root: Path) -> ToolHarness:
@@ -111,7 +111,7 @@ async def test_what_tells_nothing_of_a_file_needs_no_right_to_read_it(
 
 
 def decisions(found: Preview) -> set[str]:
-    return {decide(RULES, each).decision for each in (found.subject, *found.also)}
+    return {decide(RULES, each).decision for each in (found.subject, *found.extra_subjects)}
 
 
 @pytest.mark.parametrize(
@@ -141,9 +141,9 @@ async def test_where_a_file_goes_and_where_it_comes_from_are_both_decided_on(
     held.put("secret/s.txt", "x\n")
     held.put(".idea/workspace.xml", "x\n")
     (tmp_path / "tools").symlink_to(".idea")
-    rules = (*RULES, rule("mustAsk", "@read(secret/**)", "test"))
+    rules = (*RULES, parse_rule("mustAsk", "@read(secret/**)", "test"))
     found = await held.preview(tool, arguments, call=watched(held))
-    assert {decide(rules, each).decision for each in (found.subject, *found.also)} == expected
+    assert {decide(rules, each).decision for each in (found.subject, *found.extra_subjects)} == expected
 
 
 @pytest.mark.parametrize(

@@ -72,8 +72,8 @@ async def test_ways_to_services_are_for_commands_that_may_reach_them(
     tool, call = harness.tools["run_shell_command"], harness.context()
     params = tool.params.model_validate({"command": "touch b; echo ${DATABASE_URL:11} $APP_TOKEN"})
     call.preview = await tool.preview(params, call)
-    assert call.preview.need is not None
-    call.preview = replace(call.preview, need=replace(call.preview.need, network=network))
+    assert call.preview.requirements is not None
+    call.preview = replace(call.preview, requirements=replace(call.preview.requirements, network=network))
     outcome = await tool.run(params, call)
     await sandbox.close()
     assert outcome.for_model.startswith(f"me:{expected}@db/x\n")
@@ -251,7 +251,7 @@ def test_output_does_not_depend_on_the_pieces(chunk: int) -> None:
 )
 async def test_what_the_line_itself_rewrites_is_not_pinned(tmp_path: Path, command: str, pinned: list[str]) -> None:
     harness = ToolHarness(tmp_path, {"Makefile": "all:\n\ttrue\n"})
-    need = (await harness.preview("run_shell_command", {"command": command})).need
+    need = (await harness.preview("run_shell_command", {"command": command})).requirements
     assert need is not None and [Path(each).name for each in need.pinned] == pinned
 
 

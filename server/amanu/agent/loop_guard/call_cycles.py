@@ -54,15 +54,15 @@ class CallCycles:
 
     def __init__(self, defaults: Defaults) -> None:
         self._defaults = defaults
-        self.start_anew()
+        self.reset()
 
-    def start_anew(self) -> None:
+    def reset(self) -> None:
         """What came before is settled; a new alarm takes new evidence."""
         self._exact = _Rounds()
         self._rough = _Rounds()
         self._failures: dict[str, tuple[str, int]] = {}
 
-    def step(self, calls: Sequence[Call], results: Sequence[Result]) -> str | None:
+    def add_step(self, calls: Sequence[Call], results: Sequence[Result]) -> str | None:
         """What goes in circles, as the rest of a sentence about the model ("made the same call … "), or None."""
         keys = [self._key(call) for call in calls]
         pairs = list(zip(keys, results, strict=False))

@@ -59,7 +59,7 @@ class LoopGuard(TurnListener):
 
     async def after_step(self, turn: TurnView, step: StepRecord) -> Notes | Ending | None:
         self._listen(turn)
-        alarm = self.step(step.reply, step.results) or self._judgement(turn)
+        alarm = self.add_step(step.reply, step.results) or self._judgement(turn)
         return None if alarm is None else self._strike(alarm)
 
     async def on_stop(self, turn: TurnView, reply: ReplyCompleted) -> Continue | Ending | None:
@@ -81,10 +81,10 @@ class LoopGuard(TurnListener):
         self._cut = _repetition(repeated, "text" if isinstance(delta, TextDelta) else "thought")
         return True
 
-    def step(self, reply: Assistant, results: Sequence[Result]) -> Alarm | None:
+    def add_step(self, reply: Assistant, results: Sequence[Result]) -> Alarm | None:
         """The reply's calls have their results."""
-        self._judge.step(reply, results)
-        cycle = self._cycles.step(reply.calls, results)
+        self._judge.add_step(reply, results)
+        cycle = self._cycles.add_step(reply.calls, results)
         return None if cycle is None else _cycle(cycle)
 
     def _judgement(self, turn: TurnView) -> Alarm | None:
@@ -95,27 +95,27 @@ class LoopGuard(TurnListener):
             reason = self._judging.result()
             self._judging = None
         if self._judging is None and self._judge.due:
-            self._judging = turn.start(self._judge.ask(turn.aside))
+            self._judging = turn.start_task(self._judge.ask(turn.side_query))
         return None if reason is None else _judged(reason)
 
     def _listen(self, turn: TurnView) -> None:
         """What was done before the user said something may not be what they want now."""
         for text in turn.steering[self._heard :]:
             self._request = f"{self._request}\n{text}"[-_REQUEST:]
-            self._start_anew()
+            self._reset()
         self._heard = len(turn.steering)
 
     def _strike(self, alarm: Alarm) -> Notes | Ending:
         """The first alarm of a turn is told to the model; the second ends it."""
         self._strikes += 1
-        self._start_anew()
+        self._reset()
         if self._strikes > 1:
             return Ending("loop", alarm.reason, can_continue=True)
         return [SystemNote(alarm.guidance, alarm.notice)]
 
-    def _start_anew(self) -> None:
-        self._cycles.start_anew()
-        self._judge.start_anew()
+    def _reset(self) -> None:
+        self._cycles.reset()
+        self._judge.reset()
         if self._judging is not None:  # it is about what is settled
             self._judging.cancel()
             self._judging = None

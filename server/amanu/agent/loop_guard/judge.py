@@ -50,7 +50,7 @@ class LoopJudge:
         self._next = FIRST_AFTER
         self._steps: deque[str] = deque(maxlen=STEPS)
 
-    def step(self, reply: Assistant, results: Sequence[Result]) -> None:
+    def add_step(self, reply: Assistant, results: Sequence[Result]) -> None:
         lines = [f"says: {_short(reply.text, _SAID)}"] if reply.text.strip() else []
         for call, result in zip(reply.calls, results, strict=False):
             arguments = call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments)
@@ -60,7 +60,7 @@ class LoopJudge:
         self._steps.append(_short("\n".join(lines), _STEP, line=False))
         self._next -= 1
 
-    def start_anew(self) -> None:
+    def reset(self) -> None:
         """What came before is settled."""
         self._steps.clear()
         self._next = max(self._next, LATEST)
@@ -76,13 +76,15 @@ class LoopJudge:
         question = self._question()
         try:
             async with asyncio.timeout(SECONDS):
-                first = parse(await aside(prompt("judge"), question, max_output=MAX_OUTPUT))
+                first = parse_verdict(await aside(prompt("judge"), question, max_output=MAX_OUTPUT))
                 if first is None:
                     return None
                 self._next = SOONEST + round((LATEST - SOONEST) * (1 - first.stuck))
                 if first.stuck < SURE:
                     return None
-                second = parse(await aside(prompt("judge-again"), question, max_output=MAX_OUTPUT, own_model=True))
+                second = parse_verdict(
+                    await aside(prompt("judge-again"), question, max_output=MAX_OUTPUT, own_model=True)
+                )
         except (ModelError, TimeoutError):
             return None
         return first.reason if second is not None and second.stuck >= SURE else None
@@ -92,7 +94,7 @@ class LoopJudge:
         return f"The user asked:\n---\n{self._request}\n---\n\nThe agent's last steps:\n---\n{steps}\n---"
 
 
-def parse(answer: str) -> LoopVerdict | None:
+def parse_verdict(answer: str) -> LoopVerdict | None:
     """The last JSON object in an answer that says how much it is stuck, whatever stands around it."""
     decoder = json.JSONDecoder()
     verdict = None

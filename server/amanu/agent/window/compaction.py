@@ -4,8 +4,8 @@ import re
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from amanu.agent.system_prompt import part
-from amanu.agent.window.pruning import called
+from amanu.agent.system_prompt import load_prompt
+from amanu.agent.window.pruning import describe_call
 from amanu.agent.window.token_gauge import ASCII, estimate
 from amanu.core.conversation import (
     Assistant,
@@ -25,7 +25,7 @@ Ask = Callable[[str, str], Awaitable[str]]
 RESULT = 2_000
 """Characters of a result the summarising model is shown; the results themselves are no memory."""
 CALL = 400
-PERSON = 0.15
+USER_SHARE = 0.15
 """Share of the window for the user's own words."""
 LONGEST_WORDS = 6_000
 """Characters shown of one thing the user said, more where there is room …"""
@@ -67,7 +67,7 @@ class Extract:
     replies: int = 0
 
 
-def split(conversation: Conversation, weights: Sequence[float], keep: float) -> int:
+def count_replaceable(conversation: Conversation, weights: Sequence[float], keep: float) -> int:
     """How many messages to replace: all but the last ones that together take at most `keep` tokens. The last exchange
     stays whatever it takes, and a call stays with its results. 0 when there is nothing to gain."""
     if len(conversation) == 0:
@@ -90,7 +90,7 @@ def _belongs_to_reply(message: Message) -> bool:
     return isinstance(message, Results) or (isinstance(message, User) and message.from_system)
 
 
-def record(messages: Sequence[Message], earlier: Compacted | None, writers: Collection[str]) -> Extract:
+def extract(messages: Sequence[Message], earlier: Compacted | None, writers: Collection[str]) -> Extract:
     """What the messages hold. `earlier` stands for the first of them, if there is one. `writers`: names of the tools
     that change files."""
     taken = Extract()
@@ -130,10 +130,10 @@ def _reply(taken: Extract, message: Assistant) -> None:
 
 def _results(taken: Extract, request: Assistant, answers: Results, writers: Collection[str]) -> None:
     for call, result in zip(request.calls, answers.results, strict=False):
-        line = called(call, CALL)
+        line = describe_call(call, CALL)
         taken.lines.append(f"[call] {line}\n[result{', failed' * result.is_error}] {_ends(result.text, RESULT)}")
         outcome = "failed" if result.is_error else "done"
-        taken.actions.append(f"{called(call)}: {outcome}; {_ends(' '.join(result.text.split()), 120)}")
+        taken.actions.append(f"{describe_call(call)}: {outcome}; {_ends(' '.join(result.text.split()), 120)}")
         path = call.arguments.get("path") if isinstance(call.arguments, dict) else None
         if isinstance(path, str) and path and not result.is_error:
             earlier = taken.files.pop(path, "")
@@ -152,7 +152,7 @@ def _notes(taken: Extract, message: Results) -> None:
                 taken.lines.append(f"[user showed the picture {name}]")
 
 
-async def summarised(lines: Sequence[str], earlier: str, focus: str, max_words: int, room: float, ask: Ask) -> str:
+async def summarise(lines: Sequence[str], earlier: str, focus: str, max_words: int, room: float, ask: Ask) -> str:
     """The snapshot of at most about that many words which a model makes of the record, piece by piece when it is shown
     at most `room` tokens at once. Raises `NoSummary`, `ModelError`."""
     snapshot = earlier
@@ -162,7 +162,7 @@ async def summarised(lines: Sequence[str], earlier: str, focus: str, max_words: 
         if focus:
             parts.append(f"# What the user asks you not to lose\n\n{focus}")
         parts.append(f"Write the summary now, in at most {max_words} words.")
-        snapshot = _checked(await ask(part("snapshot"), "\n\n".join(parts)))
+        snapshot = _checked(await ask(load_prompt("snapshot"), "\n\n".join(parts)))
     return snapshot
 
 
@@ -189,7 +189,7 @@ def _pieces(lines: Sequence[str], room: float) -> list[str]:
     return ["\n\n".join(piece) for piece in pieces]
 
 
-def composed(
+def compose(
     replaced: int, snapshot: str, taken: Extract, window: float, *, by_model: bool, in_turn: bool, saved_as: str = ""
 ) -> Compacted:
     """The message that stands for the first `replaced` ones. `by_model`: the snapshot holds all of them; else it is an
@@ -210,7 +210,7 @@ def composed(
             "## Files touched, the latest last\n" + "\n".join(f"- {path}: {how}" for path, how in files.items())
         )
     parts.append("## What the user said, in their words")
-    parts += fitting(taken.user_texts, window * PERSON)[0]
+    parts += fit_user_texts(taken.user_texts, window * USER_SHARE)[0]
     if saved_as:
         parts.append(f'[These words in full: read_output(id="{saved_as}")]')
     parts.append(_END)
@@ -232,7 +232,7 @@ def readable(summary: str) -> str:
     return summary.partition(_EXPLAINED)[2].rpartition(_END)[0].strip()
 
 
-def fitting(texts: Sequence[str], room: float) -> tuple[list[str], bool]:
+def fit_user_texts(texts: Sequence[str], room: float) -> tuple[list[str], bool]:
     """What the user said, numbered, in about `room` tokens, and whether it is all there. Short things as they are,
     long ones head and tail, the shorter the more there are; when that is not enough the first and the last stay."""
     limit = max(LONGEST_WORDS, int(room / ASCII))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from amanu.agent.window.token_gauge import estimate
 from amanu.core.conversation import STUB, Assistant, Call, Conversation, Masked, Result, Results
 
-Keep = Callable[[str], Awaitable[str]]
+SaveText = Callable[[str], Awaitable[str]]
 """Keeps a text and returns the id `read_output` takes; "" when it could not be kept."""
 
 LEAST = 120
@@ -19,7 +19,7 @@ SHOWN = 160
 """Characters of the beginning and of the end that stay of a result that made room."""
 
 
-async def shortened(text: str, limit: float, keep: Keep) -> str:
+async def shorten(text: str, limit: float, keep: SaveText) -> str:
     """The text if it takes at most `limit` tokens; else its head and tail, and how to read what is between."""
     size = estimate(text)
     if size <= limit:
@@ -37,13 +37,13 @@ class MaskableResults:
     """Results that can make room, oldest first."""
 
     results: tuple[tuple[Call, Result], ...]
-    again: tuple[tuple[Call, Result], ...]
+    duplicates: tuple[tuple[Call, Result], ...]
     """Of them, those whose very text a later result of the same call holds."""
     tokens: float
     """What they take, uncalibrated."""
 
 
-def find(conversation: Conversation, protected: float) -> MaskableResults:
+def find_maskable(conversation: Conversation, protected: float) -> MaskableResults:
     """What is older than the newest `protected` tokens of tool output and the last step, or was read again."""
     candidates: list[tuple[Call, Result]] = []
     again: list[tuple[Call, Result]] = []
@@ -71,23 +71,23 @@ def find(conversation: Conversation, protected: float) -> MaskableResults:
     return MaskableResults(tuple(reversed(candidates)), tuple(reversed(again)), tokens)
 
 
-async def masked(candidates: MaskableResults, keep: Keep) -> Masked:
+async def make_mask(candidates: MaskableResults, keep: SaveText) -> Masked:
     """The shorter texts for them."""
-    texts = {result.call_id: _again(call) for call, result in candidates.again}
+    texts = {result.call_id: _again(call) for call, result in candidates.duplicates}
     for call, result in candidates.results:
         texts[result.call_id] = _stub(call, result, await keep(result.text))
     return Masked(texts=texts)
 
 
 def _again(call: Call) -> str:
-    return f"{STUB}: a later result of {called(call)} holds the same text.]"
+    return f"{STUB}: a later result of {describe_call(call)} holds the same text.]"
 
 
 def _stub(call: Call, result: Result, saved_as: str) -> str:
     head, tail = result.text[:SHOWN].rstrip(), result.text[-SHOWN:].lstrip()
     return (
-        f"{STUB}: {len(result.text):,} characters that {called(call)} returned{_where(saved_as)}. What they are about "
-        f"may have changed since. They begin and end:]\n{head}\n[…]\n{tail}"
+        f"{STUB}: {len(result.text):,} characters that {describe_call(call)} returned{_where(saved_as)}. What they "
+        f"describe may have changed since. Their beginning and end:]\n{head}\n[…]\n{tail}"
     )
 
 
@@ -95,7 +95,7 @@ def _where(saved_as: str) -> str:
     return f'; read_output(id="{saved_as}") reads them' if saved_as else ""
 
 
-def called(call: Call, limit: int = 120) -> str:
+def describe_call(call: Call, limit: int = 120) -> str:
     """A call in one line, its arguments shortened."""
     if isinstance(call.arguments, str):
         written = call.arguments

@@ -54,7 +54,7 @@ class PromptHead:
         return self.system + self.memory + self.tools
 
 
-def head(system: str, memory: str, tools: Sequence[ToolSpec]) -> PromptHead:
+def measure_head(system: str, memory: str, tools: Sequence[ToolSpec]) -> PromptHead:
     """`memory` is a part of `system`."""
     return PromptHead(
         system=max(0.0, estimate(system) - estimate(memory)),

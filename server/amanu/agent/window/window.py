@@ -92,7 +92,7 @@ class StepContext:
     turn_id: str
     step: int
     emit: Emit
-    tell: Callable[[str, str], None]
+    add_note: Callable[[str, str], None]
     """Say something to the model, and to the user that it was said."""
     ask: compaction.Ask
     """The model that summarises."""
@@ -106,7 +106,7 @@ class ContextWindow:
     """Of one session; it outlives turns and models."""
 
     def __init__(
-        self, conversation: Conversation, tiers: TierShares, keep: masking.Keep, writers: Collection[str]
+        self, conversation: Conversation, tiers: TierShares, keep: masking.SaveText, writers: Collection[str]
     ) -> None:
         self._conversation = conversation
         self._tiers = tiers
@@ -128,12 +128,12 @@ class ContextWindow:
         """The last reply filled the window."""
         self._cramped = False
         """The last compaction left much behind."""
-        self._asked: str | None = None
+        self._requested_focus: str | None = None
         """A compaction by hand waits for the next step; its focus."""
-        self._made = 0
+        self._notice_count = 0
         """Notices, for their ids."""
 
-    def use(self, info: ModelInfo, head: PromptHead, max_output: int) -> None:
+    def use_model(self, info: ModelInfo, head: PromptHead, max_output: int) -> None:
         """The next requests go to that model, with that before the conversation."""
         if self._info is None or self._info.model_id != info.model_id:
             self._gauge.recalibrate()
@@ -144,7 +144,7 @@ class ContextWindow:
         self._head = head
         self._reserved = min(max_output, int(info.context_window * REPLY))
 
-    def count(self, tokens: int) -> None:
+    def count_request(self, tokens: int) -> None:
         """The service counted `tokens` for the request just answered, whose reply is not yet in the conversation."""
         self._gauge.follow(self._conversation, self._head)
         self._gauge.count(tokens)
@@ -170,7 +170,7 @@ class ContextWindow:
         self._gauge.follow(self._conversation, self._head)
         return self._gauge.tokens
 
-    def shown(self) -> ContextUse:
+    def context_use(self) -> ContextUse:
         """For people."""
         share = self.tokens / self.room
         system, tools, memory, conversation, output = self._gauge.shares()
@@ -191,38 +191,38 @@ class ContextWindow:
         """How far off the sizes foretold of the last requests were, as shares of what the service counted."""
         return self._gauge.errors
 
-    async def fitting(self, text: str) -> str:
+    async def fit_result(self, text: str) -> str:
         """A result as the model gets it: head and tail when it is too big, and how to read the rest."""
         limit = min(MOST_OUTPUT, self.room * BIG_OUTPUT)
-        return await masking.shortened(text, limit / self._ratio, self._keep)
+        return await masking.shorten(text, limit / self._ratio, self._keep)
 
-    def fits(self, max_output: int) -> int:
+    def fit_reply(self, max_output: int) -> int:
         """Of so many tokens of a reply, those there is place for behind the next request."""
         window = self._info.context_window if self._info is not None else max_output
         return max(min(max_output, LEAST_REPLY), min(max_output, window - int(self.tokens * SURE)))
 
     def end_turn(self) -> None:
         """What was asked for and did not happen is not wanted in a later turn."""
-        self._asked = None
+        self._requested_focus = None
         self._filled = False
 
     def compact_soon(self, focus: str) -> None:
         """Compact before the next step, however full it is."""
-        self._asked = focus
+        self._requested_focus = focus
 
     @property
-    def asked(self) -> bool:
+    def compaction_requested(self) -> bool:
         """A compaction by hand waits."""
-        return self._asked is not None
+        return self._requested_focus is not None
 
-    def filled(self) -> None:
+    def on_window_filled(self) -> None:
         """The reply filled the window: there is less room than we thought, and none is left."""
         self._learn(self.tokens)
         self._filled = True
 
     async def make_room(self, step: StepContext) -> bool:
         """Before a request: mask and compact as the tiers say. True when the conversation was rewritten."""
-        focus, self._asked = self._asked, None
+        focus, self._requested_focus = self._requested_focus, None
         filled, self._filled = self._filled, False
         if filled or focus is not None:
             return await self._compact(step, focus or "", by_user=focus is not None, must=filled)
@@ -239,7 +239,7 @@ class ContextWindow:
             self._guide(step, share)
         return rewritten
 
-    async def overflowed(self, step: StepContext) -> bool:
+    async def recover_overflow(self, step: StepContext) -> bool:
         """The service found the request too long. True when there is more room now than before it."""
         tokens_before = self.tokens
         self._learn(tokens_before)
@@ -252,7 +252,7 @@ class ContextWindow:
 
     async def compact(self, step: StepContext, focus: str) -> bool:
         """By hand. False when there was nothing to gain."""
-        self._asked = None
+        self._requested_focus = None
         return await self._compact(step, focus, by_user=True)
 
     def _learn(self, refused: int) -> None:
@@ -271,20 +271,20 @@ class ContextWindow:
         """Once, after results: a user's prompt is not answered with advice."""
         if self._guided != self._conversation.generation and isinstance(self._conversation.last, Results):
             self._guided = self._conversation.generation
-            step.tell(
+            step.add_note(
                 GUIDANCE.format(share=round(share * 100)),
                 f"The context window is {share:.0%} full; the model was told to finish and to note down what matters.",
             )
 
     async def _mask(self, step: StepContext, worth: float = WORTH_MASKING) -> bool:
         protected = min(MOST_PROTECTED, self.room * PROTECTED)
-        candidates = masking.find(self._conversation, protected / self._ratio)
+        candidates = masking.find_maskable(self._conversation, protected / self._ratio)
         if candidates.tokens * self._ratio < max(1.0, self.room * worth):
             return False
         self._masked(
             step,
-            await masking.masked(candidates, self._keep),
-            [call for call, _ in (*candidates.again, *candidates.results)],
+            await masking.make_mask(candidates, self._keep),
+            [call for call, _ in (*candidates.duplicates, *candidates.results)],
         )
         return True
 
@@ -294,7 +294,7 @@ class ContextWindow:
         if not isinstance(answers, Results) or not isinstance(request, Assistant) or not answers.results:
             return False
         limit = self._space * LAST_RESULTS / len(answers.results) / self._ratio
-        texts = {result.call_id: await masking.shortened(result.text, limit, self._keep) for result in answers.results}
+        texts = {result.call_id: await masking.shorten(result.text, limit, self._keep) for result in answers.results}
         cut = {
             result.call_id: texts[result.call_id] for result in answers.results if texts[result.call_id] != result.text
         }
@@ -309,7 +309,7 @@ class ContextWindow:
             f"To make room, {len(calls)} tool result{'s' * (len(calls) != 1)} (about {tokens_before - self.tokens:,} "
             "tokens) are no longer sent in full; the model can read them again."
         )
-        detail = "\n".join(f"- `{masking.called(call)}`" for call in calls)
+        detail = "\n".join(f"- `{masking.describe_call(call)}`" for call in calls)
         step.emit(ItemCompleted(item=self._notice(step, MASKED, text, detail)), entry=entry)
 
     @property
@@ -323,7 +323,7 @@ class ContextWindow:
         tokens_before = self.tokens
         conversation = self._conversation
         weights = self._gauge.weights
-        replaced = compaction.split(conversation, weights, min(self._space, sum(weights)) * KEPT)
+        replaced = compaction.count_replaceable(conversation, weights, min(self._space, sum(weights)) * KEPT)
         if sum(weights[:replaced]) < WORTH_SUMMARISING:
             replaced = 0
         if replaced == 0:
@@ -335,7 +335,7 @@ class ContextWindow:
         if latched and not (by_user or must):
             return False
         earlier = conversation.compacted
-        taken = compaction.record(list(conversation)[:replaced], earlier, self._writers)
+        taken = compaction.extract(list(conversation)[:replaced], earlier, self._writers)
         notice = self._notice(step, COMPACTING, "Making room: summarising what is old in this conversation …")
         step.emit(ItemStarted(item=notice))
         why = ""
@@ -345,7 +345,7 @@ class ContextWindow:
             if not latched or by_user:
                 try:
                     max_words = min(MOST_WORDS, int(self._space * SUMMARY_WORDS))
-                    summary = await compaction.summarised(taken.lines, snapshot, focus, max_words, step.piece, step.ask)
+                    summary = await compaction.summarise(taken.lines, snapshot, focus, max_words, step.piece, step.ask)
                     entry = await self._smaller(replaced, summary, taken, by_model=True)
                     self._failed_at = None
                 except (NoSummary, ModelError) as error:
@@ -382,9 +382,9 @@ class ContextWindow:
             isinstance(message, User) and not message.from_system for message in remaining
         )
         room = self._space / self._ratio
-        _, whole = compaction.fitting(taken.user_texts, room * compaction.PERSON)
+        _, whole = compaction.fit_user_texts(taken.user_texts, room * compaction.USER_SHARE)
         saved_as = "" if whole else await self._keep("\n\n".join(taken.user_texts))
-        entry = compaction.composed(
+        entry = compaction.compose(
             replaced, snapshot, taken, room, by_model=by_model, in_turn=in_turn, saved_as=saved_as
         )
         took = sum(self._gauge.weights[:replaced])
@@ -394,6 +394,6 @@ class ContextWindow:
         return entry
 
     def _notice(self, step: StepContext, code: str, text: str, detail: str = "") -> Notice:
-        self._made += 1
-        item_id = f"{step.turn_id}.{step.step}.context{self._made}"
+        self._notice_count += 1
+        item_id = f"{step.turn_id}.{step.step}.context{self._notice_count}"
         return Notice(item_id=item_id, turn_id=step.turn_id, level="info", code=code, text=text, detail=detail)

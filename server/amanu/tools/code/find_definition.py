@@ -46,7 +46,7 @@ class _OfSymbol(SessionTool[SymbolParams]):
 
     async def run(self, params: SymbolParams, call: CallContext) -> Outcome:
         path = self._workspace.resolve(params.path)
-        call.hold_to(path)
+        call.require_reviewed(path)
         text = (await self._workspace.read(path)).text
         character = column(split_lines(text), params.line, params.symbol)
         position = EditorPositionParams(path=str(path), line=params.line, character=character)

@@ -41,7 +41,7 @@ class GetDiagnostics(SessionTool[GetDiagnosticsParams]):
 
     async def run(self, params: GetDiagnosticsParams, call: CallContext) -> Outcome:
         path = self._workspace.resolve(params.path) if params.path else self._workspace.roots[0]
-        call.hold_to(path)
+        call.require_reviewed(path)
         folder = await asyncio.to_thread(path.is_dir)
         if not folder:
             await self._workspace.read(path)  # a file that is not there: near names are said

@@ -39,7 +39,7 @@ class ListSymbols(SessionTool[ListSymbolsParams]):
     async def run(self, params: ListSymbolsParams, call: CallContext) -> Outcome:
         if params.path:
             path = self._workspace.resolve(params.path)
-            call.hold_to(path)
+            call.require_reviewed(path)
             await self._workspace.read(path)  # a file that is not there: near names are said
             folders_or_file, request = [path], EditorSymbolsParams(path=str(path))
         else:

@@ -16,7 +16,7 @@ from amanu.core.tool import CallContext, CallDraft, Outcome, Params, Preview, Su
 from amanu.proposals.model import LiveFile
 from amanu.proposals.proposals import FileEdit
 from amanu.text.display import one_line, visible
-from amanu.text.redaction import MASK, marks_added
+from amanu.text.redaction import MASK, mask_added
 from amanu.tools.edits.draft import EditDraft
 from amanu.tools.edits.match import MatchedText
 from amanu.tools.environment import SessionTool, ToolEnvironment
@@ -142,7 +142,7 @@ class EditTool(SessionTool[P]):
         return Preview(
             title=self._title(edits),
             subject=subject,
-            also=tuple(also),
+            extra_subjects=tuple(also),
             detail=visible("\n\n".join(filter(None, [f"{why}{stat}", forgiven, diff]))),
             reads=touched,
             writes=touched,
@@ -150,7 +150,7 @@ class EditTool(SessionTool[P]):
             note=forgiven,
         )
 
-    async def again(self, params: P, call: CallContext) -> Preview | None:
+    async def preview_again(self, params: P, call: CallContext) -> Preview | None:
         """The files may be others by now: what is proposed moves along with them."""
         if (proposal := self._proposals.of_call(call.call_id)) is not None:
             await self._proposals.catch_up(proposal.proposal_id)
@@ -307,7 +307,7 @@ class EditTool(SessionTool[P]):
             return base.text, ()
         new = file_change.change(base) if len(base.text) < _SMALL else await asyncio.to_thread(file_change.change, base)
         text, forgiven = (new.text, new.forgiven) if isinstance(new, MatchedText) else (new, ())
-        if text is not None and marks_added(base.text, text):
+        if text is not None and mask_added(base.text, text):
             raise ToolError(f"{_MARKED} Nothing was changed.")
         return text, forgiven
 

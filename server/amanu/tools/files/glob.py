@@ -42,7 +42,7 @@ class Glob(SessionTool[GlobParams]):
         pattern = glob_pattern(params.pattern)
         paths: list[str] = []
         for folder in folders:
-            call.hold_to(folder)
+            call.require_reviewed(folder)
             names = await self._environment.search.files(folder)
             root_index, relative = self._workspace.guard.locate(folder)
             prefix = "" if not relative.parts else relative.as_posix() + "/"

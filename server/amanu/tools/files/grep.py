@@ -55,7 +55,7 @@ class Grep(SessionTool[GrepParams]):
         skipped: list[str] = []
         complete = True
         for path in [self._workspace.resolve(params.path)] if params.path else self._workspace.roots:
-            call.hold_to(path)
+            call.require_reviewed(path)
             search = self._environment.search
             result, names = await asyncio.gather(search.grep(query, path), search.files(path))
             complete = complete and result.complete

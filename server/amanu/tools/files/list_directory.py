@@ -36,7 +36,7 @@ class ListDirectory(SessionTool[ListDirectoryParams]):
 
     async def run(self, params: ListDirectoryParams, call: CallContext) -> Outcome:
         path = self._workspace.resolve(params.path)
-        call.hold_to(path)
+        call.require_reviewed(path)
         unsaved = [file for file in await self._workspace.unsaved() if path in file.path.parents]
         entries = await asyncio.to_thread(self._entries, path, any(not file.exists for file in unsaved))
         for file in unsaved:

@@ -37,7 +37,7 @@ class ReadFile(SessionTool[ReadFileParams]):
         if params.start_line and params.end_line and params.end_line < params.start_line:
             raise ToolError(f"end_line {params.end_line} is before start_line {params.start_line}.")
         path = self._workspace.resolve(params.path)
-        call.hold_to(path)
+        call.require_reviewed(path)
         file = await self._workspace.read(path)
         self._workspace.seen.show(file, call.call_id)
         lines = split_lines(file.text)

@@ -36,7 +36,7 @@ class ReadManyFiles(SessionTool[ReadManyFilesParams]):
             subject=subjects[0],
             detail="\n".join(names),
             reads=frozenset(map(str, paths)),
-            also=tuple(subjects[1:]),
+            extra_subjects=tuple(subjects[1:]),
         )
 
     async def run(self, params: ReadManyFilesParams, call: CallContext) -> Outcome:
@@ -51,7 +51,7 @@ class ReadManyFiles(SessionTool[ReadManyFilesParams]):
                 break
             try:
                 path = self._workspace.resolve(name)
-                call.hold_to(path)
+                call.require_reviewed(path)
                 file = await self._workspace.read(path)
             except ToolError as error:
                 parts.append(f"--- {name} ---\n[not read: {error}]\n")

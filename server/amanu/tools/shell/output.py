@@ -6,7 +6,7 @@ import re
 from collections import deque
 from collections.abc import Callable
 
-from amanu.text.redaction import complete
+from amanu.text.redaction import maskable_length
 
 _SHOWN = 256 * 1024  # bytes of the beginning and of the end that can be shown
 _EDGE = 4096  # bytes at the end of what is kept that go when it was cut
@@ -117,7 +117,9 @@ class LiveOutput:
 
     def take(self, *, last: bool = False) -> str:
         """What can be shown now; "" if nothing. Of much, a part: the rest comes next time."""
-        end = len(self._waiting) if last else complete(self._waiting[:_AT_ONCE]) or complete(self._waiting)
+        end = (
+            len(self._waiting) if last else maskable_length(self._waiting[:_AT_ONCE]) or maskable_length(self._waiting)
+        )
         if self._left <= 0 or end == 0:
             return ""
         text, self._waiting = self._mask(readable(self._waiting[:end])), self._waiting[end:]

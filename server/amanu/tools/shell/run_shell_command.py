@@ -179,17 +179,17 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
         return Preview(
             title=f"Run {short}{suffix}",
             subject=subject,
-            also=tuple(also),
+            extra_subjects=tuple(also),
             detail="\n".join(lines),
             reads=frozenset([str(folder)]),
             digest=understood.digest,
-            need=understood.need,
+            requirements=understood.need,
             sandbox=None if self._sandbox is None else self._sandbox.describe(understood.need),
             grants=self._grants(),
-            wants=self._wants(params, understood.reading),
+            likely_grants=self._wants(params, understood.reading),
         )
 
-    async def again(self, params: RunShellCommandParams, call: CallContext) -> Preview:
+    async def preview_again(self, params: RunShellCommandParams, call: CallContext) -> Preview:
         """Programs, scripts and folders may be others by now."""
         return await self.preview(params, call)
 
@@ -290,11 +290,11 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
 
     async def run(self, params: RunShellCommandParams, call: CallContext) -> Outcome:
         folder = self._workspace.resolve(params.path or str(self._workspace.roots[0]))
-        call.hold_to(folder)
+        call.require_reviewed(folder)
         output = CommandOutput(self._limits.shell_kept, self._mask)
         unsaved = await self._workspace.unsaved()
         mark = f"AMANU_COMMAND={token_hex(8)}"
-        need = (call.preview and call.preview.need) or SandboxRequirements()
+        need = (call.preview and call.preview.requirements) or SandboxRequirements()
         total = params.timeout_s or self._limits.shell_total
         if need.writes == "nothing":
             total = min(total, self._limits.shell_look)
@@ -309,7 +309,7 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
                 raise ToolError(_CHANGED)
             async with self._walled(argv, need, folder, handle, environment, kernel) as started:
                 held = await asyncio.to_thread(_identities, need)
-                if not await call.still():  # the last moment that is ours; it took some to build the sandbox
+                if not await call.still_valid():  # the last moment that is ours; it took some to build the sandbox
                     raise ToolError(_CHANGED)
                 process = await self._start(started, mark)
                 ended.unseen = started.unseen

@@ -92,7 +92,7 @@ class Transcript:
             case ToolCall():
                 self._in_list = True
                 error = f": {prose(item.error[:_ERROR])}" if item.error and item.state == "failed" else ""
-                how = wording.settled(item) if item.effect == "run" else ""
+                how = wording.describe_settled_call(item) if item.effect == "run" else ""
                 suffix = f" ({prose(how)})" if how else ""
                 yield f"- {_MARKS.get(item.state, '·')} {prose(item.title)}{suffix}{error}\n"
             case Plan():

@@ -84,7 +84,7 @@ class TrustDialog:
 def trust_text(root: str, trust: TrustGetResult) -> str:
     """What trusting that folder means, as a document."""
     lines = "".join(f"{prose(line.text).strip()}\n\n" for line in trust.lines)
-    diffs = "\n\n".join(fenced(visible(diff), "diff") for diff in wording.diffs(trust))
+    diffs = "\n\n".join(fenced(visible(diff), "diff") for diff in wording.untrusted_diffs(trust))
     return f"# {prose(root)}\n\n{lines}{diffs}\n"
 
 
