@@ -1,7 +1,7 @@
-"""Replies that are no proper answer, and what is done about each: one table, and pure functions over it.
+"""Faulty replies, and what is done about each: one table, and pure functions over it.
 
-Most of them are Gemini's and local servers'; the table is the same for all vendors. Published loops differ in one
-row above all: a reply that spent its whole budget on thinking is never asked for again with the same budget.
+Most of them come from Gemini and local servers, but the table is the same for all vendors. One row matters most: a
+reply that spent its whole budget on thinking is never asked for again with the same budget.
 """
 
 from collections import Counter
@@ -20,9 +20,9 @@ from amanu_protocol.items import ModelInfo
 
 ReplyFault = Literal[
     Breakage,
-    # failures the service itself reports, in mid-stream
+    # errors the service reports in mid-stream
     "errorEvent",
-    # whole replies that are no end
+    # complete replies that do not end the turn properly
     "refused",
     "spentThinking",
     "cutText",
@@ -31,7 +31,7 @@ ReplyFault = Literal[
     "writtenCall",
     "stoppedMidway",
     "unfinished",
-    # forms a translator takes as they are meant
+    # odd forms that a translator understands
     "noCandidates",
     "noParts",
     "severalFinishes",
@@ -40,40 +40,40 @@ ReplyFault = Literal[
     "duplicateIds",
     "manyCalls",
 ]
-"""`spentThinking`: the output limit was met before a word or a call · `cutText`, `cutCall`: met in the middle of one ·
-`stoppedMidway`: it said what it would do next, and stopped · `unfinished`: it stopped without calling `finish_task`
-where that was asked for · `writtenCall`: a call as text, which nothing runs."""
+"""`spentThinking`: the output limit was reached before any text or call · `cutText`, `cutCall`: it was reached in the
+middle of one · `stoppedMidway`: the model said what it would do next, and stopped · `unfinished`: it stopped without
+calling `finish_task` where that is required · `writtenCall`: a call written as text, which nothing runs."""
 
 Treatment = Literal["accept", "retry", "nudge", "room", "continue", "split", "end"]
-"""`accept`: the translator understands it · `retry`: withdrawn and asked for again · `nudge`: the same, and the model
-is told what was wrong · `room`: withdrawn and asked for with a larger budget or less thinking, never with the same ·
-`continue`: kept, and the model is asked to go on · `split`: its calls are answered with `CUT_CALL` · `end`: the turn
-ends, what came of the reply is kept."""
+"""`accept`: the translator understands the reply · `retry`: withdraw it and ask again · `nudge`: the same, and tell the
+model what was wrong · `room`: withdraw it and ask again with a larger budget or less thinking, never with the same ·
+`continue`: keep it and ask the model to go on · `split`: answer its calls with `CUT_CALL` · `end`: end the turn and keep
+what there is of the reply."""
 
 
 @dataclass(frozen=True)
 class Remedy:
-    """What is done about one kind of reply."""
+    """What is done about one kind of faulty reply."""
 
     treatment: Treatment
     limit: int = 0
-    """Times in a row, without a whole step of calls between; what comes then is the kind's own end. Retries and nudges
-    are counted by `models/retry.py`."""
+    """How often in a row, with no completed step of calls in between; then the turn ends as `FINAL_ENDINGS` says. Retries
+    and nudges are counted by `models/retry.py`."""
     note: str = ""
-    """What the model is told. It stays in the conversation, on record: the prefix of later requests must not change."""
+    """What the model is told. It stays in the conversation: the prefix of later requests must not change."""
     user_note: str = ""
-    """What the user sees of it."""
+    """What the user is told."""
 
 
 CUT_CALL = (
-    "Not run: the reply was cut at the output limit while it was written. "
+    "Not run: your reply hit the output limit while you were writing this call. "
     "Do the work in smaller pieces, one smaller call at a time."
 )
-NOT_WHOLE = "Not run: the reply was broken off."
+NOT_WHOLE = "Not run: the reply was cut off."
 _ANSWER = Remedy(
     "nudge",
-    note="Your last reply held no answer: write your answer or make a tool call now.",
-    user_note="The model gave no answer; it was told so.",
+    note="Your last reply was empty. Write your answer or make a tool call now.",
+    user_note="The model sent an empty reply and was asked to answer.",
 )
 REMEDIES: Mapping[ReplyFault, Remedy] = MappingProxyType(
     {
@@ -84,41 +84,41 @@ REMEDIES: Mapping[ReplyFault, Remedy] = MappingProxyType(
         "empty": _ANSWER,
         "malformedCall": Remedy(
             "nudge",
-            note="Your last tool call was malformed and was not run: make it again, with arguments that are one valid "
-            "JSON object.",
-            user_note="The model made a call that could not be read; it was told so.",
+            note="Your last tool call was malformed and was not run. Make it again, with one valid JSON object as its "
+            "arguments.",
+            user_note="The model made a malformed tool call and was asked to correct it.",
         ),
         "unexpectedCall": Remedy(
             "nudge",
-            note="Your last reply called a tool that is not there: use only the tools you were given.",
-            user_note="The model called a tool that is not there; it was told so.",
+            note="Your last reply called a tool that does not exist. Use only the tools you were given.",
+            user_note="The model called a tool that does not exist and was told to use the available ones.",
         ),
         "spentThinking": Remedy("room", 4),
         "cutText": Remedy(
             "continue",
             3,
-            "Your reply was cut at the output limit. Go on exactly where it stopped, without repeating anything.",
-            "The reply reached the model's output limit; going on from there.",
+            "Your reply hit the output limit. Continue exactly where it stopped, without repeating anything.",
+            "The reply hit the model's output limit; continuing from there.",
         ),
         "cutCall": Remedy("split", 2, CUT_CALL),
         "emptyAfterResults": Remedy(
-            "continue", 3, "Please give your answer.", "The model said nothing after its work; it was asked to answer."
+            "continue", 3, "Please give your answer.", "The model finished its calls without an answer and was asked for one."
         ),
         "writtenCall": Remedy(
             "continue",
             1,
-            "You wrote a tool call as text, and nothing was run. Make it with the tool-calling interface, by the name "
-            "and the arguments of your tools; or, if you only meant to show it, say so in a sentence.",
-            "The model wrote a tool call as text, where nothing runs it; it was told so.",
+            "You wrote a tool call as text, so nothing was run. Make the call through the tool-calling interface, with "
+            "the names and arguments of your tools. If you only meant to show it, say so in a sentence.",
+            "The model wrote a tool call as text, which runs nothing, and was asked to make a real call.",
         ),
         "stoppedMidway": Remedy(
-            "continue", 3, "Please continue.", "The model stopped in the middle of its work; it was asked to go on."
+            "continue", 3, "Please continue.", "The model stopped in the middle of its work and was asked to continue."
         ),
         "unfinished": Remedy(
             "continue",
             10,
-            "If the task is done call finish_task, else go on. Nobody is there to answer questions.",
-            "The model stopped without finishing the task; it was asked to go on.",
+            "If the task is done, call finish_task; otherwise go on. Nobody is available to answer questions.",
+            "The model stopped without finishing the task and was asked to go on.",
         ),
         "refused": Remedy("end"),
         "noCandidates": Remedy("accept"),
@@ -132,36 +132,35 @@ REMEDIES: Mapping[ReplyFault, Remedy] = MappingProxyType(
 )
 
 
-NO_ROOM = Ending("failed", "The reply did not fit the model's output limit.", can_continue=True)
+NO_ROOM = Ending("failed", "The reply does not fit into the model's output limit.", can_continue=True)
 NO_ANSWER = Ending(
     "failed",
-    f"The model sent {REMEDIES['emptyAfterResults'].limit + 1} empty replies in a row after its work, and no answer.",
+    f"The model finished its calls but then sent {REMEDIES['emptyAfterResults'].limit + 1} empty replies in a row.",
     can_continue=True,
     kind="providerError",
 )
-WRITTEN = Ending(
+ONLY_WRITTEN_CALLS = Ending(
     "failed",
-    "The model writes tool calls as text, where nothing runs them, also after it was told. "
-    "Another model may do better.",
+    "The model keeps writing tool calls as text, which runs nothing. Try another model.",
     can_continue=True,
     kind="providerError",
 )
 FINAL_ENDINGS: Mapping[ReplyFault, Ending] = {
     "emptyAfterResults": NO_ANSWER,
-    "writtenCall": WRITTEN,
+    "writtenCall": ONLY_WRITTEN_CALLS,
     "cutText": NO_ROOM,
 }
-"""What becomes of a turn when a remedy was used as often as it may be."""
+"""How the turn ends when a remedy has been used up; `NO_ROOM` for all others."""
 
 
 def reminder(fault: ReplyFault) -> SystemNote:
-    """What the model is told of its reply."""
+    """The note that tells the model what was wrong with its reply."""
     return SystemNote(REMEDIES[fault].note, REMEDIES[fault].user_note)
 
 
 def reply_fault(reply: ReplyCompleted, tools: Collection[str] = ()) -> ReplyFault | None:
-    """What is odd about a reply that came whole, as far as the reply alone can tell, with the names of the tools that
-    are there. A blank one that says it is whole gets here only after results (`models/retry.py`)."""
+    """What is wrong with a complete reply, as far as the reply alone shows; `tools` are the names of the available
+    tools. A blank reply gets this far only after results: any other is retried (`models/retry.py`)."""
     has_text = bool(reply.message.text.strip())
     match reply.stop:
         case "refused":
@@ -176,8 +175,14 @@ def reply_fault(reply: ReplyCompleted, tools: Collection[str] = ()) -> ReplyFaul
             return None
 
 
+MAX_PAUSES = 20
+"""How often in a row a service may pause its reply."""
+MAX_OVERFLOWS = 3
+"""How often in a row a request may be too long, each time after more room was made."""
+
+
 class RemedyCounts:
-    """How often each remedy was used in a row."""
+    """Counts how often each remedy was used in a row. The `allow…` methods count one more use; False past the limit."""
 
     def __init__(self) -> None:
         self._used: Counter[ReplyFault] = Counter()
@@ -185,53 +190,52 @@ class RemedyCounts:
         self._pauses = 0
 
     def allow(self, fault: ReplyFault) -> bool:
-        """The remedy may be used once more; it is counted."""
         self._used[fault] += 1
         return self._used[fault] <= REMEDIES[fault].limit
 
     def on_step(self) -> None:
-        """A whole step of calls: what was wrong before is over."""
+        """A step of calls is complete: earlier faults no longer count."""
         self._used.clear()
 
-    def allow_overflow(self, most: int) -> bool:
-        """A request was too long; it may be tried again after making room, so often in a row."""
+    def allow_overflow(self) -> bool:
+        """A request was too long: may it be sent again, after room was made?"""
         self._overflows += 1
-        return self._overflows <= most
+        return self._overflows <= MAX_OVERFLOWS
 
-    def allow_pause(self, most: int) -> bool:
-        """The service paused; it may do so that often in a row."""
+    def allow_pause(self) -> bool:
+        """The service paused the reply: may it be asked to go on?"""
         self._pauses += 1
-        return self._pauses <= most
+        return self._pauses <= MAX_PAUSES
 
     def on_reply(self, *, paused: bool) -> None:
-        """A reply came."""
+        """A reply arrived."""
         self._overflows = 0
         if not paused:
             self._pauses = 0
 
 
 class FaultReminders(TurnListener):
-    """Of one turn. A reply that has ended, but is no proper end: the model is told what it calls for. `tools` are the
-    names of those that can be called."""
+    """Tells the model what was wrong with a reply that ended without calls, and asks it again. Lives for one turn;
+    `tools` are the names of the available tools."""
 
     def __init__(self, tools: Collection[str]) -> None:
         self._tools = tools
-        self._patience = RemedyCounts()
+        self._remedies = RemedyCounts()
 
     async def after_step(self, turn: TurnView, step: StepRecord) -> None:
-        self._patience.on_step()
+        self._remedies.on_step()
 
     async def on_stop(self, turn: TurnView, reply: ReplyCompleted) -> Continue | Ending | None:
         fault = reply_fault(reply, self._tools)
         if fault is None:
             return None
-        return Continue([reminder(fault)]) if self._patience.allow(fault) else FINAL_ENDINGS.get(fault, NO_ROOM)
+        return Continue([reminder(fault)]) if self._remedies.allow(fault) else FINAL_ENDINGS.get(fault, NO_ROOM)
 
 
-# Room ----------------------------------------------------------------------------------------------------
+# Room for the reply ----------------------------------------------------------------------------------------------------
 
-LEAST_GAIN = 1.25
-"""A budget that grows by less would change little; then it is the thinking that must shrink."""
+MIN_GAIN = 1.25
+"""A budget that grows by a smaller factor would change little; less thinking helps more."""
 
 
 @dataclass(frozen=True)
@@ -239,18 +243,18 @@ class ReplyBudget:
     """What a reply may take: `Request.max_output` and `Request.effort`."""
 
     max_output: int | None = None
-    """None: as the family has it."""
+    """Tokens; None: the model family's default."""
     effort: Effort = "medium"
 
     def roomier(self, info: ModelInfo, used: TokenUsage) -> "ReplyBudget | None":
-        """More room than the reply that took `used` had, different on the wire: the most the model can write if that is
-        much more, else one level less thinking. None when neither can be."""
+        """A budget with more room than the one of the reply that used `used`, different on the wire: the most the model
+        can write if that is much more, otherwise one level less thinking. None when neither is possible."""
         facts = family(info.model_id)
         prompt = used.input + used.cache_read + used.cache_write
-        had = min(info.max_output, self.max_output or facts.max_output)
-        can = min(info.max_output, info.context_window - prompt)
-        if can >= had * LEAST_GAIN:
-            return ReplyBudget(can, self.effort)
+        current = min(info.max_output, self.max_output or facts.max_output)
+        possible = min(info.max_output, info.context_window - prompt)
+        if possible >= current * MIN_GAIN:
+            return ReplyBudget(possible, self.effort)
         lower = EFFORTS[max(0, EFFORTS.index(self.effort) - 1)]
         if info.thinking and facts.efforts.get(lower) != facts.efforts.get(self.effort):
             return ReplyBudget(self.max_output, lower)
@@ -258,6 +262,6 @@ class ReplyBudget:
 
     @property
     def description(self) -> str:
-        """For the user."""
-        most = "" if self.max_output is None else f"up to {self.max_output:,} tokens, "
-        return f"{most}{self.effort} thinking effort"
+        """In words, for the user."""
+        limit = "" if self.max_output is None else f"up to {self.max_output:,} tokens and "
+        return f"{limit}{self.effort} thinking effort"
