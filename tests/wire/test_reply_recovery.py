@@ -165,7 +165,7 @@ CASES: dict[str, Case] = {
         "refused",
         [Say(text="I begin", calls=[READ], stop="refused")],
         answers=["I begin"],
-        results=["Not run: the reply was broken off."],
+        results=["Not run: the reply was cut off."],
         reason="refused",
         message="*",
     ),
@@ -207,7 +207,7 @@ CASES: dict[str, Case] = {
         told=[note("emptyAfterResults")] * 3,
         results=[OK],
         reason="failed",
-        message="The model sent 4 empty replies in a row after its work, and no answer.",
+        message="The model finished its calls but then sent 4 empty replies in a row.",
     ),
     "more calls than are run": Case(
         "manyCalls",

@@ -2,20 +2,17 @@
 
     request → calls → listeners
 
-Everything that watches a turn, limits it or adds to it is a listener (`core/listeners.py`); what is here is only what
-no turn can do without: room in the window, a request, its calls, and what becomes of a reply that is no proper one.
+Everything that watches a turn, limits it or adds to it is a listener (`core/listeners.py`). Here is only what no turn
+can do without: room in the context window, a request, the reply's calls, and a remedy for a faulty reply.
 """
-
-import itertools
-from collections.abc import Sequence
 
 from amanu.agent import turn_listeners as listeners
 from amanu.agent.calls import CallEnvironment, Calls
 from amanu.agent.failover import route_first_request
-from amanu.agent.recovery import CUT_CALL, NO_ROOM, NOT_WHOLE, RemedyCounts, ReplyFault, reply_fault
+from amanu.agent.recovery import CUT_CALL, ENDLESS_PAUSES, NO_ROOM, NOT_WHOLE, RemedyCounts, ReplyFault, reply_fault
 from amanu.agent.request import ask_model
 from amanu.agent.turn import Turn
-from amanu.core.conversation import Assistant, Result, Results
+from amanu.core.conversation import Assistant, Results
 from amanu.core.ending import Ending
 from amanu.core.listeners import StepRecord
 from amanu.core.model import (
@@ -30,16 +27,13 @@ from amanu.core.model import (
 from amanu.core.notes import SystemNote
 from amanu_protocol.errors import ErrorKind
 
-MAX_PAUSES = 20
-"""Times in a row a service may say that it pauses and goes on when asked."""
-MAX_OVERFLOWS = 3
-"""Requests in a row that the service finds too long, each after more room was made."""
-NOTHING_LEFT = "Nothing is left that could make room; begin a new session, or say less at once."
+NOTHING_LEFT = "Nothing more can be removed to make room. Start a new session, or send a shorter prompt."
 
 
 async def run_turn(turn: Turn) -> Ending:
-    """Run steps until the model is done. Cancelling the task stops it anywhere and leaves a valid conversation.
-    Raises nothing but CancelledError for what models, tools and users do; a ModelError becomes an ending."""
+    """Run steps until the model is done or something ends the turn. Cancelling the task stops it anywhere and leaves a
+    valid conversation. Failures of models and tools become endings and results; the only exceptions are
+    `CancelledError` and our own bugs."""
     try:
         ending = await _run(turn)
         if turn.context.compaction_requested and await turn.context.make_room(turn.step_context(0, in_turn=False)):
@@ -50,7 +44,8 @@ async def run_turn(turn: Turn) -> Ending:
 
 
 async def run_compaction(turn: Turn, focus: str) -> Ending:
-    """A turn that does nothing but make room, by hand. Raises nothing but CancelledError."""
+    """A turn that only compacts the conversation, because the user asked for it. `focus`: what they want the summary to
+    keep; "" for nothing in particular. Raises only `CancelledError`."""
     turn.use_model(turn.candidate)
     if await turn.context.compact(turn.step_context(1, in_turn=False), focus):
         turn.emit_usage()
@@ -59,31 +54,32 @@ async def run_compaction(turn: Turn, focus: str) -> Ending:
 
 async def _run(turn: Turn) -> Ending:
     turn.use_model(turn.candidate)
-    patience = RemedyCounts()
+    remedies = RemedyCounts()
     ending: Ending | None = None
-    for step in itertools.count(1):
-        reply = await _request(turn, step, patience)
+    step = 0
+    while True:
+        step += 1
+        reply = await _request(turn, step, remedies)
         if isinstance(reply, Ending):
             return reply
         if reply is None:
             continue
         fault = reply_fault(reply, turn.tools)
         if fault in ("refused", "cutCall", "spentThinking"):
-            ending = await _mend(turn, step, reply, fault, patience)
+            ending = await _handle_fault(turn, step, reply, fault, remedies)
         elif reply.message.calls:
-            patience.on_step()
+            remedies.on_step()
             ending = await _run_calls(turn, step, reply.message)
         elif reply.stop != "paused":
             ending = await listeners.on_stop(turn, reply)
-        elif not patience.allow_pause(MAX_PAUSES):
-            ending = Ending("failed", f"The service paused {MAX_PAUSES + 1} times in a row.", can_continue=True)
+        elif not remedies.allow_pause():
+            ending = ENDLESS_PAUSES
         if ending is not None:
             return ending
-    raise AssertionError("steps are counted without an end")
 
 
-async def _request(turn: Turn, step: int, patience: RemedyCounts) -> ReplyCompleted | Ending | None:
-    """The reply; None when the request was too long, and there is more room now."""
+async def _request(turn: Turn, step: int, remedies: RemedyCounts) -> ReplyCompleted | Ending | None:
+    """The reply to one request. None when the request was too long and room was made: ask again."""
     if (ending := await listeners.before_request(turn, step)) is not None:
         return ending
     if step == 1:
@@ -95,23 +91,21 @@ async def _request(turn: Turn, step: int, patience: RemedyCounts) -> ReplyComple
     try:
         reply = await ask_model(turn, step)
     except ContextTooLong as error:
-        if not patience.allow_overflow(MAX_OVERFLOWS) or not await turn.context.recover_overflow(
-            turn.step_context(step)
-        ):
+        if not remedies.allow_overflow() or not await turn.context.recover_overflow(turn.step_context(step)):
             return Ending("failed", f"{error} {NOTHING_LEFT}", can_continue=True, kind="contextTooLong")
         turn.emit_usage()
         return None
     except ModelError as error:
-        return Ending("failed", str(error), can_continue=True, kind=_kind(error))
-    patience.on_reply(paused=reply.stop == "paused")
+        return Ending("failed", str(error), can_continue=True, kind=_error_kind(error))
+    remedies.on_reply(paused=reply.stop == "paused")
     if reply.window_full:
         turn.context.on_window_filled()
     return reply
 
 
 async def _run_calls(turn: Turn, step: int, reply: Assistant) -> Ending | None:
-    """One result per call, in order, whatever happens."""
-    calls = _calls(turn, step, reply)
+    """Run the reply's calls. The conversation gets one result per call, in order, whatever happens."""
+    calls = _make_calls(turn, step, reply)
     try:
         await calls.run()
     finally:
@@ -119,42 +113,41 @@ async def _run_calls(turn: Turn, step: int, reply: Assistant) -> Ending | None:
     return await listeners.after_step(turn, StepRecord(step, reply, calls.results, calls.touched))
 
 
-def _refuse_calls(turn: Turn, step: int, reply: Assistant, refusal: str) -> Sequence[Result]:
-    """That error is the result of every call."""
-    if not reply.calls:
-        return ()
-    calls = _calls(turn, step, reply)
-    calls.refuse(refusal)
-    turn.conversation.append(Results(results=calls.results))
-    return calls.results
+def _refuse_calls(turn: Turn, step: int, reply: Assistant, refusal: str) -> None:
+    """Answer every call of the reply with the error `refusal`; run none."""
+    if reply.calls:
+        calls = _make_calls(turn, step, reply)
+        calls.refuse(refusal)
+        turn.conversation.append(Results(results=calls.results))
 
 
-def _calls(turn: Turn, step: int, reply: Assistant) -> Calls:
-    fitting = turn.context.fit_result
-    environment = CallEnvironment(turn.turn_id, turn.tools, turn.approvals, turn.emit, fitting, turn.listeners)
+def _make_calls(turn: Turn, step: int, reply: Assistant) -> Calls:
+    environment = CallEnvironment(
+        turn.turn_id, turn.tools, turn.approvals, turn.emit, turn.context.fit_result, turn.listeners
+    )
     return Calls(reply.calls, step, environment)
 
 
-async def _mend(
-    turn: Turn, step: int, reply: ReplyCompleted, fault: ReplyFault, patience: RemedyCounts
+async def _handle_fault(
+    turn: Turn, step: int, reply: ReplyCompleted, fault: ReplyFault, remedies: RemedyCounts
 ) -> Ending | None:
-    """What becomes of a reply that cannot stand (`recovery.py`). None: ask again."""
+    """Apply the remedy for a reply that cannot stand as it is (`recovery.py`). None: ask again."""
     if fault == "refused":
         _refuse_calls(turn, step, reply.message, NOT_WHOLE)
         return Ending("refused", reply.detail or "The model declined to answer.")
     if fault == "cutCall":
         _refuse_calls(turn, step, reply.message, CUT_CALL)
-        return None if patience.allow(fault) else NO_ROOM
+        return None if remedies.allow(fault) else NO_ROOM
     budget = turn.budget.roomier(turn.info, reply.usage)
-    if budget is None or not patience.allow(fault):
+    if budget is None or not remedies.allow(fault):
         return NO_ROOM
     turn.budget = budget
-    text = f"The model spent its whole reply on thinking; asking again with {budget.description}."
+    text = f"The model spent its whole reply on thinking. Asking again with {budget.description}."
     turn.add_note(SystemNote("", text, "moreRoom"))
     return None
 
 
-def _kind(error: ModelError) -> ErrorKind:
+def _error_kind(error: ModelError) -> ErrorKind:
     match error:
         case AuthFailed():
             return "authRequired"

@@ -47,8 +47,8 @@ calling `finish_task` where that is required · `writtenCall`: a call written as
 Treatment = Literal["accept", "retry", "nudge", "room", "continue", "split", "end"]
 """`accept`: the translator understands the reply · `retry`: withdraw it and ask again · `nudge`: the same, and tell the
 model what was wrong · `room`: withdraw it and ask again with a larger budget or less thinking, never with the same ·
-`continue`: keep it and ask the model to go on · `split`: answer its calls with `CUT_CALL` · `end`: end the turn and keep
-what there is of the reply."""
+`continue`: keep it and ask the model to go on · `split`: answer its calls with `CUT_CALL` · `end`: end the turn and
+keep what there is of the reply."""
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,8 @@ class Remedy:
 
     treatment: Treatment
     limit: int = 0
-    """How often in a row, with no completed step of calls in between; then the turn ends as `FINAL_ENDINGS` says. Retries
-    and nudges are counted by `models/retry.py`."""
+    """How often in a row, with no completed step of calls in between; then the turn ends as `FINAL_ENDINGS` says.
+    Retries and nudges are counted by `models/retry.py`."""
     note: str = ""
     """What the model is told. It stays in the conversation: the prefix of later requests must not change."""
     user_note: str = ""
@@ -102,7 +102,10 @@ REMEDIES: Mapping[ReplyFault, Remedy] = MappingProxyType(
         ),
         "cutCall": Remedy("split", 2, CUT_CALL),
         "emptyAfterResults": Remedy(
-            "continue", 3, "Please give your answer.", "The model finished its calls without an answer and was asked for one."
+            "continue",
+            3,
+            "Please give your answer.",
+            "The model finished its calls without an answer and was asked for one.",
         ),
         "writtenCall": Remedy(
             "continue",
@@ -132,6 +135,12 @@ REMEDIES: Mapping[ReplyFault, Remedy] = MappingProxyType(
 )
 
 
+MAX_PAUSES = 20
+"""How often in a row a service may pause its reply."""
+MAX_OVERFLOWS = 3
+"""How often in a row a request may be too long, each time after more room was made."""
+
+ENDLESS_PAUSES = Ending("failed", f"The service paused its reply {MAX_PAUSES + 1} times in a row.", can_continue=True)
 NO_ROOM = Ending("failed", "The reply does not fit into the model's output limit.", can_continue=True)
 NO_ANSWER = Ending(
     "failed",
@@ -173,12 +182,6 @@ def reply_fault(reply: ReplyCompleted, tools: Collection[str] = ()) -> ReplyFaul
             return "writtenCall"
         case _:
             return None
-
-
-MAX_PAUSES = 20
-"""How often in a row a service may pause its reply."""
-MAX_OVERFLOWS = 3
-"""How often in a row a request may be too long, each time after more room was made."""
 
 
 class RemedyCounts:
@@ -232,7 +235,8 @@ class FaultReminders(TurnListener):
         return Continue([reminder(fault)]) if self._remedies.allow(fault) else FINAL_ENDINGS.get(fault, NO_ROOM)
 
 
-# Room for the reply ----------------------------------------------------------------------------------------------------
+# Room for the reply
+# ----------------------------------------------------------------------------------------------------
 
 MIN_GAIN = 1.25
 """A budget that grows by a smaller factor would change little; less thinking helps more."""

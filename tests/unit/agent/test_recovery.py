@@ -83,8 +83,9 @@ async def test_more_room_is_said_and_kept_for_the_turn() -> None:
     wanted: list[tuple[int | None, Effort]] = [(None, "medium"), (None, "medium"), (128_000, "medium")]
     assert harness.model.budgets == [*wanted, (128_000, "low"), (128_000, "low")]
     assert harness.shown("notice") == [
-        "The model spent its whole reply on thinking; asking again with up to 128,000 tokens, medium thinking effort.",
-        "The model spent its whole reply on thinking; asking again with up to 128,000 tokens, low thinking effort.",
+        "The model spent its whole reply on thinking. Asking again with up to 128,000 tokens and medium thinking "
+        "effort.",
+        "The model spent its whole reply on thinking. Asking again with up to 128,000 tokens and low thinking effort.",
     ]
     assert harness.shown("thought") == []
     assert harness.turn.ledger.usage.output_tokens == 25  # it was paid for all the same
