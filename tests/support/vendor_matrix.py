@@ -16,7 +16,7 @@ from typing import Any, cast, get_args
 
 import pytest
 
-from amanu.agent.system_prompt import addition
+from amanu.agent.system_prompt import load_prompt
 from amanu.core.model_families import FAMILIES, GENERIC, MAX_TOOLS, ModelFamily
 from support.vendors import VENDORS, Column, Need, Vendor
 
@@ -205,7 +205,7 @@ def _said(name: str, value: Any) -> str:
             ]
             return " · ".join(said) or "–"
         case str() if name == "name":
-            return f"“{said}”" if (said := addition(value)) else "nothing"
+            return f"“{said}”" if (said := load_prompt(value)) else "nothing"
         case _:
             return str(value)
 

@@ -1,4 +1,4 @@
-"""What a session and its turns may cost, and what is said when that is spent."""
+"""What ends a turn with an offer to go on: its steps, its seconds, and the money that it and its session may spend."""
 
 import time
 
@@ -7,19 +7,20 @@ from amanu.core.ending import Ending
 from amanu.core.listeners import Notes, TurnListener, TurnView
 from amanu.core.notes import SystemNote
 from amanu.permissions.approvals import Approvals
+from amanu.text.amounts import money
 from amanu_protocol.items import ModelInfo
 from amanu_protocol.state import SessionState
 
 SESSION_SPENT = "This session has spent"
-"""Begins the message with which the session's limit asks; by it a session that is opened again knows how often."""
+"""Begins the message with which the session's limit stops a turn. A reopened session counts these messages."""
 
 
 class CostLimits:
-    """Of one session, for as long as it is open. `turn_usd` and `session_usd` are US dollars, None for no limit; `past`
-    is the session as it was found.
+    """What one open session, and each of its turns, may spend: `session_usd` and `turn_usd` US dollars, None for no
+    limit. `past` is the session's state when it was opened.
 
-    The session's limit asks once per `session_usd`: it ends the turn, and the prompt after that allows as much again.
-    Costs that are not known count nothing; `doubt` says so.
+    The session's limit stops a turn each time another `session_usd` is spent; the next prompt allows as much again.
+    Unknown costs count as nothing; `unknown_price` warns of them.
     """
 
     def __init__(self, turn_usd: float | None, session_usd: float | None, past: SessionState) -> None:
@@ -27,17 +28,17 @@ class CostLimits:
         self._session_usd = session_usd
         self._turn = 0.0
         self._session = (past.usage.cost_usd if past.usage is not None else None) or 0.0
-        prompt_tokens = sum(
+        stops = sum(
             item.kind == "notice" and item.code == "costLimit" and item.text.startswith(SESSION_SPENT)
             for item in past.items
         )
         self._asking = past.last_turn is not None and past.last_turn.message.startswith(SESSION_SPENT)
-        self._times = prompt_tokens + (0 if self._asking else 1)
-        """How many times `session_usd` may be spent."""
-        self._doubted = False
+        self._times = stops + (0 if self._asking else 1)
+        """How many times `session_usd` may be spent so far."""
+        self._warned = False
 
     def start_turn(self) -> None:
-        """The user has said something: if the session's limit had asked, that is the yes."""
+        """A prompt starts a turn; if the session's limit stopped the last one, it allows more spending."""
         self._turn = 0.0
         if self._asking and self._session_usd is not None:
             self._asking = False
@@ -48,33 +49,34 @@ class CostLimits:
         self._session += cost or 0.0
 
     def limit_reached(self) -> str | None:
-        """What to tell the user when the next request must not be sent any more; None when it may."""
+        """The message for the user when no further request may be sent; None while one may."""
         if self._turn_usd is not None and self._turn >= self._turn_usd:
-            return f"This turn has spent {_money(self._turn)}; its limit is {_money(self._turn_usd)}."
+            return f"This turn has spent {money(self._turn)}; its limit is {money(self._turn_usd)}."
         if self._session_usd is not None and self._session >= self._times * self._session_usd:
             self._asking = True
-            limit, allowance = _money(self._times * self._session_usd), _money(self._session_usd)
+            limit, allowance = money(self._times * self._session_usd), money(self._session_usd)
             return (
-                f"{SESSION_SPENT} {_money(self._session)}; its limit is {limit}. "
-                f"The next prompt lets it go on and spend up to {allowance} more."
+                f"{SESSION_SPENT} {money(self._session)}; its limit is {limit}. "
+                f"Send another prompt to continue and spend up to {allowance} more."
             )
         return None
 
     def unknown_price(self, info: ModelInfo) -> str | None:
-        """Once: that a limit cannot hold with this model, because its price is not known."""
+        """A warning, once, when no limit can hold because the price of this model is unknown; otherwise None."""
         limited = self._turn_usd is not None or self._session_usd is not None
-        if self._doubted or not limited or info.input_price is not None:
+        if self._warned or not limited or info.input_price is not None:
             return None
-        self._doubted = True
-        return f"The price of {info.name} is not known, so the limit on costs cannot hold while it is used."
+        self._warned = True
+        return f"The price of {info.name} is unknown, so the cost limit cannot apply while it is in use."
 
 
 class LimitGuard(TurnListener):
-    """Steps, seconds and money of one turn. The clock starts now, and stands while the user is asked."""
+    """Ends one turn at its limits of steps, seconds and money. The clock starts when this is made, and stops while the
+    user is asked for approval."""
 
-    def __init__(self, limits: AgentLimits, allowance: CostLimits, approvals: Approvals) -> None:
+    def __init__(self, limits: AgentLimits, cost_limits: CostLimits, approvals: Approvals) -> None:
         self._limits = limits
-        self._allowance = allowance
+        self._cost_limits = cost_limits
         self._approvals = approvals
         self._started = time.monotonic() - approvals.waited
 
@@ -84,12 +86,8 @@ class LimitGuard(TurnListener):
             return Ending("stepLimit", f"Stopped after {step - 1} steps.", can_continue=True)
         if seconds >= self._limits.seconds:
             return Ending("timeLimit", f"Stopped after {seconds:.0f} seconds.", can_continue=True)
-        if (spent := self._allowance.limit_reached()) is not None:
-            return Ending("costLimit", spent, can_continue=True)
-        if (doubt := self._allowance.unknown_price(turn.info)) is not None:
-            return [SystemNote("", doubt, "costUnknown", level="warning")]
+        if (message := self._cost_limits.limit_reached()) is not None:
+            return Ending("costLimit", message, can_continue=True)
+        if (warning := self._cost_limits.unknown_price(turn.info)) is not None:
+            return [SystemNote("", warning, "costUnknown", level="warning")]
         return None
-
-
-def _money(value: float) -> str:
-    return f"${value:.2f}" if value >= 0.1 else f"${value:.4f}"

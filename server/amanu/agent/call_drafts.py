@@ -1,5 +1,5 @@
-"""Calls while the model still writes them: their title as soon as it is known, and what they will do as far as it is
-written. A look and nothing else: it is gone when the call is previewed, and never on record."""
+"""Drafts of calls while the model is still writing them: the title as soon as it is known, then what the call will do
+as far as it is written. Drafts are for display only: they are gone once the call is previewed, and never on record."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -15,65 +15,66 @@ INTERVAL = 0.1
 
 
 @dataclass
-class _Open:
+class _OpenDraft:
     item: ToolCall
-    draft: CallDraft
+    preview: CallDraft
     pieces: list[str] = field(default_factory=list[str])
-    """What was not fed to it yet."""
+    """Text the draft has not been fed yet."""
     titled: bool = False
-    """Its title was told."""
+    """The clients have its title."""
 
 
 class CallDrafts:
-    """The drafts of one reply, by call."""
+    """The drafts of one reply's calls. Updates are sent at most every `INTERVAL`."""
 
     def __init__(self, emit: Emit) -> None:
         self._emit = emit
-        self._open: dict[str, _Open] = {}
-        self._shown = -INTERVAL
+        self._open: dict[str, _OpenDraft] = {}
+        self._last_update = -INTERVAL
         self._timer: asyncio.TimerHandle | None = None
 
     def begin(self, item: ToolCall, draft: CallDraft | None) -> None:
-        """The model begins to write that call."""
+        """The model begins to write a call, shown as `item`. Without a draft nothing of it is shown until it is
+        whole."""
         if draft is not None:
-            self._open[item.item_id] = _Open(item, draft)
+            self._open[item.item_id] = _OpenDraft(item, draft)
 
     def write(self, call_id: str, text: str) -> None:
-        """More of its arguments."""
-        written = self._open.get(call_id)
-        if written is None:
+        """The model has written more of the call's arguments."""
+        draft = self._open.get(call_id)
+        if draft is None:
             return
-        written.pieces.append(text)
+        draft.pieces.append(text)
         if self._timer is None:
             loop = asyncio.get_running_loop()
-            self._timer = loop.call_at(max(self._shown + INTERVAL, loop.time()), self._show)
+            self._timer = loop.call_at(max(self._last_update + INTERVAL, loop.time()), self._send_updates)
 
     def end(self) -> None:
-        """The reply is whole: show what is there."""
+        """The reply is complete: show what has not been shown yet, then drop the drafts."""
         if self._timer is not None:
-            self._show()
+            self._send_updates()
         self.drop()
 
     def drop(self) -> None:
-        """The reply is gone; so are its drafts."""
+        """Forget the drafts and what has not been shown of them."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
         self._open.clear()
 
-    def _show(self) -> None:
+    def _send_updates(self) -> None:
         assert self._timer is not None
         self._timer.cancel()
         self._timer = None
-        self._shown = asyncio.get_running_loop().time()
-        for call_id, written in self._open.items():
-            if not written.pieces:
+        self._last_update = asyncio.get_running_loop().time()
+        for call_id, draft in self._open.items():
+            if not draft.pieces:
                 continue
-            text = written.draft.feed("".join(written.pieces))
-            written.pieces.clear()
-            if written.draft.title is not None and not written.titled:
-                written.titled = True
-                title = one_line(written.draft.title)
-                self._emit(ItemChanged(item=written.item.model_copy(update={"title": title})))
+            text = draft.preview.feed("".join(draft.pieces))
+            draft.pieces.clear()
+            if draft.preview.title is not None and not draft.titled:
+                draft.titled = True
+                title = one_line(draft.preview.title)
+                self._emit(ItemChanged(item=draft.item.model_copy(update={"title": title})))
             if text:
                 self._emit.delta(call_id, text)

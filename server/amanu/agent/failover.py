@@ -1,4 +1,4 @@
-"""One request to the turn's model, or to the next one that can be asked."""
+"""Sends a request to the turn's model or, when that is unavailable, to the next one that is available."""
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -13,13 +13,13 @@ from amanu.models.retry import PATIENT, AttemptWithdrawn, RetryPolicy, RetrySche
 from amanu_protocol.events import TurnRouted
 
 BRIEF = RetryPolicy(busy_retries=2, longest_wait=20.0)
-"""With another model at hand: a second or two gets over a hiccup, and a busy service does not recover in the two
-minutes the patient policy would give it. A longer wait that is asked for costs the user more than what a change of
-model costs: its prompt cache, and its thoughts so far."""
+"""The retry policy while another model is available. A second or two gets over a hiccup, and a busy service rarely
+recovers within the two minutes of `PATIENT`. A longer wait costs the user more than changing the model, which loses the
+prompt cache and the thoughts so far."""
 
 
 async def route_first_request(turn: Turn) -> None:
-    """Before the first request: go to the model that the judge names."""
+    """Before the first request: use the model that the turn's judge chooses, if it chooses one."""
     judge = turn.fallbacks.judge
     if judge is not None and (choice := await judge(turn.side_query)) is not None:
         candidate, reason = choice
@@ -30,8 +30,8 @@ async def route_first_request(turn: Turn) -> None:
 async def stream_with_failover(
     turn: Turn, request: Request
 ) -> AsyncGenerator[Delta | RetryScheduled | AttemptWithdrawn]:
-    """`stream_with_retry` of the turn's model; when that cannot be asked, of the next one that can: the turn stays
-    with it. Raises `ModelError` when there is no other, of the first failure."""
+    """`stream_with_retry` for the turn's model. When that is unavailable, the turn changes to the next available model
+    and stays with it. Raises the first model's `ModelError` when no model is left."""
     fallbacks = turn.fallbacks
     tried: set[str] = set()
     first: ModelError | None = None
@@ -54,13 +54,14 @@ async def stream_with_failover(
         fallbacks.availability.lost(turn.model, turn.info, failure)
         others = fallbacks.alternatives(tried, turn.context.tokens)
         if not others:
-            raise _nowhere(turn, first, failure)
+            raise _final_error(turn, first, failure)
         yield AttemptWithdrawn(failure.message)
-        _change(turn, others[0], failure)
+        _fall_back(turn, others[0], failure)
         request = replace(request, model=turn.info, system=turn.system, max_output=turn.budget.max_output)
 
 
-def _change(turn: Turn, candidate: Candidate, failure: ModelError) -> None:
+def _fall_back(turn: Turn, candidate: Candidate, failure: ModelError) -> None:
+    """Change to that model, and tell the user why."""
     why = turn.fallbacks.availability.why_not(turn.model, turn.info) or "cannot be used"
     reason = stands_in(candidate.info.name, turn.info.name, why)
     first = turn.fallbacks.candidates[0].info.model_id
@@ -70,10 +71,10 @@ def _change(turn: Turn, candidate: Candidate, failure: ModelError) -> None:
     turn.emit(TurnRouted(turn_id=turn.turn_id, model_id=candidate.info.model_id, reason=reason))
 
 
-def _nowhere(turn: Turn, first: ModelError, failure: ModelError) -> ModelError:
+def _final_error(turn: Turn, first: ModelError, failure: ModelError) -> ModelError:
     """The error the turn ends with when there is no other model."""
     if first is not failure:
         return replace(first, message=f"{first.message} {failure.message}")
     if len(turn.fallbacks.candidates) > 1:
-        return replace(first, message=f"{first.message} No other model can be asked now either.")
+        return replace(first, message=f"{first.message} No other model is available right now either.")
     return first

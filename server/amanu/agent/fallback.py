@@ -1,4 +1,4 @@
-"""The models a turn can go to: the one it begins with, and those that stand in for it when it cannot be asked."""
+"""The models a turn can use: the one it is meant for, and those that replace it when it is unavailable."""
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field
@@ -8,15 +8,15 @@ from amanu.core.model import AuthFailed, Model, RequestRefused
 from amanu.models.availability import UNAVAILABLE, Availability
 from amanu_protocol.items import ModelInfo
 
-FITS = 0.75
-"""Share of a stand-in's window that the conversation may take: the rest is for its reply."""
+MAX_FILL = 0.75
+"""Share of a replacement's window that the conversation may take: the rest is for its reply."""
 REPLACEABLE = (*UNAVAILABLE, AuthFailed, RequestRefused)
-"""The errors after which another model is asked: in the place of the utility model, or of one that stands in itself."""
+"""Errors after which a utility model, or a model that is already a replacement, is replaced by another."""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A model that can be asked."""
+    """A model a turn can use."""
 
     model: Model
     info: ModelInfo
@@ -24,23 +24,23 @@ class Candidate:
 
 @dataclass
 class Fallbacks:
-    """Of one turn."""
+    """The models one turn can use, and whether another one replaces the first."""
 
     availability: Availability = field(default_factory=Availability)
     candidates: Sequence[Candidate] = ()
-    """In order of preference; the first is the one the turn is meant for."""
+    """In order of preference; the turn is meant for the first."""
     judge: Callable[[SideQuery], Awaitable[tuple[Candidate, str] | None]] | None = None
-    """Asked before the first request, with what asks a model aside: another model to begin with, and why."""
+    """Chooses the model to begin with before the first request, and says why. Its argument asks a model a question."""
     replaced: str | None = None
-    """Id of the model another one stands in for."""
+    """Id of the model that was replaced."""
 
     def alternatives(self, tried: Collection[str], tokens: int) -> list[Candidate]:
-        """Where else a conversation of so many tokens could go: not where it has been in vain, and not where it is too
-        long; making it fit would lose for good what is missing for a minute."""
+        """The other models a conversation of `tokens` tokens can go to: not those already tried, and not those it is
+        too long for. Compacting it to fit would lose for good what is only needed for a minute's outage."""
         return [
             candidate
             for candidate in self.candidates
             if candidate.info.model_id not in tried
-            and candidate.info.context_window * FITS > tokens
+            and candidate.info.context_window * MAX_FILL > tokens
             and self.availability.why_not(candidate.model, candidate.info) is None
         ]

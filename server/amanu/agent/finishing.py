@@ -1,4 +1,4 @@
-"""A turn that goes on until the model says, by calling a tool, that the task is done."""
+"""Keeps a turn going until the model says that the task is done, by calling a tool."""
 
 from amanu.agent.recovery import REMEDIES, RemedyCounts
 from amanu.core.ending import Ending
@@ -10,14 +10,14 @@ from amanu_protocol.items import Answer
 
 
 class FinishTaskRequired(TurnListener):
-    """Of one turn; `tool` is the name of the tool that ends it. Its result is the turn's last answer."""
+    """Lives for one turn. `tool` is the name of the tool that ends it; its result becomes the turn's last answer."""
 
     def __init__(self, tool: str) -> None:
         self._tool = tool
-        self._patience = RemedyCounts()
+        self._remedies = RemedyCounts()
 
     async def after_step(self, turn: TurnView, step: StepRecord) -> Ending | None:
-        self._patience.on_step()
+        self._remedies.on_step()
         summary = next((result for result in step.results if result.tool == self._tool and not result.is_error), None)
         if summary is None:
             return None
@@ -27,7 +27,7 @@ class FinishTaskRequired(TurnListener):
 
     async def on_stop(self, turn: TurnView, reply: ReplyCompleted) -> Continue | Ending:
         remedy = REMEDIES["unfinished"]
-        if self._patience.allow("unfinished"):
+        if self._remedies.allow("unfinished"):
             return Continue([SystemNote(remedy.note, remedy.user_note)])
         text = f"The model stopped {remedy.limit + 1} times without calling {self._tool}."
         note = SystemNote("", text, "unfinished", level="warning")

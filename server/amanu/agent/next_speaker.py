@@ -1,5 +1,6 @@
-"""Who speaks next when the model has stopped: the model, or the user? Rules first; a judge only for what they cannot
-tell, of models that are known to stop midway. A needless "go on" annoys: in doubt it is the user."""
+"""Who speaks next when the model has stopped: the model or the user? Rules decide first; a judge is asked only where
+they cannot tell, and only for models that are known to stop midway. A needless "continue" annoys: in doubt it is the
+user."""
 
 import asyncio
 import json
@@ -17,14 +18,15 @@ from amanu.core.model_families import family
 Speaker = Literal["model", "user"]
 
 SECONDS = 15.0
-"""For the judgement; the user waits for it."""
+"""How long the judge may take; the user waits for it."""
 LONGEST_ANNOUNCEMENT = 400
-"""Characters of a last paragraph that may be the announcement of what comes next, in any language."""
+"""Characters of a last paragraph that can still announce the next step, in any language."""
 SHORTEST_ANNOUNCEMENT = 3
-"""Words of a last sentence that may be one: "Understood." and "Thank you!" are none."""
+"""Words of a last sentence that can be an announcement; "Understood." and "Thank you!" are not."""
 SHOWN = 2_000
-"""Characters of the reply's end that the judge sees."""
+"""Characters the judge sees of the prompt's and the reply's end."""
 MAX_OUTPUT = 2_048
+"""Tokens of the judge's answer, thoughts included."""
 
 JUDGE = """\
 You watch a conversation between a user and a programming assistant that works with tools. The assistant's reply has \
@@ -38,7 +40,7 @@ Answer with one JSON object and nothing else: {"next_speaker": "model"} or {"nex
 _I = r"(?:I will|I'll|I’ll|I am going to|I'm going to|I’m going to|let me|let's|let’s)"
 _OPENING = r"(?:(?:now|next|first|then|okay|ok|alright|great|good|so)[,.!:]? )*"
 _AT_REST = r"(?:know|wait|leave|stop|be|stand|not|hand|await|hear|pause|end|conclude|summari[sz]e)\b"
-"""After "I will": words of a reply that has ended."""
+"""Verbs after "I will" that end a reply instead of announcing work."""
 _ANNOUNCED = re.compile(
     rf"{_OPENING}{_I} now (?!{_AT_REST})\w+.*"
     rf"|{_OPENING}now,? {_I} (?!{_AT_REST})\w+.*"
@@ -64,11 +66,10 @@ _NO_PROSE = re.compile(r"\s*(?:[-*+•|#>]|\d+[.)]|```|~~~)\s?")
 
 
 def speaker_by_rule(text: str) -> Speaker | None:
-    """Who speaks after a reply of that text, which made no call; None when the rules cannot tell. Blank text is not
-    asked about."""
+    """Who speaks after a reply of that text without calls; None when the rules cannot tell. `text` is not blank."""
     paragraph = re.split(r"\n\s*\n", text.strip())[-1].strip()
     lines = paragraph.splitlines()
-    plain = re.sub(r"`[^`]*`", "x", paragraph)  # a `?` in code asks nobody
+    plain = re.sub(r"`[^`]*`", "x", paragraph)  # a `?` in code is no question
     if _NO_PROSE.match(lines[-1]) and not lines[-1].lstrip().startswith("**"):
         return "user"  # lists, tables, headings and code end answers, not announcements
     if any(mark in plain for mark in _QUESTION):
@@ -86,25 +87,25 @@ def speaker_by_rule(text: str) -> Speaker | None:
         if len(last.split()) < SHORTEST_ANNOUNCEMENT:
             return "user"
         if _ENGLISH.search(last) and not _FIRST_PERSON.search(last):
-            return "user"  # a statement about something else than itself
+            return "user"  # a statement about something other than the model
     return None
 
 
 class NextSpeaker(TurnListener):
-    """Of one turn: asks the model to go on when it stopped in the middle of its work."""
+    """Asks the model to continue when it stopped in the middle of its work. Lives for one turn."""
 
     def __init__(self) -> None:
-        self._patience = RemedyCounts()
+        self._remedies = RemedyCounts()
 
     async def after_step(self, turn: TurnView, step: StepRecord) -> None:
-        self._patience.on_step()
+        self._remedies.on_step()
 
     async def on_stop(self, turn: TurnView, reply: ReplyCompleted) -> Continue | None:
         judge = partial(turn.side_query, max_output=MAX_OUTPUT)
         midway = family(turn.info.model_id).may_stop_midway
         if not await should_continue(turn.conversation, reply.message, judge, may_stop_midway=midway):
             return None
-        return Continue([reminder("stoppedMidway")]) if self._patience.allow("stoppedMidway") else None
+        return Continue([reminder("stoppedMidway")]) if self._remedies.allow("stoppedMidway") else None
 
 
 async def should_continue(
@@ -114,8 +115,8 @@ async def should_continue(
     *,
     may_stop_midway: bool,
 ) -> bool:
-    """The model has to go on after that reply, which made no call. `ask` puts a question (system, question) to a model;
-    when it fails or takes too long, it is the user's turn."""
+    """Whether the model has to continue after that reply, which has no calls. `ask` puts a question (system prompt,
+    question) to a model; when it fails or takes too long, it is the user's turn."""
     if not reply.text.strip():
         return False
     ruled = speaker_by_rule(reply.text)
@@ -131,7 +132,8 @@ async def should_continue(
 
 
 def parse_speaker(answer: str) -> Speaker:
-    """What the judge decided; the user, unless it clearly names the model. The JSON may stand among other words."""
+    """The speaker in the judge's answer, whose JSON may stand among other words; the user unless it clearly says
+    model."""
     match = re.search(r"\{[^{}]*\}", answer)
     try:
         verdict: Any = json.loads(match[0]) if match else None

@@ -1,4 +1,4 @@
-"""One model reply as it becomes visible: deltas → items."""
+"""Turns one model reply into visible items while it streams: deltas → items."""
 
 import itertools
 import re
@@ -16,8 +16,8 @@ from amanu_protocol.items import Answer, Citations, Thought
 
 
 class ReplyItems:
-    """Turns the deltas of one request into thought, answer and tool-call items; takes them back when an attempt
-    is withdrawn."""
+    """The thought, answer and tool-call items of one request. They are withdrawn when an attempt fails and another
+    follows."""
 
     def __init__(self, turn_id: str, step: int, tools: Mapping[str, AnyTool], emit: Emit) -> None:
         self._turn_id = turn_id
@@ -28,7 +28,7 @@ class ReplyItems:
         self._open: Thought | Answer | None = None
         self._sections = ThoughtSections()
         self._text: list[str] = []
-        self._shown: list[str] = []
+        self._item_ids: list[str] = []
         self._answer: list[str] = []
 
     def add_delta(self, delta: TextDelta | ThoughtDelta | CallStarted | CallDelta) -> None:
@@ -37,13 +37,13 @@ class ReplyItems:
             case TextDelta(text=text):
                 self._answer.append(text)
                 if text.strip():
-                    self._think(self._sections.end())
+                    self._write_thought(self._sections.end())
                 self._write(Answer, text)
             case ThoughtDelta(text=text):
-                self._think(self._sections.feed(text))
+                self._write_thought(self._sections.feed(text))
             case CallStarted(call_id=call_id, tool=name):
                 self._close()
-                self._shown.append(call_id)
+                self._item_ids.append(call_id)
                 tool = self._tools.get(name)
                 item = call_item(self._turn_id, Call(call_id=call_id, tool=name, arguments={}), tool)
                 self._emit(ItemStarted(item=item))
@@ -52,18 +52,18 @@ class ReplyItems:
                 self._drafts.write(call_id, text)
 
     def withdraw(self, reason: str) -> None:
-        """The attempt failed and another follows: what it showed never happened."""
+        """Withdraw everything this attempt has shown: it failed, and another follows."""
         self._drafts.drop()
-        if self._shown:
-            self._emit(ItemsWithdrawn(item_ids=self._shown, reason=reason))
+        if self._item_ids:
+            self._emit(ItemsWithdrawn(item_ids=self._item_ids, reason=reason))
         self._open = None
         self._sections = ThoughtSections()
-        self._shown = []
+        self._item_ids = []
         self._text = []
         self._answer = []
 
     def finish(self, end: ReplyCompleted) -> Assistant:
-        """The reply is whole. What it rests on is an item of its own, after the answer."""
+        """The reply is complete; its sources become an item of their own after the answer. Returns its message."""
         self._close()
         self._drafts.end()
         if end.sources:
@@ -72,17 +72,17 @@ class ReplyItems:
         return end.message
 
     def cut(self, reason: str) -> Assistant | None:
-        """The reply was cancelled or broke off for good: what the user saw of its text stays, started calls do
-        not."""
+        """The reply was cancelled or failed for good: the text the user saw stays, calls that were begun do not.
+        Returns the message to keep, None when there was no text."""
         self._close()
         self._drafts.drop()
-        calls = [item_id for item_id in self._shown if not item_id.startswith(f"{self._turn_id}.")]
-        if calls:
-            self._emit(ItemsWithdrawn(item_ids=calls, reason=reason))
+        call_ids = [item_id for item_id in self._item_ids if not item_id.startswith(f"{self._turn_id}.")]
+        if call_ids:
+            self._emit(ItemsWithdrawn(item_ids=call_ids, reason=reason))
         text = "".join(self._answer)
         return Assistant(parts=(Text(text=text),), cut=True) if text.strip() else None
 
-    def _think(self, pieces: Iterable[tuple[bool, str]]) -> None:
+    def _write_thought(self, pieces: Iterable[tuple[bool, str]]) -> None:
         for begins, text in pieces:
             if begins:
                 self._complete()
@@ -91,7 +91,7 @@ class ReplyItems:
     def _write(self, kind: type[Answer] | type[Thought], text: str) -> None:
         if not isinstance(self._open, kind):
             if not text.strip():
-                return  # blank lines between blocks are nobody's item
+                return  # blank lines between blocks are no item
             self._complete()
             item_id = next(self._ids)
             self._open = (
@@ -99,14 +99,14 @@ class ReplyItems:
                 if kind is Answer
                 else Thought(item_id=item_id, turn_id=self._turn_id, subject="", text="")
             )
-            self._shown.append(item_id)
+            self._item_ids.append(item_id)
             self._emit(ItemStarted(item=self._open))
         self._text.append(text)
         self._emit.delta(self._open.item_id, text)
 
     def _close(self) -> None:
-        """No more of the open item, nor of a thought that is held back."""
-        self._think(self._sections.end())
+        """Complete the open item, with what was held back of a thought."""
+        self._write_thought(self._sections.end())
         self._complete()
 
     def _complete(self) -> None:

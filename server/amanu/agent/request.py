@@ -1,4 +1,4 @@
-"""One reply of the model: asked for, shown as it comes, kept."""
+"""One model request: send it, show the reply as it streams, put it on record."""
 
 import time
 from collections.abc import AsyncGenerator
@@ -18,12 +18,12 @@ from amanu_protocol.items import Retry, Spend
 
 
 class _Cut(Exception):
-    """The turn's `ReplyWatch` has cut the reply off."""
+    """The turn's `ReplyWatch` cut the reply off."""
 
 
 async def ask_model(turn: Turn, step: int) -> ReplyCompleted:
-    """One reply, shown as it comes, retried where that can help; in the conversation when it returns. Raises
-    `ModelError`, and then what was shown of it is in the conversation."""
+    """Ask the turn's model, retrying where that can help, and show the reply as it streams. When this returns, the
+    reply is in the conversation; when it raises `ModelError` or is cancelled, the text shown so far is."""
     turn.conversation.check()
     request = Request(
         model=turn.info,
@@ -32,84 +32,97 @@ async def ask_model(turn: Turn, step: int) -> ReplyCompleted:
         conversation=turn.conversation,
         session_id=turn.session_id,
         effort=turn.budget.effort,
-        max_output=_most(turn),
+        max_output=_max_output(turn),
     )
     reply = ReplyItems(turn.turn_id, step, turn.tools, turn.emit)
     try:
-        end = await _show(turn, step, reply, stream_with_failover(turn, request))
+        end = await _show(turn, reply, stream_with_failover(turn, request))
     except _Cut:
-        message = reply.cut("The reply was broken off.")
-        _keep(turn, step, message)
+        message = reply.cut("The reply was cut off.")
+        _record(turn, step, message)
         return ReplyCompleted(message or Assistant(parts=()), TokenUsage(), "cut")
-    except BaseException as error:  # cancelled, failed, or a bug of ours: what was shown is closed
-        failed = isinstance(error, ModelError)
-        _keep(turn, step, reply.cut(error.message if failed else "The reply was broken off."))
+    except BaseException as error:  # cancelled, failed, or our own bug: close the items that were shown
+        reason = error.message if isinstance(error, ModelError) else "The reply was cut off."
+        _record(turn, step, reply.cut(reason))
         raise
     turn.context.count_request(end.usage.input + end.usage.cache_read + end.usage.cache_write)
-    took = turn.ledger.count_request(turn.info, end.usage)
+    spend = turn.ledger.count_request(turn.info, end.usage)
     if reply_fault(end) == "spentThinking":
-        reply.withdraw("The reply was all thought.")
+        reply.withdraw("The reply held only thinking.")
     message = reply.finish(end)
-    says = bool(message.calls or message.text.strip())
-    _keep(turn, step, message if says or end.stop == "paused" else None, took)
+    has_content = bool(message.calls or message.text.strip())
+    _record(turn, step, message if has_content or end.stop == "paused" else None, spend)
     turn.emit_usage()
     return end
 
 
-def _most(turn: Turn) -> int | None:
-    """Tokens of the reply: as the turn has it, less where prompt and reply would not fit the window together."""
-    allowance = min(turn.info.max_output, turn.budget.max_output or family(turn.info.model_id).max_output)
-    fits = turn.context.fit_reply(allowance)
-    return turn.budget.max_output if fits == allowance else fits
+def _max_output(turn: Turn) -> int | None:
+    """Tokens the reply may take: the turn's budget, or less where prompt and reply would not fit into the window
+    together."""
+    budget = min(turn.info.max_output, turn.budget.max_output or family(turn.info.model_id).max_output)
+    available = turn.context.fit_reply(budget)
+    return turn.budget.max_output if available == budget else available
 
 
 async def _show(
-    turn: Turn, step: int, reply: ReplyItems, stream: AsyncGenerator[Delta | RetryScheduled | AttemptWithdrawn]
+    turn: Turn, reply: ReplyItems, stream: AsyncGenerator[Delta | RetryScheduled | AttemptWithdrawn]
 ) -> ReplyCompleted:
-    waiting = False
+    """Show the stream as it arrives, and return its end. Raises `_Cut` when the turn's `ReplyWatch` cuts it off."""
+    retrying = False
     nudged: set[ReplyFault] = set()
-    """The conversation keeps what was said: once is enough."""
-    watch = turn.reply_watch
-    if watch is not None:
-        watch.begin_reply()
+    _begin_reply(turn)
     try:
         async with aclosing(stream) as deltas:
             async for delta in deltas:
-                if waiting:
-                    waiting = False
+                if retrying:
+                    retrying = False
                     turn.emit(RetryChanged(retry=None))
                 match delta:
                     case ReplyCompleted():
                         return delta
                     case AttemptWithdrawn(reason=reason):
                         reply.withdraw(reason)
-                        if watch is not None:
-                            watch.begin_reply()
+                        _begin_reply(turn)
                     case RetryScheduled():
-                        waiting = True
-                        retry_at = int((time.time() + delta.delay_s) * 1000)
-                        turn.emit(RetryChanged(retry=Retry(attempt=delta.attempt, reason=delta.reason, at=retry_at)))
-                        if (
-                            delta.breakage
-                            and REMEDIES[delta.breakage].treatment == "nudge"
-                            and delta.breakage not in nudged
-                        ):
-                            nudged.add(delta.breakage)
-                            turn.add_note(reminder(delta.breakage))
+                        retrying = True
+                        _announce_retry(turn, delta, nudged)
                     case _:
                         reply.add_delta(delta)
-                        if watch is not None and isinstance(delta, TextDelta | ThoughtDelta) and watch.on_text(delta):
-                            raise _Cut
-    finally:  # cancelled or failed while it waited
-        if waiting:
+                        _watch(turn, delta)
+    finally:  # cancelled or failed while it waited for the retry
+        if retrying:
             turn.emit(RetryChanged(retry=None))
-    raise AssertionError("a model's stream ended without Done or an error")
+    raise AssertionError("a model's stream ended without ReplyCompleted or an error")
 
 
-def _keep(turn: Turn, step: int, reply: Assistant | None, took: Spend | None = None) -> None:
-    """The reply is part of the conversation, on record before any of its calls runs."""
+def _begin_reply(turn: Turn) -> None:
+    if turn.reply_watch is not None:
+        turn.reply_watch.begin_reply()
+
+
+def _watch(turn: Turn, delta: Delta) -> None:
+    watch = turn.reply_watch
+    if watch is not None and isinstance(delta, TextDelta | ThoughtDelta) and watch.on_text(delta):
+        raise _Cut
+
+
+def _announce_retry(turn: Turn, retry: RetryScheduled, nudged: set[ReplyFault]) -> None:
+    """Tell the clients when the next attempt comes, and the model what was wrong with the last one: once per fault, for
+    the note stays in the conversation. `nudged` holds the faults it was told of."""
+    retry_at = int((time.time() + retry.delay_s) * 1000)
+    turn.emit(RetryChanged(retry=Retry(attempt=retry.attempt, reason=retry.reason, at=retry_at)))
+    fault = retry.breakage
+    if fault and fault not in nudged and REMEDIES[fault].treatment == "nudge":
+        nudged.add(fault)
+        turn.add_note(reminder(fault))
+
+
+def _record(turn: Turn, step: int, reply: Assistant | None, spend: Spend | None = None) -> None:
+    """End the step: the reply joins the conversation, on record before any of its calls runs. A reply without parts is
+    left out, as is None."""
     if reply is not None and reply.parts:
         turn.conversation.append(reply)
     else:
         reply = None
-    turn.emit(StepEnded(turn_id=turn.turn_id, step=step, usage=took and wording.summarize_spend(took)), entry=reply)
+    usage = spend and wording.summarize_spend(spend)
+    turn.emit(StepEnded(turn_id=turn.turn_id, step=step, usage=usage), entry=reply)

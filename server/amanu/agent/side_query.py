@@ -1,4 +1,5 @@
-"""A question to a model aside from the conversation: a summary, a judgement. No tools, little thought, bounded."""
+"""Side queries: questions to a model outside the conversation, for a summary or a judgement. No tools, little thinking,
+limited in time."""
 
 import asyncio
 from contextlib import aclosing
@@ -10,18 +11,18 @@ from amanu.models.retry import RetryPolicy, stream_with_retry
 from amanu_protocol.items import ModelInfo
 
 SECONDS = 120.0
-"""For one question, retries included; a judgement that takes longer is worth less than going on without it."""
+"""For one query, retries included; going on without an answer is better than a longer wait."""
 POLICY = RetryPolicy(
     attempts=3, broken_retries=1, empty_retries=1, first_delay=0.5, longest_delay=4.0, longest_wait=10.0
 )
 
 
 class SideQuery(Protocol):
-    """Asks a model something that is no part of the conversation."""
+    """Asks a model something outside the conversation."""
 
     async def __call__(self, system: str, question: str, *, max_output: int, own_model: bool = False) -> str:
-        """The answer, in at most so many tokens, thoughts included; `own_model`: of the turn's model, not of the
-        utility model. Raises `ModelError`."""
+        """The model's answer, of at most `max_output` tokens, thoughts included. `own_model`: ask the turn's model, not
+        the utility model. Raises `ModelError`."""
         ...
 
 
@@ -35,7 +36,8 @@ async def ask(
     max_output: int,
     effort: Effort = "minimal",
 ) -> tuple[str, TokenUsage]:
-    """The answer, and what it took. Raises `ModelError`, also when it did not come in `SECONDS`."""
+    """The model's answer, and the tokens it took. Raises `ModelError`, also when there is no answer within
+    `SECONDS`."""
     request = Request(
         model=info,
         system=system,
@@ -52,5 +54,5 @@ async def ask(
                 if isinstance(delta, ReplyCompleted):
                     return delta.message.text.strip(), delta.usage
     except TimeoutError:
-        raise StreamBroken(f"The model gave no answer within {SECONDS:g} seconds.") from None
-    raise ModelError("a model's stream ended without Done or an error")
+        raise StreamBroken(f"The model did not answer within {SECONDS:g} seconds.") from None
+    raise ModelError("The model's stream ended without an answer.")

@@ -1,4 +1,4 @@
-"""What the user says into the running turn, and decides late, reaches the model."""
+"""Passes on to the model what the user says during a turn, and decisions they make late."""
 
 from amanu.core.agent import Inbox
 from amanu.core.conversation import User
@@ -7,15 +7,15 @@ from amanu.core.model import ReplyCompleted
 
 
 class Steering(TurnListener):
-    """Of one turn."""
+    """Takes notes from the inbox after each step and when the model stops. Lives for one turn."""
 
     def __init__(self, inbox: Inbox) -> None:
         self._inbox = inbox
         self._generation = -1
 
     async def before_request(self, turn: TurnView, step: int) -> Notes | None:
-        """What came while the daemon made room or thought about a reminder. A reply that paused is not broken into: it
-        goes on with what it was about."""
+        """Also takes what arrived while the conversation was compacted or a reminder was chosen. A paused reply is not
+        interrupted: the model goes on with it first."""
         last = turn.conversation.last
         rewritten, self._generation = self._generation != turn.conversation.generation, turn.conversation.generation
         reminded = isinstance(last, User) and last.from_system
@@ -30,7 +30,8 @@ class Steering(TurnListener):
 
 
 class LateSteering(TurnListener):
-    """Stands last: what the user said while the listeners before it thought about a reply's end. Of one turn."""
+    """The last listener in the list: takes what the user said while those before it judged the reply. Lives for one
+    turn."""
 
     def __init__(self, inbox: Inbox) -> None:
         self._inbox = inbox

@@ -1,4 +1,5 @@
-"""The system prompt, from parts. Stable within a session, to the byte: caches and thinking blocks depend on it."""
+"""The system prompt, made of the files in `prompts/`. It stays the same to the byte within a session: prompt caches and
+thinking blocks depend on that."""
 
 import importlib.resources
 import platform
@@ -9,21 +10,16 @@ from amanu.core.agent import SystemPrompt
 
 
 def system_prompt(family: str, roots: Sequence[str], memory: str = "") -> SystemPrompt:
-    """The core rules, what this model family needs to hear, where the work is, and project memory.
+    """The core rules, the model family's additions, the environment, and project memory.
 
-    `family` names a file in `prompts/` ("claude", "gemini-3", …); one without a file adds nothing.
+    `family` names a file in `prompts/` ("claude", "gemini-3", …); a family without a file adds nothing.
     """
-    parts = [load_prompt("core"), addition(family), _surroundings(roots)]
+    parts = [load_prompt("core"), load_prompt(family), _environment(roots)]
     core = "\n\n".join(part for part in parts if part)
     return SystemPrompt(core, f"{load_prompt('memory')}\n\n{memory}" if memory else "")
 
 
-def addition(family: str) -> str:
-    """What a family's models need to hear besides; "" if nothing."""
-    return load_prompt(family)
-
-
-def _surroundings(roots: Sequence[str]) -> str:
+def _environment(roots: Sequence[str]) -> str:
     lines = ["# Where you are", "", f"- Operating system: {platform.system()}"]
     lines += [f"- Workspace root: {root}" for root in roots]
     lines.append("- Paths in tool calls are relative to a workspace root, or absolute inside one.")
@@ -32,5 +28,6 @@ def _surroundings(roots: Sequence[str]) -> str:
 
 @cache
 def load_prompt(name: str) -> str:
+    """The text of `prompts/<name>.md`; "" when there is no such file."""
     file = importlib.resources.files("amanu.agent") / "prompts" / f"{name}.md"
     return file.read_text(encoding="utf-8").strip() if file.is_file() else ""

@@ -1,4 +1,4 @@
-"""All that one turn works with, and the little it does to itself. The loop over it is `loop.py`."""
+"""What one turn works with: its model, tools, conversation, window, listeners and costs. The loop is in `loop.py`."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -29,12 +29,12 @@ T = TypeVar("T")
 
 @dataclass
 class Turn:
-    """The conversation already ends with what the user said. A `TurnView` for its listeners."""
+    """Its conversation already ends with the user's prompt. Listeners see it as a `TurnView`."""
 
     turn_id: str
     session_id: str
     candidate: Candidate
-    """The model that is asked."""
+    """The model that gets the next request."""
     system_prompt_for: Callable[[ModelInfo], SystemPrompt]
     tools: Mapping[str, AnyTool]
     conversation: Conversation
@@ -43,21 +43,21 @@ class Turn:
     emit: Emit
     ledger: Ledger
     listeners: Sequence[TurnListener] = ()
-    """Asked in this order, see `core/listeners.py`."""
+    """In the order they are asked, see `core/listeners.py`."""
     reply_watch: ReplyWatch | None = None
     fallbacks: Fallbacks = field(default_factory=Fallbacks)
     utility: Candidate | None = None
-    """For questions aside; None: the turn's own model."""
+    """The model for side queries; None: the turn's own."""
     budget: ReplyBudget = field(default_factory=ReplyBudget)
-    """Of each reply. It changes for the rest of the turn when a reply came to nothing for want of room."""
+    """What each reply may take. It grows for the rest of the turn when a reply had too little room."""
 
     def __post_init__(self) -> None:
         self.specs: Sequence[ToolSpec] = [tool.spec() for tool in self.tools.values()]
         self.system = ""
-        """The whole system prompt; of the model that is asked, from `use` on."""
+        """The whole system prompt for `candidate`; set by `use_model`."""
         self.steering: list[str] = []
-        self._notices = 0
-        self._beside: set[asyncio.Task[Any]] = set()
+        self._notice_count = 0
+        self._background: set[asyncio.Task[Any]] = set()
 
     @property
     def model(self) -> Model:
@@ -72,22 +72,22 @@ class Turn:
         return self.ledger.spent
 
     def use_model(self, candidate: Candidate) -> None:
-        """Ask that model from here on."""
+        """Send the following requests to that model."""
         info = candidate.info
         if info.model_id != self.info.model_id:
             self.budget = ReplyBudget(None, self.budget.effort)
         self.candidate = candidate
         prompt = self.system_prompt_for(info)
         self.system = prompt.text
-        most = min(info.max_output, family(info.model_id).max_output)
-        self.context.use_model(info, measure_head(prompt.text, prompt.memory, self.specs), most)
+        max_output = min(info.max_output, family(info.model_id).max_output)
+        self.context.use_model(info, measure_head(prompt.text, prompt.memory, self.specs), max_output)
 
     async def side_query(self, system: str, question: str, *, max_output: int, own_model: bool = False) -> str:
-        """Ask the utility model, or the turn's `own` (also when the other cannot be asked), something that is no part
-        of the conversation; what it takes is counted. Raises `ModelError`."""
+        """Ask the utility model something outside the conversation, and count what it costs. `own_model`: ask the
+        turn's model instead, which also answers when the utility model cannot. Raises `ModelError`."""
         candidate = (None if own_model else self.utility) or self.candidate
         try:
-            answer, used = await side_query.ask(
+            answer, usage = await side_query.ask(
                 candidate.model, candidate.info, system, question, session_id=self.session_id, max_output=max_output
             )
         except REPLACEABLE:
@@ -95,55 +95,56 @@ class Turn:
                 raise
             self.utility = None
             return await self.side_query(system, question, max_output=max_output)
-        self.ledger.count_side_query(candidate.info, used)
+        self.ledger.count_side_query(candidate.info, usage)
         self.emit(UsageChanged(usage=wording.summarize_usage(self.ledger.usage)))
         return answer
 
     def start_task(self, coroutine: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        """Work beside the turn, cancelled at its end."""
+        """Start background work; it is cancelled when the turn ends."""
         task = asyncio.create_task(coroutine)
-        self._beside.add(task)
-        task.add_done_callback(self._beside.discard)
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
         return task
 
     async def end_turn(self) -> None:
-        """Nothing is done for the turn any more when this returns."""
+        """Cancel the turn's background work and wait until it has ended."""
         self.context.end_turn()
-        for task in (beside := tuple(self._beside)):
+        tasks = tuple(self._background)
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*beside, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     def add_note(self, note: SystemNote | User) -> None:
-        """Put it at the end of the conversation. The daemon's words are put on record here, with a notice; the user's
-        are on record."""
+        """Append the note to the conversation. A system note is put on record here, with a notice for the user; the
+        user's own words already are on record."""
         if isinstance(note, User):
             self.conversation.add_notes(*note.parts)
             if not note.from_system:
                 self.steering.append(note.text)
             return
-        self._notices += 1
+        self._notice_count += 1
         entry = None
         if note.text:
             entry = Results(results=(), notes=(SystemText(text=note.text),))
             self.conversation.add_notes(*entry.notes)
-        notice = note.notice(f"{self.turn_id}.notice{self._notices}", self.turn_id)
+        notice = note.notice(f"{self.turn_id}.notice{self._notice_count}", self.turn_id)
         self.emit(ItemCompleted(item=notice), entry=entry)
 
     def step_context(self, step: int, *, in_turn: bool = True) -> StepContext:
-        """For what makes room before that step."""
+        """What the context window needs to make room before that step. `in_turn`: the turn goes on afterwards."""
         info = (self.utility or self.candidate).info
-        most = min(LONGEST_SUMMARY, info.max_output)
+        max_output = min(LONGEST_SUMMARY, info.max_output)
         return StepContext(
             turn_id=self.turn_id,
             step=step,
             emit=self.emit,
-            add_note=lambda text, shown: self.add_note(SystemNote(text, shown)),
-            ask=lambda system, question: self.side_query(system, question, max_output=most),
+            add_note=lambda text, user_text: self.add_note(SystemNote(text, user_text)),
+            ask=lambda system, question: self.side_query(system, question, max_output=max_output),
             piece=int(info.context_window * PIECE),
             in_turn=in_turn,
         )
 
     def emit_usage(self) -> None:
-        """Tell how full the window is."""
+        """Tell the clients how full the window is, and what the session has spent."""
         self.ledger.usage = self.ledger.usage.model_copy(update={"context": self.context.context_use()})
         self.emit(UsageChanged(usage=wording.summarize_usage(self.ledger.usage)))

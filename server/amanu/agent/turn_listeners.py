@@ -1,4 +1,4 @@
-"""Asks a turn's listeners, as `core/listeners.py` promises: in order, and none of them can break the loop."""
+"""Asks a turn's listeners as `core/listeners.py` promises: in order, and so that none of them can break the loop."""
 
 import logging
 from collections.abc import Awaitable, Sequence
@@ -15,31 +15,33 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-FAILED = "Not run: a check that comes before every call failed with an internal error of Amanu."
+FAILED = "Not run: a check before this call failed with an internal error in Amanu."
 
 
 async def before_request(turn: Turn, step: int) -> Ending | None:
+    """How a listener ends the turn; None when the request may be made."""
     for listener in turn.listeners:
-        ending = _take(turn, await _safe(listener.before_request(turn, step), listener, None))
+        ending = _apply(turn, await _guarded(listener.before_request(turn, step), listener, None))
         if ending is not None:
             return ending
     return None
 
 
 async def after_step(turn: Turn, step: StepRecord) -> Ending | None:
+    """How a listener ends the turn; None when it goes on."""
     for listener in turn.listeners:
-        ending = _take(turn, await _safe(listener.after_step(turn, step), listener, None))
+        ending = _apply(turn, await _guarded(listener.after_step(turn, step), listener, None))
         if ending is not None:
             return ending
     return None
 
 
 async def on_stop(turn: Turn, reply: ReplyCompleted) -> Ending | None:
-    """None: the model is asked again."""
+    """How the turn ends; None when a listener goes on and the model is asked again."""
     for listener in turn.listeners:
-        match await _safe(listener.on_stop(turn, reply), listener, None):
+        match await _guarded(listener.on_stop(turn, reply), listener, None):
             case Continue(notes=notes) if notes:
-                return _take(turn, notes)
+                return _apply(turn, notes)
             case Ending() as ending:
                 return ending
             case _:
@@ -50,28 +52,31 @@ async def on_stop(turn: Turn, reply: ReplyCompleted) -> Ending | None:
 async def before_call(
     listeners: Sequence[TurnListener], call: Call, preview: Preview
 ) -> Block | ChangedArguments | None:
+    """The first answer that is not None; a listener that raises blocks the call."""
     for listener in listeners:
-        answer = await _safe(listener.before_call(call, preview), listener, Block(FAILED))
+        answer = await _guarded(listener.before_call(call, preview), listener, Block(FAILED))
         if answer is not None:
             return answer
     return None
 
 
 async def after_call(listener: TurnListener, call: Call, result: Result) -> Result:
-    """Of one listener: when it is cancelled, what those before it changed stands."""
-    changed = await _safe(listener.after_call(call, result), listener, result)
+    """The result as one listener leaves it. One at a time, so that a cancel keeps what earlier listeners changed."""
+    changed = await _guarded(listener.after_call(call, result), listener, result)
     return changed.model_copy(update={"call_id": result.call_id, "tool": result.tool})
 
 
-async def _safe(answer: Awaitable[T], listener: TurnListener, otherwise: T) -> T:
+async def _guarded(answer: Awaitable[T], listener: TurnListener, default: T) -> T:
+    """The listener's answer; `default` when it raised."""
     try:
         return await answer
     except Exception:
         log.exception("%s failed; the turn goes on without it", type(listener).__name__)
-        return otherwise
+        return default
 
 
-def _take(turn: Turn, answer: Notes | Ending | None) -> Ending | None:
+def _apply(turn: Turn, answer: Notes | Ending | None) -> Ending | None:
+    """Add the notes to the conversation, or hand back the ending."""
     if isinstance(answer, Ending):
         return answer
     for note in answer or ():

@@ -1,4 +1,4 @@
-"""Tokens and money of a session."""
+"""Counts the tokens and the money that requests take, for the turn and its session."""
 
 from dataclasses import dataclass
 
@@ -21,36 +21,36 @@ NO_USAGE = Usage(
 
 @dataclass
 class Ledger:
-    """What one turn takes, and the session with it."""
+    """Keeps the counts of one turn and of its session."""
 
     usage: Usage
-    """Of the session."""
+    """What the session has used."""
     cost_limits: CostLimits
     spent: Spend = NOTHING_SPENT
-    """Of the turn."""
+    """What the turn has used."""
 
     def count_request(self, info: ModelInfo, used: TokenUsage) -> Spend:
-        """Count a request of the conversation. What it took."""
+        """Count a request of the conversation. Returns what it cost."""
         self.usage = add_request(self.usage, info, used)
         return self._pay(info, used)
 
     def count_side_query(self, info: ModelInfo, used: TokenUsage) -> None:
-        """Count a question aside."""
+        """Count a side query."""
         self.usage = add_side_query(self.usage, info, used)
         self._pay(info, used)
 
     def _pay(self, info: ModelInfo, used: TokenUsage) -> Spend:
-        took = spent(info, used)
-        self.spent = add_spends(self.spent, took)
-        self.cost_limits.add(took.cost_usd)
-        return took
+        spend = spend_of(info, used)
+        self.spent = add_spends(self.spent, spend)
+        self.cost_limits.add(spend.cost_usd)
+        return spend
 
 
 _COUNTS = tuple(name for name in Spend.model_fields if name.endswith("_tokens"))
 
 
-def spent(info: ModelInfo, used: TokenUsage) -> Spend:
-    """What one request took."""
+def spend_of(info: ModelInfo, used: TokenUsage) -> Spend:
+    """What one request cost."""
     return Spend(
         input_tokens=used.input,
         cache_read_tokens=used.cache_read,
@@ -63,31 +63,31 @@ def spent(info: ModelInfo, used: TokenUsage) -> Spend:
 
 
 def add_spends(first: Spend, second: Spend) -> Spend:
-    """The sum. Its cost is None when one of them is not known."""
+    """The sum; its cost is None when one of the two is unknown."""
     return first.model_copy(update=_sum(first, second))
 
 
 def add_request(usage: Usage, info: ModelInfo, used: TokenUsage) -> Usage:
     """`usage` after one more request. The cost becomes None, and stays so, once a price is unknown."""
     size = {"context_tokens": used.context, "context_window": info.context_window}
-    return usage.model_copy(update={**_sum(usage, spent(info, used)), **size})
+    return usage.model_copy(update={**_sum(usage, spend_of(info, used)), **size})
 
 
 def add_side_query(usage: Usage, info: ModelInfo, used: TokenUsage) -> Usage:
-    """`usage` after a question aside: it costs, but says nothing about the conversation's size."""
-    return usage.model_copy(update=_sum(usage, spent(info, used)))
+    """`usage` after a side query, which costs but says nothing about the conversation's size."""
+    return usage.model_copy(update=_sum(usage, spend_of(info, used)))
 
 
 def _sum(first: Spend | Usage, second: Spend) -> dict[str, float | None]:
-    """Of every count, and of the cost where both are known."""
+    """The sum of every count, and of the cost when both are known."""
     counts = {name: getattr(first, name) + getattr(second, name) for name in _COUNTS}
     cost = None if first.cost_usd is None or second.cost_usd is None else first.cost_usd + second.cost_usd
     return {**counts, "cost_usd": cost}
 
 
 def price(info: ModelInfo, used: TokenUsage) -> float | None:
-    """US dollars of one request, None if the model's prices are not known. Cached tokens cost what input costs
-    where no price of their own is known, so that an estimate is never too low."""
+    """US dollars for one request; None when the model's prices are unknown. Cached tokens without a known price of
+    their own cost as much as input, so that an estimate is never too low."""
     if info.input_price is None or info.output_price is None:
         return None
     read = info.input_price if info.cache_read_price is None else info.cache_read_price

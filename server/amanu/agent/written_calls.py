@@ -1,8 +1,8 @@
-"""Calls that a model wrote as text, where nothing runs them: Gemini's Python for a tool it has not, JSON and tags of
-models that were trained on other interfaces.
+"""Recognises calls that a model wrote as text, which runs nothing: Python from Gemini, JSON and tags from models
+trained on other interfaces.
 
-Precision before recall: a user may have asked how such a call looks. So it must be the reply's end, name a tool that
-is there, and, where it is plain JSON, be almost all of the reply.
+Precision before recall: the user may have asked what such a call looks like. So a written call must end the reply, name
+an available tool and, if it is plain JSON, be almost the whole reply.
 """
 
 import json
@@ -11,15 +11,15 @@ from collections.abc import Collection, Iterator
 from typing import Any, cast
 
 PROSE = 300
-"""Characters beside plain JSON: an announcement, no explanation."""
+"""Characters allowed before plain JSON: enough for an announcement, not for an explanation."""
 LONGEST = 100_000
-"""Characters of a reply's end that are looked at; a call that writes a file may be long."""
+"""Characters at a reply's end that are examined; a call that writes a file may be long."""
 
 _CLOSED = re.compile(r"</(tool_call|function_call|tool_use|tool_code|invoke|function)>\s*(?:</\w+>\s*)?\Z")
 _MARKED = ("[TOOL_CALLS]", "<|python_tag|>", "<|tool_call")
-"""What begins the calls of Mistral, Llama and others; they are the rest of the reply."""
+"""Marks that begin the calls of Mistral, Llama and others; the rest of the reply is the call."""
 _CODE = ("tool_code", "tool_call", "tool", "tool_calls")
-"""Languages of fences that are calls and nothing else."""
+"""Languages of fenced blocks that hold only calls."""
 _NAMED = re.compile(
     r"""(?:default_api|functions)\.([A-Za-z_]\w*)\(|"(?:name|tool|tool_name|function)"\s*:\s*"([\w-]+)\""""
     r"""|<(?:function|invoke)(?:=|\s+name=["'])([\w-]+)|^[ \t]*(?:print\()?([A-Za-z_]\w*)\(""",
@@ -29,7 +29,7 @@ _ARGUMENTS = ("arguments", "args", "parameters", "input", "tool_input")
 
 
 def written_call(text: str, tools: Collection[str]) -> str | None:
-    """The tool that a reply without calls means to call at its end; None where it means none. Linear in the text."""
+    """The tool that a reply without calls tries to call at its end; None if there is none. Linear in the text."""
     text = text.rstrip()[-LONGEST:]
     if tagged := _tagged(text):
         return _first(_named(tagged), tools)
@@ -50,7 +50,7 @@ def _named(code: str) -> Iterator[str]:
 
 
 def _tagged(text: str) -> str:
-    """The call in tags that ends the text, "" for none."""
+    """The tagged call that ends the text; "" if there is none."""
     for mark in _MARKED:
         start = text.rfind(mark)
         if start >= 0 and text[:start].rpartition("\n")[2].strip() == "" and text.endswith(("]", "}", ")", ">")):
@@ -61,7 +61,7 @@ def _tagged(text: str) -> str:
 
 
 def _fenced(text: str) -> tuple[str, str, str] | None:
-    """What stands before the fence that ends the text, its language, and what is in it."""
+    """(text before, language, code) of the fenced block that ends the text; None if there is none."""
     opened: tuple[int, str, int] | None = None
     closed: tuple[int, str, int, int] | None = None
     offset = 0
@@ -81,13 +81,13 @@ def _fenced(text: str) -> tuple[str, str, str] | None:
 
 
 def _bare(text: str) -> tuple[str, str, str]:
-    """The same for JSON that ends the text without a fence; it begins a line."""
+    """The same for JSON without a fence that begins a line and ends the text."""
     start = re.search(r"^[ \t]*[\[{]", text, re.MULTILINE)
     return (text, "", "") if start is None else (text[: start.start()], "", text[start.start() :])
 
 
 def _of_json(text: str) -> Iterator[str]:
-    """The tools that the JSON calls, if it is a call or a list of them."""
+    """The tools the JSON calls, if it is a call or a list of calls."""
     try:
         value: Any = json.loads(text)
     except (ValueError, RecursionError):

@@ -57,11 +57,11 @@ class TurnFactory:
         self.status = SessionStatus(conversation, state, headless=services.headless)
         self._news = StepNews(core, aftermath, self.status)
         self.choosing = ModelChooser(settings, services.registry, services.availability, state)
-        self._allowance = CostLimits(settings.limits.cost_usd, settings.limits.session_cost_usd, state)
+        self._cost_limits = CostLimits(settings.limits.cost_usd, settings.limits.session_cost_usd, state)
 
     def start_turn(self, turn_id: str, prompt: str) -> AgentRun:
         """The turn that answers that prompt of the user; the conversation ends with it already."""
-        self._allowance.start_turn()
+        self._cost_limits.start_turn()
         limits = self._services.settings.limits
         return AgentRun(
             turn_id,
@@ -93,7 +93,7 @@ class TurnFactory:
             context=self.context if run.conversation is self._conversation else self._window(run.conversation),
             approvals=self._approvals,
             emit=run.emit,
-            ledger=Ledger(self._state.usage or spending.NO_USAGE, self._allowance),
+            ledger=Ledger(self._state.usage or spending.NO_USAGE, self._cost_limits),
             listeners=self._listeners(run, guard),
             reply_watch=guard,
             fallbacks=choice.fallbacks,
@@ -105,7 +105,7 @@ class TurnFactory:
         """In the order they are asked: limits before what a request costs; what the user says before what the daemon
         would say of a reply, and once more behind it, for that takes its time."""
         return [
-            LimitGuard(run.limits, self._allowance, self._approvals),
+            LimitGuard(run.limits, self._cost_limits, self._approvals),
             *run.listeners,
             *([] if run.inbox is None else [Steering(run.inbox)]),
             FaultReminders(run.tools),

@@ -48,7 +48,7 @@ def test_the_session_asks_once_per_amount() -> None:
     allowance.add(5.02)
     said = allowance.limit_reached()
     assert said == (
-        "This session has spent $5.02; its limit is $5.00. The next prompt lets it go on and spend up to $5.00 more."
+        "This session has spent $5.02; its limit is $5.00. Send another prompt to continue and spend up to $5.00 more."
     )
     allowance.start_turn()
     assert allowance.limit_reached() is None

@@ -160,7 +160,7 @@ async def test_what_another_session_found_out_is_not_tried_again() -> None:
     )
     reason, message = await play(again)  # with nobody else to ask it is asked patiently
     assert (reason, requests(again)) == ("failed", [8, 0])
-    assert message.endswith("No other model can be asked now either.")
+    assert message.endswith("No other model is available right now either.")
     assert first.model is not second.model
 
 

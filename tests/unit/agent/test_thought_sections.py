@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from amanu.agent.reply import ReplyItems
-from amanu.agent.thought_sections import LONGEST, ThoughtSections
+from amanu.agent.thought_sections import MAX_HEADING, ThoughtSections
 from amanu.core.conversation import Assistant, Text
 from amanu.core.model import CallStarted, TextDelta, ThoughtDelta
 from amanu_protocol.items import Thought
@@ -25,7 +25,7 @@ def sections(*pieces: str) -> list[str]:
     return found
 
 
-LONG = f"**{'x' * LONGEST}**"
+LONG = f"**{'x' * MAX_HEADING}**"
 
 
 @pytest.mark.parametrize(

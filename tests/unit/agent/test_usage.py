@@ -41,7 +41,7 @@ def test_a_price_that_depends_on_the_prompt_or_is_not_known_is_not_guessed(model
 
 def test_steps_add_up_to_the_turn_and_the_turn_to_the_session() -> None:
     info = priced(input_price=1.0, output_price=10.0)
-    one = spending.spent(info, ALL)
+    one = spending.spend_of(info, ALL)
     turn = spending.add_spends(spending.add_spends(NOTHING_SPENT, one), one)
     session = spending.add_request(spending.add_request(spending.NO_USAGE, info, ALL), info, ALL)
     kinds = Spend.model_fields
@@ -51,7 +51,7 @@ def test_steps_add_up_to_the_turn_and_the_turn_to_the_session() -> None:
 
 def test_one_price_that_is_not_known_makes_the_sum_unknown() -> None:
     info = priced(input_price=1.0, output_price=10.0)
-    assert spending.add_spends(spending.spent(info, ALL), spending.spent(priced(), ALL)).cost_usd is None
+    assert spending.add_spends(spending.spend_of(info, ALL), spending.spend_of(priced(), ALL)).cost_usd is None
     before = spending.add_request(spending.NO_USAGE, priced(), ALL)
     assert spending.add_request(before, info, ALL).cost_usd is None
 
