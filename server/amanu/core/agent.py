@@ -1,4 +1,4 @@
-"""The port that runs an agent on a conversation: the turns of a session use it, and so can whatever needs an agent
+"""The port that runs an agent on a conversation. A session's turns use it, and so can anything else that needs an agent
 with a conversation of its own.
 
     ending = await agent.run(AgentRun(turn_id, task, conversation, instructions, tools, limits, emit))
@@ -28,11 +28,11 @@ NOTHING_SPENT = Spend(
 
 @dataclass(frozen=True)
 class SystemPrompt:
-    """Its memory is told apart because a user wants to know what it takes of the window."""
+    """A system prompt. Its memory is kept apart so that the user can see how much of the window it takes."""
 
     core: str
     memory: str = ""
-    """With what is said about it; "" if there is none."""
+    """Project memory with its introduction; "" if there is none."""
 
     @property
     def text(self) -> str:
@@ -41,50 +41,51 @@ class SystemPrompt:
 
 @dataclass(frozen=True)
 class AgentLimits:
-    """What ends a run with an offer to go on, besides the money its session may spend."""
+    """Limits that end a run with an offer to go on; the session's cost limits come on top."""
 
     steps: int
-    """Replies of the model."""
+    """Steps: replies of the model."""
     seconds: float
-    """Of wall time, waiting for the user not counted."""
+    """Wall time without the time spent waiting for the user."""
 
 
 class Inbox(Protocol):
-    """What somebody says to an agent while it runs."""
+    """What an agent is told while it runs."""
 
     def take_notes(self) -> Sequence[User]:
-        """What the model must hear now, each note once; on record as heard when this returns."""
+        """What the model must be sent now, each note once. When this returns it is on record as sent."""
         ...
 
 
 @dataclass
 class AgentRun:
-    """What an agent is to do and with what; and, as it goes, what that took."""
+    """What an agent is to do and with what; afterwards also what it cost."""
 
     turn_id: str
-    """No other run has it: ids of items begin with it."""
+    """Unique to this run: the ids of its items begin with it."""
     task: str
-    """In the user's words."""
+    """In the user's words, for listeners that judge the work."""
     conversation: Conversation
-    """Ends with the task, as the model gets it; the agent appends to it, and its answer stands at the end."""
+    """Ends with the task as the model gets it. The agent appends to it; afterwards it ends with the answer."""
     instructions: Callable[[ModelInfo], SystemPrompt]
-    """For the model that is asked, which may change."""
+    """The system prompt for a model; the model may change during the run."""
     tools: Mapping[str, AnyTool]
     limits: AgentLimits
     emit: Emit
-    """Where what happens goes. Its entries tell of this conversation: only one may go into a session's journal."""
+    """Gets every event. The entries belong to this conversation, so only a session's own run may write them to its
+    journal."""
     inbox: Inbox | None = None
     listeners: Sequence[TurnListener] = ()
-    """Besides those every run has; asked right after the limits."""
+    """In addition to those every run has; asked right after the limits."""
     spent: Spend = NOTHING_SPENT
-    """Final when the run has ended, however it ended."""
+    """What the run cost; final when it has ended, however it ended."""
 
 
 class Agent(Protocol):
-    """A model with a loop around it, the permissions and the money it may use."""
+    """A model with a loop around it, and with the permissions and the money it may use."""
 
     async def run(self, run: AgentRun) -> Ending:
-        """Work until the model is done or a limit is met. Several runs may go on side by side, each on a conversation
-        of its own. Cancelling stops it anywhere and leaves a valid conversation. What models, tools and users do raises
-        nothing; raises `AmanuError` (storageError) when something cannot be put on record."""
+        """Work until the model is done or a limit is reached. Several runs may go on side by side, each on its own
+        conversation. Cancelling stops a run anywhere and leaves a valid conversation. Failures of models and tools
+        raise nothing; raises `AmanuError` (storageError) when something cannot be put on record."""
         ...

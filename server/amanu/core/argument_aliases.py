@@ -1,7 +1,7 @@
-"""The arguments of a call, under the names its tool has for them.
+"""Renames the arguments of a call to the names its tool uses.
 
-Models are trained on other agents' tools, and write `file_path` or `old_string` now and then. What is unmistakable is
-taken; what a tool does not have is left out, and the model is told.
+Models are trained on other agents' tools and sometimes write `file_path` or `old_string`. Unmistakable names are
+accepted; unknown arguments are ignored, and the model is told.
 """
 
 from collections.abc import Mapping
@@ -28,58 +28,68 @@ _ALIASES: Mapping[str, tuple[str, ...]] = {
     "explanation": ("instruction", "description"),
     "summary": ("result",),
 }
-"""Our name for an argument → the names it has in Gemini CLI, Claude Code, Codex, OpenCode, Cursor and Cline."""
-_WEIGHTY = ("append", "dry_run", "dryRun", "insert_line", "is_background", "run_in_background", "background")
-"""Without these the call would do something else: a file overwritten, where lines were to be added."""
+"""Our name for an argument → its names in Gemini CLI, Claude Code, Codex, OpenCode, Cursor and Cline."""
+_CHANGES_MEANING = ("append", "dry_run", "dryRun", "insert_line", "is_background", "run_in_background", "background")
+"""Arguments that cannot be ignored: without them the call would do something else, say overwrite a file instead of
+appending to it."""
 
 
 @dataclass(frozen=True)
 class NormalizedArguments:
-    """The arguments under the tool's own names, and what the model is told of those left out; "" for nothing."""
+    """The arguments under the tool's own names, and a note for the model about ignored ones; "" if there are none."""
 
     arguments: dict[str, JsonValue]
     note: str = ""
 
 
 def normalize_arguments(params: type[BaseModel], written: Mapping[str, JsonValue]) -> NormalizedArguments:
-    """Raises `ValueError` where an argument and another name of it say different things, and where one that the tool
-    does not have cannot be left out."""
-    left_out: list[str] = []
-    arguments = _named(params, written, left_out)
-    if not left_out:
+    """The arguments the model wrote, under the names of `params`. Raises `ValueError` when an argument and its alias
+    have different values, or when an unknown argument cannot be ignored."""
+    ignored: list[str] = []
+    arguments = _rename(params, written, ignored)
+    if not ignored:
         return NormalizedArguments(arguments)
-    ignored = ", ".join(dict.fromkeys(left_out))
-    return NormalizedArguments(
-        arguments, f"Ignored, for the tool has no such arguments: {ignored}. It has: {_all(params)}."
-    )
+    names = ", ".join(dict.fromkeys(ignored))
+    return NormalizedArguments(arguments, f"Ignored unknown arguments: {names}. Available: {_available(params)}.")
 
 
-def _named(params: type[BaseModel], written: Mapping[str, JsonValue], left_out: list[str]) -> dict[str, JsonValue]:
+def _rename(params: type[BaseModel], written: Mapping[str, JsonValue], ignored: list[str]) -> dict[str, JsonValue]:
     fields = params.model_fields
-    ours = {alias: name for name, aliases in _ALIASES.items() if name in fields for alias in aliases}
-    arguments = {name: value for name, value in written.items() if name in fields}
-    for name, value in written.items():
-        if name in fields:
-            continue
-        if (our_name := ours.get(name)) is None:
-            if name in _WEIGHTY and value is not None and value is not False:
-                raise ValueError(
-                    f"there is no argument {name}, and without it this would be another call; there is {_all(params)}"
-                )
-            left_out.append(name)
-        elif arguments.setdefault(our_name, value) != value:
-            raise ValueError(
-                f"{our_name} and {name} are the same argument, but say different things; give {our_name} only"
-            )
+    arguments = _rename_top_level(params, written, ignored)
     for name, value in arguments.items():
-        part = _part(fields[name].annotation)
-        if part is not None and isinstance(value, list):
-            arguments[name] = [_named(part, item, left_out) if isinstance(item, dict) else item for item in value]
+        item_model = _item_model(fields[name].annotation)
+        if item_model is not None and isinstance(value, list):
+            arguments[name] = [_rename(item_model, item, ignored) if isinstance(item, dict) else item for item in value]
     return arguments
 
 
-def _part(annotation: Any) -> type[BaseModel] | None:
-    """The model of `list[Model]`, or of `list[Model] | None`."""
+def _rename_top_level(
+    params: type[BaseModel], written: Mapping[str, JsonValue], ignored: list[str]
+) -> dict[str, JsonValue]:
+    fields = params.model_fields
+    name_of_alias = {alias: name for name, aliases in _ALIASES.items() if name in fields for alias in aliases}
+    arguments = {name: value for name, value in written.items() if name in fields}
+    for alias, value in written.items():
+        if alias in fields:
+            continue
+        name = name_of_alias.get(alias)
+        if name is not None:
+            if arguments.setdefault(name, value) != value:
+                raise ValueError(
+                    f"{name} and {alias} are the same argument but have different values; send only {name}"
+                )
+        elif alias in _CHANGES_MEANING and value is not None and value is not False:
+            raise ValueError(
+                f"unknown argument {alias}, and ignoring it would change what the call does; "
+                f"available: {_available(params)}"
+            )
+        else:
+            ignored.append(alias)
+    return arguments
+
+
+def _item_model(annotation: Any) -> type[BaseModel] | None:
+    """`Model`, for an annotation `list[Model]` or `list[Model] | None`; otherwise None."""
     for part in (annotation, *get_args(annotation)):
         for argument in get_args(part):
             if isinstance(argument, type) and issubclass(argument, BaseModel):
@@ -87,5 +97,5 @@ def _part(annotation: Any) -> type[BaseModel] | None:
     return None
 
 
-def _all(params: type[BaseModel]) -> str:
+def _available(params: type[BaseModel]) -> str:
     return ", ".join(params.model_fields)

@@ -1,7 +1,7 @@
-"""What is understood of a command line, before any of it runs.
+"""A command line as it is understood before any of it runs.
 
-`shell/analyze.py` makes a `Reading` of a text; policy (`permissions/policy.py`) decides on each of its commands; the
-sandbox (`sandbox/`) holds what runs. The reading decides whether to ask, never what can happen.
+`shell/analyze.py` turns a line into a `Reading`, policy (`permissions/policy.py`) decides on each of its commands, and
+the sandbox (`sandbox/`) confines what runs. A reading only decides whether to ask; the sandbox decides what can happen.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,73 +13,74 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class CommandContext:
-    """Where a command would run. Folders are real paths: absolute, no link in them."""
+    """Where a command would run. Folders are real paths: absolute and free of links."""
 
     folder: Path
     roots: tuple[Path, ...]
     environment: Mapping[str, str]
-    """As the command gets it: PATH and HOME count."""
+    """The environment the command gets; PATH and HOME matter."""
     may_read: Callable[[Path], bool]
-    """True when policy lets a tool read that file (real path) without a question."""
+    """Whether policy lets a tool read that file (a real path) without asking."""
     trusted: bool = False
-    """The user trusts the folders: what git and tools are configured to do there is theirs."""
+    """The user trusts the folders, and so what git and other tools are configured to do there."""
     until: float = inf
-    """When looking at files has to end, as `time.thread_time()`: what is not seen by then is asked about."""
+    """Deadline for reading files, as `time.thread_time()`: what has not been read by then is asked about."""
 
 
 Ask = Literal["network", "unsandboxed", "secrets"]
+"""What a call asks the user for: see `Command.asks`."""
 
 Effect = Literal["none", "some", "ruin"]
-"""Nothing but output · anything else, or not known · what no rule may allow (`rm -rf /`)."""
+"""`none`: only prints · `some`: anything else, or unknown · `ruin`: what no rule may allow (`rm -rf /`)."""
 
 
 @dataclass(frozen=True)
 class Command:
-    """One command of a line: also one behind a wrapper, in a substitution, in a `-c` string; and each redirection
-    that writes a file, with the words `>` and the path."""
+    """One command of a line, including those behind a wrapper, in a substitution or in a `-c` string. A redirection
+    that writes a file is one too, with the words `>` and the path."""
 
     text: str
-    """As it is written in the line."""
+    """The command as it is written in the line."""
     words: tuple[str | None, ...]
-    """As the program gets them, wrappers and harmless assignments (`CI=1`) left out; what else is set for it comes
-    first, as one word each. None: not known before it runs, any number of words."""
+    """The words the program gets, without wrappers and harmless assignments (`CI=1`); other assignments come first, one
+    word each. None: unknown until it runs, any number of words."""
     effect: Effect
     why: str
     """A sentence for the user: "Only prints what it is given.", "Runs a script of the workspace.\""""
     prefix: tuple[str, ...] | None = None
-    """What is set for it, program and sub-command, what a rule would remember (`git commit`, `PYTHONPATH=src pytest`);
-    None: cannot be remembered."""
+    """What a rule would remember: assignments, program and sub-command (`git commit`, `PYTHONPATH=src pytest`). None:
+    it cannot be remembered."""
     program: str | None = None
-    """The file that would run, absolute; None: a builtin of the shell, or none was found."""
+    """Absolute path of the file that would run; None: a shell builtin, or no file was found."""
     reads: tuple[str, ...] = ()
-    """Files and folders it is known to read, absolute and real."""
+    """Files and folders it is known to read, as real paths."""
     runs: tuple[str, ...] = ()
-    """Files in the roots whose text it carries out (scripts, Makefile, package.json), absolute and real: an approval
-    is for these bytes."""
+    """Files in the roots whose text it executes (scripts, Makefile, package.json), as real paths: an approval covers
+    their bytes."""
     network: bool = False
-    """It will hardly work without the network."""
+    """It probably needs network access."""
     git: bool = False
-    """It changes git's own files (commit, add, switch …) if it does anything."""
+    """If it changes anything, then git's own files (commit, add, switch …)."""
     assigned: int = 0
-    """How many of the words set variables for it."""
+    """How many of `words`, from the first, are assignments."""
     spelled: tuple[str | None, ...] = ()
-    """The words as they are written, where a script among `words` is named by its place in the workspace: what is
-    denied is denied by either. Empty: the same."""
+    """The words as written, where `words` names a script by its path in the workspace: a rule that denies either form
+    denies the command. Empty: the same as `words`."""
     asks: frozenset[Ask] = frozenset()
-    """What the call asks the user for, whatever the command is: the network, to run outside the sandbox, the files of
-    the workspace that hold secrets."""
+    """What the call asks the user for besides the command itself: network access, running outside the sandbox, or
+    reading the workspace's files that hold secrets."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """A command line, understood. `commands` holds each that could run."""
+    """A command line as understood. `commands` holds every command that could run."""
 
     commands: tuple[Command, ...]
     unclear: str | None = None
-    """A sentence: why not all of it is understood. It can then only be asked about, once; commands that were seen
-    count for what is denied."""
+    """Why not all of it is understood, as a sentence; None when all is. A line that is unclear can only be approved
+    once; rules that deny still apply to the commands that were recognised."""
     argv: tuple[str, ...] | None = None
-    """Of a plain command: what to execute without a shell, the program as an absolute path."""
+    """For a plain command: what to execute without a shell, the program as an absolute path; otherwise None."""
 
     @property
     def effect(self) -> Effect:

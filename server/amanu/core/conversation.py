@@ -1,8 +1,7 @@
 """The conversation as the model sees it, and its one invariant.
 
-Every tool call has exactly one result before the next request goes out, in call order
-(`Conversation.check`). The visible session is another fold; this one is made of the private parts of the
-journal's records (`Entry`).
+Every tool call has exactly one result before the next request goes out, in call order (`Conversation.check`). What the
+user sees of a session is another fold of the journal; this one is made of the private parts of its records (`Entry`).
 """
 
 from collections.abc import Iterable, Iterator
@@ -12,6 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter
 
 
 class Part(BaseModel):
+    """The base of everything in a conversation."""
+
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
@@ -21,15 +22,15 @@ class Text(Part):
 
 
 class Thinking(Part):
-    """Reasoning of the model, readable form. What a vendor wants back is in `Native`."""
+    """The model's reasoning in readable form. What a vendor wants back is in `Native`."""
 
     kind: Literal["thinking"] = "thinking"
     text: str
 
 
 class Call(Part):
-    """A tool call. `call_id` is ours (unique in the session); `arguments` is what the model wrote: an object,
-    or the raw text when that was not a JSON object (then validation fails and the model is told)."""
+    """A tool call. `call_id` is ours and unique in the session. `arguments` is what the model wrote: an object, or the
+    raw text when that was no JSON object (validation then fails, and the model is told)."""
 
     kind: Literal["call"] = "call"
     call_id: str
@@ -46,15 +47,15 @@ class Result(Part):
     text: str
     is_error: bool = False
     known_files: dict[str, tuple[str | None, str]] = {}
-    """What the model came to know of files since the result before, so that the next daemon can tell when they are
-    others: by absolute path the digest of the text (None: no file), and the call that showed it or ""."""
+    """Files the model has seen since the previous result, so that a later daemon can tell when they have changed.
+    Absolute path → (digest of the text, None for no file; id of the call that showed it, or "")."""
 
 
 class Native(Part):
     """A reply exactly as its vendor must get it back: blocks, signatures, ids.
 
-    Used only when the next request goes to the same `wire` and `model`; any other translator builds the
-    message from the neutral parts. `call_ids` maps the vendor's call ids to ours, in call order.
+    It is used only when the next request goes to the same `wire` and `model`; any other translator builds the message
+    from the neutral parts. `call_ids` maps the vendor's call ids to ours, in call order.
     """
 
     wire: str
@@ -70,7 +71,7 @@ class Picture(Part):
 
     kind: Literal["picture"] = "picture"
     name: str
-    """For user and model: a file's path, or "Pasted image"."""
+    """Name for the user and the model: a file's path, or "Pasted image"."""
     media_type: str
     blob_id: str
     size: int
@@ -78,7 +79,7 @@ class Picture(Part):
 
 
 class SystemText(Part):
-    """What the daemon says to the model in its own name: a nudge, guidance, a summary. It is no word of the user."""
+    """What the daemon says to the model in its own name: a nudge, guidance, a summary; never the user's words."""
 
     kind: Literal["systemText"] = "systemText"
     text: str
@@ -88,11 +89,11 @@ class SystemText(Part):
 
 
 Note = str | Picture | SystemText
-"""What the model hears beside results: the user's words, their pictures, the daemon's own words."""
+"""What the model is sent beside results: the user's words, their pictures, the daemon's own words."""
 
 
 class User(Part):
-    """What the user said, or (`from_system`) the daemon in their place; the pictures come before the text."""
+    """A message from the user, or from the daemon in their place (`from_system`). Pictures come before the text."""
 
     role: Literal["user"] = "user"
     text: str
@@ -106,7 +107,7 @@ class User(Part):
 
 
 class Assistant(Part):
-    """One whole reply of a model. Thinking, text and calls in the order they came."""
+    """One whole reply of a model: thinking, text and calls in the order they arrived."""
 
     role: Literal["assistant"] = "assistant"
     parts: tuple[Annotated[Text | Thinking | Call, Field(discriminator="kind")], ...]
@@ -124,9 +125,9 @@ class Assistant(Part):
 
 
 class Results(Part):
-    """The results of the calls of the assistant message before it, in call order; then `notes`: what else the
-    model must hear now (steering, late decisions), pictures before the text they go with. Nothing comes before
-    results (Anthropic: 400)."""
+    """The results of the calls of the assistant message before it, in call order, then `notes`: what else the model
+    must be sent now (steering, late decisions), pictures before the text they go with. Nothing may come before the
+    results: Anthropic answers 400."""
 
     role: Literal["results"] = "results"
     results: tuple[Result, ...]
@@ -134,49 +135,49 @@ class Results(Part):
 
 
 class PendingSteering(Part):
-    """What the model will hear once its moment has come (steering): kept as it was when it was said, for a file may
-    change or go. No part of the conversation yet."""
+    """A message that waits until it can be sent to the model (steering). It is kept as it was when the user sent it,
+    because attached files may change or vanish. Not part of the conversation yet."""
 
     role: Literal["pendingSteering"] = "pendingSteering"
     message: User
 
 
 class Masked(Part):
-    """Old results whose text made room for a shorter one, by call id."""
+    """Old results whose text was replaced by a shorter one to make room. `texts`: call id → new text."""
 
     role: Literal["masked"] = "masked"
     texts: dict[str, str]
 
 
 class Compacted(Part):
-    """The first `replaced` messages made room for one of the daemon, `text`. What the next compaction must not lose is
-    kept apart from it."""
+    """The first `replaced` messages were replaced by one message from the daemon, `text`. What the next compaction must
+    not lose is kept in the other fields."""
 
     role: Literal["compacted"] = "compacted"
     replaced: int
     text: str
     snapshot: str
-    """What a model made of the messages, this time or the last time it could; "" when it never could."""
+    """The last summary a model managed to write; "" when none ever did."""
     actions: tuple[str, ...] = ()
-    """What was done since, a line each, when no model could make anything of it."""
+    """What was done since that summary, a line each, when no model could summarise it."""
     user_texts: tuple[str, ...] = ()
     """The user's words, oldest first."""
     files: dict[str, str] = {}
-    """Path → what was done to it, the last one touched last."""
+    """Path → "edited" or "read", the last touched last."""
     replies: int = 0
-    """Of models, in all that was ever replaced."""
+    """Number of model replies in everything that was ever replaced."""
 
 
 class Memory(Part):
-    """Project memory in the system prompt from here on, kept as it was read: the prompt stays the same to the byte. No
-    message."""
+    """Project memory in the system prompt from here on, kept as it was read so that the prompt stays the same to the
+    byte. It is no message."""
 
     role: Literal["memory"] = "memory"
     text: str
 
 
 class Rewound(Part):
-    """The user went back: what records from `position` on said is no part of the conversation any more."""
+    """The user rewound the session: records from `position` on are no longer part of the conversation."""
 
     role: Literal["rewound"] = "rewound"
     position: int
@@ -193,19 +194,19 @@ Entry = Annotated[
     | Result,
     Field(union_mode="left_to_right"),  # trying all of them, as a plain union does, takes three times as long
 ]
-"""The private part of a journal record, as far as the model's view is concerned. A single `Result` is what
-one call left behind; `Conversation.load` gathers them."""
+"""The private part of a journal record: what it means for the model's view. Results are recorded one by one;
+`Conversation.load` gathers them."""
 
 INTERRUPTED = "Interrupted: the daemon stopped while this call ran. Its effect is unknown; check before repeating it."
 NOT_RUN = "Not run: the turn ended before this call started."
 
 
 class BrokenConversation(Exception):
-    """A bug of ours: a call without its result, or a result without its call, was about to be sent."""
+    """Our own bug: a call without its result, or a result without its call, was about to be sent."""
 
 
 class Conversation:
-    """Messages, append-only within a turn. A translator may keep the wire form of each message by its index."""
+    """A list of messages, append-only within a turn. A translator may cache the wire form of a message by its index."""
 
     def __init__(self, messages: Iterable[Message] = ()) -> None:
         self._messages: list[Message] = []
@@ -213,13 +214,13 @@ class Conversation:
         for message in messages:
             self.append(message)
         self.generation = 0
-        """Grows when earlier messages were left out: what the model heard in them it may know no more."""
+        """Grows when earlier messages were removed: the model may no longer know what they said."""
         self.compacted: Compacted | None = None
-        """The last compaction; its text is the first message."""
+        """The last compaction, whose text is the first message; None if there was none."""
         self.memory = ""
         """Project memory, as it is in the system prompt (`Memory`)."""
         self.pictures: dict[str, str] = {}
-        """Blob id → base64, of the pictures in it that can be sent. Never part of a record."""
+        """Blob id → base64 of its pictures that can be sent. Never part of a record."""
 
     def __len__(self) -> int:
         return len(self._messages)
@@ -239,8 +240,8 @@ class Conversation:
         self._has_pictures |= bool(_pictures(message))
 
     def add_notes(self, *notes: Note) -> None:
-        """Add what the model must hear, a text and the pictures before it: after the last results, else as a message
-        of its own."""
+        """Add notes, pictures before the text they go with: to the last results if the conversation ends with them,
+        otherwise as a message of their own."""
         last = self.last
         if isinstance(last, Results):
             self._messages[-1] = last.model_copy(update={"notes": (*last.notes, *notes)})
@@ -256,7 +257,8 @@ class Conversation:
             self.append(User(text="\n\n".join(texts), pictures=pictures, from_system=by_daemon))
 
     def mask(self, masked: Masked) -> None:
-        """Put the shorter texts in the place of results. Between steps only: it costs caches and bound thoughts."""
+        """Replace the texts of results by shorter ones. Between steps only: it invalidates prompt caches and thinking
+        blocks."""
         texts = masked.texts
         for index, message in enumerate(self._messages):
             if isinstance(message, Results) and any(result.call_id in texts for result in message.results):
@@ -267,8 +269,8 @@ class Conversation:
                 self._messages[index] = message.model_copy(update={"results": results})
 
     def compact(self, compacted: Compacted) -> None:
-        """Put its text in the place of the first messages. Between steps only. A call is never parted from its
-        result: a split that would do so comes earlier."""
+        """Replace the first messages by its text. Between steps only. A call is never separated from its results: fewer
+        messages are replaced instead."""
         replaced = min(compacted.replaced, len(self._messages))
         while 0 < replaced < len(self._messages) and isinstance(self._messages[replaced], Results):
             replaced -= 1
@@ -276,27 +278,26 @@ class Conversation:
         self.compacted = compacted
         self.generation += 1
 
-    def replace_with(self, other: "Conversation") -> None:
-        """Take over what another conversation says. Between turns only."""
-        self._messages = list(other)
-        self.compacted, self.memory = other.compacted, other.memory
+    def replace_with(self, source: "Conversation") -> None:
+        """Take over the messages, compaction and memory of another conversation. Between turns only."""
+        self._messages = list(source)
+        self.compacted, self.memory = source.compacted, source.memory
         self.generation += 1
 
     def iter_pictures(self) -> Iterator[Picture]:
-        """The pictures in it, in order; one that was shown twice comes twice. Costs nothing where there never was
-        one."""
+        """Its pictures, in order; one that was shown twice comes twice. Costs nothing if there never was one."""
         for message in self._messages if self._has_pictures else ():
             yield from _pictures(message)
 
     def results(self) -> Iterator[Result]:
-        """Of all calls, in order."""
+        """The results of all calls, in order."""
         for message in self._messages:
             if isinstance(message, Results):
                 yield from message.results
 
     def check(self) -> None:
-        """Raise `BrokenConversation` unless the last messages may be sent. Looks only at the end: everything
-        before was checked when it was the end."""
+        """Raise `BrokenConversation` unless the conversation may be sent. Looks only at the last messages: the others
+        were checked when they were the last."""
         match self._messages[-2:]:
             case [_, Assistant() as reply] | [Assistant() as reply]:
                 if reply.calls:
@@ -314,12 +315,12 @@ class Conversation:
 
     @classmethod
     def load(cls, entries: Iterable[AnyEntry]) -> "Conversation":
-        """Fold journal entries. Missing results are filled in as interrupted, strays are dropped, so that
+        """Fold journal entries. Missing results are filled in as interrupted and stray results dropped, so that
         whatever a crash left behind is valid again."""
         conversation = cls()
         for entry in entries:
             match entry:
-                case PendingSteering() | Rewound():  # what it takes back never came here
+                case PendingSteering() | Rewound():  # not part of it; the caller leaves out what was rewound
                     pass
                 case Masked():
                     conversation.mask(entry)
@@ -329,7 +330,7 @@ class Conversation:
                 case Memory(text=text):
                     conversation.memory = text
                 case Result():
-                    conversation._settle(entry)
+                    conversation._add_result(entry)
                 case Results(notes=notes) if not entry.results:
                     conversation.add_notes(*notes)
                 case _:
@@ -350,14 +351,14 @@ class Conversation:
                 return ()
 
     def close_calls(self, text: str = INTERRUPTED) -> tuple[Result, ...]:
-        """Answer every open call with an error of that text, in call order. Returns the results made up."""
+        """Answer every open call with the error `text`, in call order. Returns these results."""
         open_calls = self.open_calls()
         results = tuple(Result(call_id=call.call_id, tool=call.tool, text=text, is_error=True) for call in open_calls)
         for result in results:
-            self._settle(result)
+            self._add_result(result)
         return results
 
-    def _settle(self, result: Result) -> None:
+    def _add_result(self, result: Result) -> None:
         open_ids = {call.call_id for call in self.open_calls()}
         if result.call_id not in open_ids:
             return

@@ -1,4 +1,4 @@
-"""The one way out of the loop: what happens is emitted, and nothing else is told to anybody."""
+"""`Emit` is the only way out of the loop: clients and the journal learn what happens from nothing else."""
 
 from typing import Protocol
 
@@ -7,19 +7,19 @@ from amanu_protocol.events import Event
 
 
 class Emit(Protocol):
-    """Implemented by the session: fold + journal + fan-out to clients."""
+    """Implemented by the session, which folds each event, writes it to the journal and sends it to the clients."""
 
     def __call__(self, event: Event, entry: Entry | None = None) -> None:
-        """Something happened. Synchronous, never fails, keeps order. `entry` is the private part of the record:
-        what it means for the conversation."""
+        """Emit an event. Synchronous, never fails, keeps the order. `entry` is the private part of its record: what it
+        means for the conversation."""
         ...
 
     def delta(self, item_id: str, text: str) -> None:
-        """Text of an open item. Coalesced before it becomes an `ItemDelta`."""
+        """Emit more text of an open item. Small pieces are combined into one `ItemDelta`."""
         ...
 
     def redact(self, text: str) -> str:
-        """What a tool says, without secrets: so it may be told to the model and to clients."""
+        """A tool's text with secrets hidden, fit for the model and the clients."""
         ...
 
     async def durable(self) -> None:

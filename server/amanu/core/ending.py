@@ -1,4 +1,4 @@
-"""Why an agent stopped."""
+"""How a turn ends."""
 
 from dataclasses import dataclass
 
@@ -8,12 +8,12 @@ from amanu_protocol.events import EndReason
 
 @dataclass(frozen=True)
 class Ending:
-    """Of a turn."""
+    """Why an agent stopped, and whether it can go on."""
 
     reason: EndReason
     message: str = ""
-    """For the user; "" when there is nothing to say."""
+    """A sentence for the user; "" when there is nothing to say."""
     can_continue: bool = False
-    """Another prompt may go on from there."""
+    """Another prompt can continue from there."""
     kind: ErrorKind | None = None
-    """Of a failure, for programs: is it the key, the address, the service?"""
+    """What failed (the key, the address, the service), for programs; None when nothing did."""

@@ -63,12 +63,12 @@ async def test_results_go_back_in_call_order_whatever_finishes_first() -> None:
         (call("raed", "x"), "Unknown tool 'raed'. Available: read."),
         (
             call("read", "x", path=7, pth="a"),
-            "Wrong arguments for read: path: Input should be a valid string. Correct them and call again. Ignored, for "
-            "the tool has no such arguments: pth. It has: ",
+            "Wrong arguments for read: path: Input should be a valid string. Correct them and call again. Ignored "
+            "unknown arguments: pth. Available: ",
         ),
         (
             call("read", "x", path="a", file_path="b"),
-            "Wrong arguments for read: path and file_path are the same argument, but say different things; give path",
+            "Wrong arguments for read: path and file_path are the same argument but have different values; send only",
         ),
         (call("read", "x", path=7), "Wrong arguments for read: path: Input should be a valid string."),
         (Call(call_id="x", tool="read", arguments='{"path": "a'), "The arguments of read are not a JSON object."),

@@ -47,7 +47,7 @@ def test_arguments_are_understood(
     found = normalize_arguments(params, written)
     assert found.arguments == expected
     assert bool(found.note) == bool(ignored)
-    assert f"no such arguments: {ignored}. It has: " in found.note or not ignored
+    assert f"Ignored unknown arguments: {ignored}. Available: " in found.note or not ignored
     assert normalize_arguments(params, found.arguments).arguments == expected
 
 
@@ -61,7 +61,7 @@ def test_arguments_are_understood(
     ],
 )
 def test_what_would_be_another_call_without_it_is_refused(params: type[Params], extra: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=f"no argument {next(iter(extra))}"):
+    with pytest.raises(ValueError, match=f"unknown argument {next(iter(extra))}"):
         normalize_arguments(params, extra)
     off = dict.fromkeys(extra, False)
     assert normalize_arguments(params, off).arguments == {}
