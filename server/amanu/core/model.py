@@ -1,15 +1,15 @@
-"""What the loop knows of a model: one method, `stream`, and one tree of errors.
+"""What a model is to the loop: one method, `stream`, and one tree of errors.
 
 ModelError
 ├── AuthFailed          no key, or a key the service refuses
 ├── RateLimited         429; `retry_after` if the service said
-├── Overloaded          500, 502, 503, 529, capacity errors in mid-stream
-├── QuotaExhausted      a day's quota, credit or spending limit used up: a minute's wait brings nothing back
-├── Unreachable         DNS, connect, TLS, reset; the network's fault or the address's
-├── StreamBroken        cut, silent, empty, malformed, or ended without its finish marker
-├── ReplyTooLong        the reply passed one of the limits of `models/limits.py`
-├── ContextTooLong      the prompt does not fit the window
-└── RequestRefused      any other 4xx: our request is at fault, repeating it cannot help
+├── Overloaded          500, 502, 503, 529, and capacity errors in mid-stream
+├── QuotaExhausted      a daily quota, credit or spending limit is used up: a minute's wait does not help
+├── Unreachable         DNS, connect, TLS, reset: the network or the address is at fault
+├── StreamBroken        the stream was cut off, silent, empty, malformed, or ended without its finish marker
+├── ReplyTooLong        the reply exceeded one of the limits in `models/limits.py`
+├── ContextTooLong      the prompt does not fit into the context window
+└── RequestRefused      any other 4xx: our request is at fault, and repeating it does not help
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -24,20 +24,21 @@ EFFORTS: tuple[Effort, ...] = get_args(Effort)
 """From least to most."""
 
 StopReason = Literal["end", "calls", "outputLimit", "refused", "paused", "cut"]
-"""`end`: the model is done · `calls`: it waits for results · `outputLimit`: cut by max output tokens ·
-`refused`: safety or refusal, `ReplyCompleted.detail` says what the service said · `paused`: go on by asking again ·
-`cut`: we cut it off, no service says so."""
+"""`end`: the model is done · `calls`: it waits for results · `outputLimit`: it reached its maximum of output tokens ·
+`refused`: a refusal or safety filter, see `ReplyCompleted.detail` · `paused`: ask again and it continues · `cut`: we
+cut the reply off; no service reports this."""
 
 Breakage = Literal["broken", "noFinish", "thinkingOnly", "empty", "malformedCall", "unexpectedCall"]
-"""How a reply came to nothing: cut off, silent or unreadable · in order, but without its finish marker · finished with
-thoughts and nothing else · finished with nothing · given up by the service over a call it could not read · over a
-call of a tool that is not there. What is done about each: `agent/recovery.py`."""
+"""How a stream failed. `broken`: cut off, silent or unreadable · `noFinish`: intact, but without its finish marker ·
+`thinkingOnly`: finished with nothing but thoughts · `empty`: finished with nothing · `malformedCall`,
+`unexpectedCall`: given up by the service over a call it could not read, or of a tool it does not know. The remedies are
+in `agent/recovery.py`."""
 
 
 @dataclass(frozen=True)
 class ToolSpec:
-    """A tool as the model sees it. `parameters` is a JSON Schema object. `ValueError` for one that some service would
-    refuse."""
+    """A tool as the model sees it. `parameters` is a JSON Schema object. Raises `ValueError` for a name or schema that
+    some service would refuse."""
 
     name: str
     description: str
@@ -45,16 +46,16 @@ class ToolSpec:
 
     def __post_init__(self) -> None:
         if TOOL_NAME.fullmatch(self.name) is None:
-            raise ValueError(f"Not every service takes a tool of that name: {self.name!r}")
+            raise ValueError(f"Some services do not accept this tool name: {self.name!r}")
         # Anthropic wants an object at the top, described as one.
         if self.parameters.get("type") != "object" or {"oneOf", "anyOf", "allOf"} & self.parameters.keys():
-            raise ValueError(f"The parameters of {self.name} are no plain object.")
+            raise ValueError(f"The schema of {self.name}'s parameters is not a plain object.")
 
 
 @dataclass(frozen=True)
 class Request:
-    """One request. `system`, `tools` and all but the end of `conversation` stay the same within a turn, to the
-    byte, so that prompt caches and thinking blocks hold."""
+    """One request to a model. Within a turn, `system`, `tools` and all but the end of `conversation` stay the same to
+    the byte, so that prompt caches and thinking blocks stay valid."""
 
     model: ModelInfo
     system: str
@@ -63,13 +64,13 @@ class Request:
     session_id: str
     effort: Effort = "medium"
     max_output: int | None = None
-    """Tokens of the reply, thoughts included; None: what the model's family asks for. Never more than the model can."""
+    """Tokens of the reply, thoughts included; None: the model family's default. Never more than the model can write."""
     side_query: bool = False
-    """A question beside the session's conversation: a summary, a judgement."""
+    """The request is no part of the session's conversation: a summary, a judgement."""
 
     def __post_init__(self) -> None:
         if len(self.tools) > MAX_TOOLS:
-            raise ValueError(f"{len(self.tools)} tools; not every service takes more than {MAX_TOOLS}.")
+            raise ValueError(f"{len(self.tools)} tools: some services accept no more than {MAX_TOOLS}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,7 @@ class ThoughtDelta:
 
 @dataclass(frozen=True, slots=True)
 class CallStarted:
-    """The model began to write a call; its arguments follow and are only known with `ReplyCompleted`."""
+    """The model began to write a call; its arguments are only complete with `ReplyCompleted`."""
 
     call_id: str
     tool: str
@@ -92,7 +93,7 @@ class CallStarted:
 
 @dataclass(frozen=True, slots=True)
 class CallDelta:
-    """A piece of the arguments' JSON text."""
+    """A piece of the JSON text of a call's arguments."""
 
     call_id: str
     text: str
@@ -100,62 +101,62 @@ class CallDelta:
 
 @dataclass(frozen=True, slots=True)
 class TokenUsage:
-    """Of one request. `input` excludes what a cache gave or took."""
+    """The tokens of one request. `input` excludes what was read from or written to a cache."""
 
     input: int = 0
     cache_read: int = 0
     cache_write: int = 0
     output: int = 0
-    """Without thoughts where the service tells them apart."""
+    """Without thoughts, where the service counts them separately."""
     thoughts: int = 0
     tools: int = 0
-    """Of `input`, what tools of the service put in."""
+    """The part of `input` that the service's own tools added."""
 
     @property
     def context(self) -> int:
-        """What the request and its reply take of the window."""
+        """Tokens of the context window that the request and its reply take."""
         return self.input + self.cache_read + self.cache_write + self.output + self.thoughts
 
 
 @dataclass(frozen=True, slots=True)
 class ReplyCompleted:
-    """The last thing in every stream that did not fail. Exactly one."""
+    """The last delta of every stream that did not fail, exactly once."""
 
     message: Assistant
     usage: TokenUsage
     stop: StopReason
     detail: str = ""
     sources: Sequence[Source] = ()
-    """What the text cites or is grounded on."""
+    """Sources the text cites or is grounded on."""
     window_full: bool = False
-    """`outputLimit` because prompt and reply together filled the window."""
+    """`stop` is `outputLimit` because prompt and reply together filled the context window."""
 
 
 Delta = TextDelta | ThoughtDelta | CallStarted | CallDelta | ReplyCompleted
 
 
 class Model(Protocol):
-    """One way to reach one vendor. Stateless but for caches and connections."""
+    """One way to reach one vendor's models. Stateless except for caches and connections."""
 
     def stream(self, request: Request) -> AsyncIterator[Delta]:
-        """Yield deltas as they come, then exactly one `ReplyCompleted`. Raises `ModelError` and nothing else.
+        """Yield deltas as they arrive, then exactly one `ReplyCompleted`. Raises `ModelError` and nothing else.
 
-        One attempt, no retries: back-off is `models/retry.py`'s. Closing the iterator, or cancelling the task that
+        One attempt, no retries: `models/retry.py` does those. Closing the iterator, or cancelling the task that
         waits on it, closes the HTTP stream at once. Never yields `ReplyCompleted` for a stream without its finish
         marker: that is `StreamBroken`.
         """
         ...
 
     async def close(self) -> None:
-        """Give back connections."""
+        """Close its connections."""
         ...
 
 
 class RemoteModel(Model, Protocol):
-    """A model of a service."""
+    """A model that is reached over the network."""
 
     async def connect(self) -> None:
-        """Begin to open the connection of the first request. Sends none, and nobody hears of a failure."""
+        """Open the connection for the first request ahead of time. Sends no request, and reports no failure."""
         ...
 
 
@@ -167,9 +168,9 @@ class ModelError(Exception):
     vendor: str = ""
     status: int | None = None
     retry_after: float | None = None
-    """Seconds the service asks to wait; None if it did not say."""
+    """Seconds the service asks us to wait; None if it did not say."""
     details: str = field(default="", repr=False)
-    """The service's own words, secrets masked; for the log and for "details"."""
+    """The service's own words with secrets masked, for the log and for "details"."""
 
     def __str__(self) -> str:
         return self.message
@@ -205,4 +206,4 @@ class RequestRefused(ModelError): ...
 
 
 RETRYABLE = (RateLimited, Overloaded, Unreachable, StreamBroken)
-"""What a second attempt can mend."""
+"""Errors after which a second attempt can succeed."""

@@ -1,7 +1,7 @@
 """What makes models differ, as data. Code asks for a fact, never for a model's name.
 
-`family(model_id)` says how to talk to a model; `known(model_id)` how big and how dear it is. Unknown models of
-a known vendor get the facts of their nearest relative, or conservative ones.
+`family(model_id)` says how to talk to a model; `model_info(model_id)` how large its window is and what it costs.
+Unknown models of a known vendor get the facts of their nearest relative, or conservative ones.
 Sources: the vendors' documentation and SDKs as of 2026-11.
 """
 
@@ -14,7 +14,7 @@ from typing import Literal
 from amanu_protocol.items import ModelInfo
 
 Effort = Literal["minimal", "low", "medium", "high"]
-"""How much thinking; what it means to a model, its family says."""
+"""How much a model should think; its family maps this to what the service understands."""
 
 Thinking = Literal[
     "adaptive",  # Anthropic: the model decides, effort steers
@@ -28,9 +28,9 @@ MustReturn = Literal[
     "nothing",  # what the model thought may be left out
     "thinking",  # Anthropic with a budget: the replies of the present tool loop open with their thinking
     "signature",  # Gemini 3: in the present tool loop, the first call of each reply carries its signature
-    "reasoning",  # DeepSeek, Kimi and their like: a reply with calls has a `reasoning_content`
+    "reasoning",  # DeepSeek, Kimi and similar models: a reply with calls has a `reasoning_content`
 ]
-"""What a request is refused without, when the model thinks."""
+"""What a request must contain when the model thinks, or it is refused."""
 
 Caching = Literal[
     "marks",  # Anthropic: up to four marks say where a prefix ends
@@ -50,23 +50,23 @@ class ModelFamily:
     efforts: Mapping[Effort, str | int] = field(default_factory=lambda: MappingProxyType({}))
     """Effort → the word the service knows, or tokens (0: off) where `thinking` is "budget"."""
     thoughts: str = "as text in a field of their own, if at all"
-    """How they arrive; for people."""
+    """How thoughts arrive; for the documentation."""
     must_return: MustReturn = "nothing"
     may_stop_midway: bool = False
-    """It says what it will do next and ends its reply there, now and then, instead of doing it."""
+    """The model sometimes announces its next step and ends the reply instead of taking it."""
     prefix_checked: bool = False
-    """Anthropic 5.5: a thinking block is refused when anything before it changed."""
+    """Anthropic 5.5: a thinking block is refused if anything before it changed."""
     results: str = "a `tool` message for each, errors in words"
-    """The form of tool results; for people."""
+    """The form of tool results; for the documentation."""
     max_tools: int | None = None
     """The most tools a request may declare; None: no limit is known."""
     tool_name: int = 64
-    """Characters of a tool's name."""
+    """Maximum length of a tool's name, in characters."""
     caching: Caching = "implicit"
     max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     """OpenAI-compatible only; reasoning models refuse `max_tokens`."""
     max_output: int = 32_000
-    """The most output tokens to ask for, where window and prompt plus output are checked together."""
+    """The most output tokens to request, where the service checks prompt plus output against the window."""
     pictures: frozenset[str] = frozenset({"image/png", "image/jpeg", "image/webp"})
     """Media types it takes, if it sees at all (`ModelInfo.images`). Gemini takes no GIF, OpenAI none that moves."""
 
@@ -117,7 +117,7 @@ GEMINI_2_5 = replace(
     name="gemini-2.5",
     thinking="budget",
     efforts=_efforts(0, 2_048, 8_192, 24_576),
-    # Gemini CLI asks nobody by default (`model.skipNextSpeakerCheck`): of later ones it is not known.
+    # Gemini CLI does not check this by default (`model.skipNextSpeakerCheck`); later models are not known to do it.
     may_stop_midway=True,
 )
 GEMINI_2_5_PRO = replace(GEMINI_2_5, efforts=_efforts(128, 2_048, 8_192, 24_576))  # cannot be told not to think
@@ -133,8 +133,8 @@ GPT_REASONING = replace(
     max_output=64_000,
 )
 THINKS_IN_TEXT = replace(GENERIC, thoughts="as text in `reasoning_content`", must_return="reasoning")
-"""DeepSeek and Kimi refuse a call that comes back without its thoughts, also one another model made; an empty text will
-do, and GLM and MiniMax take it."""
+"""DeepSeek and Kimi refuse a call that is sent back without its thoughts, even when another model made it. An empty
+text will do; GLM and MiniMax accept it too."""
 SCRIPTED = replace(GENERIC, name="scripted", thoughts="as the script says")
 
 
@@ -176,18 +176,18 @@ FAMILIES: tuple[tuple[str, ModelFamily], ...] = (
     (r"openrouter:google/gemini-3", replace(GENERIC, name="gemini-3", max_output=32_000)),
     (r"[^:]+:(.*/)?(deepseek|kimi|k3|glm-|minimax)", THINKS_IN_TEXT),
 )
-"""What a model's id begins with → its family; the first that fits counts."""
+"""Pattern for the beginning of a model's id → its family; the first match counts."""
 
 _PATTERNS = tuple((re.compile(pattern), facts) for pattern, facts in FAMILIES)
 
 MAX_TOOLS = min(facts.max_tools for _, facts in FAMILIES if facts.max_tools is not None)
 TOOL_NAME = re.compile(rf"[a-zA-Z_][a-zA-Z0-9_-]{{0,{min(facts.tool_name for _, facts in FAMILIES) - 1}}}")
-"""The narrowest of all: a session keeps its tools, whichever model it goes on with. Gemini wants a letter or an
-underscore first; the characters are OpenAI's."""
+"""The strictest of all families, because a session keeps its tools whichever model it changes to. Gemini wants a
+letter or an underscore first; the set of characters is OpenAI's."""
 
 
 def family(model_id: str) -> ModelFamily:
-    """The family of `vendor:model`; `GENERIC` for what nobody knows (local servers, custom endpoints)."""
+    """The family of `vendor:model`; `GENERIC` for unknown ones (local servers, custom endpoints)."""
     return next((facts for pattern, facts in _PATTERNS if pattern.match(model_id)), GENERIC)
 
 
@@ -224,21 +224,21 @@ def _model(
 def _claude(
     model: str, name: str, window: int, output: int, prices: tuple[float, float] | None, read: float | None = None
 ) -> ModelInfo:
-    """A cache read costs a tenth of the input price unless the price list says otherwise, a five-minute write five
-    quarters."""
+    """`read`: the price of a cache read, a tenth of the input price unless the price list says otherwise. A five-minute
+    cache write costs 1.25 times the input price."""
     cache = (round(prices[0] * 0.1, 4) if read is None else read, round(prices[0] * 1.25, 4)) if prices else None
     return _model(f"anthropic:{model}", name, window, output, prices, cache)
 
 
 def _gemini(model: str, name: str, prices: tuple[float, float], read: float) -> ModelInfo:
-    """A prefix the service finds again by itself costs less to read, and nothing more to write."""
+    """`read`: the price of reading from the implicit cache; writing to it costs the same as input."""
     return _model(f"gemini:{model}", name, 1_048_576, 65_536, prices, (read, prices[0]))
 
 
 def _gpt(
     model: str, name: str, window: int, output: int, prices: tuple[float, float], read: float, *, thinking: bool = True
 ) -> ModelInfo:
-    """As of Gemini."""
+    """`read`: as in `_gemini`."""
     return _model(f"openai:{model}", name, window, output, prices, (read, prices[0]), thinking=thinking)
 
 
@@ -281,8 +281,8 @@ _LOCAL = _model("", "", 32_768, 8_192, thinking=False, images=False)
 
 
 def model_info(model_id: str) -> ModelInfo:
-    """Facts of `vendor:model`, dated ids included (`claude-opus-4-5-20251101`); conservative ones for an
-    unknown model. `available` is False: whether it can be used is the registry's to say."""
+    """Facts about `vendor:model`, dated ids included (`claude-opus-4-5-20251101`); conservative ones for an unknown
+    model. `available` is False: the registry decides whether the model can be used."""
     info = _KNOWN.get(model_id) or _KNOWN.get(re.sub(r"-\d{8}$", "", model_id))
     vendor, _, model = model_id.partition(":")
     if info is None and vendor == "google-openai":

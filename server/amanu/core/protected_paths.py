@@ -1,6 +1,8 @@
-"""Names that git, editors and agents run or are led by, and those that hold secrets. One list for policy, which asks
-before they are changed, and for the sandbox, in which commands cannot change them (facts/security.md §2, cases 5, 15,
-18, 21, 25). Names are compared with case folded: on some systems `.ENV` is `.env`."""
+"""Names of files that git, editors, shells and agents execute or obey, and of files that hold secrets.
+
+Policy asks before protected files are changed, and the sandbox keeps commands from changing them; both use these lists.
+Names are compared ignoring case, because on some systems `.ENV` is `.env`.
+"""
 
 import re
 from collections.abc import Iterable
@@ -10,36 +12,36 @@ FOLDERS = (
     *(".vscode", ".idea", ".zed", ".devcontainer", ".helix", ".fleet"),
     *(".cursor", ".claude", ".gemini", ".codex", ".opencode", ".roo", ".clinerules", ".windsurf"),
 )
-"""Protected with all that is in them. `.git` may be a file that leads to another folder."""
+"""Protected with everything in them. `.git` may be a file that points to another folder."""
 
 FILES = (
     *(".gitmodules", ".gitconfig", ".gitattributes", ".pre-commit-config.yaml", ".pre-commit-config.yml"),
     *(".ripgreprc", ".npmrc", ".bashrc", ".mcp.json", ".devcontainer.json", "opencode.json", "opencode.jsonc"),
     *(".exrc", ".nvimrc", ".nvim.lua", ".vimrc", ".dir-locals.el", ".cursorrules", ".windsurfrules"),
-    *("AGENTS.md", "CLAUDE.md", "GEMINI.md"),  # project memory: what one session writes, all later ones obey
+    *("AGENTS.md", "CLAUDE.md", "GEMINI.md"),  # project memory: all later sessions obey what one writes
 )
 
 PATHS = (".github/workflows", ".github/copilot-instructions.md")
-"""Files and folders that are protected in a folder of that name alone."""
+"""Files and folders that are protected only inside their named folder."""
 
 ENDINGS = (".code-workspace", ".sublime-project")
 
 CHECKED_OUT = (".gitattributes", ".pre-commit-config.yaml", ".pre-commit-config.yml", ".npmrc", *PATHS)
-"""Of these, what differs between the branches of most repositories: a line of nothing but git commands may change it,
-or no branch could be left."""
+"""Protected files that often differ between branches: a line of only git commands may change them, otherwise nobody
+could switch branches."""
 
 AMANU_FOLDER = ".amanu"
-"""Our own folder in a workspace; plans in it may be written by the file tools, so policy has a rule of its own."""
+"""Our own folder in a workspace. The file tools may write plans into it, so policy has a separate rule for it."""
 
 SHELL_FILES = (".envrc", ".mise.toml", "mise.toml", ".tool-versions")
-"""What a shell runs or obeys on entering a folder. Policy asks about `.env*` anyway."""
+"""Files a shell executes or obeys on entering a folder. Policy asks about `.env*` anyway."""
 
 GLOBS = (
     *(glob for name in (*FOLDERS, *PATHS) for glob in (f"**/{name}", f"**/{name}/**")),
     *(f"**/{name}" for name in FILES),
     *(f"**/*{ending}" for ending in ENDINGS),
 )
-"""For rules of policy."""
+"""The protected paths as globs, for policy rules."""
 
 HOME_FILES = (
     *(".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".inputrc"),
@@ -51,7 +53,8 @@ HOME_FOLDERS = (
     *(".config", ".emacs.d", ".vim", ".local/bin", ".local/lib", ".local/share/applications"),
     *(".local/share/systemd", ".local/share/dbus-1", ".oh-my-zsh", "bin", "Library/LaunchAgents"),
 )
-"""What a login, a shell or a desktop runs: protected where the workspace is the home folder, or above it."""
+"""Files and folders that a login, a shell or a desktop executes: protected where the workspace is the home folder or
+contains it."""
 
 SECRETS = (
     *(".env*", "id_rsa", "id_dsa", "id_ecdsa", "id_ecdsa_sk", "id_ed25519", "id_ed25519_sk", ".ssh", ".gnupg"),
@@ -71,9 +74,9 @@ SECRETS = (
     *(".node_repl_history", ".psql_history", ".mysql_history", ".Xauthority", ".ICEauthority"),
     *("Library/Keychains", "Library/Cookies", "Library/Application Support"),
 )  # fmt: skip
-"""Keys, tokens, browser profiles, histories, wherever they lie; of folders, all that is in them. `*` stays in a name.
-Precise: `id_generator.py` and `credentials.py` are source. One list for the file tools, which ask before they read
-such a file, and for the sandbox, in which commands nobody was asked about cannot."""
+"""Keys, tokens, browser profiles and histories, in any folder; for folders, everything in them. `*` matches within one
+name. Precise: `id_generator.py` and `credentials.py` are source code. The file tools ask before they read such a file,
+and in the sandbox commands cannot read it unless the user was asked."""
 
 NO_SECRETS = (
     *(f".env*{mark}{word}" for mark in ".-_" for word in (
@@ -81,10 +84,10 @@ NO_SECRETS = (
     )),
     "*.pub",
 )  # fmt: skip
-"""What they are not: templates, public keys."""
+"""Exceptions from `SECRETS`: templates and public keys."""
 
 KEYS = ("*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore")
-"""Secrets, too, but where nobody keeps any."""
+"""Also secrets, except in the places of `NO_KEYS`."""
 
 NO_KEYS = (
     *(f"{name}/**" for name in ("test", "tests", "testing", "testdata", "test-data", "test_data", "spec", "specs")),
@@ -97,32 +100,31 @@ HOME_SECRETS = (
     *(".aws", ".docker", ".codex", ".yarnrc.yml", ".config/pip", ".bundle/config", ".databricks", ".wrangler"),
     *(".netlify", "snap"),
 )
-"""Only below the home folder: in a repository they are files like others. Those and `SECRETS` that lie there are never
-readable in a sandbox, even where the workspace is the home folder itself."""
+"""Secrets only below the home folder: in a repository these are ordinary files. A sandbox can never read these or the
+`SECRETS` in the home folder, even where the workspace is the home folder itself."""
 
 _CHECKED_OUT = tuple(f"/{path}" for path in CHECKED_OUT)
 _FOLDED = frozenset(path.casefold() for path in (*FOLDERS, *FILES, *SHELL_FILES, AMANU_FOLDER))
 
 
 def is_protected(name: str, folder: str) -> bool:
-    """Whether commands may not change a file or folder of that name in a folder of that name, wherever they are in a
-    workspace."""
+    """Whether commands may not change `name` in a folder called `folder`, anywhere in a workspace."""
     folded = name.casefold()
     return folded in _FOLDED or folded.endswith(ENDINGS) or f"{folder.casefold()}/{folded}" in PATHS
 
 
 def is_checked_out(path: str) -> bool:
-    """Whether it is protected, but for git."""
+    """Whether git may change the protected file at that path (`CHECKED_OUT`)."""
     return f"/{path.casefold()}".endswith(_CHECKED_OUT)
 
 
 def may_be_secret(name: str) -> bool:
-    """By the last part of its path alone: a quick look at what a folder holds."""
+    """Whether a file of that name can hold secrets, judged by the last part of its path alone: a quick filter."""
     return _LAST.fullmatch(name.casefold()) is not None
 
 
 def is_secret(path: str) -> bool:
-    """Whether a file or folder of that path, relative to its root, holds secrets."""
+    """Whether the file or folder at that path, relative to its root, holds secrets."""
     folded = path.casefold()
     if _NO_SECRET.fullmatch(folded):
         return False
@@ -130,7 +132,7 @@ def is_secret(path: str) -> bool:
 
 
 def npmrc_holds_token(path: str) -> bool:
-    """Most `.npmrc` of repositories hold none, and are settings that npm needs. Blocking."""
+    """Whether an `.npmrc` holds a token; most in repositories hold only settings that npm needs. Blocking."""
     try:
         with open(path, "rb") as file:  # noqa: PTH123
             return _NPM_TOKEN.search(file.read(1 << 16)) is not None

@@ -1,4 +1,4 @@
-"""What one command may do."""
+"""What a command may do: the sandbox enforces it (`sandbox/`)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,32 +8,35 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class SandboxRequirements:
-    """The least that lets an approved command work. Decided by policy and user, never by model or workspace."""
+    """The least access that lets an approved command work. Policy and the user decide it, never the model or the
+    workspace."""
 
     writes: Literal["nothing", "workspace"] = "workspace"
-    """`nothing`: of a command that was judged to have no effect. Else the roots, but for what is protected."""
+    """`nothing`: for a command that is known to have no effect · `workspace`: the roots, except protected files."""
     network: bool = False
     git: bool = False
-    """Git's own files too (index, objects, refs; not hooks, not config): the command is a git command that needs it."""
+    """May also write git's own files (index, objects, refs; not hooks or config): a git command that needs to."""
     settings: bool = False
-    """Git's settings too, as git itself changes them (remotes, branches, submodules): the line is such commands."""
+    """May also write git's settings as git itself changes them (remotes, branches, submodules)."""
     checkout: bool = False
-    """What of `protected` differs between branches, too (`protected.CHECKED_OUT`): the line is nothing but git."""
+    """May also write protected files that differ between branches (`protected_paths.CHECKED_OUT`): the line holds only
+    git commands."""
     borrowing: bool = False
-    """Git may read objects of other repositories that those here borrow from: the user trusts the folder."""
+    """Git may read the objects of repositories that this one borrows from (alternates): the user trusts the folder."""
     readable: tuple[Path, ...] = ()
-    """What else it may read: caches of a program of ours, never what a model or a workspace names."""
+    """Further paths it may read: caches of our own programs, never paths named by a model or a workspace."""
     secrets: bool = False
-    """Files of the workspace that hold secrets (`.env`, keys) can be read: the user was asked, or a rule of theirs
-    names the command."""
+    """May read the workspace's files that hold secrets (`.env`, keys): the user was asked, or one of their rules names
+    the command."""
     unsandboxed: bool = False
-    """The user said so, for this call."""
+    """Runs outside the sandbox: the user said so for this call."""
     pinned: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
-    """Absolute path → bytes: files it runs, as they were approved. Where the tier can, these bytes are what it sees."""
+    """Absolute path → bytes of the files it runs, as they were approved. It sees these bytes where the sandbox's tier
+    can do that."""
     watched: tuple[str, ...] = ()
-    """Files and links it runs: when one is another by the end, that is said. No tier can hold a name."""
+    """Files and links it runs: if one has been replaced by the end, the result says so. No tier can pin a name."""
     folder_identity: tuple[int, int] | None = None
-    """Device and inode of the folder it runs in, as it was approved."""
+    """Device and inode of the folder it was approved to run in."""
     argv: tuple[str, ...] | None = None
-    """Of a plain command: what to execute without a shell, the program as an absolute path. None: the line goes to
-    bash."""
+    """For a plain command: what to execute without a shell, the program as an absolute path. None: bash runs the
+    line."""

@@ -1,17 +1,17 @@
-"""A policy rule, as text and as a table of TOML.
+"""A policy rule, written as text or as a TOML table.
 
-As text, what approvals show and remember:
+Text is what approvals show and remember:
 
-    edit_file(src/**)                      a tool, and a glob on the path relative to its root
-    @write                                 every tool that writes; also @read, @run, and * for all
-    run_shell_command(npm test)            a command, token by token: exactly this
-    run_shell_command(npm run *)           and whatever follows
-    run_shell_command(A=1 npm test *)      with that set for it, and nothing else
-    @run+network(npm install *)            with the network
+    edit_file(src/**)                      a tool, and a glob for the path relative to its root
+    @write                                 every tool that writes; likewise @read, @run, and * for all
+    run_shell_command(npm test)            exactly this command, token by token
+    run_shell_command(npm run *)           this, followed by anything
+    run_shell_command(A=1 npm test *)      with exactly this variable set
+    @run+network(npm install *)            with network access
     @run+unsandboxed(docker ps *)          outside the sandbox
-    @write(docs/**) until 2026-12-24       to the end of that day, UTC
+    @write(docs/**) until 2026-12-24       until the end of that day, UTC
 
-As a table, in `[[rule]]` of the settings: the same and more, see `RuleTable`.
+A table, `[[rule]]` in the settings, can say the same and more: see `RuleTable`.
 """
 
 import re
@@ -40,7 +40,7 @@ _EFFECTS = ("@read", "@write", "@run")
 
 @dataclass(frozen=True)
 class CommandPattern:
-    """A command pattern: `git commit *` is the tokens git, commit, and that more may follow."""
+    """`git commit *` is the tokens "git" and "commit", with anything after them (`any_rest`)."""
 
     tokens: tuple[str, ...]
     any_rest: bool
@@ -52,29 +52,29 @@ class Rule:
 
     kind: Kind
     text: str
-    """As text, or as near to it as a table can be said."""
+    """The rule as text; for a table, as close to that as possible."""
     origin: str
     targets: tuple[str, ...]
-    """Names of tools, `@read`, `@write`, `@run`, `*`: one of them."""
+    """The rule applies to any of these: names of tools, `@read`, `@write`, `@run`, `*`."""
     patterns: tuple[str, ...] = ()
-    """One of them: globs on a path; for commands see `commands`. None: whatever it is about."""
+    """Any of these must match: globs for a path; for commands see `commands`. Empty: matches everything."""
     unless: tuple[str, ...] = ()
-    """Globs that are excepted."""
+    """Globs for paths that are excepted."""
     arguments: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Argument → glob on its value as text; all of them."""
+    """Argument → glob for its value as text; all must match."""
     modes: tuple[Mode, ...] = ()
     trusted: bool | None = None
     until: datetime | None = None
     network: bool = False
-    """Of an allowed command: with the network."""
+    """An allowed command has network access."""
     unsandboxed: bool = False
-    """Of an allowed command: outside the sandbox."""
+    """An allowed command runs outside the sandbox."""
     harmless: bool | None = None
-    """Only commands that have no effect (True), only such that have or may have (False)."""
+    """True: only commands without an effect. False: only commands that have or may have one."""
     ruin: bool = False
     """Only commands that destroy what nobody can bring back."""
     secret: bool = False
-    """Only files that hold secrets (`protected.is_secret`)."""
+    """Only files that hold secrets (`protected_paths.is_secret`)."""
     reason: str = ""
 
     def __str__(self) -> str:
@@ -82,29 +82,29 @@ class Rule:
 
     @property
     def commands(self) -> tuple[CommandPattern, ...]:
-        """The patterns as those of commands."""
+        """`patterns`, parsed as command patterns."""
         return tuple(map(parse_command_pattern, self.patterns))
 
 
 def parse_rule(kind: Kind, text: str, origin: str) -> Rule:
-    """A rule from its text. Raises `AmanuError` (invalidRule) saying what is wrong."""
+    """The rule a text stands for. Raises `AmanuError` (invalidRule), which says what is wrong."""
     text = text.strip()
     match = _TEXT.fullmatch(text)
     if match is None:
         raise AmanuError(
             "invalidRule",
             f"{text!r} is not a rule.",
-            hint="A rule is a tool's name, @read, @write or @run, and may have a pattern: edit_file(src/**)",
+            hint="A rule is a tool's name, @read, @write or @run, optionally with a pattern: edit_file(src/**)",
         )
     target, pattern, network = match["target"], match["pattern"], match["network"] is not None
     if target.startswith("@") and target not in _EFFECTS:
-        raise AmanuError("invalidRule", f"{target} is not an effect; there are @read, @write and @run.")
+        raise AmanuError("invalidRule", f"{target} is not an effect. Use @read, @write or @run.")
     unsandboxed = match["unsandboxed"] is not None
     if target in ("@read", "@write") and (network or unsandboxed):
         suffix = "+network" if network else "+unsandboxed"
-        raise AmanuError("invalidRule", f"{suffix} is for commands, and {target} is about none.")
+        raise AmanuError("invalidRule", f"{suffix} applies only to commands, not to {target}.")
     if pattern is not None and _about_commands(target):
-        parse_command_pattern(pattern)  # says what is wrong with it
+        parse_command_pattern(pattern)  # raises if it is invalid
     return Rule(
         kind,
         text,
@@ -118,8 +118,8 @@ def parse_rule(kind: Kind, text: str, origin: str) -> Rule:
 
 
 def with_grants(text: str, grants: Collection[Grant], *, only: bool = False) -> str:
-    """The rules of a text, one a line: those about commands with these grants as well, or with these alone. What is no
-    rule stays as it is."""
+    """A text with one rule per line, its rules about commands with `grants` added, or with only these. Lines that are
+    no rules stay as they are."""
 
     def line(text: str) -> str:
         match = _TEXT.fullmatch(text.strip())
@@ -133,34 +133,34 @@ def with_grants(text: str, grants: Collection[Grant], *, only: bool = False) -> 
 
 
 class RuleTable(BaseModel):
-    """A rule with conditions; all that are given must hold."""
+    """A rule with conditions; all of those given must hold."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     decision: Kind
-    """`deny` goes before `mustAsk`, that before `allow`."""
+    """`deny` takes precedence over `mustAsk`, and `mustAsk` over `allow`."""
     tool: tuple[str, ...] | str = "*"
-    """Name of a tool, `@read`, `@write`, `@run`, `*`; or a list of them."""
+    """A tool's name, `@read`, `@write`, `@run` or `*`; or a list of these."""
     path: tuple[str, ...] | str = ()
-    """Globs on the path relative to its root: `*` stays in a folder, `**` does not."""
+    """Globs for the path relative to its root: `*` stays within a folder, `**` does not."""
     unless: tuple[str, ...] | str = ()
-    """Globs on the path that are excepted."""
+    """Globs for paths that are excepted."""
     command: tuple[str, ...] | str = ()
-    """Commands by their tokens: `git commit` exactly, `git commit *` whatever follows."""
+    """Commands by their tokens: `git commit` means exactly that, `git commit *` anything that follows too."""
     arguments: Mapping[str, str] = Field(default_factory=dict)
-    """Argument → glob on its value."""
+    """Argument → glob for its value."""
     mode: tuple[Mode, ...] | Mode = ()
-    """Only in that mode, or one of those."""
+    """Only in this mode, or in one of these."""
     trusted: bool | None = None
-    """Only where the workspace is trusted, or is not."""
+    """Only where the workspace is trusted (true) or is not (false)."""
     until: date | None = None
-    """To the end of that day, UTC."""
+    """Valid until the end of that day, UTC."""
     network: bool = False
-    """Of an allowed command: it may have the network."""
+    """An allowed command has network access."""
     unsandboxed: bool = False
-    """Of an allowed command: it runs outside the sandbox, with all the user's rights."""
+    """An allowed command runs outside the sandbox, with all the user's rights."""
     harmless: bool | None = None
-    """Only commands that are known to have no effect, or only others."""
+    """Only commands that are known to have no effect (true), or only others (false)."""
     ruin: bool = False
     """Only commands that destroy what nobody can bring back (`rm -rf ~`)."""
     secret: bool = False
@@ -169,27 +169,27 @@ class RuleTable(BaseModel):
     """For the user, shown with the decision."""
 
     @model_validator(mode="after")
-    def _fits(self) -> "RuleTable":
+    def _validate(self) -> "RuleTable":
         if _tuple(self.path) and _tuple(self.command):
             raise ValueError("a rule is about paths or about commands, not both")
         for tool in _tuple(self.tool):
             if not re.fullmatch(r"\*|@read|@write|@run|[A-Za-z][A-Za-z0-9_-]*", tool):
-                raise ValueError(f"{tool!r} is no name of a tool, and not @read, @write, @run or *")
-        for tool in _tuple(self.command):
+                raise ValueError(f"{tool!r} is not the name of a tool, @read, @write, @run or *")
+        for pattern in _tuple(self.command):
             try:
-                parse_command_pattern(tool)
+                parse_command_pattern(pattern)
             except AmanuError as error:
                 raise ValueError(str(error)) from None
         return self
 
     def rule(self, origin: str) -> Rule:
-        """The rule this table says."""
+        """The rule this table stands for."""
         patterns = _tuple(self.command) or _tuple(self.path)
-        # "@run" is what a command pattern is about, whatever tool runs it.
+        # A command pattern applies to commands, whichever tool runs them.
         targets = ("@run",) if _tuple(self.command) and self.tool == "*" else _tuple(self.tool)
         return Rule(
             self.decision,
-            self._text(targets, patterns),
+            self._describe(targets, patterns),
             origin,
             targets,
             patterns,
@@ -206,7 +206,7 @@ class RuleTable(BaseModel):
             reason=self.reason,
         )
 
-    def _text(self, targets: tuple[str, ...], patterns: tuple[str, ...]) -> str:
+    def _describe(self, targets: tuple[str, ...], patterns: tuple[str, ...]) -> str:
         conditions = [
             *(f"{name} like {value}" for name, value in self.arguments.items()),
             *(["mode " + "/".join(_tuple(self.mode))] if self.mode else []),
@@ -224,20 +224,20 @@ class RuleTable(BaseModel):
 
 @cache
 def parse_command_pattern(pattern: str) -> CommandPattern:
-    """A command pattern in its tokens, quotes as in a shell. Raises `AmanuError` (invalidRule)."""
+    """The tokens of a command pattern, quoted as in a shell. Raises `AmanuError` (invalidRule)."""
     pattern = pattern.strip()
     any_rest = pattern == "*" or pattern.endswith(" *")
     try:
         literal_tokens = tuple(shlex.split(pattern[:-1] if any_rest else pattern))
     except ValueError:
-        raise AmanuError("invalidRule", f"A quote is left open in {pattern!r}.") from None
+        raise AmanuError("invalidRule", f"Unclosed quote in {pattern!r}.") from None
     if not literal_tokens and not any_rest:
-        raise AmanuError("invalidRule", "A pattern of a command needs a word: git commit *")
+        raise AmanuError("invalidRule", "A command pattern needs at least one word: git commit *")
     return CommandPattern(literal_tokens, any_rest)
 
 
 def format_command_pattern(words: tuple[str, ...], *, any_rest: bool) -> str:
-    """The pattern that has these tokens."""
+    """The text of the command pattern with these tokens."""
     return shlex.join(words) + (" *" if any_rest else "")
 
 
@@ -249,7 +249,7 @@ def _end_of(day: str) -> datetime:
     try:
         return datetime.combine(date.fromisoformat(day), time.max, UTC)
     except ValueError:
-        raise AmanuError("invalidRule", f"{day} is no day of the calendar.") from None
+        raise AmanuError("invalidRule", f"{day} is not a valid date.") from None
 
 
 def _tuple(value: tuple[str, ...] | str) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""What a tool is. The loop (`agent/`) sees only this; disk, processes and editors are behind it."""
+"""What a tool is. The loop (`agent/`) sees only this; disks, processes and editors are behind it."""
 
 import functools
 from abc import ABC, abstractmethod
@@ -17,7 +17,7 @@ from amanu_protocol.items import BlobRef, CommandSandbox, Effect, Grant
 
 
 class Params(BaseModel):
-    """Arguments of a tool. Field descriptions are the model's documentation: write them for it."""
+    """The arguments of a tool. Field descriptions are written for the model: they are its documentation."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -26,7 +26,7 @@ P = TypeVar("P", bound=Params)
 
 
 class ToolError(Exception):
-    """A failure the model should hear about and can do something about. Any other exception is our bug."""
+    """A failure the model is told of and can do something about. Any other exception is our own bug."""
 
 
 @dataclass(frozen=True)
@@ -40,69 +40,68 @@ class Subject:
     effect: Effect
     text: str
     command: Command | None = None
-    """Of a command line: the one command of it that is decided on."""
+    """For a command line: the one of its commands that is decided on."""
     unclear: bool = False
-    """A command line that is not understood: nothing allows it but a user, once."""
+    """A command line that is not understood: only the user can allow it, once."""
     because: str = field(default="", compare=False)
-    """Why it is not, a sentence for the user."""
+    """Why it is not understood, as a sentence for the user."""
     arguments: Mapping[str, Any] = field(default_factory=dict[str, Any], compare=False)
-    """Of the call, as the model wrote them."""
+    """The call's arguments as the model wrote them."""
 
 
 SubjectFilter = Callable[[Iterable[Subject]], list[Subject]]
-"""Those of the subjects that policy allows without a question (`permissions/approvals.py`)."""
-
+"""Returns those of the subjects that policy decides in one way (`permissions/approvals.py`)."""
 
 TrustCheck = Callable[[Path, bytes], bool]
-"""Whether the user trusted a workspace's file, named by its path, with that content (`permissions/trust_store.py`)."""
+"""Whether the user trusted the file at a path with that content (`permissions/trust_store.py`)."""
 
 
 @dataclass(frozen=True)
 class Preview:
-    """What would happen, found out without any effect."""
+    """What a call would do, found out without any effect."""
 
     title: str
-    """One line for the user: "Edit src/app.py"."""
+    """One line for the user, such as "Edit src/app.py"."""
     subject: Subject
     detail: str
-    """In full, for an approval: the command, the path and the diff stat."""
+    """The whole of it, for an approval: the command, or the path and the diff stat."""
     reads: frozenset[str] = frozenset()
-    """Absolute paths this call reads; a call waits for earlier calls of its step that write one of them."""
+    """Absolute paths the call reads; it waits for earlier calls of its step that write one of them."""
     writes: frozenset[str] = frozenset()
-    """Absolute paths this call writes."""
+    """Absolute paths the call writes."""
     proposal_id: str | None = None
-    """The edits are a proposal, decided hunk by hunk."""
+    """The proposal that holds the call's edits, which is decided on hunk by hunk; None: there is none."""
     extra_subjects: tuple[Subject, ...] = ()
-    """What else the call touches: policy must allow each of them too (several files read at once)."""
+    """What else the call touches, such as further files; policy must allow each of them too."""
     digest: str = ""
-    """Of everything that is decided on, the bytes of files included. Computed again just before it runs: another one
-    is another question."""
+    """Digest of everything that is decided on, including the bytes of files. It is computed again just before the call
+    runs; if it differs, the call is decided on again."""
     requirements: SandboxRequirements | None = None
-    """Of a command: what it may do."""
+    """For a command: what it may do."""
     sandbox: CommandSandbox | None = None
-    """Of a command: what will hold it."""
+    """For a command: the sandbox it will run in."""
     grants: tuple[Grant, ...] = ()
-    """What the user may add to a yes."""
+    """What the user can grant with a yes."""
     likely_grants: tuple[Grant, ...] = ()
-    """Of those, what it will hardly work without."""
+    """The grants it probably needs."""
     note: str = ""
-    """For the model, with the result: how the call was understood."""
+    """For the model, with the result: how the call was understood; "" for nothing."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a call did: once for the model, once for the user."""
+    """What a call did, in words for the model and for the user."""
 
     for_model: str
     for_user: str
     blob: BlobRef | None = None
-    """The whole output when `for_user` or `for_model` is only part of it."""
+    """The whole output, when `for_user` or `for_model` is only part of it."""
     refused: bool = False
-    """The user decided against all of it, piece by piece."""
+    """The user rejected every hunk."""
     is_error: bool = False
-    """The tool worked, the thing failed (a command with exit code 1): the model is told as an error."""
+    """The tool worked but what it ran failed (a command with exit code 1): the model gets an error."""
     sandbox: CommandSandbox | None = None
-    """Of a command: what held it."""
+    """For a command: the sandbox it ran in."""
 
 
 async def _always() -> bool:
@@ -111,120 +110,120 @@ async def _always() -> bool:
 
 @dataclass
 class CallContext:
-    """What one call has at hand. `workspace` and friends are reached through the tool instance, which is made
-    for one session."""
+    """What one call gets from the loop. The workspace and whatever else belongs to the session is reached through the
+    tool instance."""
 
     call_id: str
     turn_id: str
     step: int
     output: Callable[[str], None] = field(default=lambda text: None)
-    """Show live output to the user."""
+    """Shows live output to the user."""
     accept_all: bool = True
-    """For tools that make proposals: True when policy or the user allowed the whole call; False when the
-    hunks were decided one by one (`run` then only reports)."""
+    """For tools that make proposals. True: policy or the user allowed the whole call. False: the hunks were decided
+    one by one, and `run` only reports."""
     by_user: bool = False
-    """The call was decided by the user, not by a rule."""
+    """The user decided on the call, not a rule."""
     allowed: SubjectFilter = list
+    """Returns those of the subjects that policy allows without asking."""
     denied: SubjectFilter = field(default=lambda subjects: [])
-    """Those of the subjects that policy denies, whoever asks."""
+    """Returns those of the subjects that policy denies."""
     preview: Preview | None = None
-    """What was decided about; there when the tool runs in a turn."""
+    """The preview that was decided on; None when the tool does not run in a turn."""
     still_valid: Callable[[], Awaitable[bool]] = _always
-    """Whether the call would still do what was decided on. For tools that take their time between `again` and the
-    effect."""
+    """Whether the call would still do what was decided on; for tools with slow preparations between `preview_again` and
+    the effect."""
 
     def require_reviewed(self, path: Path) -> None:
-        """Raise `ToolError` unless that resolved path is one the decision was about: a link may lead elsewhere by
-        now."""
+        """Raise `ToolError` unless the decision covered that resolved path: a link may lead elsewhere by now."""
         if self.preview is not None and str(path) not in self.preview.reads | self.preview.writes:
-            raise ToolError("The path leads to another place than when this call was decided on. Call again.")
+            raise ToolError("The path now leads somewhere else than when this call was approved. Call the tool again.")
 
 
 class CallDraft(Protocol):
-    """What of a call can be shown while the model still writes its arguments. Of one call; never fails."""
+    """Shows one call while the model is still writing its arguments. Never fails."""
 
     @property
     def title(self) -> str | None:
-        """As `Tool.title_of`, once the arguments are known that it needs; None before."""
+        """As `Tool.title_of`; None until the arguments it needs are known."""
         ...
 
     def feed(self, text: str) -> str:
-        """Take the next piece of the arguments' JSON, cut anywhere. Returns what can be shown beyond what it returned
-        before: whole lines, "" as long as there is no title. Linear in all that is fed, and capped."""
+        """Take the next piece of the arguments' JSON, cut anywhere. Returns the whole lines that can be shown now and
+        were not returned before; "" while there is no title. Linear in all that is fed, and capped."""
         ...
 
 
 @dataclass(frozen=True)
 class ParsedCall(Generic[P]):
-    """The arguments of a call, understood."""
+    """The validated arguments of a call."""
 
     params: P
     arguments: dict[str, JsonValue]
-    """As the model wrote them, under the tool's own names: what rules are matched against and clients show."""
+    """The arguments as the model wrote them, but under the tool's own names: rules match and clients show these."""
     note: str = ""
-    """For the model, with the result: what of its arguments was ignored."""
+    """For the model, with the result: which arguments were ignored; "" for none."""
 
 
 class Tool(ABC, Generic[P]):
-    """One instance serves one session. Stateless between calls but for what it was given.
+    """One instance serves one session and keeps no state between calls.
 
-    The loop asks the instance for everything, so that a tool may be known only at run time (one of a server): such a
-    tool sets `name`, `effect` and `description` on itself, and overrides `spec` and `parse`."""
+    The loop asks the instance for everything, so a tool may be known only at run time (say, a server's). Such a tool
+    sets `name`, `effect` and `description` on the instance and overrides `spec` and `parse`."""
 
     name: str
     effect: Effect
     description: str
-    """For the model: what it does, when to use it, limits."""
+    """For the model: what the tool does, when to use it, its limits."""
     params: type[P]
 
     def spec(self) -> ToolSpec:
-        """The tool as the model sees it; byte-stable between runs."""
+        """The tool as the model sees it; the same to the byte in every run."""
         return ToolSpec(self.name, self.description, tool_schema(self.params))
 
     def parse(self, arguments: Mapping[str, JsonValue]) -> ParsedCall[P]:
-        """Understand the arguments of a call. No effect, no waiting. Raises `ToolError`, which says what to correct."""
+        """Validate the arguments of a call. No effect, no waiting. Raises `ToolError`, which says what to correct."""
         try:
-            arguments_by_name = normalize_arguments(self.params, arguments)
+            normalized = normalize_arguments(self.params, arguments)
         except ValueError as error:
             raise ToolError(f"Wrong arguments for {self.name}: {error}. Correct them and call again.") from error
         try:
             return ParsedCall(
-                self.params.model_validate(arguments_by_name.arguments),
-                arguments_by_name.arguments,
-                arguments_by_name.note,
+                self.params.model_validate(normalized.arguments),
+                normalized.arguments,
+                normalized.note,
             )
         except ValidationError as error:
             faults = "; ".join(
                 f"{'.'.join(str(part) for part in fault['loc']) or 'arguments'}: {fault['msg']}"
                 for fault in error.errors(include_url=False, include_input=False)
             )
-            note = f" {arguments_by_name.note}" if arguments_by_name.note else ""
+            note = f" {normalized.note}" if normalized.note else ""
             raise ToolError(f"Wrong arguments for {self.name}: {faults}. Correct them and call again.{note}") from error
 
     def title_of(self, arguments: Mapping[str, Any]) -> str:
-        """One line for the user before there is a preview, of arguments that nobody has checked."""
+        """One line for the user while there is no preview yet; the arguments are not validated."""
         return self.name
 
     def draft(self) -> CallDraft | None:
-        """What shows a call while it is written; None when there is nothing worth showing."""
+        """A draft that shows a call while the model writes it; None when there is nothing worth showing."""
         return None
 
     @abstractmethod
     async def preview(self, params: P, call: CallContext) -> Preview:
-        """Say what would happen. No effect; raises `ToolError` when it is already clear that it cannot work."""
+        """Say what the call would do, without any effect. Raises `ToolError` when it is clear that it cannot work."""
 
     async def preview_again(self, params: P, call: CallContext) -> Preview | None:
-        """Just before it runs, what would happen now, if that may be something else than was decided on. None: what
-        `run` does cannot differ from it."""
+        """The preview again, just before the call runs, for tools whose effect may have changed since the decision.
+        None: the effect cannot have changed."""
         return None
 
     @abstractmethod
     async def run(self, params: P, call: CallContext) -> Outcome:
-        """Do it. Called only after policy or the user allowed it. Cancelled by task cancellation; must leave
-        nothing half done. Raises `ToolError` for failures the model should hear about."""
+        """Do it. Called only after policy or the user allowed it. It is cancelled by cancelling its task, and must then
+        leave nothing half done. Raises `ToolError` for failures the model should be told of."""
 
     async def reject(self, params: P, call: CallContext, reason: str) -> str | None:
-        """The user or a rule said no; undo what `preview` prepared. May return text for the model."""
+        """The call will not run: undo what `preview` prepared. `reason` says why. May return a text for the model."""
         return None
 
 
@@ -233,9 +232,9 @@ AnyTool = Tool[Any]
 
 @functools.cache
 def tool_schema(params: type[BaseModel]) -> dict[str, Any]:
-    """JSON Schema that all vendors accept: one object, no `$ref`, no titles, no null types, no top-level unions.
+    """A JSON Schema that all vendors accept: one object, no `$ref`, no titles, no null types, no top-level unions.
 
-    Made once, not to be changed: each session has all tools, and making all of their schemas takes 6 ms."""
+    Cached, so do not change it: every session has all tools, and making their schemas takes 6 ms."""
     schema = params.model_json_schema()
     definitions: dict[str, Any] = schema.pop("$defs", {})
 
@@ -245,7 +244,7 @@ def tool_schema(params: type[BaseModel]) -> dict[str, Any]:
                 return [clean(item) for item in cast("list[Any]", node)]
             case {"$ref": str(reference), **rest}:
                 return clean({**definitions[reference.rsplit("/", 1)[-1]], **rest})
-            case {"anyOf": [option, {"type": "null"}], **rest}:  # an absent key says None
+            case {"anyOf": [option, {"type": "null"}], **rest}:  # an absent key means None
                 rest.pop("default", None)
                 return clean({**option, **rest})
             case dict():
@@ -265,6 +264,6 @@ def tool_schema(params: type[BaseModel]) -> dict[str, Any]:
 
 
 def _members(node: Any) -> list[tuple[str, Any]]:
-    """The members of a schema object that mean something to a model."""
+    """The members of a schema object that matter to a model: all but titles."""
     members = cast("dict[str, Any]", node).items()
     return [(key, value) for key, value in members if not (key == "title" and isinstance(value, str))]
