@@ -10,7 +10,7 @@ from amanu.agent.fallback import REPLACEABLE, Candidate, Fallbacks
 from amanu.agent.recovery import ReplyBudget
 from amanu.agent.usage import Ledger
 from amanu.agent.window.token_gauge import measure_head
-from amanu.agent.window.window import LONGEST_SUMMARY, PIECE, ContextWindow, StepContext
+from amanu.agent.window.window import MAX_SUMMARY, PIECE_SHARE, ContextWindow, StepContext
 from amanu.core.agent import SystemPrompt
 from amanu.core.conversation import Conversation, Results, SystemText, User
 from amanu.core.emit import Emit
@@ -133,14 +133,14 @@ class Turn:
     def step_context(self, step: int, *, in_turn: bool = True) -> StepContext:
         """What the context window needs to make room before that step. `in_turn`: the turn goes on afterwards."""
         info = (self.utility or self.candidate).info
-        max_output = min(LONGEST_SUMMARY, info.max_output)
+        max_output = min(MAX_SUMMARY, info.max_output)
         return StepContext(
             turn_id=self.turn_id,
             step=step,
             emit=self.emit,
             add_note=lambda text, user_text: self.add_note(SystemNote(text, user_text)),
             ask=lambda system, question: self.side_query(system, question, max_output=max_output),
-            piece=int(info.context_window * PIECE),
+            piece=int(info.context_window * PIECE_SHARE),
             in_turn=in_turn,
         )
 

@@ -137,7 +137,7 @@ async def _subjects(query: PolicyQuery, context: "_WorkspacePolicy", allowed: An
     params = tool.parse(query.arguments).params
     if tool.effect == "run":
         preview = await tool.preview(params, CallContext("explained", "", 1, allowed=allowed))
-        return [preview.subject, *preview.also]
+        return [preview.subject, *preview.extra_subjects]
     try:
         paths = [context.workspace.relative(context.workspace.resolve(path)) for path in _paths(query)]
     except ToolError as error:

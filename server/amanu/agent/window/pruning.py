@@ -1,6 +1,6 @@
-"""Tool output that makes room: too big from the start, read twice, or old. All of it can be read again.
+"""Shortens tool output to make room: output that is too big, a duplicate, or old. The model can read all of it again.
 
-Pure functions but for `keep`, which puts a text where `read_output` finds it.
+Pure functions, except that `save` stores a text for `read_output`.
 """
 
 import json
@@ -11,44 +11,45 @@ from amanu.agent.window.token_gauge import estimate
 from amanu.core.conversation import STUB, Assistant, Call, Conversation, Masked, Result, Results
 
 SaveText = Callable[[str], Awaitable[str]]
-"""Keeps a text and returns the id `read_output` takes; "" when it could not be kept."""
+"""Stores a text and returns its id for `read_output`; "" when it could not be stored."""
 
-LEAST = 120
-"""Tokens; a shorter result is left alone: its stub would be as long."""
-SHOWN = 160
-"""Characters of the beginning and of the end that stay of a result that made room."""
+MIN_TOKENS = 120
+"""A shorter result is left alone: its stub would be as long."""
+ENDS = 160
+"""Characters of a masked result that stay from its beginning and from its end."""
 
 
-async def shorten(text: str, limit: float, keep: SaveText) -> str:
-    """The text if it takes at most `limit` tokens; else its head and tail, and how to read what is between."""
+async def shorten(text: str, limit: float, save: SaveText) -> str:
+    """The text if it takes at most `limit` tokens; otherwise its head and tail, and how to read what is between."""
     size = estimate(text)
     if size <= limit:
         return text
     visible = int(len(text) * limit / size)
     head, tail = text[: visible // 2], text[len(text) - visible // 2 :]
-    saved_as = await keep(text)
+    saved_as = await save(text)
     missing = len(text) - len(head) - len(tail)
-    note = f"[… {missing:,} of {len(text):,} characters left out{_where(saved_as)} …]"
+    note = f"[… {missing:,} of {len(text):,} characters left out{_read_hint(saved_as)} …]"
     return f"{head}\n\n{note}\n\n{tail}"
 
 
 @dataclass(frozen=True)
 class MaskableResults:
-    """Results that can make room, oldest first."""
+    """Results that can be shortened, oldest first."""
 
     results: tuple[tuple[Call, Result], ...]
     duplicates: tuple[tuple[Call, Result], ...]
-    """Of them, those whose very text a later result of the same call holds."""
+    """Results whose text a later result of the same call holds too."""
     tokens: float
-    """What they take, uncalibrated."""
+    """What all of them take, uncalibrated."""
 
 
 def find_maskable(conversation: Conversation, protected: float) -> MaskableResults:
-    """What is older than the newest `protected` tokens of tool output and the last step, or was read again."""
+    """Results older than the newest `protected` tokens of tool output, or duplicated by later ones; never those of the
+    last step."""
     candidates: list[tuple[Call, Result]] = []
-    again: list[tuple[Call, Result]] = []
-    paths: set[str] = set()
-    newer = 0.0
+    duplicates: list[tuple[Call, Result]] = []
+    newer_results: set[str] = set()
+    newer_tokens = 0.0
     tokens = 0.0
     last = len(conversation) - 1
     for index in range(last, 0, -1):
@@ -57,46 +58,46 @@ def find_maskable(conversation: Conversation, protected: float) -> MaskableResul
             continue
         for call, result in reversed(list(zip(request.calls, answers.results, strict=False))):
             size = estimate(result.text)
-            if size < LEAST or result.text.startswith(STUB):
+            if size < MIN_TOKENS or result.text.startswith(STUB):
                 continue
-            read = json.dumps([call.tool, call.arguments, result.text], sort_keys=True)
-            if index < last - 1 and read in paths:
-                again.append((call, result))
+            key = json.dumps([call.tool, call.arguments, result.text], sort_keys=True)
+            if index < last - 1 and key in newer_results:
+                duplicates.append((call, result))
                 tokens += size
-            elif index < last - 1 and newer >= protected:
+            elif index < last - 1 and newer_tokens >= protected:
                 candidates.append((call, result))
                 tokens += size
-            newer += size
-            paths.add(read)
-    return MaskableResults(tuple(reversed(candidates)), tuple(reversed(again)), tokens)
+            newer_tokens += size
+            newer_results.add(key)
+    return MaskableResults(tuple(reversed(candidates)), tuple(reversed(duplicates)), tokens)
 
 
-async def make_mask(candidates: MaskableResults, keep: SaveText) -> Masked:
-    """The shorter texts for them."""
-    texts = {result.call_id: _again(call) for call, result in candidates.duplicates}
+async def make_mask(candidates: MaskableResults, save: SaveText) -> Masked:
+    """The entry with shorter texts for these results."""
+    texts = {result.call_id: _duplicate_stub(call) for call, result in candidates.duplicates}
     for call, result in candidates.results:
-        texts[result.call_id] = _stub(call, result, await keep(result.text))
+        texts[result.call_id] = _stub(call, result, await save(result.text))
     return Masked(texts=texts)
 
 
-def _again(call: Call) -> str:
+def _duplicate_stub(call: Call) -> str:
     return f"{STUB}: a later result of {describe_call(call)} holds the same text.]"
 
 
 def _stub(call: Call, result: Result, saved_as: str) -> str:
-    head, tail = result.text[:SHOWN].rstrip(), result.text[-SHOWN:].lstrip()
+    head, tail = result.text[:ENDS].rstrip(), result.text[-ENDS:].lstrip()
     return (
-        f"{STUB}: {len(result.text):,} characters that {describe_call(call)} returned{_where(saved_as)}. What they "
+        f"{STUB}: {len(result.text):,} characters that {describe_call(call)} returned{_read_hint(saved_as)}. What they "
         f"describe may have changed since. Their beginning and end:]\n{head}\n[…]\n{tail}"
     )
 
 
-def _where(saved_as: str) -> str:
+def _read_hint(saved_as: str) -> str:
     return f'; read_output(id="{saved_as}") reads them' if saved_as else ""
 
 
 def describe_call(call: Call, limit: int = 120) -> str:
-    """A call in one line, its arguments shortened."""
+    """A call on one line, its arguments cut to `limit` characters."""
     if isinstance(call.arguments, str):
         written = call.arguments
     else:

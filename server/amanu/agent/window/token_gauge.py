@@ -1,5 +1,5 @@
-"""How many tokens a conversation takes: the service's own count of the last request, and an estimate of what came
-since, calibrated on that count. Each message is weighed once."""
+"""Measures how many tokens a conversation takes: the service's own count of the last request, plus an estimate of what
+was added since, calibrated on that count. Each message is weighed once."""
 
 import json
 from collections import deque
@@ -22,14 +22,16 @@ from amanu.core.conversation import (
 from amanu.core.model import ToolSpec
 
 ASCII = 0.25
-"""Tokens of one ASCII character, and of any other: the rule of Gemini CLI, as good as any without a tokenizer."""
+"""Tokens per ASCII character …"""
 OTHER = 1.5
+"""… and per other character: Gemini CLI's rule, as good as any without a tokenizer."""
 PICTURE = 1_600
-"""Tokens of a picture: what Anthropic counts for one of 1.15 megapixels, to which larger ones are scaled down."""
+"""Tokens of a picture: what Anthropic counts for 1.15 megapixels, to which larger pictures are scaled down."""
 MESSAGE = 4
 """Tokens of the frame around a message, a call or a result."""
 RATIOS = (0.25, 4.0)
-"""Between these a count is one of the prompt. Some services count only what their cache had not, or nothing."""
+"""A service's count divided by our estimate is believed between these. Some services count only what was not cached, or
+nothing."""
 
 
 def estimate(text: str) -> float:
@@ -42,10 +44,10 @@ def estimate(text: str) -> float:
 
 @dataclass(frozen=True, slots=True)
 class PromptHead:
-    """What stands before every conversation, uncalibrated tokens."""
+    """What precedes the conversation in every request, in uncalibrated tokens."""
 
     system: float = 0.0
-    """Without memory."""
+    """The system prompt without memory."""
     memory: float = 0.0
     tools: float = 0.0
 
@@ -55,7 +57,7 @@ class PromptHead:
 
 
 def measure_head(system: str, memory: str, tools: Sequence[ToolSpec]) -> PromptHead:
-    """`memory` is a part of `system`."""
+    """The tokens of a request's head. `memory` is a part of `system`."""
     return PromptHead(
         system=max(0.0, estimate(system) - estimate(memory)),
         memory=estimate(memory),
@@ -65,11 +67,12 @@ def measure_head(system: str, memory: str, tools: Sequence[ToolSpec]) -> PromptH
 
 @dataclass(frozen=True, slots=True)
 class MessageWeight:
-    """Of one message, uncalibrated tokens."""
+    """What one message takes, in uncalibrated tokens."""
 
     text: float
+    """Everything else."""
     output: float = 0.0
-    """Of it, results of tools."""
+    """Results of tools."""
 
     @property
     def total(self) -> float:
@@ -77,24 +80,25 @@ class MessageWeight:
 
 
 def weigh(message: Message) -> MessageWeight:
+    """What a message takes."""
     match message:
         case User():
-            return MessageWeight(_said(message.parts) + MESSAGE)
+            return MessageWeight(_note_tokens(message.parts) + MESSAGE)
         case Assistant():
-            return MessageWeight(sum(map(_part, message.parts)) + MESSAGE)
+            return MessageWeight(sum(map(_part_tokens, message.parts)) + MESSAGE)
         case Results():
             output = sum(estimate(result.text) + MESSAGE for result in message.results)
-            return MessageWeight(_said(message.notes), output)
+            return MessageWeight(_note_tokens(message.notes), output)
 
 
-def _said(notes: Sequence[Note]) -> float:
+def _note_tokens(notes: Sequence[Note]) -> float:
     return sum(
         PICTURE if isinstance(note, Picture) else estimate(note.text if isinstance(note, SystemText) else note)
         for note in notes
     )
 
 
-def _part(part: Text | Thinking | Call) -> float:
+def _part_tokens(part: Text | Thinking | Call) -> float:
     match part:
         case Text(text=text) | Thinking(text=text):
             return estimate(text)
@@ -104,55 +108,56 @@ def _part(part: Text | Thinking | Call) -> float:
 
 
 class TokenGauge:
-    """Of one conversation. What a step costs here is what its new messages cost, and one look at each old one."""
+    """Measures one conversation. A step costs the weighing of its new messages and one look at each old one."""
 
     def __init__(self) -> None:
         self._weighed: list[tuple[Message, MessageWeight]] = []
-        self._said = 0.0
+        self._text = 0.0
         self._output = 0.0
         self._head = PromptHead()
         self._ratio = 1.0
         self.errors: deque[float] = deque(maxlen=1_000)
-        """How far off what was foretold of the last requests was: 0.02 is two per cent too much."""
+        """How far off the estimates of the last requests were: 0.02 is two per cent too much."""
         self._counted: tuple[int, float, float] | None = None
-        """The last count of the service that still holds: of how many messages, tokens, our estimate of them."""
+        """The service's last count, while it is valid: (number of messages, tokens counted, our estimate)."""
 
     def follow(self, conversation: Conversation, head: PromptHead) -> None:
-        """Take in what is new. By identity: results grow, and rewriting works, by replacement."""
-        same = 0
+        """Bring the gauge up to date with the conversation. Messages are compared by identity: they are replaced, never
+        changed."""
+        unchanged = 0
         for (weighed, _), message in zip(self._weighed, conversation, strict=False):
             if weighed is not message:
                 break
-            same += 1
-        for _, weight in self._weighed[same:]:
-            self._said -= weight.text
+            unchanged += 1
+        for _, weight in self._weighed[unchanged:]:
+            self._text -= weight.text
             self._output -= weight.output
-        del self._weighed[same:]
-        if self._counted is not None and (same < self._counted[0] or head != self._head):
+        del self._weighed[unchanged:]
+        if self._counted is not None and (unchanged < self._counted[0] or head != self._head):
             self._counted = None
         self._head = head
-        for index in range(same, len(conversation)):
+        for index in range(unchanged, len(conversation)):
             weight = weigh(conversation[index])
             self._weighed.append((conversation[index], weight))
-            self._said += weight.text
+            self._text += weight.text
             self._output += weight.output
 
     def count(self, tokens: int) -> None:
-        """The service counted `tokens` for what is known now. Not believed when it cannot be."""
+        """The service counted `tokens` for the conversation as followed so far. Implausible counts are ignored."""
         estimated = self._estimated
-        if estimated > 0 and RATIOS[0] <= tokens / estimated <= RATIOS[1]:  # else it counts something else
+        if estimated > 0 and RATIOS[0] <= tokens / estimated <= RATIOS[1]:  # otherwise it counts something else
             self.errors.append(self.tokens / tokens - 1)
             self._ratio = tokens / estimated
             self._counted = (len(self._weighed), float(tokens), estimated)
 
     def recalibrate(self) -> None:
-        """Another model counts from here on."""
+        """Forget the service's counts: another model counts differently."""
         self._ratio = 1.0
         self._counted = None
 
     @property
     def tokens(self) -> int:
-        """All that would be sent now."""
+        """Tokens of everything that would be sent now."""
         if self._counted is None:
             return round(self._estimated * self._ratio)
         _, counted, estimated = self._counted
@@ -164,10 +169,11 @@ class TokenGauge:
         return [weight.total * self._ratio for _, weight in self._weighed]
 
     def calibrated(self, estimated: float) -> int:
+        """An estimate in tokens as the service counts them."""
         return round(estimated * self._ratio)
 
     def shares(self) -> tuple[int, int, int, int, int]:
-        """`tokens`, as: system, tools, memory, conversation, tool output."""
+        """`tokens`, split into (system, tools, memory, conversation, tool output)."""
         whole = self.tokens
         scale = whole / self._estimated if self._estimated else 0.0
         system = round(self._head.system * scale)
@@ -178,4 +184,4 @@ class TokenGauge:
 
     @property
     def _estimated(self) -> float:
-        return self._head.total + self._said + self._output
+        return self._head.total + self._text + self._output

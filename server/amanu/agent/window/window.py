@@ -1,8 +1,10 @@
-"""The model's window as it fills: how full it is, and what makes room, so that no turn ends for lack of it.
+"""The model's context window: how full it is, and what makes room so that no turn ends for lack of it.
 
-In this order: output too big from the start is cut to head and tail (`fitting`), old output makes room (masking), a
-summary takes the place of what is old (compaction). The last two rewrite earlier messages, so they happen between
-steps only: within a step and from one to the next all that was sent stays as it was, and caches hold.
+In this order: output that is too big is cut to head and tail at once (`fit_result`), old output is shortened (masking),
+a summary replaces old messages (compaction). The last two rewrite earlier messages, so they happen only between steps,
+when the window fills up; until then everything that was sent stays as it was, and prompt caches hold.
+
+"Room" is what requests may take of the window: all but what is reserved for the reply.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -21,47 +23,47 @@ from amanu_protocol.items import ContextUse, ModelInfo, Notice
 
 Tier = Literal["roomy", "warn", "mask", "compact"]
 
-REPLY = 0.25
-"""The most of a window that is kept free for the reply: a small window has use for more than answers."""
-PROTECTED = 0.20
+MAX_REPLY_SHARE = 0.25
+"""The largest share of a window that is reserved for the reply; a small window needs the rest for requests."""
+PROTECTED_SHARE = 0.20
 """Share of the room whose newest tool output is never masked …"""
-MOST_PROTECTED = 50_000
-"""… and the tokens it is at most (Gemini CLI's figure): more is not looked at again."""
-WORTH_MASKING = 0.15
-"""Share of the room that masking must give back: less is not worth a cold cache."""
-KEPT = 0.25
-"""Share that the end of the conversation may take after a compaction: of the room for it, and of what it took."""
-WORTH_SUMMARISING = 200
-"""Tokens: of less a summary is hardly shorter, and it costs a request."""
-SUMMARY_WORDS = 0.06
-"""Words a summary may have, per token of that room …"""
-MOST_WORDS = 2_500
-"""… and at most."""
-CRAMPED = 0.6
-"""Share of the room still taken after a compaction above which the next one waits until there must be room."""
-LEARNABLE = 0.25
-"""A service that refuses less than this share of the window means something else by "too long"."""
-LEAST_REPLY = 1_024
-"""Tokens asked for in any case: with less no model says anything."""
-SURE = 1.05
-"""Our count of a request may be wrong by so much."""
-LAST_RESULTS = 0.4
-"""Share of the room for the conversation that the results of the last step may take when nothing else can go."""
-PIECE = 0.5
-"""Share of the room of the model that summarises which it is shown at once."""
-LONGEST_SUMMARY = 8_000
-"""Tokens, thoughts included."""
-BIG_OUTPUT = 0.15
-"""Share of the room one result may take …"""
-MOST_OUTPUT = 25_000
-"""… and the tokens it is at most."""
+MAX_PROTECTED = 50_000
+"""… but at most this many tokens (Gemini CLI's figure)."""
+MIN_MASKED_SHARE = 0.15
+"""Share of the room that masking must free: less is not worth losing the prompt cache."""
+KEPT_SHARE = 0.25
+"""Share that the end of the conversation may keep in a compaction, of the room for it and of its own size."""
+MIN_SUMMARISED = 200
+"""Tokens: a summary of less is hardly shorter, and it costs a request."""
+WORDS_PER_TOKEN = 0.06
+"""Words a summary may have per token of room for the conversation …"""
+MAX_SUMMARY_WORDS = 2_500
+"""… but at most this many."""
+CRAMPED_SHARE = 0.6
+"""If more than this share of the room is still taken after a compaction, the next waits until the room is full."""
+MIN_REFUSED_SHARE = 0.25
+"""A refusal of a request smaller than this share of the room teaches us nothing about the window."""
+MIN_REPLY = 1_024
+"""Tokens requested for a reply in any case: no model answers in fewer."""
+COUNT_MARGIN = 1.05
+"""Factor by which our count of a request may be too low."""
+LAST_RESULTS_SHARE = 0.4
+"""Share of the room for the conversation that the last step's results may take when nothing else can be removed."""
+PIECE_SHARE = 0.5
+"""Share of the summarising model's window that it is shown at once."""
+MAX_SUMMARY = 8_000
+"""Tokens of a summary, thoughts included."""
+OUTPUT_SHARE = 0.15
+"""Share of the room that one result may take …"""
+MAX_OUTPUT = 25_000
+"""… but at most this many tokens."""
 RETRY_GROWTH = 0.05
-"""After a summary failed the next is tried when the conversation has grown by this share of the room, not before."""
-LEARNT = 0.9
-"""A service that finds a request too long has a window of less than we thought: this share of the request."""
+"""After a failed summary, the next is tried once the conversation has grown by this share of the room."""
+LEARNT_SHARE = 0.9
+"""When a service finds a request too long, the room is taken to be this share of the request."""
 
 COMPACTING = "compacting"
-"""Stands while a summary is made; it becomes another one, or is withdrawn."""
+"""Code of the notice shown while a summary is written; it is replaced by one of the next, or withdrawn."""
 COMPACTED = "compacted"
 COMPACTION_FAILED = "compactionFailed"
 NOTHING_TO_COMPACT = "nothingToCompact"
@@ -69,13 +71,13 @@ MASKED = "masked"
 
 GUIDANCE = (
     "[Amanu: {share} % of your context window is used. Finish what you are doing before you open anything new, keep "
-    "tool output small, and say in your text what you will still need to know. When the window is full, what is old is "
-    "replaced by a summary and the work goes on.]"
+    "tool output small, and write down in your text what you will still need to know. When the window is full, a "
+    "summary replaces the older messages and the work goes on.]"
 )
 
 
 class TierShares(Protocol):
-    """Shares of the room."""
+    """Shares of the room from which on the model is warned, output is masked, and the conversation is compacted."""
 
     @property
     def warn(self) -> float: ...
@@ -87,54 +89,55 @@ class TierShares(Protocol):
 
 @dataclass(frozen=True)
 class StepContext:
-    """Where in a turn something happens, and how it is told."""
+    """What the window needs of the turn in which it makes room."""
 
     turn_id: str
     step: int
     emit: Emit
     add_note: Callable[[str, str], None]
-    """Say something to the model, and to the user that it was said."""
+    """Adds a note: its text for the model, and one for the user."""
     ask: compaction.Ask
-    """The model that summarises."""
+    """Asks the model that writes summaries."""
     piece: int
-    """Tokens it is shown at once."""
+    """Tokens that model is shown at once."""
     in_turn: bool = True
-    """The work goes on after it; else the user compacts by hand."""
+    """The turn goes on afterwards. False: the user compacts by hand."""
 
 
 class ContextWindow:
-    """Of one session; it outlives turns and models."""
+    """One session's context window; it outlives turns and changes of the model. `writers`: names of the tools that
+    change files; `save` stores a text for `read_output`."""
 
     def __init__(
-        self, conversation: Conversation, tiers: TierShares, keep: masking.SaveText, writers: Collection[str]
+        self, conversation: Conversation, tiers: TierShares, save: masking.SaveText, writers: Collection[str]
     ) -> None:
         self._conversation = conversation
         self._tiers = tiers
-        self._keep = keep
+        self._save = save
         self._writers = writers
         self._gauge = TokenGauge()
         self._head = PromptHead()
         self._info: ModelInfo | None = None
         self._reserved = 0
         self._learnt: int | None = None
-        """Room there really is, known from a refusal."""
+        """The actual room, learnt from a refusal; None: no refusal yet."""
         self._guided = -1
-        """Generation of the conversation in which the model was told that it is getting full."""
+        """Generation of the conversation in which the model was last told that the window is filling up."""
         self._failed_at: int | None = None
-        """Tokens at which a summary failed."""
+        """Tokens of the conversation when a summary failed."""
         self._accepted = 0
-        """Tokens of the largest request the service took."""
+        """Tokens of the largest request the service accepted."""
         self._filled = False
         """The last reply filled the window."""
         self._cramped = False
-        """The last compaction left much behind."""
+        """The last compaction freed little."""
         self._requested_focus: str | None = None
-        """A compaction by hand waits for the next step; its focus."""
+        """The focus of a compaction by hand that waits for the next step; None: none waits."""
         self._notice_count = 0
-        """Notices, for their ids."""
+        """Counts the notices, for their ids."""
 
     def use_model(self, info: ModelInfo, head: PromptHead, max_output: int) -> None:
-        """The next requests go to that model, with that before the conversation."""
+        """The next requests go to that model, with that head, for replies of up to `max_output` tokens."""
         if self._info is None or self._info.model_id != info.model_id:
             self._gauge.recalibrate()
             self._learnt = self._failed_at = None
@@ -142,10 +145,10 @@ class ContextWindow:
             self._cramped = False
         self._info = info
         self._head = head
-        self._reserved = min(max_output, int(info.context_window * REPLY))
+        self._reserved = min(max_output, int(info.context_window * MAX_REPLY_SHARE))
 
     def count_request(self, tokens: int) -> None:
-        """The service counted `tokens` for the request just answered, whose reply is not yet in the conversation."""
+        """The service counted `tokens` for the last request, whose reply is not in the conversation yet."""
         self._gauge.follow(self._conversation, self._head)
         self._gauge.count(tokens)
         self._accepted = max(self._accepted, self._gauge.tokens)
@@ -154,24 +157,24 @@ class ContextWindow:
 
     @property
     def room(self) -> int:
-        """Tokens there are for requests."""
+        """Tokens that a request may take."""
         window = self._info.context_window if self._info is not None else 0
         room = max(1, window - self._reserved)
         return room if self._learnt is None else min(room, self._learnt)
 
     @property
     def _space(self) -> float:
-        """Of the room, what the conversation can have."""
+        """The part of the room that the conversation may take."""
         return max(self.room * 0.1, self.room - self._gauge.calibrated(self._head.total))
 
     @property
     def tokens(self) -> int:
-        """What the next request takes, as far as is known now."""
+        """Tokens of the next request, as far as is known now."""
         self._gauge.follow(self._conversation, self._head)
         return self._gauge.tokens
 
     def context_use(self) -> ContextUse:
-        """For people."""
+        """How full the window is and of what, for the user."""
         share = self.tokens / self.room
         system, tools, memory, conversation, output = self._gauge.shares()
         window = self._info.context_window if self._info is not None else 0
@@ -188,40 +191,40 @@ class ContextWindow:
 
     @property
     def errors(self) -> Sequence[float]:
-        """How far off the sizes foretold of the last requests were, as shares of what the service counted."""
+        """How far off our estimates of the last requests were, as shares of what the service counted."""
         return self._gauge.errors
 
     async def fit_result(self, text: str) -> str:
-        """A result as the model gets it: head and tail when it is too big, and how to read the rest."""
-        limit = min(MOST_OUTPUT, self.room * BIG_OUTPUT)
-        return await masking.shorten(text, limit / self._ratio, self._keep)
+        """A result as the model gets it: cut to head and tail when it is too big, with a hint how to read the rest."""
+        limit = min(MAX_OUTPUT, self.room * OUTPUT_SHARE)
+        return await masking.shorten(text, limit / self._ratio, self._save)
 
     def fit_reply(self, max_output: int) -> int:
-        """Of so many tokens of a reply, those there is place for behind the next request."""
+        """How many of `max_output` tokens fit into the window after the next request."""
         window = self._info.context_window if self._info is not None else max_output
-        return max(min(max_output, LEAST_REPLY), min(max_output, window - int(self.tokens * SURE)))
+        return max(min(max_output, MIN_REPLY), min(max_output, window - int(self.tokens * COUNT_MARGIN)))
 
     def end_turn(self) -> None:
-        """What was asked for and did not happen is not wanted in a later turn."""
+        """Drop what was requested and did not happen: a later turn does not want it."""
         self._requested_focus = None
         self._filled = False
 
     def compact_soon(self, focus: str) -> None:
-        """Compact before the next step, however full it is."""
+        """Compact before the next step, however full the window is."""
         self._requested_focus = focus
 
     @property
     def compaction_requested(self) -> bool:
-        """A compaction by hand waits."""
+        """A compaction by hand waits for the next step."""
         return self._requested_focus is not None
 
     def on_window_filled(self) -> None:
-        """The reply filled the window: there is less room than we thought, and none is left."""
+        """The reply filled the window: there is less room than we thought, and it is used up."""
         self._learn(self.tokens)
         self._filled = True
 
     async def make_room(self, step: StepContext) -> bool:
-        """Before a request: mask and compact as the tiers say. True when the conversation was rewritten."""
+        """Before a request: mask and compact as the tiers require. True when the conversation was rewritten."""
         focus, self._requested_focus = self._requested_focus, None
         filled, self._filled = self._filled, False
         if filled or focus is not None:
@@ -234,31 +237,31 @@ class ContextWindow:
         if share >= (max(1.0, self._tiers.compact) if self._cramped else self._tiers.compact):
             rewritten = await self._compact(step, "", must=share >= 1) or rewritten
             if self.tokens > self.room:
-                rewritten = await self._cut_last(step) or rewritten
+                rewritten = await self._cut_last_results(step) or rewritten
         elif share >= self._tiers.warn:
-            self._guide(step, share)
+            self._add_guidance(step, share)
         return rewritten
 
     async def recover_overflow(self, step: StepContext) -> bool:
-        """The service found the request too long. True when there is more room now than before it."""
+        """Make room after the service found a request too long. True when enough was freed to try again."""
         tokens_before = self.tokens
         self._learn(tokens_before)
-        await self._mask(step, worth=0.0)
-        if self.tokens >= tokens_before * LEARNT or self.tokens / self.room >= self._tiers.mask:
+        await self._mask(step, min_share=0.0)
+        if self.tokens >= tokens_before * LEARNT_SHARE or self.tokens / self.room >= self._tiers.mask:
             await self._compact(step, "", must=True)
         if self.tokens > self.room:
-            await self._cut_last(step)
-        return self.tokens < tokens_before * LEARNT
+            await self._cut_last_results(step)
+        return self.tokens < tokens_before * LEARNT_SHARE
 
     async def compact(self, step: StepContext, focus: str) -> bool:
-        """By hand. False when there was nothing to gain."""
+        """Compact by hand. False when there was nothing to gain."""
         self._requested_focus = None
         return await self._compact(step, focus, by_user=True)
 
     def _learn(self, refused: int) -> None:
-        """The service finds that too long: the room is smaller than we thought, unless it took as much before."""
-        if refused >= self.room * LEARNABLE:
-            self._learnt = max(int(min(refused, self.room) * LEARNT), self._accepted)
+        """Lower the room after the service refused that many tokens, but not below what it accepted before."""
+        if refused >= self.room * MIN_REFUSED_SHARE:
+            self._learnt = max(int(min(refused, self.room) * LEARNT_SHARE), self._accepted)
 
     def _tier(self, share: float) -> Tier:
         if share >= self._tiers.compact:
@@ -267,34 +270,34 @@ class ContextWindow:
             return "mask"
         return "warn" if share >= self._tiers.warn else "roomy"
 
-    def _guide(self, step: StepContext, share: float) -> None:
-        """Once, after results: a user's prompt is not answered with advice."""
+    def _add_guidance(self, step: StepContext, share: float) -> None:
+        """Tell the model once that the window fills up; only after results, so that advice never follows a prompt."""
         if self._guided != self._conversation.generation and isinstance(self._conversation.last, Results):
             self._guided = self._conversation.generation
             step.add_note(
                 GUIDANCE.format(share=round(share * 100)),
-                f"The context window is {share:.0%} full; the model was told to finish and to note down what matters.",
+                f"The context window is {share:.0%} full. The model was asked to finish and to note down what matters.",
             )
 
-    async def _mask(self, step: StepContext, worth: float = WORTH_MASKING) -> bool:
-        protected = min(MOST_PROTECTED, self.room * PROTECTED)
+    async def _mask(self, step: StepContext, min_share: float = MIN_MASKED_SHARE) -> bool:
+        protected = min(MAX_PROTECTED, self.room * PROTECTED_SHARE)
         candidates = masking.find_maskable(self._conversation, protected / self._ratio)
-        if candidates.tokens * self._ratio < max(1.0, self.room * worth):
+        if candidates.tokens * self._ratio < max(1.0, self.room * min_share):
             return False
         self._masked(
             step,
-            await masking.make_mask(candidates, self._keep),
+            await masking.make_mask(candidates, self._save),
             [call for call, _ in (*candidates.duplicates, *candidates.results)],
         )
         return True
 
-    async def _cut_last(self, step: StepContext) -> bool:
-        """The results of the last step to head and tail: no service has taken them yet."""
+    async def _cut_last_results(self, step: StepContext) -> bool:
+        """Cut the last step's results to head and tail: no service has accepted them yet."""
         answers, request = self._conversation.last, self._conversation[-2] if len(self._conversation) > 1 else None
         if not isinstance(answers, Results) or not isinstance(request, Assistant) or not answers.results:
             return False
-        limit = self._space * LAST_RESULTS / len(answers.results) / self._ratio
-        texts = {result.call_id: await masking.shorten(result.text, limit, self._keep) for result in answers.results}
+        limit = self._space * LAST_RESULTS_SHARE / len(answers.results) / self._ratio
+        texts = {result.call_id: await masking.shorten(result.text, limit, self._save) for result in answers.results}
         cut = {
             result.call_id: texts[result.call_id] for result in answers.results if texts[result.call_id] != result.text
         }
@@ -314,83 +317,109 @@ class ContextWindow:
 
     @property
     def _ratio(self) -> float:
-        """Tokens the service counts for one of our estimate."""
+        """Tokens the service counts per estimated token."""
         return max(1e-9, self._gauge.calibrated(1_000) / 1_000)
 
     async def _compact(self, step: StepContext, focus: str, *, by_user: bool = False, must: bool = False) -> bool:
-        """Replace what is old. A summary that fails is not tried again until more has come, unless the user asks;
-        when there must be room, what the record says by itself stands for it."""
+        """Replace old messages by a summary. After a failure this waits until the conversation has grown, unless the
+        user asks (`by_user`) or there must be room (`must`): then the record itself can take the summary's place.
+        True when the conversation was rewritten."""
         tokens_before = self.tokens
         conversation = self._conversation
-        weights = self._gauge.weights
-        replaced = compaction.count_replaceable(conversation, weights, min(self._space, sum(weights)) * KEPT)
-        if sum(weights[:replaced]) < WORTH_SUMMARISING:
-            replaced = 0
+        replaced = self._replaceable()
         if replaced == 0:
             if not step.in_turn:
-                text = "There is nothing to compact yet: what there is, is the last exchange."
+                text = "There is nothing to compact yet: the conversation holds only the last exchange."
                 step.emit(ItemCompleted(item=self._notice(step, NOTHING_TO_COMPACT, text)))
             return False
-        latched = self._failed_at is not None and tokens_before < self._failed_at + self.room * RETRY_GROWTH
-        if latched and not (by_user or must):
+        waits = self._failed_at is not None and tokens_before < self._failed_at + self.room * RETRY_GROWTH
+        if waits and not (by_user or must):
             return False
-        earlier = conversation.compacted
-        taken = compaction.extract(list(conversation)[:replaced], earlier, self._writers)
-        notice = self._notice(step, COMPACTING, "Making room: summarising what is old in this conversation …")
+        extracted = compaction.extract(list(conversation)[:replaced], conversation.compacted, self._writers)
+        notice = self._notice(step, COMPACTING, "Making room: summarising the older part of this conversation …")
         step.emit(ItemStarted(item=notice))
-        why = ""
         try:
-            snapshot = earlier.snapshot if earlier is not None else ""
-            entry: Compacted | None = None
-            if not latched or by_user:
-                try:
-                    max_words = min(MOST_WORDS, int(self._space * SUMMARY_WORDS))
-                    summary = await compaction.summarise(taken.lines, snapshot, focus, max_words, step.piece, step.ask)
-                    entry = await self._smaller(replaced, summary, taken, by_model=True)
-                    self._failed_at = None
-                except (NoSummary, ModelError) as error:
-                    self._failed_at = tokens_before
-                    why = str(error).rstrip(".")
-            if entry is None and must:
-                entry = await self._smaller(replaced, snapshot, taken, by_model=False)
-        except NoSummary as error:
-            entry, why = None, str(error)
+            entry, failure = await self._make_entry(
+                step, replaced, extracted, focus, ask_model=by_user or not waits, must=must
+            )
         except BaseException:
             step.emit(ItemsWithdrawn(item_ids=[notice.item_id], reason="The compaction was cancelled."))
             raise
         if entry is None:
-            text = f"The conversation could not be summarised: {why}. It stays as it is."
+            text = f"The conversation could not be summarised: {failure}. It stays as it is."
             result_notice = notice.model_copy(update={"code": COMPACTION_FAILED, "level": "warning", "text": text})
             step.emit(ItemCompleted(item=result_notice))
             return False
         conversation.compact(entry)
-        self._cramped = self.tokens > self.room * CRAMPED
+        self._cramped = self.tokens > self.room * CRAMPED_SHARE
         text = f"Compacted: {tokens_before:,} → {self.tokens:,} tokens."
         detail = compaction.readable(entry.text)
-        if why:
-            text += " No model could summarise them."
-            detail = f"No model could summarise this: {why}. It is what the record says by itself.\n\n{detail}"
-        level = "warning" if why else "info"
+        if failure:
+            text += " No model could write a summary."
+            detail = f"No model could write a summary: {failure}. This is taken from the record.\n\n{detail}"
+        level = "warning" if failure else "info"
         result_notice = notice.model_copy(update={"code": COMPACTED, "level": level, "text": text, "detail": detail})
         step.emit(ItemCompleted(item=result_notice), entry=entry)
         return True
 
-    async def _smaller(self, replaced: int, snapshot: str, taken: compaction.Extract, *, by_model: bool) -> Compacted:
-        """The entry, if it takes clearly less than what it replaces. Raises `NoSummary`."""
+    def _replaceable(self) -> int:
+        """How many messages a summary would replace; 0 when it would gain too little."""
+        weights = self._gauge.weights
+        replaced = compaction.count_replaceable(
+            self._conversation, weights, min(self._space, sum(weights)) * KEPT_SHARE
+        )
+        return replaced if sum(weights[:replaced]) >= MIN_SUMMARISED else 0
+
+    async def _make_entry(
+        self,
+        step: StepContext,
+        replaced: int,
+        extracted: compaction.Extract,
+        focus: str,
+        *,
+        ask_model: bool,
+        must: bool,
+    ) -> tuple[Compacted | None, str]:
+        """The entry that replaces the messages, None if there is none; and why no model wrote its summary, "" if one
+        did."""
+        tokens_before = self.tokens
+        earlier = self._conversation.compacted
+        snapshot = earlier.snapshot if earlier is not None else ""
+        entry, failure = None, ""
+        if ask_model:
+            try:
+                max_words = min(MAX_SUMMARY_WORDS, int(self._space * WORDS_PER_TOKEN))
+                summary = await compaction.summarise(extracted.lines, snapshot, focus, max_words, step.piece, step.ask)
+                entry = await self._compose(replaced, summary, extracted, by_model=True)
+                self._failed_at = None
+            except (NoSummary, ModelError) as error:
+                self._failed_at = tokens_before
+                failure = str(error).rstrip(".")
+        if entry is None and must:
+            try:
+                entry = await self._compose(replaced, snapshot, extracted, by_model=False)
+            except NoSummary as error:
+                failure = str(error)
+        return entry, failure
+
+    async def _compose(
+        self, replaced: int, snapshot: str, extracted: compaction.Extract, *, by_model: bool
+    ) -> Compacted:
+        """The entry with that summary. Raises `NoSummary` unless it takes clearly less than what it replaces."""
         remaining = list(self._conversation)[replaced:]
         in_turn = bool(remaining) and not any(
             isinstance(message, User) and not message.from_system for message in remaining
         )
         room = self._space / self._ratio
-        _, whole = compaction.fit_user_texts(taken.user_texts, room * compaction.USER_SHARE)
-        saved_as = "" if whole else await self._keep("\n\n".join(taken.user_texts))
+        _, whole = compaction.fit_user_texts(extracted.user_texts, room * compaction.USER_SHARE)
+        saved_as = "" if whole else await self._save("\n\n".join(extracted.user_texts))
         entry = compaction.compose(
-            replaced, snapshot, taken, room, by_model=by_model, in_turn=in_turn, saved_as=saved_as
+            replaced, snapshot, extracted, room, by_model=by_model, in_turn=in_turn, saved_as=saved_as
         )
-        took = sum(self._gauge.weights[:replaced])
-        takes = self._gauge.calibrated(masking.estimate(entry.text))
-        if takes > took * compaction.GAIN:
-            raise NoSummary(f"the summary takes {takes:,} tokens, what it would replace {round(took):,}")
+        tokens_before = sum(self._gauge.weights[:replaced])
+        tokens = self._gauge.calibrated(masking.estimate(entry.text))
+        if tokens > tokens_before * compaction.MAX_SHARE:
+            raise NoSummary(f"the summary takes {tokens:,} tokens, the messages it replaces {round(tokens_before):,}")
         return entry
 
     def _notice(self, step: StepContext, code: str, text: str, detail: str = "") -> Notice:
