@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amanu.agent.loop_guard import judge
-from amanu.agent.loop_guard.judge import FIRST_AFTER, LATEST, SOONEST, STEPS, LoopJudge, LoopVerdict, parse_verdict
+from amanu.agent.loop_guard.judge import FIRST_AFTER, LATEST, MAX_STEPS, SOONEST, LoopJudge, LoopVerdict, parse_verdict
 from amanu.core.conversation import Assistant, Call, Result, Text
 from amanu.core.model import ModelError, StreamBroken
 
@@ -108,7 +108,7 @@ async def test_it_sees_the_request_and_the_last_steps_and_never_much() -> None:
     ((_, question),) = aside.asked
     assert "Mend the cart." in question
     assert len(question) < 16_000  # a few thousand tokens
-    assert "Step 29" in question and f"Step {29 - STEPS}." not in question
+    assert "Step 29" in question and f"Step {29 - MAX_STEPS}." not in question
 
 
 async def test_it_is_no_longer_waited_for_than_agreed(monkeypatch: pytest.MonkeyPatch) -> None:

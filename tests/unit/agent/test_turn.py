@@ -337,7 +337,7 @@ async def test_the_same_call_with_the_same_result_is_told_and_then_stopped() -> 
     assert reason == "loop"
     assert len(harness.model.requests) == 2 * SAME  # the second alarm takes as much new evidence as the first
     what = f"has made the same call (read) {SAME} times in a row, with the same results"
-    assert told(harness) == [f"The model {what}; it was told so."]
+    assert told(harness) == [f"The model {what}. It was told to try something else."]
     ((note,),) = [message.notes for message in harness.conversation if isinstance(message, Results) and message.notes]
     assert str(note).startswith(f"You {what.replace('has', 'have')}.")
 
@@ -379,7 +379,7 @@ async def test_one_sentence_over_and_over_is_cut_off_told_and_then_stopped(
     assert reason == "completed"
     heard = harness.model.requests[1][-1]
     assert isinstance(heard, User) and "look at it again" in heard.text
-    assert told(harness) == ["The model repeated itself; its reply was stopped and it was told so."]
+    assert told(harness) == ["The model kept repeating itself. Its reply was stopped, and it was told to move on."]
     shown = "".join(getattr(item, "text", "") for item in harness.emitted.state.items)
     assert shown.count("look at it again") < 25
     _, reason = await play(chant, chant)
@@ -422,7 +422,7 @@ async def test_a_judgement_after_many_steps_is_confirmed_and_told() -> None:
     async with asyncio.timeout(5):
         assert (await run_turn(harness.turn)).reason == "completed"
     assert len(judge.requests) == 2
-    assert "bring the task forward: It reads files nobody asked for." in str(harness.model.requests[-1])
+    assert "found no progress on the task: It reads files nobody asked for." in str(harness.model.requests[-1])
     assert (
         harness.turn.ledger.usage.input_tokens == (len(harness.model.requests) + 2) * 10
     )  # the questions are paid for

@@ -150,7 +150,7 @@ def test_a_loop_ends_it_with_its_own_reason_unless_nobody_looks(shop: Path, insi
     done = inside.run(main, *arguments, cwd=shop)
     found = json.loads(done.stdout)
     assert (done.returncode, found["reason"], found["steps"], found["exitCode"]) == (5, "loop", 10, 5)
-    assert "went in circles again after it was told" in found["message"]
+    assert "kept going in circles after it was told to stop" in found["message"]
     done = inside.run(main, *arguments, "--no-loop-check", cwd=shop)
     assert (done.returncode, json.loads(done.stdout)["result"]) == (0, "Empty.")
     (find_home().make().config / "config.toml").write_text("loops = false\n")
@@ -186,9 +186,9 @@ def test_until_done_goes_on_until_the_model_says_so(shop: Path, inside: InProces
     model = script(
         shop.parent,
         {"text": "One."},
-        {"expect": "If the task is done call finish_task", "calls": [WRITE]},
+        {"expect": "If the task is done, call finish_task", "calls": [WRITE]},
         {"text": "What now?"},
-        {"expect": "Nobody is there", "calls": [finish]},
+        {"expect": "Nobody is available", "calls": [finish]},
     )
     arguments = ("x", "--model", model, "--mode", "auto", "--until-done")
     done = inside.run(main, *arguments, "--output-format", "json", cwd=shop)

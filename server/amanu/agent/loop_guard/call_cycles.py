@@ -1,12 +1,12 @@
-"""Do the calls go in circles? Steps are compared by what they called and by what came back; only digests are kept.
+"""Detects cycles in a turn's calls. Steps are compared by their calls and results; only digests are kept.
 
-A circle is one to five steps that come again with equal calls *and* equal results: polling whose result changes is
-none, nor is the same failing test after ever other edits. Equal is meant as the tools mean it: the order of arguments
-and of calls within a step, a default written out, stray blanks make no difference.
+A cycle is one to five steps that repeat with equal calls *and* equal results. Polling whose result changes is no cycle,
+nor is the same failing test after different edits. Calls are equal if they mean the same to the tool: the order of
+arguments and of calls within a step, a default written out, and stray blanks make no difference.
 
-Results that differ in times only (clocks, durations, process ids) may be a build that is waited for, or tests run again
-with nothing changed. They count, with twice the patience; so do calls that wait by themselves (`sleep 30; …`). Any
-other figure may be progress: a line number, a percentage.
+Results that differ only in times (clocks, durations, process ids) may come from waiting for a build, or from running
+tests again with nothing changed. They count, but it takes twice as many rounds; so do calls that wait by themselves
+(`sleep 30; …`). Any other number may be progress: a line number, a percentage.
 """
 
 import hashlib
@@ -19,20 +19,21 @@ from typing import Any
 from amanu.core.conversation import Call, Result
 
 ROUNDS = (5, 4, 3, 3, 3)
-"""Of circles of one step, two, …, five. The longer the circle, the less can be chance; bench/loops holds the cases."""
+"""Rounds that raise an alarm, for cycles of one step, two, …, five. Long cycles rarely repeat by chance; the cases are
+in bench/loops."""
 PATIENCE = 2
-"""Times as many rounds, for times that change and for calls that wait."""
+"""Factor for the rounds when only times change, and for calls that wait."""
 SAME_FAILURES = 6
-"""Steps in which one tool failed at one file, the same way, with no success of it there in between."""
+"""Steps in which one tool failed on one file in the same way, without a success in between."""
 SAME_IN_STEP = 5
 """Equal calls with equal results within one step."""
-_PLACES = 64
-"""Tools and files whose failures are counted at once."""
+_MAX_TARGETS = 64
+"""How many pairs of tool and file have their failures counted at once."""
 
 _PATHS = ("path", "file_path", "filePath", "file", "filename")
 _COMMANDS = ("command", "cmd")
-_TALK = ("description", "explanation")
-"""Of a command, what is said about it; elsewhere a description may be the very thing."""
+_COMMENTARY = ("description", "explanation")
+"""Arguments that only comment on a command; for other tools a description may be what matters."""
 _WAITS = re.compile(r"\b(sleep|wait|watch)\b|--follow\b", re.IGNORECASE)
 _TIMES = re.compile(
     r"\d{4}-\d\d-\d\d|\d{1,2}:\d\d(:\d\d)?([.,]\d+)?"  # dates, clocks
@@ -43,27 +44,27 @@ _TIMES = re.compile(
 _NUMBER = re.compile(r"\d+")
 _QUOTED = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|`[^`\n]*`")
 _REJECTED = "rejected"
-"""A user's no is no failure of the model."""
+"""Marks a rejection by the user, which is no failure of the model."""
 
 Defaults = Mapping[str, Mapping[str, Any]]
-"""Tool → argument → the value it has when it is left out."""
+"""Tool → argument → its default value."""
 
 
 class CallCycles:
-    """Watches the steps of a turn. `defaults` of the tools: an argument that equals its own is as good as absent."""
+    """Watches the steps of a turn. An argument that equals its default counts as absent."""
 
     def __init__(self, defaults: Defaults) -> None:
         self._defaults = defaults
         self.reset()
 
     def reset(self) -> None:
-        """What came before is settled; a new alarm takes new evidence."""
+        """Forget all steps so far: a new alarm takes new evidence."""
         self._exact = _Rounds()
         self._rough = _Rounds()
         self._failures: dict[str, tuple[str, int]] = {}
 
     def add_step(self, calls: Sequence[Call], results: Sequence[Result]) -> str | None:
-        """What goes in circles, as the rest of a sentence about the model ("made the same call … "), or None."""
+        """What the model repeats, as the rest of a sentence ("made the same call … "); None when there is no cycle."""
         keys = [self._key(call) for call in calls]
         pairs = list(zip(keys, results, strict=False))
         patience = PATIENCE if any(map(_waits, calls)) else 1
@@ -72,20 +73,20 @@ class CallCycles:
             _digest(sorted(f"{key}\n{_TIMES.sub('0', result.text)}" for key, result in pairs)), patience * PATIENCE
         )
         if exact:
-            return _circle(exact, calls, "the same results")
+            return _describe_cycle(exact, calls, "the same results")
         if rough:
-            return _circle(rough, calls, "results that differ in times only")
-        return self._failing(calls, results) or _at_once(calls, pairs)
+            return _describe_cycle(rough, calls, "results that differ only in times")
+        return self._repeated_failure(calls, results) or _repeated_in_step(calls, pairs)
 
-    def _failing(self, calls: Sequence[Call], results: Sequence[Result]) -> str | None:
+    def _repeated_failure(self, calls: Sequence[Call], results: Sequence[Result]) -> str | None:
         failures: dict[str, tuple[Call, str | None]] = {}
-        """Place → how the calls of this step failed there, None where one worked: a reply is one try, however many
-        calls it makes."""
+        """Tool and path → a call and how it failed, None if one succeeded: a step is one attempt, however many calls it
+        makes."""
         for call, result in zip(calls, results, strict=False):
             path = _path(call)
             target = f"{call.tool} {path}"
             worked = not result.is_error or failures.get(target, (call, ""))[1] is None
-            failures[target] = (call, None if worked else _way(result.text, path))
+            failures[target] = (call, None if worked else _failure_signature(result.text, path))
         for target, (call, failure) in failures.items():
             if failure is None:
                 self._failures.pop(target, None)
@@ -98,54 +99,54 @@ class CallCycles:
             if times >= SAME_FAILURES:
                 subject = f" on {path}" if (path := _path(call)) else ""
                 return f"used {call.tool}{subject} {times} times and failed in the same way each time"
-            if len(self._failures) > _PLACES:
+            if len(self._failures) > _MAX_TARGETS:
                 del self._failures[next(iter(self._failures))]
         return None
 
     def _key(self, call: Call) -> str:
-        """Equal for calls that mean the same."""
+        """A text that is equal for calls that mean the same."""
         if isinstance(call.arguments, str):
             return f"{call.tool} {call.arguments.strip()}"
         defaults = self._defaults.get(call.tool, {})
-        talk = _TALK if any(name in call.arguments for name in _COMMANDS) else ()
+        commentary = _COMMENTARY if any(name in call.arguments for name in _COMMANDS) else ()
         arguments = {
             name: _plain(value)
             for name, value in call.arguments.items()
-            if value is not None and name not in talk and (name not in defaults or value != defaults[name])
+            if value is not None and name not in commentary and (name not in defaults or value != defaults[name])
         }
         return f"{call.tool} {json.dumps(arguments, sort_keys=True, ensure_ascii=False)}"
 
 
 class _Rounds:
-    """For each length of a circle, how many of the last steps were as the one so many before them."""
+    """For each length of a cycle, counts how many steps in a row equal the step that many steps before."""
 
     def __init__(self) -> None:
         self._last: deque[str] = deque(maxlen=len(ROUNDS))
         self._runs = [0] * len(ROUNDS)
 
     def add(self, step: str, patience: int) -> tuple[int, int] | None:
-        """(length of the circle, rounds) when there are enough."""
-        circle = None
+        """(length of the cycle, rounds) once there are enough rounds."""
+        cycle = None
         for index, rounds in enumerate(ROUNDS):
             length = index + 1
-            again = len(self._last) >= length and self._last[-length] == step
-            self._runs[index] = self._runs[index] + 1 if again else 0
+            repeats = len(self._last) >= length and self._last[-length] == step
+            self._runs[index] = self._runs[index] + 1 if repeats else 0
             completed = self._runs[index] // length + 1
-            if circle is None and completed >= rounds * patience:
-                circle = (length, completed)
+            if cycle is None and completed >= rounds * patience:
+                cycle = (length, completed)
         self._last.append(step)
-        return circle
+        return cycle
 
 
-def _circle(circle: tuple[int, int], calls: Sequence[Call], outcome: str) -> str:
-    length, rounds = circle
+def _describe_cycle(cycle: tuple[int, int], calls: Sequence[Call], outcome: str) -> str:
+    length, rounds = cycle
     if length > 1:
         return f"gone through the same {length} steps {rounds} times, with {outcome}"
     subject = "call" if len(calls) == 1 else f"{len(calls)} calls"
     return f"made the same {subject} ({_names(calls)}) {rounds} times in a row, with {outcome}"
 
 
-def _at_once(calls: Sequence[Call], pairs: Iterable[tuple[str, Result]]) -> str | None:
+def _repeated_in_step(calls: Sequence[Call], pairs: Iterable[tuple[str, Result]]) -> str | None:
     outcomes = [f"{key}\n{result.text}" for key, result in pairs]
     times, first = max(((outcomes.count(outcome), first) for first, outcome in enumerate(outcomes)), default=(0, 0))
     return (
@@ -156,11 +157,11 @@ def _at_once(calls: Sequence[Call], pairs: Iterable[tuple[str, Result]]) -> str 
 
 
 def _names(calls: Sequence[Call]) -> str:
-    names = list(dict.fromkeys(f"{call.tool} {_shown(call)}".strip() for call in calls))
+    names = list(dict.fromkeys(f"{call.tool} {_main_argument(call)}".strip() for call in calls))
     return ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
 
 
-def _shown(call: Call) -> str:
+def _main_argument(call: Call) -> str:
     if isinstance(call.arguments, str):
         return ""
     text = next((value for value in call.arguments.values() if isinstance(value, str)), "")
@@ -181,14 +182,14 @@ def _waits(call: Call) -> bool:
     return any(_WAITS.search(str(call.arguments.get(name, ""))) for name in _COMMANDS)
 
 
-def _way(error: str, path: str) -> str:
-    """How a call failed: the first line of its error, without what varies from try to try."""
+def _failure_signature(error: str, path: str) -> str:
+    """How a call failed: the first line of its error, without what varies between attempts."""
     line = error.strip().partition("\n")[0].replace(path, "") if path else error.strip().partition("\n")[0]
     return _NUMBER.sub("0", _QUOTED.sub("", line)).lower()[:120]
 
 
 def _plain(value: Any) -> Any:
-    """A value without the blanks that mean nothing. Within a text of several lines they may."""
+    """A value without meaningless blanks; in a text of several lines they may have a meaning."""
     match value:
         case str():
             text = value.strip()

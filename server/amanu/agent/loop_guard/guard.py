@@ -1,7 +1,7 @@
-"""Is it going round in circles? Three levels: the text as it streams, the calls of each step, a model's judgement.
+"""Detects loops on three levels: in the text as it streams, in the calls of each step, and by a model's judgement.
 
-The first alarm of a turn is told to the model, and the turn goes on; the second ends it. After an alarm everything
-starts anew: the second one comes from what was done since.
+The first alarm of a turn is told to the model, and the turn goes on; the second ends the turn. After an alarm all
+detectors are reset, so the second one comes from what was done since.
 """
 
 import asyncio
@@ -19,38 +19,39 @@ from amanu.core.listeners import Continue, Notes, StepRecord, TurnListener, Turn
 from amanu.core.model import ReplyCompleted, TextDelta, ThoughtDelta, ToolSpec
 from amanu.core.notes import SystemNote
 
-_WORDING = 160
-"""Characters of what was repeated that are quoted."""
+_MAX_QUOTE = 160
+"""Characters quoted of what was repeated."""
 _SENTENCE = re.compile(r"[.!?:]\s+|[。！？]")
 _BLANK = re.compile(r"\s+")
-_REQUEST = 10_000
-"""Characters of what the user said that are kept."""
+_MAX_REQUEST = 10_000
+"""Characters kept of what the user said."""
 
 
 @dataclass(frozen=True)
 class Alarm:
-    """A loop, in three wordings."""
+    """A loop was detected; described in three wordings."""
 
     guidance: str
     """For the model."""
     notice: str
-    """For the user, when the model was told."""
+    """For the user, when the model was told of it."""
     reason: str
-    """For the user, when it ends the turn."""
+    """For the user, when the alarm ends the turn."""
 
 
 class LoopGuard(TurnListener):
-    """Watches one turn, and each reply of it while it streams (`ReplyWatch`). `request` is what the user asked for."""
+    """Watches one turn, and each of its replies while it streams (`ReplyWatch`). `request` is what the user asked
+    for."""
 
     def __init__(self, request: str, tools: Sequence[ToolSpec]) -> None:
-        self._request = request[-_REQUEST:]
+        self._request = request[-_MAX_REQUEST:]
         self._cycles = CallCycles(_defaults(tools))
         self._judge = LoopJudge(request)
         self._texts: dict[type[TextDelta | ThoughtDelta], TextRepetition] = {}
         self._judging: asyncio.Task[str | None] | None = None
         self._strikes = 0
-        self._heard = 0
-        """Of `TurnView.steering`."""
+        self._steering_count = 0
+        """How much of `TurnView.steering` was taken into account."""
         self._cut: Alarm | None = None
         """Why the reply was cut off."""
 
@@ -74,7 +75,7 @@ class LoopGuard(TurnListener):
         self._texts = {TextDelta: TextRepetition(self._request), ThoughtDelta: TextRepetition(self._request)}
 
     def on_text(self, delta: TextDelta | ThoughtDelta) -> bool:
-        """A piece of the reply came; True when it repeats itself."""
+        """A piece of the reply arrived; True when the text repeats itself."""
         repeated = self._texts[type(delta)].feed(delta.text)
         if repeated is None:
             return False
@@ -82,14 +83,14 @@ class LoopGuard(TurnListener):
         return True
 
     def add_step(self, reply: Assistant, results: Sequence[Result]) -> Alarm | None:
-        """The reply's calls have their results."""
+        """Watch a reply and the results of its calls; an alarm when the calls go in cycles."""
         self._judge.add_step(reply, results)
         cycle = self._cycles.add_step(reply.calls, results)
         return None if cycle is None else _cycle(cycle)
 
     def _judgement(self, turn: TurnView) -> Alarm | None:
-        """A judgement that has come since the last one. If it is time, another is asked for; the turn
-        does not wait for it."""
+        """An alarm when a judgement has arrived that says so. When it is time for the next one, request it in the
+        background: the turn does not wait."""
         reason = None
         if self._judging is not None and self._judging.done():
             reason = self._judging.result()
@@ -99,14 +100,14 @@ class LoopGuard(TurnListener):
         return None if reason is None else _judged(reason)
 
     def _listen(self, turn: TurnView) -> None:
-        """What was done before the user said something may not be what they want now."""
-        for text in turn.steering[self._heard :]:
-            self._request = f"{self._request}\n{text}"[-_REQUEST:]
+        """When the user said something, forget the steps before it: they may want something else now."""
+        for text in turn.steering[self._steering_count :]:
+            self._request = f"{self._request}\n{text}"[-_MAX_REQUEST:]
             self._reset()
-        self._heard = len(turn.steering)
+        self._steering_count = len(turn.steering)
 
     def _strike(self, alarm: Alarm) -> Notes | Ending:
-        """The first alarm of a turn is told to the model; the second ends it."""
+        """The first alarm of a turn becomes a note to the model, the second ends the turn."""
         self._strikes += 1
         self._reset()
         if self._strikes > 1:
@@ -116,44 +117,43 @@ class LoopGuard(TurnListener):
     def _reset(self) -> None:
         self._cycles.reset()
         self._judge.reset()
-        if self._judging is not None:  # it is about what is settled
+        if self._judging is not None:  # it is about steps that no longer count
             self._judging.cancel()
             self._judging = None
 
 
 def _repetition(repeated: str, kind: Literal["text", "thought"]) -> Alarm:
-    begins = _SENTENCE.search(repeated) or _BLANK.search(repeated)  # a round is cut anywhere
-    quoted = " ".join((repeated[begins.end() :] + repeated[: begins.end()] if begins else repeated).split())
-    quoted = quoted if len(quoted) <= _WORDING else f"{quoted[: _WORDING - 1]}…"
+    start = _SENTENCE.search(repeated) or _BLANK.search(repeated)  # a round may begin in mid-sentence
+    quoted = " ".join((repeated[start.end() :] + repeated[: start.end()] if start else repeated).split())
+    quoted = quoted if len(quoted) <= _MAX_QUOTE else f"{quoted[: _MAX_QUOTE - 1]}…"
     description = (
         f" The same words came over and over: “{quoted}”." if quoted else " The same few sentences came over and over."
     )
-    opening = "You were repeating yourself" if kind == "text" else "Your thoughts went round in circles"
+    opening = "You were repeating yourself" if kind == "text" else "Your thoughts were going in circles"
     return Alarm(
-        guidance=f"{opening}, so your reply was stopped.{description} Do not begin with them again. Say once what "
-        "matters, then take the next step of the task; if you cannot, tell the user what blocks you.",
-        notice="The model repeated itself; its reply was stopped and it was told so.",
-        reason="Stopped: the model repeated itself again after it was told.",
+        guidance=f"{opening}, so your reply was stopped.{description} Do not start with them again. Say what matters "
+        "once, then take the next step of the task. If you cannot, tell the user what blocks you.",
+        notice="The model kept repeating itself. Its reply was stopped, and it was told to move on.",
+        reason="Stopped: the model kept repeating itself after it was told to move on.",
     )
 
 
 def _cycle(description: str) -> Alarm:
     return Alarm(
-        guidance=f"You have {description}. Doing it again will not help. Look at what the results say and do something "
-        "else; if you wait for something, wait longer between two looks; if nothing is left to try, tell the user "
-        "what blocks you.",
-        notice=f"The model has {description}; it was told so.",
-        reason=f"Stopped: the model went in circles again after it was told. It has {description}.",
+        guidance=f"You have {description}. Doing it again will not help. Read the results and try something else. If "
+        "you are waiting for something, check less often. If nothing is left to try, tell the user what blocks you.",
+        notice=f"The model has {description}. It was told to try something else.",
+        reason=f"Stopped: the model kept going in circles after it was told to stop. It has {description}.",
     )
 
 
 def _judged(reason: str) -> Alarm:
-    because = reason.rstrip(".") or "the last steps brought nothing new"
+    because = reason.rstrip(".") or "they brought nothing new"
     return Alarm(
-        guidance=f"Your last steps were looked at, and they do not seem to bring the task forward: {because}. Think "
-        "about what you know for certain. Then choose another way, or tell the user what blocks you.",
-        notice=f"The model seems to be stuck; it was told so. ({because}.)",
-        reason=f"Stopped: the model seems to be stuck, also after it was told. ({because}.)",
+        guidance=f"A review of your last steps found no progress on the task: {because}. Think about what you know for "
+        "certain. Then try another approach, or tell the user what blocks you.",
+        notice=f"The model seems to be stuck. It was told to try another approach. ({because}.)",
+        reason=f"Stopped: the model still seems to be stuck after it was told. ({because}.)",
     )
 
 

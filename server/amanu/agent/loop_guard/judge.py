@@ -1,56 +1,60 @@
-"""A model's judgement, for what no rule sees: the same idea in ever other words, fixes that change nothing.
+"""Asks a model whether a turn is stuck, for what no rule can see: the same idea in other words, fixes that change
+nothing.
 
-Asked after many steps of a turn, then ever again, the sooner the surer the last answer was. What is almost surely stuck
-is shown to a second model, the turn's own, with another question; only if both agree it counts. No answer, nonsense and
-a failed request count as "not stuck": a judgement is never worth a turn.
+The utility model is asked after many steps of a turn, and then again and again: the surer it was, the sooner. When it
+is almost sure, the turn's own model is asked too, with another question; only if both agree does it count. No answer,
+nonsense and failed requests mean "not stuck": no turn ends on a doubtful judgement.
 """
 
 import asyncio
-import importlib.resources
 import json
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, cast
 
 from amanu.agent.side_query import SideQuery
+from amanu.agent.system_prompt import load_prompt
 from amanu.core.conversation import Assistant, Result
 from amanu.core.model import ModelError
 
 FIRST_AFTER = 30
-"""Steps of a turn before the first question; few honest turns are longer."""
+"""Steps of a turn before the first question; few turns that make progress are longer."""
 SOONEST, LATEST = 5, 15
-"""Steps between two questions: the latter after "surely not stuck", the former after "perhaps"."""
+"""Steps between two questions: `SOONEST` after "surely stuck", `LATEST` after "surely not stuck"."""
 SURE = 0.9
-"""From here on both must have answered."""
-STEPS = 20
-"""Steps that are shown."""
+"""The score from which an answer counts as stuck."""
+MAX_STEPS = 20
+"""How many of the last steps are shown."""
 SECONDS = 20.0
-"""Both answers together. The turn goes on meanwhile."""
+"""Time for both answers together. The turn goes on meanwhile."""
 MAX_OUTPUT = 1024
 """Tokens of an answer, thoughts included."""
 
-_STEP = 600  # characters of a step; 20 of them, the request and the instructions are some 4,000 tokens
+_STEP = 600  # characters per step; 20 steps, the request and the instructions take about 4,000 tokens
 _SAID, _CALL, _RESULT = 160, 160, 200
 _REQUEST = 2000
 
 
 @dataclass(frozen=True)
 class LoopVerdict:
+    """A model's answer."""
+
     reason: str
     stuck: float
+    """From 0, making progress, to 1, stuck."""
 
 
 class LoopJudge:
-    """Keeps a digest of the last steps, for the conversation may be rewritten meanwhile."""
+    """Judges one turn. It keeps its own short record of the last steps: the conversation may be compacted meanwhile."""
 
     def __init__(self, request: str) -> None:
         self._request = _short(request, _REQUEST)
         self._next = FIRST_AFTER
-        self._steps: deque[str] = deque(maxlen=STEPS)
+        self._steps: deque[str] = deque(maxlen=MAX_STEPS)
 
     def add_step(self, reply: Assistant, results: Sequence[Result]) -> None:
+        """Record a reply and the results of its calls."""
         lines = [f"says: {_short(reply.text, _SAID)}"] if reply.text.strip() else []
         for call, result in zip(reply.calls, results, strict=False):
             arguments = call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments)
@@ -61,7 +65,7 @@ class LoopJudge:
         self._next -= 1
 
     def reset(self) -> None:
-        """What came before is settled."""
+        """Forget all steps so far."""
         self._steps.clear()
         self._next = max(self._next, LATEST)
 
@@ -70,20 +74,20 @@ class LoopJudge:
         """It is time to ask."""
         return self._next <= 0
 
-    async def ask(self, aside: SideQuery) -> str | None:
-        """Why both models think it is stuck, or None. Raises nothing but `CancelledError`."""
+    async def ask(self, side_query: SideQuery) -> str | None:
+        """Why both models think the turn is stuck; None when they do not. Raises only `CancelledError`."""
         self._next = LATEST
         question = self._question()
         try:
             async with asyncio.timeout(SECONDS):
-                first = parse_verdict(await aside(prompt("judge"), question, max_output=MAX_OUTPUT))
+                first = parse_verdict(await side_query(load_prompt("judge"), question, max_output=MAX_OUTPUT))
                 if first is None:
                     return None
                 self._next = SOONEST + round((LATEST - SOONEST) * (1 - first.stuck))
                 if first.stuck < SURE:
                     return None
                 second = parse_verdict(
-                    await aside(prompt("judge-again"), question, max_output=MAX_OUTPUT, own_model=True)
+                    await side_query(load_prompt("judge-again"), question, max_output=MAX_OUTPUT, own_model=True)
                 )
         except (ModelError, TimeoutError):
             return None
@@ -95,7 +99,7 @@ class LoopJudge:
 
 
 def parse_verdict(answer: str) -> LoopVerdict | None:
-    """The last JSON object in an answer that says how much it is stuck, whatever stands around it."""
+    """The last JSON object in an answer that is a verdict, whatever stands around it; None if there is none."""
     decoder = json.JSONDecoder()
     verdict = None
     start = answer.find("{")
@@ -122,14 +126,9 @@ def _verdict(value: Any) -> LoopVerdict | None:
     return LoopVerdict(_short(str(fields.get("reason", "")), 300), number) if 0 <= number <= 1 else None
 
 
-@cache
-def prompt(name: str) -> str:
-    """An instruction from `prompts/`."""
-    return (importlib.resources.files("amanu.agent") / "prompts" / f"{name}.md").read_text(encoding="utf-8")
-
-
 def _short(text: str, most: int, *, line: bool = True) -> str:
-    """Its beginning and its end, in one line unless told otherwise. Looks at no more of it than it shows."""
+    """The beginning and end of a text, `most` characters in all; on one line if `line`. Never scans much more than
+    that."""
     if len(text) > 4 * most:
         text = f"{text[: 2 * most]} … {text[-2 * most :]}"
     text = " ".join(text.split()) if line else text

@@ -1,12 +1,13 @@
-"""Does a text repeat itself? Watched as it streams: fresh for each reply, and for thoughts and text apart.
+"""Detects a text that repeats itself while it streams. Each reply gets new detectors, for its text and for its
+thoughts.
 
-Two things are looked for. A *period*: the text goes round exactly, whatever the length of a round, from one character
-to a few thousand, blanks and capitals aside. And a *closed vocabulary*: for a long stretch no word comes that was not
-there shortly before, as when the same few sentences come in ever new order.
+Two things are detected. A *period*: the text repeats exactly, ignoring blanks and capitals, in rounds of one character
+to a few thousand. And a *closed vocabulary*: for a long stretch there is no word that did not occur shortly before, as
+when the same few sentences come in a different order each time.
 
-What may repeat honestly needs more rounds: lines of tables, quotes and markup, still more in code, most of all rules
-and boxes without a letter in them. The text is looked at in blocks counted from its beginning, so how it was cut into
-deltas changes nothing. Work is linear in the new text, memory does not grow.
+What legitimately repeats needs more rounds: lines of tables, quotes and markup, still more in code, and most of all
+rules and boxes without any letters. The text is examined in blocks counted from its beginning, so how it is cut into
+deltas makes no difference. The work is linear in the new text, and memory does not grow.
 """
 
 import re
@@ -15,39 +16,41 @@ from dataclasses import dataclass
 from typing import Literal
 
 BLOCK = 128
-"""Characters between two looks: how much later than possible a loop may be seen."""
-_KEPT = 8192
-"""Characters of the normalised text that are kept; a round can be half as long."""
+"""Characters between two examinations, which is how late a loop may be detected."""
+_MAX_KEPT = 8192
+"""Characters kept of the normalised text; a round can be half as long."""
 _NEEDLE = 32
-"""Characters of the end that are searched for in what came before."""
+"""Characters at the end of the text that are searched for in the text before."""
 _TRIES = 4
-"""Places where they stand that are tried as the end of the round before."""
+"""How many of their occurrences are tried as the end of the previous round."""
 
 Kind = Literal["prose", "list", "markup", "code"]
 _ENOUGH: dict[Kind, tuple[tuple[int, int], ...]] = {
-    # (rounds shorter than so many characters, so many of them in a row); bench/loops says what is gained and lost.
-    "prose": ((100, 8), (200, 6), (400, 5), (_KEPT, 4)),
-    "list": ((100, 8), (200, 6), (400, 5), (_KEPT, 4)),
-    "markup": ((200, 20), (_KEPT, 10)),
-    "code": ((_KEPT, 12),),
+    # (rounds shorter than this many characters, this many in a row); bench/loops measures what they catch.
+    "prose": ((100, 8), (200, 6), (400, 5), (_MAX_KEPT, 4)),
+    "list": ((100, 8), (200, 6), (400, 5), (_MAX_KEPT, 4)),
+    "markup": ((200, 20), (_MAX_KEPT, 10)),
+    "code": ((_MAX_KEPT, 12),),
 }
 _AT_LEAST: dict[Kind, int] = {"prose": 360, "list": 600, "markup": 1500, "code": 6000}
-"""Characters all rounds must have together: a laugh, a chorus, a zero matrix, sixty equal asserts are shorter."""
+"""Characters that all rounds must have together: a laugh, a chorus, a zero matrix or sixty equal asserts are
+shorter."""
 _MARKS_AT_LEAST = 3000
-"""… when there is no letter and no digit in them: rules, boxes, leaders."""
-_COUNTED = (160, 6)
-"""Rounds that differ in numbers only are an enumeration, unless they are that long and so many, and prose."""
-_FEW = 10
-"""… in which no more than one character of so many is a digit: a table of figures is none."""
-_ASKED_FOR = 12
-"""Characters of a round that cannot stand in the user's words by chance."""
+"""… when they hold no letter and no digit: rules, boxes, leaders."""
+_NUMBERED = (160, 6)
+"""(characters, rounds): prose whose rounds differ only in numbers counts from this length and number on; anything
+shorter is an enumeration."""
+_MAX_DIGIT_SHARE = 10
+"""… if at most one character in this many is a digit: a table of figures does not count."""
+_MIN_REQUESTED = 12
+"""A round of this many characters does not occur in the user's words by chance."""
 
 _WINDOW = 256
-"""Characters whose words are compared with those before; some 45 words."""
+"""Characters whose words are compared with those before them: about 45 words."""
 _BEFORE, _QUIET = 6, 4
-"""A word is new that is not in so many windows before; so many windows without one are a closed vocabulary …"""
+"""A word is new if it is not in the last `_BEFORE` windows; `_QUIET` windows without one are a closed vocabulary …"""
 _VOCABULARY = 50
-"""… if they have no more different words than that. Ordinary prose has over 100 in as much text."""
+"""… if they hold at most this many different words. Ordinary prose has over 100 in as much text."""
 
 _FENCE = ("```", "~~~")
 _HEAD = 24
@@ -55,29 +58,30 @@ _HEAD = 24
 _LIST = re.compile(r"\s{0,12}(?:(?:[-*+]|\d{1,4}[.)])\s|[•・])")
 _MARKUP = re.compile(r"\s*[|>{}\[\]<]|\+[-=]|\t| {4}")
 _WIDE_STOPS = str.maketrans(dict.fromkeys("。，、！？；：", " "))
-"""Where no blanks part the words, a clause is as good."""
+"""Where no blanks separate words, clauses take their place."""
 _MARKS = ".,;:!?…\"'()“”‘’`*"
 _NUMBER = re.compile(r"\d+")
 
 
 class TextRepetition:
-    """Watches one text. `asked`: what the user said; a repetition of their own words was perhaps asked for."""
+    """Watches one text. `request`: what the user said; a repetition of their own words may be what they asked for."""
 
     def __init__(self, request: str = "") -> None:
-        self._asked = _normal(request)
+        self._request = _normalise(request)
         self._pending = ""
         self._exact = _Period(_NEEDLE)
-        self._counted = _Period(2 * _NEEDLE)
-        self._words = _Vocabulary(self._asked)
+        self._numbered = _Period(2 * _NEEDLE)
+        self._vocabulary = _Vocabulary(self._request)
         self._head = ""
         self._kind: Kind | None = None
         self._in_code = False
         self._size = 0
         self._last_of: dict[Kind, int] = {}
-        """Where each kind of line was last seen, in normalised characters."""
+        """Kind of line → where it was last seen, in normalised characters."""
 
     def feed(self, text: str) -> str | None:
-        """What is being repeated, once the text has begun to; "" if it is no fixed wording."""
+        """The text that is being repeated, once there is one; "" for a repetition without fixed wording. None: no
+        loop."""
         self._pending += text
         if len(self._pending) < BLOCK:
             return None
@@ -89,7 +93,7 @@ class TextRepetition:
         return unit
 
     def _look(self, block: str) -> str | None:
-        text = _normal(block)
+        text = _normalise(block)
         if text.startswith(" ") and self._exact.text.endswith(" "):
             text = text[1:]
         if not text:
@@ -98,22 +102,22 @@ class TextRepetition:
         kinds = self._kinds(block)
         for kind in kinds:
             self._last_of[kind] = self._size
-        return self._period(text) or self._words.feed(block, counts=kinds <= {"prose"})
+        return self._period(text) or self._vocabulary.feed(block, counts=kinds <= {"prose"})
 
     def _period(self, text: str) -> str | None:
         self._exact.add(text)
         unit = self._exact.unit
         numbers = _NUMBER.sub("0", text)
-        if numbers.startswith("0") and self._counted.text.endswith("0"):
+        if numbers.startswith("0") and self._numbered.text.endswith("0"):
             numbers = numbers[1:]
-        self._counted.add(numbers)
+        self._numbered.add(numbers)
         if unit:
             return unit if self._enough(unit, self._exact.run) else None
-        length, (shortest, rounds) = len(self._counted.unit), _COUNTED
-        if length < shortest or self._counted.run < rounds * length or self._strictest(length) != "prose":
+        length, (shortest, rounds) = len(self._numbered.unit), _NUMBERED
+        if length < shortest or self._numbered.run < rounds * length or self._strictest(length) != "prose":
             return None
         unit = self._exact.text[-length:]
-        return unit if sum(map(str.isdigit, unit)) * _FEW < length else None
+        return unit if sum(map(str.isdigit, unit)) * _MAX_DIGIT_SHARE < length else None
 
     def _enough(self, unit: str, run: int) -> bool:
         length = len(unit)
@@ -122,16 +126,16 @@ class TextRepetition:
         least = (
             _AT_LEAST[kind] if any(character.isalnum() for character in unit) else max(_MARKS_AT_LEAST, _AT_LEAST[kind])
         )
-        return run >= max(rounds * length, least) and not self._was_asked_for(unit)
+        return run >= max(rounds * length, least) and not self._was_requested(unit)
 
-    def _was_asked_for(self, unit: str) -> bool:
-        """Where a round begins is chance: each place is tried."""
-        if not _ASKED_FOR <= len(unit) <= len(self._asked):
+    def _was_requested(self, unit: str) -> bool:
+        """Whether the round is in the user's words, wherever the round begins."""
+        if not _MIN_REQUESTED <= len(unit) <= len(self._request):
             return False
-        return any((unit[shift:] + unit[:shift]).strip() in self._asked for shift in range(len(unit)))
+        return any((unit[shift:] + unit[:shift]).strip() in self._request for shift in range(len(unit)))
 
     def _kinds(self, block: str) -> set[Kind]:
-        """What the lines in a block are. A line is known by its beginning, wherever the block cuts it."""
+        """The kinds of the lines in a block. A line's kind shows at its beginning, wherever the block cuts the line."""
         kinds: set[Kind] = set()
         for piece in block.splitlines(keepends=True):
             if self._kind is None:
@@ -146,16 +150,16 @@ class TextRepetition:
         return kinds
 
     def _strictest(self, length: int) -> Kind:
-        """The strictest kind among the lines of the last round: one that holds a line of prose is prose."""
+        """The strictest kind among the lines of the last round: a round with a line of prose is prose."""
         for kind in _ENOUGH:
-            if self._size - self._last_of.get(kind, -_KEPT) < length:
+            if self._size - self._last_of.get(kind, -_MAX_KEPT) < length:
                 return kind
         return "code"
 
 
 @dataclass
 class _Period:
-    """The length of the rounds in which a text goes now, and how much of its end does."""
+    """The round in which a text repeats at present, and how much of its end is made of it."""
 
     needle: int
     text: str = ""
@@ -163,31 +167,32 @@ class _Period:
     """One round; "" while there is none."""
     run: int = 0
 
-    def add(self, more_text: str) -> None:
-        self.text = text = (self.text + more_text)[-_KEPT:]
+    def add(self, addition: str) -> None:
+        self.text = text = (self.text + addition)[-_MAX_KEPT:]
         length = len(self.unit)
-        if length and text.endswith(text[-len(more_text) - length : -length]):
-            self.run += len(more_text)
+        if length and text.endswith(text[-len(addition) - length : -length]):
+            self.run += len(addition)
             self.unit = text[-length:]
         else:
             self.unit, self.run = self._search()
 
     def _search(self) -> tuple[str, int]:
+        """(one round, characters of the end that repeat); ("", 0) when the text does not repeat."""
         text, end = self.text, self.text[-self.needle :]
-        end_of_sentence = len(text)
+        position = len(text)
         for _ in range(_TRIES):
-            end_of_sentence = text.rfind(end, 0, end_of_sentence - 1)
-            if end_of_sentence < 0:
+            position = text.rfind(end, 0, position - 1)
+            if position < 0:
                 break
-            end_of_sentence += len(end)
-            length = len(text) - end_of_sentence
-            same = self._same(length)
-            if same >= length:
-                return text[-length:], same + length
+            position += len(end)
+            length = len(text) - position
+            equal = self._count_equal(length)
+            if equal >= length:
+                return text[-length:], equal + length
         return "", 0
 
-    def _same(self, length: int) -> int:
-        """How many characters of the end are equal to those `length` before them."""
+    def _count_equal(self, length: int) -> int:
+        """How many characters at the end are equal to those `length` before them."""
         text = self.text
         least, most = 0, len(text) - length
         while least < most:
@@ -200,17 +205,17 @@ class _Period:
 
 
 class _Vocabulary:
-    """The words of the last windows, and how many of these brought no new one."""
+    """The words of the last windows, and how many windows in a row brought no new word."""
 
     def __init__(self, request: str) -> None:
-        self._asked = _words(request)
+        self._request = _words_of(request)
         self._open = ""
         self._counts = True
         self._windows: deque[frozenset[str]] = deque(maxlen=_BEFORE + _QUIET)
         self._quiet = 0
 
     def feed(self, text: str, *, counts: bool) -> str | None:
-        """ "" when the vocabulary is closed. What does not `count` can only bring new words."""
+        """ "" when the vocabulary is closed, otherwise None. Text that does not `count` can only bring new words."""
         self._open += text
         self._counts = self._counts and counts
         if len(self._open) < _WINDOW:
@@ -220,26 +225,28 @@ class _Vocabulary:
             return None
         vocabulary = frozenset(" ".join(whole).split())
         fresh = vocabulary.difference(*list(self._windows)[-_BEFORE:])
-        self._quiet = self._quiet + 1 if self._counts and all(map(_aside, fresh)) else 0
+        self._quiet = self._quiet + 1 if self._counts and all(map(_is_filler, fresh)) else 0
         self._windows.append(vocabulary)
         self._open, self._counts = unfinished, True
         if self._quiet < _QUIET:
             return None
-        used = _words(" ".join(word for words in list(self._windows)[-_QUIET:] for word in words if not _aside(word)))
-        return "" if 0 < len(used) <= _VOCABULARY and not used <= self._asked else None
+        used = _words_of(
+            " ".join(word for words in list(self._windows)[-_QUIET:] for word in words if not _is_filler(word))
+        )
+        return "" if 0 < len(used) <= _VOCABULARY and not used <= self._request else None
 
 
-def _words(text: str) -> frozenset[str]:
+def _words_of(text: str) -> frozenset[str]:
     return frozenset(word.strip(_MARKS) for word in text.lower().split())
 
 
-def _aside(word: str) -> bool:
-    """`Okay, …`, `Hmm, …`: a capital word before a comma mostly says nothing."""
+def _is_filler(word: str) -> bool:
+    """`Okay, …`, `Hmm, …`: a capitalised word before a comma usually means nothing."""
     return word[-1] == "," and word[0].isupper()
 
 
 def _kind_of(head: str) -> Kind | None:
-    """What a line is, by its beginning; None while that is not known."""
+    """The kind of a line, by its beginning; None while it is unknown."""
     start = head.lstrip()
     if start.startswith(_FENCE):
         return "code"
@@ -250,7 +257,7 @@ def _kind_of(head: str) -> Kind | None:
     return "prose" if len(start) > 4 else None
 
 
-def _normal(text: str) -> str:
-    """In small letters, any blanks as one."""
+def _normalise(text: str) -> str:
+    """In lower case, with any run of blanks as one."""
     normal = " ".join(text.lower().split())
     return f"{' ' * text[:1].isspace()}{normal}{' ' * (bool(normal) and text[-1:].isspace())}"
