@@ -32,7 +32,7 @@ def test_a_log(home: Home) -> None:
     assert f"seen {MASK}" in text and f"Bearer {MASK}" in text and "ValueError" in text
     for absent in ("below", "body", "not ours", "abcdef"):
         assert absent not in text
-    assert max(map(len, text.splitlines())) < logs.LINE + 100
+    assert max(map(len, text.splitlines())) < logs.MAX_RECORD + 100
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 

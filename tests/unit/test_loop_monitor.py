@@ -6,20 +6,23 @@ import time
 
 import pytest
 
-from amanu.system.loop_monitor import AGAIN, StallMonitor, watched_loop
+from amanu.system.loop_monitor import LOG_INTERVAL, StallMonitor, watched_loop
 
 
 @pytest.mark.parametrize(
     ("turns", "said"),
     [
         ([(0.0, 0.01), (1.0, 0.049)], []),
-        ([(0.0, 0.05)], ["everybody waited 50 ms (1 such since this was last said)"]),
-        ([(0.0, 0.06), (1.0, 0.9), (2.0, 0.3)], ["everybody waited 60 ms (1 such since this was last said)"]),
+        ([(0.0, 0.05)], ["the event loop was blocked for up to 50 ms (1 times since the last report)"]),
         (
-            [(0.0, 0.06), (1.0, 0.9), (AGAIN, 0.3), (AGAIN + 1, 0.01)],
+            [(0.0, 0.06), (1.0, 0.9), (2.0, 0.3)],
+            ["the event loop was blocked for up to 60 ms (1 times since the last report)"],
+        ),
+        (
+            [(0.0, 0.06), (1.0, 0.9), (LOG_INTERVAL, 0.3), (LOG_INTERVAL + 1, 0.01)],
             [
-                "everybody waited 60 ms (1 such since this was last said)",
-                "everybody waited 900 ms (2 such since this was last said)",
+                "the event loop was blocked for up to 60 ms (1 times since the last report)",
+                "the event loop was blocked for up to 900 ms (2 times since the last report)",
             ],
         ),
     ],

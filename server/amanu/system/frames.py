@@ -1,15 +1,16 @@
-"""Frames of the base protocol: bytes in, message bodies out. Pure; standard library only (the relay uses it).
+"""Reads and writes the frames of LSP's base protocol: bytes in, message bodies out. Standard library only, because the
+relay imports it.
 
-The rules are those of the LSP specification, "Base Protocol": header fields end with CR LF, an empty line ends
-the header, `Content-Length` counts the body's bytes. Names are compared without case, `Content-Type` and unknown
-fields are tolerated.
+The rules are in the LSP specification, "Base Protocol": header fields end with CR LF, an empty line ends the header,
+`Content-Length` is the length of the body in bytes. Field names are case-insensitive; `Content-Type` and unknown fields
+are ignored.
 """
 
 import re
 from typing import NamedTuple
 
 MAX_BODY = 64 * 1024 * 1024
-"""Bytes. A larger frame is a mistake or an attack: the connection ends (facts/security.md §5, row 16)."""
+"""Bytes. A larger frame is a mistake or an attack, and ends the connection."""
 MAX_HEADER = 8 * 1024
 """Bytes of one whole header."""
 
@@ -19,7 +20,7 @@ _NUMBER = re.compile(rb"[0-9]{1,18}")
 
 
 class BrokenStream(NamedTuple):
-    """The stream lost its frames; nothing after this can be understood. `why` is a sentence."""
+    """The stream is no longer made of frames; nothing after this can be read. `why` is a sentence."""
 
     why: str
 
@@ -35,7 +36,7 @@ class FrameReader:
         self._broken = False
 
     def feed(self, data: bytes) -> list[bytes | BrokenStream]:
-        """The bodies that are complete with these bytes, in order; `BrokenStream`, if it comes, is the last."""
+        """The bodies that these bytes complete, in order; a `BrokenStream` can only be the last."""
         frames: list[bytes | BrokenStream] = []
         if self._broken:
             return frames
@@ -50,8 +51,8 @@ class FrameReader:
 
     @property
     def in_header(self) -> bool:
-        """A header has begun and is not complete. Headers are short and written at once: one that stays
-        unfinished means that the sender does not speak this protocol."""
+        """A header has begun and is not complete. Headers are short and written at once, so one that stays unfinished
+        means that the sender does not speak this protocol."""
         return not self._broken and self._length is None and bool(self._buffer)
 
     @property
@@ -68,39 +69,39 @@ class FrameReader:
         if len(self._buffer) < self._length:
             return None
         with memoryview(self._buffer) as view:
-            body = bytes(view[: self._length])  # of the bytearray itself a slice would be a second copy
+            body = bytes(view[: self._length])  # slicing the bytearray would make a second copy
         del self._buffer[: self._length]
         self._length = None
         return body
 
     def _header(self) -> int | BrokenStream | None:
-        """The length of the body that follows, once the header is complete; it is then consumed."""
+        """Consumes the header and returns the length of the body; None while the header is incomplete."""
         end = self._buffer.find(b"\r\n\r\n", self._searched)
         header = bytes(self._buffer[: end if end >= 0 else MAX_HEADER + 1])
         if len(header) > MAX_HEADER:
             return BrokenStream(f"A message header is longer than {MAX_HEADER} bytes.")
         lines = header.split(b"\r\n")
         if end < 0:
-            # Each complete line is judged as soon as it is there: garbage without an end must not wait for one.
+            # Check each complete line at once: garbage must not wait for an end of the header that never comes.
             *lines, partial = lines
             if not _PARTIAL.match(partial):
-                return BrokenStream(_strange(partial))
+                return BrokenStream(_not_a_header(partial))
             self._searched = max(0, len(self._buffer) - 3)
         length: int | None = None
         for line in lines:
             field = _FIELD.fullmatch(line)
             if field is None or b"\n" in line:
-                return BrokenStream(_strange(line))
+                return BrokenStream(_not_a_header(line))
             if field[1].lower() != b"content-length":
                 continue
             value = field[2].strip(b" \t")
             if not _NUMBER.fullmatch(value):
-                return BrokenStream(f"Content-Length is not a number: {_shown(value)}.")
+                return BrokenStream(f"Content-Length is not a number: {_excerpt(value)}.")
             if length is not None and length != int(value):
                 return BrokenStream("A message header has two different Content-Length fields.")
             length = int(value)
             if length > self._max_body:
-                return BrokenStream(f"A message of {length} bytes is larger than the {self._max_body} allowed.")
+                return BrokenStream(f"A message of {length} bytes exceeds the limit of {self._max_body} bytes.")
         if end < 0:
             return None
         if length is None:
@@ -115,12 +116,12 @@ def frame(body: bytes) -> bytes:
     return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
 
 
-def _strange(line: bytes) -> str:
+def _not_a_header(line: bytes) -> str:
     if b"\n" in line:
-        return "Header lines must end with CR LF; one ends with LF alone."
-    return f"This is not a message header: {_shown(line)}."
+        return "Header lines must end with CR LF, but one ends with LF alone."
+    return f"This is not a message header: {_excerpt(line)}."
 
 
-def _shown(data: bytes) -> str:
-    """The beginning of what came, for a user; never a whole body."""
+def _excerpt(data: bytes) -> str:
+    """The beginning of the data, for a message; never a whole body."""
     return repr(data[:40].decode("utf-8", "replace"))

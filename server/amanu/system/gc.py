@@ -1,4 +1,4 @@
-"""Work with the garbage collector off."""
+"""Runs work with the garbage collector switched off."""
 
 import gc
 from collections.abc import Generator
@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 @contextmanager
 def quick_imports() -> Generator[None]:
-    """Around imports at start-up, a third less time: there is nothing to collect. What they made is never looked at by
-    the collector again."""
+    """For imports at start-up, which take a third less time this way: there is nothing to collect. The collector never
+    visits the imported objects again."""
     collecting = gc.isenabled()
     gc.disable()
     try:
@@ -21,9 +21,9 @@ def quick_imports() -> Generator[None]:
 
 @contextmanager
 def uncollected() -> Generator[None]:
-    """Around milliseconds of work that a clock stops. The collector runs in whichever thread makes the next object, and
-    takes longer than that in a process with many. Of two threads in here the last to leave may do without: it only
-    saves time."""
+    """For milliseconds of work with a deadline: the collector runs in whichever thread allocates next, and can take
+    longer than that in a process with many objects. If two threads are in here, the first to leave may switch it on
+    for both, which only costs time."""
     collecting = gc.isenabled()
     gc.disable()
     try:

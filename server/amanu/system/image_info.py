@@ -1,6 +1,7 @@
-"""What a picture's bytes say: its type, its size in pixels, whether it is whole. Nothing is decoded.
+"""Reads a picture's type, its size in pixels and whether it is complete from its bytes, without decoding it.
 
-Sources: PNG §11.2.2 (IHDR); GIF89a §18; JPEG, ITU T.81 §B.1.1.3 (markers), §B.2.2 (frame header); WebP, RFC 9649 §2.
+Sources: PNG specification 11.2.2 (IHDR); GIF89a specification 18; JPEG, ITU T.81 B.1.1.3 (markers) and B.2.2 (frame
+header); WebP, RFC 9649 section 2.
 """
 
 import re
@@ -9,10 +10,11 @@ from collections.abc import Iterator
 from typing import Literal
 
 MediaType = Literal["image/png", "image/jpeg", "image/gif", "image/webp"]
-"""What the vendors take, each at least some of them (`core/model_families.py`)."""
+"""The types that vendors accept; each vendor accepts some of them (`core/model_families.py`)."""
 
 MAX_SEGMENTS = 4000
-"""Of a JPEG before its scan: each costs time, so one with more is called damaged. A colour profile takes up to 255."""
+"""Segments of a JPEG before its scan. Each costs time, so a file with more counts as damaged; a colour profile takes up
+to 255."""
 
 _PADDING = re.compile(rb"\xff*")
 _SCAN = 0xDA
@@ -21,7 +23,7 @@ _NO_FRAME = (0xC4, 0xC8, 0xCC)
 
 
 def media_type(data: bytes) -> MediaType | None:
-    """The type by the magic bytes; None when it is none of these."""
+    """The type by its magic bytes; None for any other."""
     if data.startswith(b"\x89PNG\r\n\x1a\n"):
         return "image/png"
     if data.startswith(b"\xff\xd8\xff"):
@@ -34,7 +36,7 @@ def media_type(data: bytes) -> MediaType | None:
 
 
 def pixels(data: bytes) -> tuple[int, int] | None:
-    """Width and height; None when the header is broken or cut off."""
+    """Width and height in pixels; None when the header is broken or cut off."""
     try:
         match media_type(data):
             case "image/png":
@@ -53,14 +55,13 @@ def pixels(data: bytes) -> tuple[int, int] | None:
 
 
 def whole(data: bytes) -> bool:
-    """Whether the picture's end is there: a half-copied file would be refused with every request it is part of."""
+    """Whether the picture has its end: a half-copied file would make every request that contains it fail."""
     match media_type(data):
         case "image/png":
             return b"IEND\xaeB`\x82" in data
         case "image/jpeg":
-            scan = next(
-                (offset for marker, offset in _segments(data) if marker == _SCAN), None
-            )  # a thumbnail has its own end
+            # The end marker after the scan: a thumbnail in the header has an end marker of its own.
+            scan = next((offset for marker, offset in _segments(data) if marker == _SCAN), None)
             return scan is not None and data.find(b"\xff\xd9", scan) >= 0
         case "image/webp":
             return int.from_bytes(data[4:8], "little") + 8 <= len(data)
@@ -77,7 +78,7 @@ def _jpeg(data: bytes) -> tuple[int, int] | None:
 
 
 def _segments(data: bytes) -> Iterator[tuple[int, int]]:
-    """(marker, where its length stands) of the segments up to the scan, as far as they are there."""
+    """(marker, offset of its length) for each segment up to the scan, as far as the data goes."""
     offset = 2
     for _ in range(MAX_SEGMENTS):
         padding = _PADDING.match(data, offset)

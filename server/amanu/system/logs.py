@@ -1,7 +1,7 @@
-"""Where the daemon says what it does: one rotating file, private, without bodies and without keys.
+"""The daemon's log: one rotating file that only its owner can read, without message bodies and without keys.
 
-The file is `daemon.log` in the home's log folder, level `log_level` of the settings (`AMANU_LOG_LEVEL`). `amanu logs`
-shows it; `collect` makes the text a user can send, redacted once more.
+The file is `daemon.log` in the home's log folder; its level is the setting `log_level` (`AMANU_LOG_LEVEL`). `amanu
+logs` shows it; `collect` makes a text from it that a user can send, redacted once more.
 """
 
 import logging
@@ -17,23 +17,28 @@ from amanu import __version__
 from amanu.home import Home, HomeError
 from amanu.text.redaction import Secrets
 
-SIZE = 5 * 1024 * 1024
-"""Bytes of one file; with `KEPT` older ones, 20 MB at most."""
-KEPT = 3
-LINE = 4000
-"""Characters of one record that are kept, tracebacks by their end; a body that slipped into an error is no log."""
+MAX_SIZE = 5 * 1024 * 1024
+"""Bytes of one file; 20 MB together with the `OLDER_FILES`."""
+OLDER_FILES = 3
+MAX_RECORD = 4000
+"""Characters kept of one record: its beginning and its end, where a traceback has its message."""
 
 _secrets = Secrets()
-"""Of this process; see `hide`."""
+"""The secrets this process knows; see `use_secrets`."""
 
 
 def start(home: Home, level: str) -> Path:
-    """Log this process into the home's file from now on. `level`: debug, info, warning or error. Raises `HomeError`."""
+    """Log to the home's file from now on. `level`: debug, info, warning or error. Returns the file. Raises
+    `HomeError`."""
     path = log_file(home)
     try:
-        handler = _PrivateFile(path, maxBytes=SIZE, backupCount=KEPT, encoding="utf-8", errors="backslashreplace")
+        handler = _PrivateFile(
+            path, maxBytes=MAX_SIZE, backupCount=OLDER_FILES, encoding="utf-8", errors="backslashreplace"
+        )
     except OSError as error:
-        raise HomeError(f"{path} cannot be written ({error.strerror}); set AMANU_HOME to a folder of yours") from None
+        raise HomeError(
+            f"{path} cannot be written ({error.strerror}). Set AMANU_HOME to a folder you can write to"
+        ) from None
     handler.setFormatter(_Formatter("%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s"))
     root = logging.getLogger()
     for earlier in root.handlers:
@@ -42,19 +47,19 @@ def start(home: Home, level: str) -> Path:
     root.handlers = [handler]
     root.setLevel(logging.WARNING)
     logging.getLogger("amanu").setLevel(level.upper())
-    # pygls writes whole messages at INFO, and values at ERROR (facts/sdk.md §1.2, 12).
+    # pygls logs whole messages at INFO, and values at ERROR.
     logging.getLogger("pygls").setLevel(logging.CRITICAL)
     logging.captureWarnings(True)
     return path
 
 
 def log_file(home: Home) -> Path:
-    """The present log file; older ones have `.1`, `.2` … behind their name."""
+    """The current log file; older ones have `.1`, `.2` … appended."""
     return home.logs / "daemon.log"
 
 
 def tail(home: Home, lines: int) -> list[str]:
-    """The last lines, oldest first; of the older files as far as needed."""
+    """The last `lines` lines, oldest first, reaching into older files if necessary."""
     tail_lines: list[str] = []
     for path in _newest_first(home):
         with path.open(encoding="utf-8", errors="replace") as file:
@@ -65,7 +70,7 @@ def tail(home: Home, lines: int) -> list[str]:
 
 
 def collect(home: Home, lines: int = 2000) -> str:
-    """What a user can send with a report: version, system, and the last lines, redacted."""
+    """A text for a bug report: version, system, and the last lines of the log, redacted."""
     head = [
         f"amanu {__version__}",
         f"python {platform.python_version()} on {platform.platform()}",
@@ -76,21 +81,21 @@ def collect(home: Home, lines: int = 2000) -> str:
 
 
 def use_secrets(secrets: Secrets) -> None:
-    """Keep what these know out of the log from now on, beside what looks like a secret."""
+    """Keep these secrets out of the log from now on, in addition to whatever looks like one."""
     global _secrets
     _secrets = secrets
 
 
 def redact(text: str) -> str:
-    """The text without what is known or looks like a key."""
+    """The text without known secrets and without anything that looks like one."""
     return _secrets.mask(text)
 
 
 class _Formatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         text = redact(super().format(record))
-        if len(text) > LINE:
-            text = f"{text[: LINE // 2]} […] {text[-LINE // 2 :]}"
+        if len(text) > MAX_RECORD:
+            text = f"{text[: MAX_RECORD // 2]} […] {text[-MAX_RECORD // 2 :]}"
         return text
 
 
@@ -101,7 +106,7 @@ class _PrivateFile(logging.handlers.RotatingFileHandler):
         return open(self.baseFilename, "a", encoding=self.encoding, errors=self.errors, opener=_private)
 
     def handleError(self, record: logging.LogRecord) -> None:
-        """A full disk must not end a turn; say it once on stderr and go on."""
+        """A full disk must not end a turn: report it once on stderr and go on."""
         if not getattr(self, "_failed", False):
             self._failed = True
             print(f"amanu: cannot write {self.baseFilename}: {sys.exc_info()[1]}", file=sys.stderr)
@@ -113,7 +118,7 @@ def _private(path: str, flags: int) -> int:
 
 def _newest_first(home: Home) -> Iterable[Path]:
     first = log_file(home)
-    for number in range(KEPT + 1):
+    for number in range(OLDER_FILES + 1):
         path = first if number == 0 else Path(f"{first}.{number}")
         if path.exists():
             yield path

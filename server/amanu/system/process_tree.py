@@ -1,5 +1,5 @@
-"""A command's processes: what they are given of the environment; found and ended, all of them, those that left their
-group included."""
+"""Processes of a command: the environment they get, and how all of them are found and ended, including those that left
+their process group."""
 
 import asyncio
 import contextlib
@@ -13,13 +13,12 @@ from pathlib import Path
 from amanu.text.redaction import holds_secret, without_service_access
 
 _GRACE = 1.0  # seconds between SIGTERM and SIGKILL
-_GIVE_UP = 3.0  # seconds of SIGKILL; then a process hangs in the kernel and nobody can end it
+_GIVE_UP = 3.0  # seconds of SIGKILL; a process that survives hangs in the kernel, and nobody can end it
 _POLL = 0.02
-_OURS = re.compile(r".*_API_KEY|.*_AUTH_TOKEN|AMANU_.*|BASH_ENV|ENV|BASH_FUNC_.*|SHELLOPTS|BASHOPTS|PS4", re.I)
-"""Keys of models' services; and what makes a shell run code of somebody else's. No setting passes these on."""
+_NEVER_PASSED = re.compile(r".*_API_KEY|.*_AUTH_TOKEN|AMANU_.*|BASH_ENV|ENV|BASH_FUNC_.*|SHELLOPTS|BASHOPTS|PS4", re.I)
+"""Keys of model services, and variables that make a shell run foreign code. No setting passes these on."""
 
-
-_WHO = re.compile(r"GIT_(AUTHOR|COMMITTER)_|GIT_TERMINAL_PROMPT$")
+_IDENTITY = re.compile(r"GIT_(AUTHOR|COMMITTER)_|GIT_TERMINAL_PROMPT$")
 _NO_HOOKS = ("core.hooksPath", "/dev/null")
 _QUIET_GIT = (
     ("core.fsmonitor", "false"),
@@ -38,12 +37,12 @@ def without_secrets(
     *,
     services: bool = False,
 ) -> dict[str, str]:
-    """The environment as a child may have it. `key_variables` hold keys of the user's own endpoints; `passed` are
-    variables the user wants passed on though they hold secrets. `services`: the user let it reach services, and so it
-    knows the ways to them (`DATABASE_URL` with its password, `SSH_AUTH_SOCK` …)."""
+    """The environment that a child process may have. `key_variables` hold keys of the user's own endpoints; `passed`
+    are variables the user wants passed on although they hold secrets. `services`: the user let the command reach
+    services, so it gets the access to them (`DATABASE_URL` with its password, `SSH_AUTH_SOCK` …)."""
     harmless: dict[str, str] = {}
     for name, value in environment.items():
-        if _OURS.fullmatch(name) or name in key_variables:
+        if _NEVER_PASSED.fullmatch(name) or name in key_variables:
             continue
         if name in passed or (services and not holds_secret(name, value)):
             harmless[name] = value
@@ -53,9 +52,11 @@ def without_secrets(
 
 
 def without_git_settings(environment: Mapping[str, str], *, hooks: bool = False) -> dict[str, str]:
-    """With git as it is out of the box: it runs nothing that a repository or the environment names (pagers, file system
-    monitors, and hooks unless `hooks`). Who commits stays."""
-    harmless = {name: value for name, value in environment.items() if not name.startswith("GIT_") or _WHO.match(name)}
+    """The environment with git's default settings, so that git runs nothing that a repository or the environment names:
+    no pagers, no file system monitors and, unless `hooks`, no hooks. The author's identity stays."""
+    harmless = {
+        name: value for name, value in environment.items() if not name.startswith("GIT_") or _IDENTITY.match(name)
+    }
     settings = _QUIET_GIT if hooks else (*_QUIET_GIT, _NO_HOOKS)
     for index, (name, value) in enumerate(settings):
         harmless |= {f"GIT_CONFIG_KEY_{index}": name, f"GIT_CONFIG_VALUE_{index}": value}
@@ -63,19 +64,20 @@ def without_git_settings(environment: Mapping[str, str], *, hooks: bool = False)
 
 
 async def end_all(leader: int, mark: str, holders: int = 0) -> int:
-    """End the session of that leader, everything that descends from it, and everything with `mark` in its
-    environment. TERM, then KILL. Returns how many there were. Gone when it returns, but for what the kernel holds.
+    """End the process session of that leader, all its descendants, and every process with `mark` in its environment:
+    SIGTERM first, then SIGKILL. Returns how many there were. They are gone when this returns, unless they hang in the
+    kernel.
 
-    `holders`: that many processes of a sandbox, the leader and its first descendants, are around the others. They get
-    no TERM, for with them the others would be killed at once, and do not count."""
+    `holders`: how many processes, the leader and its first descendants, belong to the sandbox around the others. They
+    get no SIGTERM, because the others would be killed with them at once, and they are not counted."""
     alive = await asyncio.to_thread(_alive, leader, mark)
-    around = await asyncio.to_thread(_line, leader, holders)
-    count = len(alive - around)
+    holding = await asyncio.to_thread(_single_line, leader, holders)
+    count = len(alive - holding)
     for term, limit in ((signal.SIGTERM, _GRACE), (signal.SIGKILL, _GIVE_UP)):
         stop = time.monotonic() + limit
         signalled: set[int] = set()
         while alive and time.monotonic() < stop:
-            for pid in alive - signalled - (around if term is signal.SIGTERM else set()):
+            for pid in alive - signalled - (holding if term is signal.SIGTERM else set()):
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, term)
             signalled |= alive
@@ -84,8 +86,8 @@ async def end_all(leader: int, mark: str, holders: int = 0) -> int:
     return count
 
 
-def _line(leader: int, length: int) -> set[int]:
-    """That process and its descendants as long as there is only one in each generation; `length` of them at most."""
+def _single_line(leader: int, length: int) -> set[int]:
+    """The process and its descendants while each has only one child; at most `length` of them."""
     line: list[int] = []
     pid: int | None = leader
     while pid is not None and len(line) < length:
@@ -99,7 +101,8 @@ def _line(leader: int, length: int) -> set[int]:
 
 
 def _alive(leader: int, mark: str) -> set[int]:
-    """Without /proc (macOS) only the group can be seen, and is represented by its leader's negative id."""
+    """The ids of the processes `end_all` ends. Without /proc (macOS) only the process group is visible: its leader's
+    negative id stands for it."""
     if not Path("/proc/self/stat").exists():
         try:
             os.killpg(leader, 0)
@@ -114,7 +117,7 @@ def _alive(leader: int, mark: str) -> set[int]:
             continue
         pid = int(name)
         try:
-            # After the command's name, which may hold anything: state, parent, group, session.
+            # The fields after the command's name, which may hold anything: state, parent, group, session.
             state, parent, group, session = _read(f"/proc/{name}/stat").rpartition(b")")[2].split()[:4]
             if state in (b"Z", b"X") or pid == os.getpid():
                 continue
@@ -122,12 +125,9 @@ def _alive(leader: int, mark: str) -> set[int]:
             if leader in (pid, int(group), int(session)) or needle in _read(f"/proc/{name}/environ").split(b"\0"):
                 processes.add(pid)
         except (OSError, ValueError):
-            continue  # gone, or another user's
-    grown = True
-    while grown:
-        below = {pid for pid, parent in parents.items() if parent in processes} - processes
-        processes |= below
-        grown = bool(below)
+            continue  # it has ended, or belongs to another user
+    while children := {pid for pid, parent in parents.items() if parent in processes} - processes:
+        processes |= children
     return processes
 
 

@@ -1,4 +1,4 @@
-"""What is seen to its end though who awaits it is cancelled: then the cancellation goes on."""
+"""Async work that is finished even when whoever awaits it is cancelled; the cancellation then goes on."""
 
 import asyncio
 import contextlib
@@ -8,12 +8,12 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 Process = asyncio.subprocess.Process
 KERNEL = 5.0
-"""Seconds after which a process that was killed hangs in the kernel (a file system that does not answer): nobody can
-end it, and nothing may wait for it."""
+"""Seconds after which a killed process counts as hanging in the kernel (say, on a file system that does not answer).
+Nobody can end it, so nothing may wait for it."""
 
 
 async def run_to_completion(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Await `work` to its end even when cancelled; then the cancellation goes on."""
+    """Await `coroutine` until it has ended, even when cancelled; then the cancellation goes on."""
     task = asyncio.ensure_future(coroutine)
     cancelled = False
     while not task.done():
@@ -32,11 +32,11 @@ async def run_to_completion(coroutine: Coroutine[Any, Any, T]) -> T:
 
 
 async def start_process(end: Callable[[Process], Awaitable[object]], *argv: str, **options: Any) -> Process:
-    """`asyncio.create_subprocess_exec(*argv, **options)`; but if it is cancelled, a process that did start is ended by
-    `end` before the cancellation goes on. `end` must end everything that holds its pipes.
+    """`asyncio.create_subprocess_exec(*argv, **options)`, except that when cancelled, a process that did start is ended
+    by `end` before the cancellation goes on. `end` must end everything that holds the process's pipes.
 
-    asyncio itself, cancelled there, kills the one process it started and waits until nobody else holds its pipes
-    either: that may be never, and whatever holds them runs on unseen.
+    asyncio alone would kill only the process it started, and wait until nobody else holds its pipes: that may be never,
+    and whatever holds them would go on running unseen.
     """
     starting = asyncio.ensure_future(asyncio.create_subprocess_exec(*argv, **options))
     try:
@@ -47,16 +47,15 @@ async def start_process(end: Callable[[Process], Awaitable[object]], *argv: str,
 
 
 async def wait_killed(process: Process, seconds: float = KERNEL) -> None:
-    """Return when that process, which was killed, is no more, or after so many seconds. What it said and nobody read is
-    lost.
+    """Return when that killed process has ended, or after so many seconds. Output that nobody has read is lost.
 
-    Its own `wait` also waits for the ends of its pipes. They never come of one that another process holds, nor of one
-    so full that asyncio has stopped reading it.
+    `Process.wait` also waits for the ends of the pipes, which never come when another process holds a pipe, or when a
+    pipe is so full that asyncio has stopped reading it.
     """
     transport = getattr(process, "_transport", None)
     if transport is not None:
-        for attempt in (1, 2):
-            if (reading := transport.get_pipe_transport(attempt)) is not None:
+        for descriptor in (1, 2):
+            if (reading := transport.get_pipe_transport(descriptor)) is not None:
                 reading.close()
         writing = transport.get_pipe_transport(0)
         if writing is not None and (not writing.is_closing() or writing.get_write_buffer_size()):
