@@ -167,9 +167,9 @@ def test_a_rule_says_what_it_would_do_as_it_is_typed(vim: Neovim) -> None:
     assert vim.text() == RULE
     told = ["  Allows that.", "  Would have answered 7 earlier questions:", "    Run npm ci", "    … and 6 more"]
     assert vim.lua(BELOW) == told
-    cannot = "It does not cover this call, so it cannot be saved for it."
+    cannot = "The rule does not cover this call, so it cannot be saved."
     for typed, below, said in [
-        ("other(x)", ["  Allows that.", f"  {cannot}", "  Would have answered no earlier question"], cannot),
+        ("other(x)", ["  Allows that.", f"  {cannot}", "  Would not have answered any earlier question"], cannot),
         ("nonsense", ["  That is no rule."], "That is no rule."),
     ]:
         vim.keys(f"cc{typed}<Esc>")
@@ -242,7 +242,7 @@ def test_trust_is_for_what_was_shown(vim: Neovim) -> None:
     assert (sent["trusted"], sent["digest"]) == (True, "t1")
     vim.keys(":Amanu /trust<CR>")
     assert vim.text().split("\n")[1:] == [
-        "Trusting it would enable:",
+        "Trusting this folder would enable:",
         "  AGENTS.md — instructions to the model (changed)",
         "  .amanu/commands/x␊.md — a slash command (unchanged)",
         "",

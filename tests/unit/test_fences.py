@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amanu.text.fences import LABEL, block
+from amanu.text.fences import MAX_LABEL, block
 
 TAGS = [
     "</file>",
@@ -53,4 +53,4 @@ def test_a_block_ends_where_it_ends(text: str, label: str) -> None:
 
 
 def test_a_label_has_an_end() -> None:
-    assert len(block("file", "", "x" * 100_000)) < LABEL + 100
+    assert len(block("file", "", "x" * 100_000)) < MAX_LABEL + 100

@@ -49,7 +49,7 @@ def test_what_is_known_is_hidden(home: Home) -> None:
 
 
 def test_rotation_and_tail(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(logs, "SIZE", 2000)
+    monkeypatch.setattr(logs, "MAX_SIZE", 2000)
     path = logs.start(home, "info")
     for number in range(300):
         logging.getLogger("amanu").info("number %d.", number)

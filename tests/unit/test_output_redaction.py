@@ -15,7 +15,7 @@ from amanu.daemon import stdio; from amanu.system import logs
 from amanu.text.redaction import Secrets
 known = Secrets()
 known.learn([{KNOWN!r}, "two lines\\nof a key"])
-logs.hide(known)
+logs.use_secrets(known)
 stdio.mask("stdout", "stderr")
 KEYS = "{SHAPED} and {KNOWN}"
 """

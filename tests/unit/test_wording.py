@@ -110,14 +110,14 @@ def test_a_decision(changes: dict[str, Any], expected: str) -> None:
     [
         (preview(), True, ["p Allows make."]),
         (preview(valid=False, explanation="No rule."), False, ["b No rule."]),
-        (preview(covers=True), True, ["p Allows make.", "p Would have answered no earlier question"]),
+        (preview(covers=True), True, ["p Allows make.", "p Would not have answered any earlier question"]),
         (
             preview(covers=False),
             False,
             [
                 "p Allows make.",
-                "b It does not cover this call, so it cannot be saved for it.",
-                "p Would have answered no earlier question",
+                "b The rule does not cover this call, so it cannot be saved.",
+                "p Would not have answered any earlier question",
             ],
         ),
         (
@@ -139,13 +139,13 @@ def test_a_rule(preview: r.RulePreviewResult, fits: bool, expected: list[str]) -
 
 
 def test_trust() -> None:
-    check(trust("trusted").lines, ["p This folder is trusted.", "p Nothing in it needs trust yet."])
+    check(trust("trusted").lines, ["p This folder is trusted.", "p Nothing in this folder needs trust yet."])
     rules = r.TrustedItem(path=".amanu/rules\n.toml", kind="rules", state="same")
     changed = trust("changed", rules, r.TrustedItem(path="AGENTS.md", kind="memory", state="changed"))
     check(
         changed.lines[1:],
         [
-            "p Trusting it would enable:",
+            "p Trusting this folder would enable:",
             "p   .amanu/rules␊.toml — rules, which can only deny or ask (unchanged)",
             "w   AGENTS.md — instructions to the model (changed)",
         ],
@@ -155,14 +155,14 @@ def test_trust() -> None:
 
 def test_the_audit_log() -> None:
     nothing = r.AuditQueryResult(entries=[], intact=True, message="All 9 entries hold.")
-    check(wording.explain_audit(nothing).lines, ["p Nothing is on record about that.", "p ✓ All 9 entries hold."])
+    check(wording.explain_audit(nothing).lines, ["p The audit log has no matching entries.", "p ✓ All 9 entries hold."])
     data: dict[str, Any] = {"rule": "make", "grants": ["network"], "parts": [{"text": "a\nb", "reason": None}]}
     entry = r.AuditEntry(number=3, at=0, kind="decided", session_id="s", text="Allowed.", data=data, hash="f" * 64)
     found = r.AuditQueryResult(entries=[entry], intact=False, message="Broken.")
     first, last = wording.explain_audit(found).lines
     assert first.text.endswith("decided  Allowed.") and (last.tone, last.text) == ("bad", "✗ Broken.")
     texts = [line.text.strip() for line in wording.explain_audit(found, detailed=True).lines[1:-1]]
-    about = f"s  {'f' * wording.HASH}"
+    about = f"s  {'f' * wording.HASH_DIGITS}"
     assert texts == [about, "rule: make", "grants: network", "parts:", "1:", "text: a", "b", "reason: none"]
 
 
@@ -180,7 +180,7 @@ PARTS: dict[str, Any] = {"system": 30, "tools": 0, "memory": 0, "conversation": 
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        ({}, "0 in · 0 out · cost not known"),
+        ({}, "0 in · 0 out · cost unknown"),
         (
             {"input_tokens": 900, "cache_read_tokens": 30_000, "tool_tokens": 200, "cost_usd": 0.25},
             "30.9k in (30.0k cached, 200 from tools) · 0 out · $0.25",
@@ -205,4 +205,4 @@ def test_how_full_the_window_is(changes: dict[str, Any], percent: int | None, ex
     usage = wording.summarize_usage(
         Usage.model_validate({**NOTHING, "context_tokens": 8, "context_window": 16, **changes})
     )
-    assert (usage.percent, usage.fullness, usage.cost) == (percent, expected, "cost not known")
+    assert (usage.percent, usage.fullness, usage.cost) == (percent, expected, "cost unknown")

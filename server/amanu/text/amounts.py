@@ -1,7 +1,8 @@
-"""Times, tokens, money and counts as a user reads them."""
+"""Durations, token counts, money and plurals as a user reads them."""
 
 
 def seconds(value: float) -> str:
+    """A duration in seconds: "350 ms", "2.4 s", "3 min 20 s"."""
     if value < 1:
         return f"{max(0, round(value * 1000))} ms"
     if value < 60:
@@ -10,14 +11,17 @@ def seconds(value: float) -> str:
 
 
 def token_count(value: int) -> str:
+    """A number of tokens: "950", "1.2k", "3.40M"."""
     if value < 1000:
         return str(value)
     return f"{value / 1000:.1f}k" if value < 1_000_000 else f"{value / 1_000_000:.2f}M"
 
 
 def money(value: float) -> str:
+    """US dollars: "$1.25", "$0.0040"."""
     return f"${value:.4f}" if value < 0.1 else f"${value:.2f}"
 
 
 def plural(count: int, noun: str) -> str:
+    """A count with its noun: "1 file", "3 files"."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -1,25 +1,25 @@
-"""Text a user decides on, with nothing hidden in it."""
+"""Makes hidden characters visible in text that a user decides on."""
 
 import re
 
 from amanu_protocol.hidden import pattern
 
 _HIDDEN = re.compile(pattern())
-_TITLE = 200
+_MAX_TITLE = 200
 """Characters of a title."""
 
 
 def visible(text: str) -> str:
-    """Control characters, bidirectional marks and characters of no width (`amanu_protocol/hidden.py`) as their code
-    point. Tabs, line feeds and carriage returns before them stay: they are what text is made of."""
-    return _HIDDEN.sub(_named, text.replace("\r\n", "\n"))
+    """The text with control characters, bidirectional marks and characters without width (`amanu_protocol/hidden.py`)
+    replaced by their code points. Tabs and line ends stay; CR LF becomes a line feed."""
+    return _HIDDEN.sub(_code_point, text.replace("\r\n", "\n"))
 
 
 def one_line(text: str) -> str:
-    """Like `visible`, and a title: of one line, not too long."""
-    text = visible(text[: 2 * _TITLE]).replace("\n", "<U+000A>").replace("\t", " ")
-    return text if len(text) <= _TITLE else text[: _TITLE - 1] + "…"
+    """The text as a title: `visible`, on one line, and not too long."""
+    text = visible(text[: 2 * _MAX_TITLE]).replace("\n", "<U+000A>").replace("\t", " ")
+    return text if len(text) <= _MAX_TITLE else text[: _MAX_TITLE - 1] + "…"
 
 
-def _named(match: "re.Match[str]") -> str:
+def _code_point(match: "re.Match[str]") -> str:
     return f"<U+{ord(match[0]):04X}>"

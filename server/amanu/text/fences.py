@@ -1,30 +1,32 @@
-"""Text of others in a message to the model: a block that says what it is, and that what is in it cannot end.
+"""Fences: blocks in a message to the model for text that is not ours. A block says what it holds, and its content
+cannot end it.
 
     <file path="src/a.py lines 1-9">
     …
     </file>
 
-A text that holds what would end its block gets another name for the block, `<file-2 …>`: so it stays as it is to the
-character, for the model may have to quote it. Which name, the text alone decides: a resumed session sends the same
-bytes.
-(Results of tools need no frame: the wire has one. Project memory is instruction, not data, and has its own:
-`context/memory_format.py`; what stands in a block never passes for it.)
+If the text holds something that would end its block, the block gets another name, `<file-2 …>`. So the text stays the
+same to the character, and the model can quote it. The name depends on the text alone, so a resumed session sends the
+same bytes.
+
+Tool results need no fence: the wire format separates them. Project memory is instruction, not data, and has a format of
+its own (`context/memory_format.py`); nothing inside a block can pass for it.
 """
 
 import re
 
 from amanu.text.display import one_line
 
-LABEL = 500
-"""Characters of a block's label; names of files are shorter (NAME_MAX, and a few folders)."""
+MAX_LABEL = 500
+"""Characters of a block's label; paths are usually shorter (NAME_MAX is 255)."""
 
 _MEMORY = re.compile(r"<(?=\s*/?\s*project_memory\s*>)", re.IGNORECASE)
 
 
 def block(kind: str, text: str, label: str = "") -> str:
-    """The text in a block of that kind. `label` says where it is from, in one line; "" for none."""
+    """The text in a block of that kind. `label`: where it comes from, put on one line; "" for none."""
     text = _MEMORY.sub("&lt;", text)
-    safe_label = one_line(label)[:LABEL].replace('"', "&quot;")
+    safe_label = one_line(label)[:MAX_LABEL].replace('"', "&quot;")
     name = _name(kind, text)
     attribute = f' path="{safe_label}"' if label else ""
     return f"<{name}{attribute}>\n{text}\n</{name}>"

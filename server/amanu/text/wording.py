@@ -1,8 +1,8 @@
-"""What the daemon says to the user about questions, decisions, rules, trust, the audit log and usage: the
-only wording of it.
+"""The words the daemon uses for approvals, decisions, rules, trust, the audit log and usage. No other module words
+them.
 
-Every frontend shows these lines as they come. They hold what they are about as it is: whoever shows them makes visible
-what is hidden in them.
+Every frontend shows these lines as they are. They quote commands, paths and the like unchanged, so a frontend must make
+hidden characters visible.
 """
 
 import time
@@ -27,12 +27,12 @@ from amanu_protocol.items import (
 from amanu_protocol.labels import CONTEXT_TIERS, GRANTS, SCOPES, TRUST
 from amanu_protocol.requests import AuditEntry, AuditQueryResult, RulePreviewResult, TrustedItem, TrustGetResult
 
-_WANTED: dict[Grant, str] = {"network": "network access", "unsandboxed": "access that the sandbox denies"}
+_NEEDS: dict[Grant, str] = {"network": "network access", "unsandboxed": "access that the sandbox denies"}
 
-EARLIER = 5
-"""Earlier questions that are named."""
-PART = 200
-"""Characters that are shown of a command of a line: the whole line stands above."""
+MAX_EARLIER = 5
+"""How many earlier questions are listed."""
+MAX_PART = 200
+"""Characters shown of one command of a line; the whole line is shown above."""
 
 _SIGNS: dict[str, tuple[Tone, str]] = {"allow": ("good", "✓"), "ask": ("warning", "?"), "deny": ("bad", "✗")}
 _ENABLED = {
@@ -41,101 +41,103 @@ _ENABLED = {
     "command": "a slash command",
 }
 _STATES = {"same": "unchanged", "new": "new", "changed": "changed", "gone": "deleted"}
-HASH = 12
-"""Hexadecimal digits of a hash one can tell apart."""
+HASH_DIGITS = 12
+"""Hexadecimal digits shown of a hash: enough to tell hashes apart."""
 
 
 def explain_approval(approval: Approval) -> Approval:
-    """The same question, with the ways to allow it and all there is to know about it in words."""
-    lines = [*_parts(approval), *_held(approval), *_asked(approval)]
+    """The approval with its options and everything there is to know about it in words."""
+    lines = [*_part_lines(approval), *_sandbox_lines(approval), *_rule_line(approval)]
     return approval.model_copy(update={"options": _options(approval), "lines": lines})
 
 
 def _options(approval: Approval) -> list[AllowOption]:
-    """The likeliest first: what the call probably needs."""
+    """The ways to allow it, the likeliest first: with what the call probably needs."""
     requested: tuple[Grant, ...] = tuple(grant for grant in approval.likely_grants if grant in approval.grants)
     choices: list[tuple[Grant, ...]] = [requested, (), *((grant,) for grant in approval.grants)]
-    return [AllowOption(grants=list(grants), label=_granting(grants, approval)) for grants in dict.fromkeys(choices)]
+    return [AllowOption(grants=list(grants), label=_grant_label(grants, approval)) for grants in dict.fromkeys(choices)]
 
 
-def _granting(grants: Sequence[Grant], approval: Approval) -> str:
-    """A plain yes says what it does without, where something is needed."""
+def _grant_label(grants: Sequence[Grant], approval: Approval) -> str:
+    """The label of a yes with these grants. Without grants it says what is missing, if something is probably needed."""
     if grants or not approval.likely_grants:
         return " and ".join(GRANTS[grant].name for grant in grants)
     return "without network access" if approval.likely_grants == ["network"] else "in the sandbox"
 
 
 def explain_rule_preview(preview: RulePreviewResult) -> RulePreviewResult:
-    """The same, in words: what the rule allows, whether it answers the question, what it would have answered before."""
+    """The preview in words: what the rule allows, whether it covers the call, and which earlier questions it would have
+    answered."""
     fits = preview.valid and preview.covers is not False
-    return preview.model_copy(update={"fits": fits, "lines": [*_meaning(preview)]})
+    return preview.model_copy(update={"fits": fits, "lines": [*_rule_lines(preview)]})
 
 
-def _meaning(preview: RulePreviewResult) -> Iterator[Line]:
+def _rule_lines(preview: RulePreviewResult) -> Iterator[Line]:
     if not preview.valid:
         yield _line("bad", preview.explanation)
         return
     if preview.explanation:
         yield _line("plain", preview.explanation)
     if preview.covers is False:
-        yield _line("bad", "It does not cover this call, so it cannot be saved for it.")
+        yield _line("bad", "The rule does not cover this call, so it cannot be saved.")
     if preview.covered_count:
         times = "1 earlier question" if preview.covered_count == 1 else f"{preview.covered_count} earlier questions"
         yield _line("plain", f"Would have answered {times}:")
-        named = preview.covered[:EARLIER]
-        yield from (_line("plain", f"  {title}") for title in named)
-        if preview.covered_count > len(named):
-            yield _line("plain", f"  … and {preview.covered_count - len(named)} more")
+        titles = preview.covered[:MAX_EARLIER]
+        yield from (_line("plain", f"  {title}") for title in titles)
+        if preview.covered_count > len(titles):
+            yield _line("plain", f"  … and {preview.covered_count - len(titles)} more")
     elif preview.covers is not None:
-        yield _line("plain", "Would have answered no earlier question")
+        yield _line("plain", "Would not have answered any earlier question")
 
 
-def _parts(approval: Approval) -> Iterator[Line]:
+def _part_lines(approval: Approval) -> Iterator[Line]:
     for part in approval.parts:
         tone, sign = _SIGNS[part.decision]
         alone = len(approval.parts) == 1 and f"{approval.detail}\n".startswith(f"{part.text.strip()}\n")
-        source = "" if alone else _shortened(part.text)  # it stands above, alone or as a part of it
-        rule = f"({part.rule})" if part.rule and _telling(part, approval) else ""
+        source = "" if alone else _shortened(part.text)  # a single command is already shown above
+        rule = f"({part.rule})" if part.rule and _rule_is_informative(part, approval) else ""
         explanation = " ".join(filter(None, [part.reason, rule]))
         yield _line(tone, f"{sign} " + " — ".join(filter(None, [source, explanation])))
 
 
-def _telling(part: CommandPart, approval: Approval) -> bool:
-    """Its rule says what nothing else does: not the rule of all questions, nor that of all that only looks."""
+def _rule_is_informative(part: CommandPart, approval: Approval) -> bool:
+    """Whether its rule is worth showing: it is not the rule the whole approval shows, nor the built-in one for commands
+    without an effect."""
     if part.decision == "allow":
         return not part.rule.startswith("built in: ")
     return part.decision == "deny" or part.rule != approval.rule
 
 
 def _shortened(text: str) -> str:
-    return text if len(text) <= PART else f"{text[: PART - 1]}…"
+    return text if len(text) <= MAX_PART else f"{text[: MAX_PART - 1]}…"
 
 
-def _held(approval: Approval) -> Iterator[Line]:
+def _sandbox_lines(approval: Approval) -> Iterator[Line]:
     if approval.sandbox is not None:
         yield sandbox_line(approval.sandbox)
-    requests = [_WANTED[grant] for grant in approval.likely_grants]
+    requests = [_NEEDS[grant] for grant in approval.likely_grants]
     if requests:
         yield _line("warning", f"Probably needs {' and '.join(requests)}")
 
 
-def _asked(approval: Approval) -> Iterator[Line]:
+def _rule_line(approval: Approval) -> Iterator[Line]:
     yield _line("plain", f"Needs approval: {approval.rule}")
     if all(offer.scope == "once" for offer in approval.scopes):
         yield _line("plain", "Cannot be remembered: asked every time")
 
 
 def sandbox_line(sandbox: CommandSandbox) -> Line:
-    """What holds a command."""
+    """The sandbox a command runs in."""
     return _line("bad", f"! {sandbox.summary}") if sandbox.tier == "none" else _line("plain", sandbox.summary)
 
 
-# After ------------------------------------------------------------------------------------------------
+# Decisions ------------------------------------------------------------------------------------------------
 
 
 def describe_settled_call(call: ToolCall, frontend: str = "") -> str:
-    """By whom or by which rule a call was decided, and what held it; "" where there is nothing to tell: that what only
-    looks was not asked about. `here` is the client that says so: it is not named."""
+    """Who or which rule decided on a call, and the sandbox it ran in; "" for a command without an effect that a rule
+    allowed. `frontend`: the client this is shown in, which is not named."""
     by_rule = call.decision is not None and call.decision.by == "rule" and call.decision.outcome == "allowed"
     if by_rule and call.sandbox is not None and call.sandbox.writes == "nothing":
         return ""
@@ -144,7 +146,7 @@ def describe_settled_call(call: ToolCall, frontend: str = "") -> str:
 
 
 def describe_decision(decision: Decision | None, frontend: str = "") -> str:
-    """What was decided, and in which client, if that is not `here`."""
+    """What was decided, and in which client unless that is `frontend`; "" for no decision."""
     if decision is None:
         return ""
     elsewhere = f" ({decision.client})" if decision.client and decision.client != frontend else ""
@@ -152,7 +154,7 @@ def describe_decision(decision: Decision | None, frontend: str = "") -> str:
 
 
 def summarize_decision(decision: Decision) -> Decision:
-    """The same decision, with its summary."""
+    """The decision with its summary."""
     return decision.model_copy(update={"summary": _summary(decision).replace("\n", "␊")})
 
 
@@ -172,30 +174,30 @@ def _summary(decision: Decision) -> str:
 
 
 def explain_audit(result: AuditQueryResult, *, detailed: bool = False) -> AuditQueryResult:
-    """The same in words: the entries, oldest first, and whether the chain holds."""
+    """The result in words: the entries, oldest first, and whether the chain of hashes is intact."""
     describe = audit_details if detailed else _audit_line
     lines = [_line("plain", line) for entry in result.entries for line in describe(entry)]
     if not result.entries:
-        lines.append(_line("plain", "Nothing is on record about that."))
+        lines.append(_line("plain", "The audit log has no matching entries."))
     verdict = _line("plain", f"✓ {result.message}") if result.intact else _line("bad", f"✗ {result.message}")
     return result.model_copy(update={"lines": [*lines, verdict]})
 
 
 def audit_details(entry: AuditEntry) -> Iterator[str]:
-    """All that is known of an entry, what belongs to it indented."""
+    """Everything in an entry, its data indented."""
     yield f"{entry.number:6}  {_local(entry.at)}  {entry.kind:7}  {entry.text}"
     identifiers = " ".join(filter(None, [entry.session_id, entry.tool_call_id]))
-    yield f"        {identifiers or '-'}  {entry.hash[:HASH]}"
+    yield f"        {identifiers or '-'}  {entry.hash[:HASH_DIGITS]}"
     for name, value in entry.data.items():
-        yield from (f"        {line}" for line in _value(name, value))
+        yield from (f"        {line}" for line in _value_lines(name, value))
 
 
 def _audit_line(entry: AuditEntry) -> Iterator[str]:
     yield f"{_local(entry.at)}  {entry.kind:7}  {entry.text}"
 
 
-def _value(name: str, value: JsonValue) -> Iterator[str]:
-    """A value in lines, what is inside of it indented."""
+def _value_lines(name: str, value: JsonValue) -> Iterator[str]:
+    """A named value on lines of its own, nested values indented."""
     if isinstance(value, list) and not any(isinstance(item, dict) for item in value):
         yield f"{name}: {', '.join(map(str, value)) or 'none'}"
     elif isinstance(value, list | dict):
@@ -203,7 +205,7 @@ def _value(name: str, value: JsonValue) -> Iterator[str]:
         items = (
             value.items() if isinstance(value, dict) else ((str(index), item) for index, item in enumerate(value, 1))
         )
-        yield from (f"  {line}" for key, item in items for line in _value(key, item))
+        yield from (f"  {line}" for key, item in items for line in _value_lines(key, item))
     else:
         first, *others = str("none" if value is None else value).split("\n")
         yield f"{name}: {first}"
@@ -218,24 +220,27 @@ def _local(timestamp: int) -> str:
 
 
 def explain_trust(result: TrustGetResult) -> TrustGetResult:
-    """The same in words: what trusting that folder means."""
-    enables = [item.model_copy(update={"summary": _enabled(item)}) for item in result.enables]
+    """The result in words: what trusting that folder enables."""
+    enables = [item.model_copy(update={"summary": _describe_enabled(item)}) for item in result.enables]
     lines = [_line("plain" if result.state == "trusted" else "warning", TRUST[result.state])]
     if not enables:
-        lines.append(_line("plain", "Nothing in it needs trust yet."))
+        lines.append(_line("plain", "Nothing in this folder needs trust yet."))
     else:
-        lines.append(_line("plain", "Trust enables:" if result.state == "trusted" else "Trusting it would enable:"))
+        lines.append(
+            _line("plain", "Trust enables:" if result.state == "trusted" else "Trusting this folder would enable:")
+        )
     for item in enables:
         lines.append(_line("plain" if item.state == "same" else "warning", f"  {item.path} — {item.summary}"))
     return result.model_copy(update={"enables": enables, "lines": lines})
 
 
 def untrusted_diffs(result: TrustGetResult) -> list[str]:
-    """What the user has to look at before a yes: the unified diffs of all that is not as they trusted it."""
+    """What the user must see before they trust the folder: unified diffs of everything that is not as they trusted
+    it."""
     return [item.diff for item in result.enables if item.diff and item.state != "same"]
 
 
-def _enabled(item: TrustedItem) -> str:
+def _describe_enabled(item: TrustedItem) -> str:
     return f"{_ENABLED[item.kind]} ({_STATES[item.state]})"
 
 
@@ -243,21 +248,21 @@ def _enabled(item: TrustedItem) -> str:
 
 
 def summarize_spend(used: Spend) -> Spend:
-    """The same in words: money, and tokens by kind."""
-    return used.model_copy(update={"summary": _spending(used)})
+    """The spend in words: tokens by kind, and money."""
+    return used.model_copy(update={"summary": _summary_of_spend(used)})
 
 
 def summarize_usage(usage: Usage) -> Usage:
-    """The same in words: what a session has spent, and how full the window is."""
+    """The usage in words: what a session has spent, and how full the window is."""
     percent = _percent(usage)
     fullness = "" if percent is None else f"context {percent} %"
     if percent is not None and usage.context is not None and usage.context.tier != "roomy":
         fullness += f", {CONTEXT_TIERS[usage.context.tier].name}"
-    labels = {"summary": _spending(usage), "cost": _cost(usage), "percent": percent, "fullness": fullness}
+    labels = {"summary": _summary_of_spend(usage), "cost": _cost(usage), "percent": percent, "fullness": fullness}
     return usage.model_copy(update=labels)
 
 
-def _spending(used: Spend | Usage) -> str:
+def _summary_of_spend(used: Spend | Usage) -> str:
     read = used.input_tokens + used.cache_read_tokens + used.cache_write_tokens
     kinds = {"cached": used.cache_read_tokens, "from tools": used.tool_tokens}
     of_these = ", ".join(f"{token_count(count)} {name}" for name, count in kinds.items() if count)
@@ -267,7 +272,7 @@ def _spending(used: Spend | Usage) -> str:
 
 
 def _cost(used: Spend | Usage) -> str:
-    return "cost not known" if used.cost_usd is None else money(used.cost_usd)
+    return "cost unknown" if used.cost_usd is None else money(used.cost_usd)
 
 
 def _percent(usage: Usage) -> int | None:
@@ -279,5 +284,5 @@ def _percent(usage: Usage) -> int | None:
 
 
 def _line(tone: Tone, text: str) -> Line:
-    """On one line: nothing in it can look like another one."""
+    """A line. Line feeds become visible, so that no part of it can pass for another line."""
     return Line(tone=tone, text=text.replace("\n", "␊"))

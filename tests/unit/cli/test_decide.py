@@ -289,7 +289,7 @@ async def test_a_rule_is_tried_on_history_before_it_is_saved(pair: tuple[DaemonC
     shown = stage.out.getvalue()
     assert "Would have answered 7 earlier questions:\n" in shown
     assert "      Run make a\n" in shown and "… and 5 more" in shown
-    assert shown.index("7 earlier questions") < shown.index("cannot be saved for it")
+    assert shown.index("7 earlier questions") < shown.index("so it cannot be saved")
     assert "[y]" in person.asked[1] and "[y]" not in person.asked[3]
 
 

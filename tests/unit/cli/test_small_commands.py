@@ -205,7 +205,7 @@ def test_trust(tmp_path: Path, inside: InProcessCli) -> None:
     (tmp_path / "AGENTS.md").write_text("Use tabs.\n")
     shown = inside.run(trust.main, "show", cwd=tmp_path).stdout
     assert shown == (
-        f"{tmp_path}:\n  {TRUST['untrusted']}\n  Trusting it would enable:\n"
+        f"{tmp_path}:\n  {TRUST['untrusted']}\n  Trusting this folder would enable:\n"
         "    AGENTS.md — instructions to the model (new)\n"
     )
     assert inside.run(trust.main, "add", cwd=tmp_path).stdout.startswith(f"{tmp_path}:\n  {TRUST['trusted']}\n")
