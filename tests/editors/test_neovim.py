@@ -360,7 +360,7 @@ def test_a_question_is_answered_for_longer(start: Start, folder: Path) -> None:
         if left == 4:
             vim.keys("ccrun_shell_command(touch other)<Esc>:w<CR>")
             vim.until("#Said == 1")
-            assert vim.lua("return Said[1]").endswith("so it cannot be saved for it.")
+            assert vim.lua("return Said[1]").endswith("so it cannot be saved.")
             assert vim.lua(f"return #{STATE}.approvals") == left
         vim.keys(f"ccrun_shell_command({command})<Esc>:w<CR>")
         vim.until("not vim.api.nvim_buf_get_name(0):find('amanu://rule')")

@@ -227,7 +227,7 @@ CASES: dict[str, Case] = {
         answers=[TOOL_CODE, TOOL_CODE],
         told=[note("writtenCall")],
         reason="failed",
-        message="The model writes tool calls as text, where nothing runs them, also after it was told.",
+        message="The model keeps writing tool calls as text, which runs nothing.",
     ),
     "announced, by rule": Case(
         "stoppedMidway",
