@@ -126,6 +126,6 @@ async def test_a_denial_says_which_mode_it_is_and_what_is_allowed(tmp_path: Path
         await d.ended()
         (results,) = [message for message in conversation(d.session) if isinstance(message, Results)]
         written, ran, planned = [result.text for result in results.results]
-        assert "mode plan: deny @write unless .amanu/plans/*.md (plan mode writes plans only;" in written
-        assert "plan mode only runs what changes nothing; the user can change the mode" in ran
+        assert "mode plan: deny @write unless .amanu/plans/*.md (plan mode writes only plan files;" in written
+        assert "plan mode runs only commands that change nothing; the user can change the mode" in ran
         assert (d.root / ".amanu" / "plans" / "a.md").exists(), planned

@@ -160,7 +160,7 @@ class Calls:
                 outcome = await tool.run(params, context)
             finally:
                 if slot.effect == "run":
-                    self._approvals.ran(decision, time.monotonic() - started)
+                    self._approvals.add_run_time(decision, time.monotonic() - started)
             text = await self._fitting(self._emit.plain(outcome.for_model) or "(no output)")
             await self._succeeded(slot, outcome, text)
         except _Blocked as block:
@@ -226,7 +226,7 @@ class Calls:
             slot.allowed = True
             await self._may_run(slot, earlier)
             context.accept_all = decision.outcome == "allowed"
-            context.preview = _granted(preview, decision, secrets=self._approvals.reveals(preview, decision))
+            context.preview = _granted(preview, decision, secrets=self._approvals.reveals_secrets(preview, decision))
             current = await tool.again(params, context)
             current = preview if current is None else _about_call(current, slot.call)
             # While it waited, mode, trust and rules may have changed, too. What was reviewed is done already.
@@ -244,7 +244,7 @@ class Calls:
         """Whether that yes still stands for the call as it is now."""
         if current.proposal_id is not None and not self._approvals.same_bases(slot.call.call_id, current.proposal_id):
             return False
-        return self._approvals.holds(current, decision)
+        return self._approvals.still_allowed(current, decision)
 
     def _validate(self, slot: CallRun) -> tuple[AnyTool, Params]:
         call, tool = slot.call, slot.tool

@@ -12,7 +12,7 @@ from amanu.checks.proposal_checks import ProposalChecks
 from amanu.core.ending import Ending
 from amanu.models import routing
 from amanu.models.session_transport import Player
-from amanu.permissions import policy
+from amanu.permissions import offers
 from amanu.session.checkpoints import Checkpoints
 from amanu.session.core import SessionCore
 from amanu.session.events import Client
@@ -179,7 +179,7 @@ class Session:
 
     def allow(self, rule: str) -> None:
         """Allow by rule for this session (`--allow`). Raises `AmanuError` (invalidRule)."""
-        for allowed in policy.allow_rules(rule, "--allow"):
+        for allowed in offers.allow_rules(rule, "--allow"):
             self.approvals.allow_in_session(allowed)
 
     # Properties -------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from amanu.config import load_settings
 from amanu.context import slash_commands as commands
 from amanu.home import find_home
 from amanu.models import routing
-from amanu.permissions import policy
+from amanu.permissions import offers
 from amanu.session.events import Client
 from amanu.session.restore import REWINDS, Restored, restore, rewound
 from amanu.session.services import Services, make_services
@@ -275,7 +275,7 @@ class Sessions:
         """What rules as text mean, and which questions they would have answered: of the session named, and of the
         others that are open in its folders."""
         try:
-            explanation = policy.explain(params.rule)
+            explanation = offers.explain(params.rule)
             covers, covered = None, list[str]()
             asking = self._open.get(params.session_id or "")
             if asking is not None:

@@ -35,7 +35,7 @@ class SessionTrust:
             self._declared = client.trusted_roots
         async with self._heeding:  # what was seen first must not be told last
             while self._reviewed:
-                await asyncio.to_thread(self._trust.reviewed, self._state.roots, *self._reviewed.popitem()[1])
+                await asyncio.to_thread(self._trust.on_reviewed_change, self._state.roots, *self._reviewed.popitem()[1])
             standing = await asyncio.to_thread(self._trust.standing, self._state.roots, self._declared)
             self._tell(standing == "trusted", standing == "changed")
 
