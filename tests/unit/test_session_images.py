@@ -96,7 +96,7 @@ async def test_a_prompt_with_a_picture_sent_twice_is_one_prompt(tmp_path: Path) 
         (ImageAttachment(name="a", media_type="image/png"), "without its bytes", "attachments.1.data"),
         (attached(b"plain text"), "no PNG, JPEG, GIF or WebP", "attachments.1"),
         (attached(b""), "no PNG, JPEG, GIF or WebP", "attachments.1"),
-        (attached(jpeg()), "says that it is image/png, but its bytes are image/jpeg", "attachments.1"),
+        (attached(jpeg()), "is declared as image/png, but its bytes are image/jpeg", "attachments.1"),
         (attached(png()[:20]), "damaged", "attachments.1"),
         (attached(png()[:-5]), "not whole", "attachments.1"),
         (attached(png(8_001, 1)), "8001×1 pixels", "attachments.1"),

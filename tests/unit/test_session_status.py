@@ -58,10 +58,10 @@ def test_what_is_said_first(mode: Mode, sandbox: CommandSandbox | None, headless
         session_id="s", title="", roots=[], mode=mode, model_id="m", trusted=True, read_only=False, sandbox=sandbox
     )
     status = SessionStatus(Conversation(), state, headless=headless)
-    said = status.with_prompt().splitlines()
+    said = status.note_with_prompt().splitlines()
     assert len(said) == (len(lines) + 2 if lines else 0)
     assert all(line.startswith(start) for line, start in zip(said[1:-1], lines, strict=False))
-    assert status.with_prompt() == status.news() == "", "all of it is known"
+    assert status.note_with_prompt() == status.note() == "", "all of it is known"
 
 
 async def test_plan_mode_is_told_once_and_again_after_a_compaction(tmp_path: Path) -> None:

@@ -42,10 +42,10 @@ class Talk:
 
     async def named(self) -> str:
         """The files that are told of, as they are named."""
-        news = await self.outdated.news()
+        news = await self.outdated.collect_note()
         if news is None:
             return ""
-        names = news[0].removeprefix("Changed since you read it, outside of your edits: ")
+        names = news[0].removeprefix("Changed since you read them, not by your edits: ")
         names = names.removesuffix(". Read again before you edit.")
         assert names in news[1]
         return names
