@@ -315,7 +315,7 @@ async def test_in_the_middle_of_a_turn_too(tmp_path: Path, sent: list[Request]) 
         await d.answer("allow")
         await d.over("p1")
         assert notes(d.session) == []  # nobody said yes to that
-        assert "AGENTS.md was left out: it is not as it was" in notices(d.session.state)[-1].text
+        assert "AGENTS.md was left out: it has changed" in notices(d.session.state)[-1].text
         assert sent[0].system == sent[1].system  # the turn's stays
 
 

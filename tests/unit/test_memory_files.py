@@ -204,7 +204,7 @@ def test_of_an_untrusted_workspace_nothing_is_read(tmp_path: Path) -> None:
     put(tmp_path, {f"{CONFIG}/AGENTS.md": "own @~/repo/part/a.md"})
     assert shown(files_of(tmp_path).base(trusted=False), tmp_path) == [
         f"TOP/{CONFIG}/AGENTS.md: own @~/repo/part/a.md",
-        "TOP/home/repo/part/a.md was left out: it lies in a folder that is not trusted.",
+        "TOP/home/repo/part/a.md was left out: it is in a folder that is not trusted.",
     ]
 
 

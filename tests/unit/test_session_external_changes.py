@@ -187,7 +187,7 @@ async def test_told_between_two_steps(tmp_path: Path) -> None:
     steps = (
         READ,
         step("", call("run_shell_command", command=command)),
-        step("", call("glob", pattern="*"), expect=CHANGED + "notes.txt. Read again before you edit."),
+        step("", call("glob", pattern="*"), expect=CHANGED + "notes.txt. Read them again before you edit them."),
         step("Done."),
     )
     async with scripted_session(tmp_path, *steps) as d:

@@ -144,7 +144,7 @@ async def test_a_session_without_its_journal_goes_on_and_says_so(tmp_path: Path,
             state = d.session.state
             assert (state.model_id, state.title, state.roots) == (model, "go", [str(d.root)])
             notices = [each.text for each in state.items if each.kind == "notice"]
-            assert len(notices) == 1 and ("is gone" if left is None else "was damaged") in notices[0]
+            assert len(notices) == 1 and ("is missing" if left is None else "was damaged") in notices[0]
             await d.sessions.close("s")
         d.session = await d.sessions.get("s")
         d.client.state = d.session.attach(d.client, None, None).state

@@ -260,7 +260,7 @@ async def test_many_are_capped(tmp_path: Path) -> None:
     held, _ = harness(tmp_path)
     outcome = await edit(held, "three\n", "".join(f"wrong {n}\n" for n in range(30)))
     assert outcome.for_model.count("\n- ") == 11
-    assert outcome.for_model.endswith("- 20 more; see get_diagnostics")
+    assert outcome.for_model.endswith("- 20 more (use get_diagnostics)")
     await held.aftermath.close()
 
 
