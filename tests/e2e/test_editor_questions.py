@@ -94,7 +94,7 @@ async def test_context_and_questions(client: Client) -> None:
 
     steps: list[dict[str, Any]] = [
         {"expect": "\nActive file: cart.py, line 2.\nOpen files: cart.py.\n", "text": "One."},
-        {"expect": "look\n\n<editor_context>\nWhat changed in it:\nActive file: none of the workspace.\n</editor"},
+        {"expect": "look\n\n<editor_context>\nWhat has changed there:\nActive file: none in the workspace.\n</editor"},
         {"expect": "5: error: é? (ty)\n"},
         {"expect": "builtins.pyi:9 (outside the workspace)\n"},
         {"expect": "cart.py:1: def subtotal(items):\n"},

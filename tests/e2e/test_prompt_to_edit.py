@@ -190,7 +190,7 @@ async def test_the_daemon_is_killed_in_the_middle_of_a_command(tmp_path: Path) -
             assert state is not None and state.last_turn is not None
             assert (state.last_turn.reason, state.last_turn.can_continue) == ("interrupted", True)
             call = next(item for item in state.items if item.kind == "toolCall")
-            assert (call.state, call.error) == ("failed", "Interrupted: effect unknown.")
+            assert (call.state, call.error) == ("failed", "Interrupted: it may have taken effect.")
             assert [item.kind for item in state.items] == ["userMessage", "answer", "toolCall"]
             await client.ask("prompt/send", sessionId="s1", promptId="p2", text="and now?")
             await client.until(lambda state: state.last_turn and state.last_turn.reason == "completed")
@@ -229,7 +229,7 @@ async def test_the_daemon_is_killed_while_a_proposal_waits(tmp_path: Path) -> No
             assert file.read_text() == TWO_HUNKS
             await client.ask("prompt/send", sessionId="s1", promptId="p2", text="I took it.")
             await client.until(lambda state: state.last_turn and state.last_turn.reason == "completed")
-        assert "What has become of earlier edits" in tool_texts(served)
+        assert "Later decisions about your earlier edits" in tool_texts(served)
         assert not served.refused and not served.lint
     stop_daemon()
 

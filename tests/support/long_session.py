@@ -209,7 +209,7 @@ async def play(shape: Shape, folder: Path, steps: int, window: int = 32_000) -> 
         codes = [item.code for item in session.state.items if item.kind == "notice"]
         played.compactions = codes.count("compacted")
         played.masks = codes.count("masked")
-        played.errors = list(session.composer.turn_factory.context.errors)
+        played.errors = list(session.composer.turn_factory.window.errors)
         conversation = session.core.conversation
         conversation.check()
         assert all(isinstance(message, User | Results) or message.parts for message in conversation)

@@ -86,7 +86,7 @@ DENIED = Decision(
     outcome="denied",
     by="rule",
     rule="no rule allows it",
-    reason="Nobody is there to ask. It would have been permitted by --allow '@write(it'\\''s.txt)'.",
+    reason="Nobody is there to approve it. Permit it with --allow '@write(it'\\''s.txt)'.",
 )
 
 

@@ -127,7 +127,7 @@ class ToolHarness:
 
     def _changed(self, proposal: Proposal) -> None:
         self.versions.append(proposal)
-        self.aftermath.see(proposal)
+        self.aftermath.on_proposal(proposal)
 
     async def _save(self, turn_id: str, path: Path, data: bytes | None, mode: int | None) -> None:
         self.preimages.append((path, data, mode))

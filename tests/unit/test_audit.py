@@ -429,7 +429,12 @@ async def test_an_undo_is_on_record_before_it_is_made(tmp_path: Path) -> None:
         await d.ended()
         await d.session.edits.undo(ProposalUndoParams(session_id="s", scope=EditScope(), dry_run=False))
         found = [each for each in await told(d) if each.kind.startswith("chang")]
-        assert [each.text.split(" /")[0] for each in found] == ["Will change", "Changed", "Will undo in", "Undone in"]
+        assert [each.text.split(" /")[0] for each in found] == [
+            "Will change",
+            "Changed",
+            "Will undo changes in",
+            "Undid changes in",
+        ]
         hunks = found[0].data["hunks"]
         assert [each.data["hunks"] or each.data["undone"] for each in found] == [hunks] * 4
         assert found[2].data["result_sha256"] == found[3].data["result_sha256"] == found[0].data["base_sha256"]
@@ -449,7 +454,7 @@ async def test_the_log_of_all_sessions_is_shown_and_verified_without_a_daemon(
 
     lines = amanu("show", "--session", "s", "--json")[1].splitlines()
     assert [json.loads(line)["kind"] for line in lines] == ["mode", "trust"]
-    assert "A session begins" in amanu("show", "--since", "1h")[1]
+    assert "The session starts" in amanu("show", "--since", "1h")[1]
     assert amanu("show", "--session", "t")[1] == "No matching entries.\n"
     code, said = amanu("verify")
     assert code == 0 and "3 entries" in said

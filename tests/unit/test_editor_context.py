@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from amanu.context import editor as module
-from amanu.context.editor import EditorContext, EditorNews, describe
+from amanu.context.editor import EditorContext, EditorNotes, describe
 from amanu.core.tool import Subject
 from amanu.permissions.policy import built_in, decide, of_mode
 from amanu_protocol.requests import ContextChangedParams
@@ -36,13 +36,13 @@ async def hear(
     held: ToolHarness, prompts: Sequence[Sequence[dict[str, Any]]], generations: Sequence[int] = ()
 ) -> list[str]:
     """The block at each prompt, without its frame. `ROOT/` in a delta is the root."""
-    context, told, blocks = EditorContext(), EditorNews(), list[str]()
+    context, told, blocks = EditorContext(), EditorNotes(), list[str]()
     for at, deltas in enumerate(prompts):
         for delta in deltas:
             params = ContextChangedParams.model_validate(_rooted(delta, f"{held.root}/"))
             context = context.changed(params)
         sections = await describe(context, held.workspace, asked_about_env)
-        block = told.news(sections, generations[at] if generations else 0)
+        block = told.note(sections, generations[at] if generations else 0)
         blocks.append(block.removeprefix("<editor_context>\n").removesuffix("\n</editor_context>"))
     return blocks
 
@@ -60,7 +60,7 @@ def _rooted(value: Any, root: str) -> Any:
 
 
 FIRST = "What the user's editor shows, for your information:\n"
-NEXT = "What changed in it:\n"
+NEXT = "What has changed there:\n"
 AT_TWO: dict[str, Any] = {"active": {"path": "ROOT/a.py", "startLine": 2, "endLine": 2}}
 OPEN: dict[str, Any] = {"openFiles": ["ROOT/a.py", "ROOT/sub/c.py"]}
 BROKEN: dict[str, Any] = {
@@ -82,7 +82,7 @@ BROKEN: dict[str, Any] = {
         ([[AT_TWO, OPEN], [], [{"openFiles": ["ROOT/a.py"]}]], [..., "", NEXT + "Open files: a.py."]),
         ([[AT_TWO, OPEN], [AT_TWO]], [..., ""]),
         ([[OPEN], [{"openFiles": []}], []], [..., NEXT + "Open files: none.", ""]),
-        ([[AT_TWO], [{"active": {}}]], [..., NEXT + "Active file: none of the workspace."]),
+        ([[AT_TWO], [{"active": {}}]], [..., NEXT + "Active file: none in the workspace."]),
         ([[AT_TWO], [{"active": None}]], [..., ""]),
         ([[{"active": {"path": "ROOT/a.py"}}]], [FIRST + "Active file: a.py."]),
         # A selection goes along when it is small.
@@ -140,7 +140,9 @@ async def test_unsaved_files_are_named(tmp_path: Path) -> None:
     held.editor.put(held.root / "a.py", "changed\n")
     held.editor.put(held.root / "b.py", FILES["b.py"])
     (block,) = await hear(held, [[{"openFiles": ["ROOT/a.py", "ROOT/b.py"]}]])
-    assert block.endswith("\nUnsaved files (your tools see the editor's text, commands an older one): a.py.")
+    assert block.endswith(
+        "\nUnsaved files (your tools see the text in the editor; commands see the older one on disk): a.py."
+    )
 
 
 async def test_all_of_it_again_when_earlier_messages_were_rewritten(tmp_path: Path) -> None:

@@ -218,7 +218,7 @@ CHANGES: list[tuple[Callable[[Path], object], list[str], list[str]]] = [
     (lambda root: write(root, "other/AGENTS.md", "Not touched.\n"), [], []),
     (
         lambda root: (root / "AGENTS.md").write_bytes(b"\0"),
-        ["Project memory changed: no longer: AGENTS.md. ROOT/AGENTS.md was left out: it is no text."],
+        ["Project memory changed: no longer: AGENTS.md. ROOT/AGENTS.md was left out: it is not a text file."],
         [block("AGENTS.md", GONE)],
     ),
 ]
@@ -315,7 +315,7 @@ async def test_in_the_middle_of_a_turn_too(tmp_path: Path, sent: list[Request]) 
         await d.answer("allow")
         await d.over("p1")
         assert notes(d.session) == []  # nobody said yes to that
-        assert "AGENTS.md was left out: it is not as it was" in notices(d.session.state)[-1].text
+        assert "AGENTS.md was left out: it has changed" in notices(d.session.state)[-1].text
         assert sent[0].system == sent[1].system  # the turn's stays
 
 
@@ -337,7 +337,9 @@ async def test_notes_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
             write(d.root, f"{name}/AGENTS.md", f"In {name}.\n")
             write(d.root, f"{name}/a.py", "pass\n")
         (shown,) = await say(d, "p1", trust=True)
-        assert shown == "Project memory: sub/AGENTS.md (7 characters). tub/AGENTS.md was left out: there is too much."
+        assert (
+            shown == "Project memory: sub/AGENTS.md (7 characters). tub/AGENTS.md was left out: project memory is full."
+        )
         assert notices(d.session.state)[0].level == "warning"
 
 

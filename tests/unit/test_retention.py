@@ -199,7 +199,7 @@ async def test_a_closed_session_loses_its_preimages_first(
         now = sessions._now() + days * DAY_MS  # pyright: ignore[reportPrivateUsage]
         with monkeypatch.context() as later:
             later.setattr(sessions, "_now", lambda: now)
-            await d.sessions.forget()
+            await d.sessions.apply_retention()
         assert len(list(folder.glob("blobs/*"))) == images
         if not there:
             with pytest.raises(AmanuError):

@@ -99,7 +99,7 @@ async def test_steering_ends_a_review_and_reaches_the_model_after_the_results(tm
         await d.prompt("go on", "p2")
         await d.until(lambda state: state.last_turn and state.last_turn.turn_id == "turn-p2")
         notes = [message.text for message in conversation(d.session) if isinstance(message, User)]
-        assert notes[1].startswith("What has become of earlier edits")
+        assert notes[1].startswith("Later decisions about your earlier edits")
         assert any(item.kind == "notice" and item.code == "lateDecision" for item in d.session.state.items)
 
 
@@ -325,9 +325,9 @@ async def test_scopes(tmp_path: Path, scope: str, asked: list[int]) -> None:
         sessions = open_sessions()
         root = str((tmp_path / "work").resolve())
         elsewhere = str(tmp_path.resolve())
-        texts = [rule.text for rule in sessions.consent.rules([root], trusted=False)]
+        texts = [rule.text for rule in sessions.rules.rules([root], trusted=False)]
         assert texts == ["run_shell_command(touch *)"]
-        assert len(sessions.consent.rules([elsewhere], trusted=False)) == (1 if scope == "user" else 0)
+        assert len(sessions.rules.rules([elsewhere], trusted=False)) == (1 if scope == "user" else 0)
         await sessions.shutdown()
 
 
@@ -705,7 +705,7 @@ async def test_trust(tmp_path: Path, how: str, trusted: bool) -> None:
         SessionCreateParams(session_id="s", roots=[str(root)], model_id="scripted:demo"), client
     )
     assert made.state.trusted == trusted
-    rules = sessions.consent.rules([str(root.resolve())], trusted=made.state.trusted)
+    rules = sessions.rules.rules([str(root.resolve())], trusted=made.state.trusted)
     assert [rule.text for rule in rules] == (["read_file"] if trusted else [])  # it can only narrow
     await sessions.shutdown()
 

@@ -211,7 +211,7 @@ async def test_what_is_open_goes_with_the_conversation(tmp_path: Path, reopened:
         hunks = d.session.state.proposals[0].files[0].hunks
         assert on_disk(d) == BEFORE and d.session.state.proposals[0].state == "settled"
         assert [each.state for each in hunks] == ["reverted", "rejected"]
-        assert "went back" in (hunks[1].reason or "")
+        assert "was rewound" in (hunks[1].reason or "")
         if reopened:
             await d.reopen()
         assert await decide(d, "redo") == "resolved"

@@ -17,7 +17,7 @@ from amanu_protocol.items import HunkState
 from amanu_protocol.requests import EditScope, ProposalUndoParams
 from support.scripted_session import TWELVE, TWO_HUNKS, call, scripted_session, step
 
-CHANGED = "Changed since you read it, outside of your edits: "
+CHANGED = "Changed since you read them, not by your edits: "
 READ = step("", call("read_file", path="notes.txt"))
 
 
@@ -187,7 +187,7 @@ async def test_told_between_two_steps(tmp_path: Path) -> None:
     steps = (
         READ,
         step("", call("run_shell_command", command=command)),
-        step("", call("glob", pattern="*"), expect=CHANGED + "notes.txt. Read again before you edit."),
+        step("", call("glob", pattern="*"), expect=CHANGED + "notes.txt. Read them again before you edit them."),
         step("Done."),
     )
     async with scripted_session(tmp_path, *steps) as d:
@@ -196,7 +196,7 @@ async def test_told_between_two_steps(tmp_path: Path) -> None:
         state = await d.ended()
         assert d.told().count(CHANGED) == 1
         notices = [item.text for item in state.items if item.kind == "notice" and item.code == "modelTold"]
-        assert notices == ["The model was told of files that changed since it read them: notes.txt."]
+        assert notices == ["The model was told that these files changed since it read them: notes.txt."]
 
 
 async def test_told_with_the_next_prompt_also_of_what_is_typed(tmp_path: Path) -> None:
@@ -292,4 +292,4 @@ async def test_what_happens_to_an_accepted_change_is_no_decision(
         assert (CHANGED + "notes.txt" in d.told()) == (not undone)
         await d.prompt("and on", "p3")
         await d.over("p3")
-        assert d.told().count("What has become of earlier edits") == len(late), "told once"
+        assert d.told().count("Later decisions about your earlier edits") == len(late), "told once"

@@ -94,11 +94,11 @@ async def test_a_prompt_with_a_picture_sent_twice_is_one_prompt(tmp_path: Path) 
     [
         (ImageAttachment(name="a", media_type="image/png", data="no base64!"), "not base64", "attachments.1.data"),
         (ImageAttachment(name="a", media_type="image/png"), "without its bytes", "attachments.1.data"),
-        (attached(b"plain text"), "no PNG, JPEG, GIF or WebP", "attachments.1"),
-        (attached(b""), "no PNG, JPEG, GIF or WebP", "attachments.1"),
-        (attached(jpeg()), "says that it is image/png, but its bytes are image/jpeg", "attachments.1"),
+        (attached(b"plain text"), "not a PNG, JPEG, GIF or WebP", "attachments.1"),
+        (attached(b""), "not a PNG, JPEG, GIF or WebP", "attachments.1"),
+        (attached(jpeg()), "is declared as image/png, but its bytes are image/jpeg", "attachments.1"),
         (attached(png()[:20]), "damaged", "attachments.1"),
-        (attached(png()[:-5]), "not whole", "attachments.1"),
+        (attached(png()[:-5]), "incomplete", "attachments.1"),
         (attached(png(8_001, 1)), "8001×1 pixels", "attachments.1"),
         (attached(png(bytes_at_least=MAX_BYTES + 1)), "3.8 MiB", "attachments.1"),
         (attached(bytes(16 * 2**20)), "far too big", "attachments.1.data"),
@@ -124,7 +124,7 @@ async def test_a_picture_no_model_takes_is_refused_before_anything_is_on_record(
     [
         ([png(width, 1) for width in range(1, 101)], "at most 100"),
         ([png(width, 1) for width in range(1, 20)] + [png(2_001, 1)], "more than 20"),
-        ([png(width, 1, bytes_at_least=MAX_BYTES) for width in (1, 2, 3)], "more than 12 MiB"),
+        ([png(width, 1, bytes_at_least=MAX_BYTES) for width in (1, 2, 3)], "exceed 12 MiB"),
     ],
     ids=["number", "pixels of many", "bytes"],
 )
@@ -134,7 +134,7 @@ async def test_a_session_has_room_for_what_every_vendor_takes(tmp_path: Path, pi
         await d.ended()
         with pytest.raises(AmanuError, match=says) as caught:
             await send(d, "one more", attached(png(9, bytes_at_least=MAX_BYTES)), prompt_id="p2")
-        assert caught.value.data.hint == "Start a new session for further pictures."
+        assert caught.value.data.hint == "Start a new session to send more pictures."
         assert await send(d, "no more", prompt_id="p2") == "started"
         await d.until(lambda state: state.last_turn and state.last_turn.turn_id == "turn-p2")
 
@@ -162,7 +162,7 @@ async def test_a_picture_file_goes_as_a_picture(tmp_path: Path, text: str) -> No
 @pytest.mark.parametrize(
     ("path", "data", "says"),
     [
-        ("big.png", png(bytes_at_least=MAX_BYTES + 1), "not attached: big.png has 3.8 MiB"),
+        ("big.png", png(bytes_at_least=MAX_BYTES + 1), "not attached: big.png is 3.8 MiB"),
         ("cut.png", png()[:20], "not attached: cut.png is damaged"),
         ("../out.png", SHOT, "not attached:"),
     ],
@@ -224,7 +224,7 @@ async def test_the_queue_takes_no_more_pictures_than_there_is_room_for(tmp_path:
         await d.until(lambda state: state.approvals)
         big = [attached(png(width, bytes_at_least=MAX_BYTES)) for width in (1, 2, 3, 4)]
         assert await send(d, "second", *big[:2], prompt_id="p2") == "queued"
-        with pytest.raises(AmanuError, match="more than 12 MiB"):
+        with pytest.raises(AmanuError, match="exceed 12 MiB"):
             await send(d, "third", *big[2:], prompt_id="p3")
         assert await send(d, "third", attached(SHOT), prompt_id="p3") == "queued"
         await d.session.prompts.unqueue("p3")
@@ -249,7 +249,7 @@ async def test_a_queued_prompt_that_never_can_start_is_given_back_and_blocks_not
         assert state.queue == []
         (notice,) = [item for item in state.items if item.kind == "notice" and item.level == "error"]
         assert notice.code == "invalidParams"
-        assert "more than 12 MiB" in notice.text and "second words\nWith it: 1.png, 2.png, notes.txt" in notice.text
+        assert "exceed 12 MiB" in notice.text and "second words\nAttached: 1.png, 2.png, notes.txt" in notice.text
         assert "second words" not in d.told()
 
 
@@ -263,7 +263,7 @@ async def test_a_prompt_taken_back_can_be_sent_again_by_its_blob(tmp_path: Path)
         await d.session.prompts.unqueue("p2")
         assert await send(d, "second, better", queued, prompt_id="p3") == "queued"
         strange = queued.model_copy(update={"blob": queued.blob.model_copy(update={"blob_id": "0" * 64})})  # pyright: ignore
-        with pytest.raises(AmanuError, match="not kept in this session"):
+        with pytest.raises(AmanuError, match="not stored in this session"):
             await send(d, "third", strange, prompt_id="p4")
         await d.answer("allow")
         await d.until(lambda state: state.last_turn and state.last_turn.turn_id == "turn-p3")

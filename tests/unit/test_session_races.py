@@ -228,14 +228,14 @@ async def test_the_model_hears_of_every_decision(tmp_path: Path, when: str) -> N
         await d.prompt("go on", "p2")
         await d.over("p2")
         told = d.told()
-        assert told.count("What has become of earlier edits") == 1
+        assert told.count("Later decisions about your earlier edits") == 1
         assert "notes.txt: 1 of 2 changes applied" in told
         assert ("rejected by the user" in told) == (when == "before a reject")
         assert ("line 11: not applied: Denied by a rule: mode plan: deny @write" in told) == (when == "before a deny")
         await d.reopen()
         await d.prompt("go on", "p3")
         await d.over("p3")
-        assert d.told().count("What has become of earlier edits") == 1
+        assert d.told().count("Later decisions about your earlier edits") == 1
 
 
 async def test_a_report_waits_for_what_is_being_applied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -70,7 +70,7 @@ async def test_an_edit_of_a_session_nobody_opens_again(tmp_path: Path, dies_at: 
     assert lease.left(folder)
     sessions = open_sessions()
     try:
-        await sessions.recover()
+        await sessions.recover_unfinished()
         assert {path.name: path.read_text() for path in work.iterdir()} == expected
         assert not lease.left(folder) and sessions.opened("s") is None
         state = (await sessions.get("s")).state
@@ -98,7 +98,7 @@ async def test_the_list_says_that_a_turn_died_with_its_daemon(tmp_path: Path, op
         if opened_first:  # by whoever looks at it: it is held by a living process then
             assert (await sessions.get("s")).state.turn is None
             assert await status() == "interrupted"
-        await sessions.recover()
+        await sessions.recover_unfinished()
         assert await status() == "interrupted"
         await sessions.close("s")
     finally:
@@ -108,11 +108,11 @@ async def test_the_list_says_that_a_turn_died_with_its_daemon(tmp_path: Path, op
 async def test_what_is_open_or_was_put_away_is_left_alone(tmp_path: Path) -> None:
     async with scripted_session(tmp_path) as d:
         before = d.session.emit.seq
-        await d.sessions.recover()
+        await d.sessions.recover_unfinished()
         assert d.sessions.opened("s") is d.session and d.session.emit.seq == before
         other = open_sessions()  # another daemon: it may not have the lease
         try:
-            await other.recover()
+            await other.recover_unfinished()
             assert other.opened("s") is None and lease.left(find_home().sessions / "s")
         finally:
             await other.shutdown()
@@ -144,7 +144,7 @@ async def test_a_session_without_its_journal_goes_on_and_says_so(tmp_path: Path,
             state = d.session.state
             assert (state.model_id, state.title, state.roots) == (model, "go", [str(d.root)])
             notices = [each.text for each in state.items if each.kind == "notice"]
-            assert len(notices) == 1 and ("is gone" if left is None else "was damaged") in notices[0]
+            assert len(notices) == 1 and ("is missing" if left is None else "was damaged") in notices[0]
             await d.sessions.close("s")
         d.session = await d.sessions.get("s")
         d.client.state = d.session.attach(d.client, None, None).state

@@ -57,7 +57,7 @@ async def test_what_came_to_be_and_is_obeyed_is_told_and_on_record(tmp_path: Pat
     ended = [each for each in entries if each.kind == "ended"]
     assert [each.data.get("new") for each in ended] == ["new/.vscode", None]
     assert [each.data.get("aside") for each in ended] == ["lib/.envrc, lib/.vscode", None]
-    assert "aside, and obeyed: lib/.envrc" in ended[0].text and ended[0].data["exit"] == "3"
+    assert "protected files put aside: lib/.envrc" in ended[0].text and ended[0].data["exit"] == "3"
 
 
 async def test_what_is_obeyed_and_was_replaced_with_the_folder_above_it_is_put_aside(tmp_path: Path) -> None:

@@ -58,10 +58,10 @@ def test_what_is_said_first(mode: Mode, sandbox: CommandSandbox | None, headless
         session_id="s", title="", roots=[], mode=mode, model_id="m", trusted=True, read_only=False, sandbox=sandbox
     )
     status = SessionStatus(Conversation(), state, headless=headless)
-    said = status.with_prompt().splitlines()
+    said = status.note_with_prompt().splitlines()
     assert len(said) == (len(lines) + 2 if lines else 0)
     assert all(line.startswith(start) for line, start in zip(said[1:-1], lines, strict=False))
-    assert status.with_prompt() == status.news() == "", "all of it is known"
+    assert status.note_with_prompt() == status.note() == "", "all of it is known"
 
 
 async def test_plan_mode_is_told_once_and_again_after_a_compaction(tmp_path: Path) -> None:
@@ -126,6 +126,6 @@ async def test_a_denial_says_which_mode_it_is_and_what_is_allowed(tmp_path: Path
         await d.ended()
         (results,) = [message for message in conversation(d.session) if isinstance(message, Results)]
         written, ran, planned = [result.text for result in results.results]
-        assert "mode plan: deny @write unless .amanu/plans/*.md (plan mode writes plans only;" in written
-        assert "plan mode only runs what changes nothing; the user can change the mode" in ran
+        assert "mode plan: deny @write unless .amanu/plans/*.md (plan mode writes only plan files;" in written
+        assert "plan mode runs only commands that change nothing; the user can change the mode" in ran
         assert (d.root / ".amanu" / "plans" / "a.md").exists(), planned

@@ -120,14 +120,14 @@ async def test_a_touched_hunk_waits_for_the_user(tmp_path: Path) -> None:
             state = await d.until(lambda state, version=version: state.proposals[0].version > version)
         await d.prompt("go on", "p2")
         await d.over("p2")
-        assert "What has become of earlier edits" not in d.told()
+        assert "Later decisions about your earlier edits" not in d.told()
         editor.type(1, "line 2\n", 2)  # undone
         await d.until(lambda state: states(state.proposals[0]) == ["pending", "applied"])
         await d.decide("accept")
         assert editor.text == TWO_HUNKS.replace("line 7\n", "and again\nelsewhere\nline 7\n")
         await d.prompt("go on", "p3")
         await d.over("p3")
-        assert "What has become of earlier edits" in d.told()
+        assert "Later decisions about your earlier edits" in d.told()
 
 
 async def test_opened_again(tmp_path: Path) -> None:

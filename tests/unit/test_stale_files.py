@@ -42,11 +42,11 @@ class Talk:
 
     async def named(self) -> str:
         """The files that are told of, as they are named."""
-        news = await self.outdated.news()
+        news = await self.outdated.collect_note()
         if news is None:
             return ""
-        names = news[0].removeprefix("Changed since you read it, outside of your edits: ")
-        names = names.removesuffix(". Read again before you edit.")
+        names = news[0].removeprefix("Changed since you read them, not by your edits: ")
+        names = names.removesuffix(". Read them again before you edit them.")
         assert names in news[1]
         return names
 
@@ -106,7 +106,7 @@ def other_editor(held: ToolHarness) -> None:
         ([READ_A, put("a.py", "1\n"), put("a.py", "one\ntwo\n")], ""),
         ([READ_A, gone("a.py")], "a.py (deleted)"),
         ([READ_A, gone("a.py"), put("a.py", "one\ntwo\n")], ""),
-        ([READ_A, put("a.py", b"\0\0")], "a.py (no text that can be read)"),
+        ([READ_A, put("a.py", b"\0\0")], "a.py (no longer readable as text)"),
         ([READ_A, put("a.py", "1\n"), READ_A], ""),
         ([("read_file", {"path": "a.py", "start_line": 2}), put("a.py", "1\n")], "a.py"),
         ([("read_many_files", {"paths": ["*.py"]}), put("b.py", "1\n"), gone("a.py")], "a.py (deleted), b.py"),

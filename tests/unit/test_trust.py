@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from amanu.permissions.policy import unasked
-from amanu.permissions.trust_store import SHOWN_LINES, TrustStore
+from amanu.permissions.trust_store import MAX_DIFF_LINES, TrustStore
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.requests import PromptSendParams, SessionCreateParams
 from support.scripted_session import scripted_session, step
@@ -194,7 +194,7 @@ def test_what_is_shown_is_what_is_agreed_to(tmp_path: Path, root: Path, trust: T
         "-Use tabs. See @docs/style.md.\n+Use tabs.\n+Hidden: <U+001B>]0;x<U+0007> <U+202E>\n"
         in found["AGENTS.md"].diff
     )
-    assert len(found["GEMINI.md"].diff.splitlines()) == SHOWN_LINES + 1
+    assert len(found["GEMINI.md"].diff.splitlines()) == MAX_DIFF_LINES + 1
     assert "-Look.\n" in found[".amanu/commands/look.md"].diff
     assert found["sub/CLAUDE.md"].diff == ""
     trust.set(str(root), True, shown.digest)
@@ -218,16 +218,16 @@ def test_what_turns_up_in_a_deep_folder_counts_for_nothing(root: Path, trust: Tr
 def test_what_the_user_reviewed_is_trusted(root: Path, trust: TrustStore) -> None:
     trust.set(str(root), True)
     write(root, "AGENTS.md", "Use blanks.\n")
-    trust.reviewed([str(root)], root / "AGENTS.md", b"something else", b"Use blanks.\n")
+    trust.on_reviewed_change([str(root)], root / "AGENTS.md", b"something else", b"Use blanks.\n")
     assert trust.standing([str(root)]) == "changed"
-    trust.reviewed([str(root)], root / "AGENTS.md", TREE["AGENTS.md"].encode(), b"Use blanks.\n")
-    trust.reviewed([str(root)], root / "GEMINI.md", b"", b"New.\n")
+    trust.on_reviewed_change([str(root)], root / "AGENTS.md", TREE["AGENTS.md"].encode(), b"Use blanks.\n")
+    trust.on_reviewed_change([str(root)], root / "GEMINI.md", b"", b"New.\n")
     write(root, "GEMINI.md", "New.\n")
     assert trust.standing([str(root)]) == "trusted"
 
 
 def test_for_now_is_kept_nowhere(tmp_path: Path, root: Path, trust: TrustStore) -> None:
-    trust.for_now(str(root))
+    trust.trust_for_now(str(root))
     assert trust.standing([str(root)], []) == "trusted"
     assert again(tmp_path).standing([str(root)]) == "untrusted"
 

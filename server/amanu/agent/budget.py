@@ -78,10 +78,10 @@ class LimitGuard(TurnListener):
         self._limits = limits
         self._cost_limits = cost_limits
         self._approvals = approvals
-        self._started = time.monotonic() - approvals.waited
+        self._started = time.monotonic() - approvals.seconds_waited
 
     async def before_request(self, turn: TurnView, step: int) -> Notes | Ending | None:
-        seconds = time.monotonic() - self._approvals.waited - self._started
+        seconds = time.monotonic() - self._approvals.seconds_waited - self._started
         if step > self._limits.steps:
             return Ending("stepLimit", f"Stopped after {step - 1} steps.", can_continue=True)
         if seconds >= self._limits.seconds:

@@ -154,7 +154,7 @@ class Calls:
                 outcome = await tool.run(params, context)
             finally:
                 if run.effect == "run":
-                    self._approvals.ran(decision, time.monotonic() - started)
+                    self._approvals.add_run_time(decision, time.monotonic() - started)
             text = await self._fit_result(self._emit.redact(outcome.for_model) or "(no output)")
             await self._end_succeeded(run, outcome, text)
         except _Blocked as block:
@@ -221,7 +221,9 @@ class Calls:
             run.allowed = True
             await self._wait_to_run(run, earlier)
             context.accept_all = decision.outcome == "allowed"
-            context.preview = _with_grants(preview, decision, secrets=self._approvals.reveals(preview, decision))
+            context.preview = _with_grants(
+                preview, decision, secrets=self._approvals.reveals_secrets(preview, decision)
+            )
             current = await tool.preview_again(params, context)
             current = preview if current is None else _bind_to_call(current, run.call)
             # Mode, trust and rules may have changed while it waited, too. Edits reviewed hunk by hunk are applied
@@ -240,7 +242,7 @@ class Calls:
         """Whether that yes still covers the call as it is now."""
         if current.proposal_id is not None and not self._approvals.same_bases(run.call.call_id, current.proposal_id):
             return False
-        return self._approvals.holds(current, decision)
+        return self._approvals.still_allowed(current, decision)
 
     def _validate(self, run: CallRun) -> tuple[AnyTool, Params]:
         call, tool = run.call, run.tool

@@ -1,5 +1,4 @@
-"""What Amanu's own checkers find in edits that were applied, file by file. What an editor finds is in
-`editor_feedback.py`."""
+"""Runs Amanu's own checkers on applied edits, file by file. What an editor finds is in `editor_feedback.py`."""
 
 import asyncio
 import logging
@@ -11,13 +10,13 @@ from typing import Any
 from amanu.workspace.diagnostics import FindingsChange
 
 Check = Callable[[Path, str | None, str], Coroutine[Any, Any, FindingsChange]]
-"""Path, text before (None: it was created), text after → what that did to its findings. Never fails."""
+"""(path, old text or None for a new file, new text) → what that change did to the findings. Must not raise."""
 
 log = logging.getLogger(__name__)
 
 
 async def no_check(path: Path, old_text: str | None, new_text: str) -> FindingsChange:
-    """Nobody checks."""
+    """A `Check` that finds nothing."""
     return FindingsChange()
 
 
@@ -28,29 +27,29 @@ class _Edit:
 
 
 class AppliedChecks:
-    """Of one session."""
+    """The checks of one session's applied edits: one for each file, of its last edit."""
 
     def __init__(self, check: Check) -> None:
         self._check = check
         self._edits: dict[Path, _Edit] = {}
 
-    def see(self, path: Path, old_text: str | None, new_text: str) -> None:
-        """That file became another by an edit."""
+    def start(self, path: Path, old_text: str | None, new_text: str) -> None:
+        """Check that edit of a file, instead of the one before it."""
         self.forget(path)
         self._edits[path] = _Edit(new_text, asyncio.create_task(self._check(path, old_text, new_text)))
 
     def forget(self, path: Path) -> None:
-        """What was or is being found there is no news any more."""
+        """Drop the check of that file, running or done."""
         if (edit := self._edits.pop(path, None)) is not None:
             edit.check.cancel()
 
     def pending(self, path: Path) -> asyncio.Task[FindingsChange] | None:
-        """The check of that file, while it runs."""
+        """The check of that file while it is running, else None."""
         edit = self._edits.get(path)
         return None if edit is None or edit.check.done() else edit.check
 
     def take(self, path: Path) -> tuple[str, FindingsChange] | None:
-        """The text that was checked, and what was found; each once. None while nothing is known."""
+        """(The text that was checked, what was found), once. None while there is no result."""
         edit = self._edits.get(path)
         if edit is None or not edit.check.done():
             return None
@@ -64,11 +63,11 @@ class AppliedChecks:
 
     @property
     def done(self) -> list[Path]:
-        """The files of which there is something to `take`."""
+        """The files whose result can be `take`n."""
         return [path for path, edit in self._edits.items() if edit.check.done()]
 
     async def close(self) -> None:
-        """Check nothing any more."""
+        """Cancel all checks."""
         checks = [edit.check for edit in self._edits.values()]
         for check in checks:
             check.cancel()

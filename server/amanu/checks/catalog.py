@@ -1,6 +1,6 @@
-"""What can look at a text that is in no file yet: language servers and linters, as data.
+"""The checkers Amanu knows, as data: language servers and linters that can check a text which is not in a file yet.
 
-Left out is what must write into the workspace to look at it: rust-analyzer builds into `target/`.
+Checkers that have to write into the workspace are left out: rust-analyzer builds into `target/`.
 """
 
 from collections.abc import Mapping
@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Reads = Literal["lsp", "eslint", "shellcheck"]
-"""How it is talked to: as a language server; or text on its standard input, and JSON of that program on its output."""
+"""How it is used: as a language server; or with the text on standard input, and that program's JSON on standard
+output."""
 
 _PYTHON = {".py": "python", ".pyi": "python"}
 _SCRIPT = {
@@ -36,23 +37,24 @@ _C = {
 
 @dataclass(frozen=True)
 class Checker:
-    """`name` is for the user and the settings. Of `commands` the first whose program is there is used."""
+    """A checker. `name` is for the user and the settings. The first of `commands` whose program is installed is
+    used."""
 
     name: str
     languages: Mapping[str, str]
-    """File name suffix → LSP's word for the language."""
+    """File name suffix → LSP language identifier."""
     commands: tuple[tuple[str, ...], ...]
     reads: Reads = "lsp"
     settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """What a server that asks for its configuration is told, by section."""
+    """The configuration a server gets when it asks, by section."""
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
-    """A leading `~` is the user's home."""
+    """Variables set for it. A leading `~` is the user's home."""
     silent: float | None = None
-    """Seconds without a word after which nothing has changed, for a server that publishes only what did."""
+    """Seconds of silence that mean "no change", for a server that publishes only changes."""
     caches: tuple[str, ...] = ()
-    """Folders below the user's home that it cannot work without; it sees them, and writes elsewhere."""
-    beside: tuple[str, ...] = ()
-    """Patterns of file names. It has something to say only where a file's folder or one above it has such a file."""
+    """Folders below the user's home that it needs. They are readable for it; it writes its caches elsewhere."""
+    markers: tuple[str, ...] = ()
+    """Globs of file names. The checker runs only where the file's folder or one above it has such a file."""
 
 
 CHECKERS: tuple[Checker, ...] = (
@@ -61,7 +63,7 @@ CHECKERS: tuple[Checker, ...] = (
         "pyright",
         _PYTHON,
         (("basedpyright-langserver", "--stdio"), ("pyright-langserver", "--stdio")),
-        # Where the one from PyPI keeps the program it is a wrapper of.
+        # The package on PyPI is a wrapper that keeps the program itself here.
         environment={"PYRIGHT_PYTHON_CACHE_DIR": "~/.cache/pyright-python"},
         caches=(".cache/pyright-python",),
     ),
@@ -76,7 +78,7 @@ CHECKERS: tuple[Checker, ...] = (
         _SCRIPT,
         (("eslint", "--format", "json", "--stdin", "--stdin-filename"),),
         "eslint",
-        beside=("eslint.config.*", ".eslintrc*"),
+        markers=("eslint.config.*", ".eslintrc*"),
     ),
     Checker(
         "gopls",

@@ -1,8 +1,8 @@
-"""What an applied edit did to the findings of the user's own editor and of Amanu's checkers: only what is new, and how
-many are gone.
+"""What an applied edit did to the findings of the user's editor and of Amanu's checkers: the new ones, and how many are
+gone.
 
-An editor does not say which text its findings are about. So they are asked for again and again after the change, and
-count when they stay the same for a while; one that finds the same as before gets longer.
+An editor does not say which text its findings are about. So it is asked repeatedly after the change, and its findings
+count once they have stayed the same for a while: longer when they are the same as before the edit.
 """
 
 import asyncio
@@ -25,17 +25,17 @@ from amanu_protocol.items import Check, Finding, HunkState, Proposal, ProposedFi
 from amanu_protocol.requests import EditorDiagnosticsParams
 
 PAUSE = 0.25
-"""Seconds between two questions."""
+"""Seconds between two requests to the editor."""
 STABLE = 0.5
-"""Seconds without a change after which other findings than before count."""
+"""Seconds without a change after which findings that differ from those before the edit count."""
 UNCHANGED = 1.0
-"""The same for the same findings as before: most language servers have looked at a change by then."""
+"""The same for findings that do not differ: most language servers have checked a change by then."""
 PATIENCE = 8.0
-"""Seconds after which nobody is asked any more. Later findings are no news of this edit."""
+"""Seconds after which the editor is no longer asked. Later findings are not attributed to this edit."""
 HEAD_START = 0.5
-"""Seconds in which an editor must say what it finds before the edit."""
-TOLD = 10
-"""Findings told to the model; all are one `get_diagnostics` away."""
+"""Seconds an editor has to report its findings before the edit is applied."""
+MAX_FINDINGS = 10
+"""Findings quoted to the model; `get_diagnostics` returns all of them."""
 
 About = Literal["proposed", "applied"]
 Note = Callable[[str, Path, About, Sequence[Check]], Awaitable[None]]
@@ -45,21 +45,21 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class _Seen:
-    """What the editor found in a text."""
+class _Report:
+    """The editor's findings in a text."""
 
     text: str
     findings: tuple[Finding, ...]
 
 
 class _Watch:
-    """One file after an edit."""
+    """Follows the findings in one file after an edit."""
 
-    def __init__(self, original: _Seen) -> None:
+    def __init__(self, original: _Report) -> None:
         self.before = original
-        self.after: _Seen | None = None
+        self.after: _Report | None = None
         self.answered = asyncio.Event()
-        """The editor has found something else, or nothing else for long enough; or nobody can say."""
+        """Set when the result is known, or no editor can give one."""
         self.difference = FindingsChange()
         self.told = False
         self.task: asyncio.Task[None] | None = None
@@ -70,23 +70,23 @@ class _Watch:
 
 
 class EditorFeedback:
-    """Of one session. `wait` is how many seconds the result of an edit may wait for it; `check` has Amanu's checkers
-    look."""
+    """Follows the findings of one session's edits. `note` records them at the proposal; the result of an edit waits for
+    them at most `wait` seconds; `check` runs Amanu's checkers."""
 
     def __init__(self, workspace: Workspace, note: Note, wait: float, check: CheckText = no_check) -> None:
         self._workspace = workspace
         self._note = note
         self._wait = wait
         self._applied: dict[tuple[str, str], tuple[str, ...]] = {}
-        """Proposal and path → the hunks that are applied."""
-        self._before: dict[Path, tuple[str, asyncio.Task[_Seen | None]]] = {}
-        """With the hash of the base that was looked at."""
+        """(Proposal, path) → the hunks that are applied."""
+        self._before: dict[Path, tuple[str, asyncio.Task[_Report | None]]] = {}
+        """Path → (SHA-256 of the text, the request for the findings in it before the edit)."""
         self._watches: dict[Path, _Watch] = {}
         self._checked = AppliedChecks(check)
 
-    def see(self, proposal: Proposal) -> None:
-        """A proposal is now this. Before its edits are applied the editor is asked what it finds, afterwards what is
-        new."""
+    def on_proposal(self, proposal: Proposal) -> None:
+        """A proposal has changed. Before its edits are applied the editor is asked for its findings, afterwards for
+        the new ones."""
         for file in proposal.files:
             path, key = Path(file.path), (proposal.proposal_id, file.path)
             states = {hunk.state for hunk in file.hunks}
@@ -100,14 +100,14 @@ class EditorFeedback:
                 self._look(path, file.base_sha256)
 
     async def ready(self, paths: Sequence[Path]) -> None:
-        """Return when it is known what the editor finds in these files, or half a second is over."""
+        """Return when the editor's findings in these files are known, or after `HEAD_START` seconds."""
         looking = [self._before[path][1] for path in paths if path in self._before]
         if looking:
             await asyncio.wait(looking, timeout=HEAD_START)
 
-    async def news(self, paths: Sequence[Path]) -> str:
-        """For the model: what the last edits of these files did to their findings; "" when nothing, when nobody says
-        so in time, or when it was told already."""
+    async def collect(self, paths: Sequence[Path]) -> str:
+        """What the last edits of these files did to their findings, for the model; "" when that is nothing, is not
+        known in time, or was told already."""
         waiting: list[asyncio.Future[Any]] = [check for path in paths if (check := self._checked.pending(path))]
         events = [asyncio.ensure_future(self._watches[path].answered.wait()) for path in paths if path in self._watches]
         try:
@@ -116,26 +116,26 @@ class EditorFeedback:
         finally:
             for event in events:
                 event.cancel()
-        return "\n\n".join(filter(None, [self._news_of(path, lambda text: True) for path in paths]))
+        return "\n\n".join(filter(None, [self._report(path, lambda text: True) for path in paths]))
 
-    async def late(self, readable: Callable[[Path], bool]) -> tuple[str, str] | None:
-        """What became known after `news` had to be given, in the files that may be quoted: for the model, and what the
-        user is told of that. Each once; nothing of a file that is another by now."""
+    async def collect_late(self, readable: Callable[[Path], bool]) -> tuple[str, str] | None:
+        """(Note for the model, notice for the user about it) on findings that came too late for `collect`, in files
+        that may be quoted. Each is told once; none in a file that has changed since."""
         reports: list[str] = []
         names: list[str] = []
         untold = [path for path, watch in self._watches.items() if watch.untold]
         for path in dict.fromkeys([*untold, *self._checked.done]):
             current = await self._text(path) if readable(path) else None
-            if text := self._news_of(path, lambda text, now=current: text == now):
+            if text := self._report(path, lambda text, current=current: text == current):
                 names.append(self._workspace.shown(path))
                 reports.append(text)
         if not reports:
             return None
-        user_text = f"The model was told of findings that came later than its edits: {', '.join(names)}."
+        user_text = f"The model was told about findings that arrived after its edits: {', '.join(names)}."
         return "\n\n".join(reports), user_text
 
     async def close(self) -> None:
-        """Ask nobody any more."""
+        """Cancel all requests and checks."""
         tasks: list[asyncio.Task[Any]] = [task for _, task in self._before.values()]
         tasks += [watch.task for watch in self._watches.values() if watch.task is not None]
         for task in tasks:
@@ -145,8 +145,9 @@ class EditorFeedback:
 
     # ------------------------------------------------------------------------------------------------
 
-    def _news_of(self, path: Path, counts: Callable[[str], bool]) -> str:
-        """What is known of that file by now, of a text that `counts`; "" for nothing. It is told with that."""
+    def _report(self, path: Path, counts: Callable[[str], bool]) -> str:
+        """What is known about that file, if it is about a text that `counts`; "" for nothing. It then counts as
+        told."""
         differences: list[FindingsChange] = []
         watch = self._watches.get(path)
         if watch is not None and watch.untold and watch.after is not None:
@@ -154,13 +155,13 @@ class EditorFeedback:
             differences += [watch.difference] if counts(watch.after.text) else []
         if (checked := self._checked.take(path)) is not None and counts(checked[0]):
             reported = () if watch is None else watch.difference.added  # the editor may have the same checker
-            differences.append(_but(checked[1], reported))
+            differences.append(_without(checked[1], reported))
         fixed = max((part.fixed for part in differences), default=0)
         combined = FindingsChange(tuple(finding for part in differences for finding in part.added), fixed)
-        return _told(self._workspace.shown(path), combined) if combined else ""
+        return _worded(self._workspace.shown(path), combined) if combined else ""
 
     def _have_checked(self, file: ProposedFile, was: Sequence[str], applied: Sequence[str]) -> None:
-        """By Amanu's own checkers, what was applied just now; not what was taken back."""
+        """Have Amanu's own checkers look at what was just applied; not at what was taken back."""
         path = _place(file, was)
         if not set(applied) - set(was) or file.change not in ("edit", "create") or file.base_text is None:
             self._checked.forget(path)
@@ -172,10 +173,10 @@ class EditorFeedback:
             return compose(lines, [(first_line(hunk), hunk.old_lines, hunk.new_text) for hunk in used])
 
         old_text = None if file.change == "create" and not was else having(was)
-        self._checked.see(path, old_text, having(applied))
+        self._checked.start(path, old_text, having(applied))
 
     def _look(self, path: Path, base: str) -> None:
-        """What the editor finds before an edit; again when the user changed the file."""
+        """Ask for the findings before an edit; again when the user has changed the file."""
         watch, looked = self._watches.get(path), self._before.get(path)
         if watch is not None and watch.task is not None and not watch.task.done():
             return
@@ -186,9 +187,9 @@ class EditorFeedback:
         if self._languages(path):
             self._before[path] = (base, asyncio.create_task(self._first(path)))
 
-    async def _first(self, path: Path) -> _Seen | None:
+    async def _first(self, path: Path) -> _Report | None:
         try:
-            return await self._seen(path)
+            return await self._request_findings(path)
         except ToolError:
             return None
 
@@ -200,13 +201,13 @@ class EditorFeedback:
         return None if file is None else file.text
 
     def _start(self, proposal_id: str, path: Path, was_at: Path, is_at: Path) -> None:
-        """The file that the proposal knows as `path` was changed, and moved perhaps. What an earlier edit of it did may
-        be not known yet: then that is compared with, too."""
+        """Follow the file that the proposal knows as `path`, which was changed and perhaps moved. While the result of
+        an earlier edit is not known, the findings before that edit are compared with."""
         earlier, looked = self._watches.pop(was_at, None), self._before.pop(was_at, None)
-        original: _Seen | None = None
+        original: _Report | None = None
         if looked is not None:
             original = looked[1].result() if looked[1].done() and not looked[1].cancelled() else None
-            looked[1].cancel()  # an answer from now on may be about the new text
+            looked[1].cancel()  # an answer that comes later may be about the new text
         elif earlier is not None:
             original = earlier.after or earlier.before
         if earlier is not None and earlier.task is not None:
@@ -219,7 +220,7 @@ class EditorFeedback:
         try:
             await self._ask_until_over(watch, proposal_id, noted_at, path)
         except ToolError:
-            pass  # the file is gone, or no text any more
+            pass  # the file is gone, or is no longer text
         except Exception:
             log.exception("the findings after an edit could not be compared")
         finally:
@@ -230,14 +231,14 @@ class EditorFeedback:
     async def _ask_until_over(self, watch: _Watch, proposal_id: str, noted_at: Path, path: Path) -> None:
         loop = asyncio.get_running_loop()
         began = since = loop.time()
-        last: _Seen | None = None
+        last: _Report | None = None
         noted = FindingsChange()
         text: str | None = None
         while loop.time() - began < PATIENCE:
             started_at = loop.time()
-            state = await self._seen(path)
+            state = await self._request_findings(path)
             if state is None or (text is not None and state.text != text):
-                return  # nobody can say, or the user goes on typing: what is new now is not this edit's
+                return  # no editor can say, or the user goes on typing: what is new now is not due to this edit
             text = state.text
             if last is None or state.findings != last.findings:
                 last, since = state, started_at
@@ -258,14 +259,14 @@ class EditorFeedback:
                     return
             await asyncio.sleep(PAUSE)
 
-    async def _seen(self, path: Path) -> _Seen | None:
-        """What the first editor that can say finds in the file as it is now."""
+    async def _request_findings(self, path: Path) -> _Report | None:
+        """The findings of the first editor that can give them, in the file as it is now."""
         file = await self._workspace.look(path)
         for language in self._languages(path):
             answer = await language.diagnostics(EditorDiagnosticsParams(paths=[str(path)]))
             if answer.status == "success":
                 findings = [finding for some in answer.files for finding in some.findings]
-                return _Seen("" if file is None else file.text, tuple(findings))
+                return _Report("" if file is None else file.text, tuple(findings))
         return None
 
     def _languages(self, path: Path) -> list[LanguageQueries]:
@@ -288,25 +289,25 @@ _OPEN: frozenset[HunkState] = frozenset(("pending", "accepted", "conflicted", "u
 
 
 def _place(file: ProposedFile, applied: Sequence[str]) -> Path:
-    """Where the file is with these hunks applied."""
+    """The file's path with these hunks applied."""
     moved = file.change == "rename" and applied and file.new_path is not None
     return Path(file.new_path if moved and file.new_path is not None else file.path)
 
 
-def _but(current: FindingsChange, reported: Sequence[Finding]) -> FindingsChange:
-    """Without those that are known."""
+def _without(current: FindingsChange, reported: Sequence[Finding]) -> FindingsChange:
+    """The change without findings that were reported already."""
     keys = {(finding.start_line, finding.message) for finding in reported}
     return FindingsChange(
         tuple(finding for finding in current.added if (finding.start_line, finding.message) not in keys), current.fixed
     )
 
 
-def _told(path: str, current: FindingsChange) -> str:
+def _worded(path: str, current: FindingsChange) -> str:
     fixed = f"{current.fixed} finding{'s are' if current.fixed > 1 else ' is'} gone" if current.fixed else ""
     if not current.added:
         return f"Findings in {path} after this change: {fixed}, nothing new."
-    lines = [f"- {line(finding)}" for finding in current.added[:TOLD]]
-    if len(current.added) > TOLD:
-        lines.append(f"- {len(current.added) - TOLD} more; see get_diagnostics")
+    lines = [f"- {line(finding)}" for finding in current.added[:MAX_FINDINGS]]
+    if len(current.added) > MAX_FINDINGS:
+        lines.append(f"- {len(current.added) - MAX_FINDINGS} more (use get_diagnostics)")
     lines += [f"{fixed}."] if fixed else []
     return "\n".join([f"New findings in {path} after this change (line: severity: message):", *lines])

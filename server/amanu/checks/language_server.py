@@ -1,7 +1,7 @@
-"""A small LSP client: what a language server, our own child, says of texts that are in no file.
+"""A small LSP client that asks a language server, a child process, for its findings in texts that are not in files.
 
-The server is somebody else's program: it may crash, talk nonsense, flood us or say nothing. Each of these is a
-`CheckFailed`; after one the server is of no use any more.
+The server is somebody else's program: it may crash, send nonsense or too much, or not answer. Each of these is a
+`CheckFailed`; after one the server cannot be used any more.
 """
 
 import asyncio
@@ -20,17 +20,17 @@ from amanu.system.frames import BrokenStream, FrameReader, frame
 from amanu_protocol.items import Finding
 
 START = 10.0
-"""Seconds until `initialize` must be answered."""
+"""Seconds in which `initialize` must be answered."""
 QUIET = 0.6
-"""Seconds without a further publication after which what a server published counts as all: many publish syntax errors
-first and types later."""
+"""Seconds without a further publication after which the findings count as complete: many servers publish syntax errors
+first and type errors later."""
 MOST = 500
-"""Findings of one file that are looked at."""
+"""Findings taken of one file."""
 _MAX_BODY = 8 << 20  # bytes of one message
-_MAX_READ = 64 << 20  # bytes in one check; who says more is flooding us
-_LONGEST = 2000  # characters of a finding's message
-_BIG = 64 * 1024  # bytes that are parsed in the event loop
-_AGAIN = {-32801, -32802, -32800}  # content modified, server cancelled, request cancelled: ask again
+_MAX_READ = 64 << 20  # bytes in one check; a server that sends more is flooding us
+_MAX_MESSAGE = 2000  # characters of a finding's message
+_MAX_INLINE = 64 * 1024  # bytes parsed in the event loop; more in a thread
+_RETRY_CODES = {-32801, -32802, -32800}  # content modified, server cancelled, request cancelled: ask again
 _SEVERITY = {1: "error", 2: "warning", 3: "information", 4: "hint"}
 
 
@@ -44,7 +44,7 @@ class ServerDocument:
 
 
 class LanguageServer:
-    """One child that speaks LSP. Not for two checks at once."""
+    """A running language server. It serves one check at a time."""
 
     def __init__(self, checker: Checker, process: CheckerProcess, root: Path) -> None:
         self.process = process
@@ -56,19 +56,19 @@ class LanguageServer:
         self._open: dict[str, int] = {}
         """Documents by URI, with their version."""
         self._published: dict[str, list[Any]] = {}
-        self._news: set[str] = set()
-        """Documents of which something was published since texts were shown last."""
-        self._heard = asyncio.Event()
+        self._updated: set[str] = set()
+        """Documents with findings published since texts were last shown."""
+        self._publication = asyncio.Event()
         self._pulls = False
         self._failure: CheckFailed | None = None
         self._read = 0
         self._reading = asyncio.create_task(self._listen())
 
     async def initialize(self) -> None:
-        """Raises `CheckFailed`."""
+        """Do the handshake. Raises `CheckFailed`."""
         folder = {"uri": self._root.as_uri(), "name": self._root.name}
-        told = {
-            "processId": None,  # it cannot see us from inside its sandbox, and would take us for dead
+        params = {
+            "processId": None,  # inside its sandbox it cannot see our process, and would think we had died
             "clientInfo": {"name": "amanu"},
             "rootUri": folder["uri"],
             "rootPath": str(self._root),
@@ -85,7 +85,7 @@ class LanguageServer:
         }
         try:
             async with asyncio.timeout(START):
-                result = await self._ask("initialize", told)
+                result = await self._ask("initialize", params)
                 self._tell("initialized", {})
                 if self._checker.settings:
                     self._tell("workspace/didChangeConfiguration", {"settings": self._checker.settings})
@@ -95,8 +95,8 @@ class LanguageServer:
         self._pulls = isinstance(capabilities.get("diagnosticProvider"), dict)
 
     async def show(self, documents: Sequence[ServerDocument]) -> None:
-        """Open the documents, or give open ones that text."""
-        self._news.clear()
+        """Open the documents; those that are open get the new text. Raises `CheckFailed`."""
+        self._updated.clear()
         self._read = 0
         for document in documents:
             uri, version = document.path.as_uri(), next(self._versions)
@@ -112,13 +112,13 @@ class LanguageServer:
         await self._drain()
 
     async def findings(self, paths: Sequence[Path]) -> dict[Path, list[Finding]]:
-        """What it says of these documents as they were last shown. Raises `CheckFailed`; waits as long as it takes."""
+        """Its findings in these documents as they were last shown. Waits as long as it takes. Raises `CheckFailed`."""
         if not paths:
             return {}
         if self._pulls:
             return {path: await self._pull(path) for path in paths}
         uris = {path.as_uri() for path in paths}
-        while not uris <= self._news and await self._next(self._checker.silent):
+        while not uris <= self._updated and await self._next(self._checker.silent):
             pass
         while await self._next(QUIET):
             pass
@@ -139,7 +139,7 @@ class LanguageServer:
         self._reading.cancel()
         await self.process.end()
 
-    # Talking ----------------------------------------------------------------------------------------
+    # Sending ----------------------------------------------------------------------------------------
 
     async def _pull(self, path: Path) -> list[Finding]:
         for pause in (0.1, 0.3, 1.0, 3.0):
@@ -163,14 +163,14 @@ class LanguageServer:
         finally:
             self._answers.pop(number, None)
             if future.done() and not future.cancelled():
-                future.exception()  # it may have ended before it was asked: then that was said already
+                future.exception()  # marks the exception as seen: `CheckFailed` may have been raised already
 
     def _tell(self, method: str, params: Any) -> None:
         self._send({"method": method, "params": params})
 
     def _send(self, message: Mapping[str, Any]) -> None:
         if self._failure is None and not self.process.stdin.is_closing():
-            text = json.dumps({"jsonrpc": "2.0", **message})  # ASCII: half a surrogate pair stays what it is
+            text = json.dumps({"jsonrpc": "2.0", **message})  # as ASCII: half of a surrogate pair survives
             self.process.stdin.write(frame(text.encode()))
 
     async def _drain(self) -> None:
@@ -183,17 +183,17 @@ class LanguageServer:
         """Wait for the next publication; False when none came within `limit` seconds. Raises `CheckFailed`."""
         if self._failure is not None:
             raise self._failure
-        self._heard.clear()
+        self._publication.clear()
         try:
             async with asyncio.timeout(limit):
-                await self._heard.wait()
+                await self._publication.wait()
         except TimeoutError:
             return False
         if self._failure is not None:
             raise self._failure
         return True
 
-    # Hearing ----------------------------------------------------------------------------------------
+    # Receiving --------------------------------------------------------------------------------------
 
     async def _listen(self) -> None:
         frames = FrameReader(_MAX_BODY)
@@ -201,27 +201,27 @@ class LanguageServer:
             while data := await self.process.stdout.read(65536):
                 self._read += len(data)
                 if self._read > _MAX_READ:
-                    raise CheckFailed("It says more than anybody could read.")
+                    raise CheckFailed("Its output is too large.")
                 for body in frames.feed(data):
                     if isinstance(body, BrokenStream):
-                        raise CheckFailed(f"What it says is not the language server protocol. {body.why}")
+                        raise CheckFailed(f"Its output is not valid LSP. {body.why}")
                     self._take(await _parsed(body))
                 await asyncio.sleep(0)  # a flood must not starve the others
             self._fail(await self._gone())
         except CheckFailed as error:
             self._fail(error)
         except (OSError, ValueError, RecursionError):
-            self._fail(CheckFailed("What it says cannot be read."))
+            self._fail(CheckFailed("Its output cannot be read."))
 
     async def _gone(self) -> CheckFailed:
-        return CheckFailed(await self.process.last_words())
+        return CheckFailed(await self.process.end_reason())
 
     def _fail(self, failure: CheckFailed) -> None:
         self._failure = self._failure or failure
         for future in self._answers.values():
             if not future.done():
                 future.set_exception(failure)
-        self._heard.set()
+        self._publication.set()
 
     def _take(self, message: Any) -> None:
         message = _dict(message)
@@ -240,13 +240,13 @@ class LanguageServer:
         error = message.get("error")
         if error is None:
             future.set_result(message.get("result"))
-        elif _dict(error).get("code") in _AGAIN:
+        elif _dict(error).get("code") in _RETRY_CODES:
             future.set_result(_NOT_NOW)
         else:
             future.set_exception(CheckFailed(f"It answered with an error: {str(_dict(error).get('message'))[:300]}"))
 
     def _reply(self, number: Any, method: str, params: Mapping[str, Any]) -> None:
-        """Servers ask, too. Whatever they want of us but settings and the folder is refused or taken notice of."""
+        """Answer a request of the server: with settings or the folder; others are acknowledged or refused."""
         match method:
             case "workspace/configuration":
                 items = cast("list[Any]", params.get("items")) if isinstance(params.get("items"), list) else []
@@ -259,7 +259,7 @@ class LanguageServer:
             case _ if method.endswith("/refresh") or method == "window/showMessageRequest":
                 self._send({"id": number, "result": None})
             case _:
-                self._send({"id": number, "error": {"code": -32601, "message": f"amanu has no {method}"}})
+                self._send({"id": number, "error": {"code": -32601, "message": f"amanu does not support {method}"}})
 
     def _setting(self, section: Any) -> Any:
         value: Any = self._checker.settings
@@ -269,14 +269,14 @@ class LanguageServer:
         return value
 
     def _publish(self, params: Mapping[str, Any]) -> None:
-        """Only what is about the text shown last; a server that names no version is believed to mean that."""
+        """Take published findings, if they are about the text shown last; without a version they are taken to be."""
         uri = _spelling(params.get("uri"))
         document = next((candidate for candidate in self._open if _spelling(candidate) == uri), None)
         version, items = params.get("version"), params.get("diagnostics")
         if document is not None and isinstance(items, list) and version in (None, self._open[document]):
             self._published[document] = cast("list[Any]", items)
-            self._news.add(document)
-            self._heard.set()
+            self._updated.add(document)
+            self._publication.set()
 
     def _read_findings(self, items: Any) -> list[Finding]:
         if not isinstance(items, list):
@@ -289,7 +289,7 @@ _NOT_NOW = object()
 
 
 def _finding(item: Mapping[str, Any], name: str) -> Finding | None:
-    """None for what cannot be read."""
+    """The finding, None when it is malformed."""
     span = _dict(item.get("range"))
     start, end = _dict(span.get("start")), _dict(span.get("end"))
     first, last = start.get("line"), end.get("line")
@@ -306,7 +306,7 @@ def _finding(item: Mapping[str, Any], name: str) -> Finding | None:
             "start_line": first + 1,
             "end_line": last + 1,
             "severity": _SEVERITY.get(severity if isinstance(severity, int) else 1, "error"),
-            "message": str(item.get("message") or "")[:_LONGEST],
+            "message": str(item.get("message") or "")[:_MAX_MESSAGE],
             "source": str(item.get("source") or name)[:80],
             "code": str(code)[:80] if isinstance(code, str | int) else "",
         },
@@ -315,11 +315,11 @@ def _finding(item: Mapping[str, Any], name: str) -> Finding | None:
 
 
 async def _parsed(body: bytes) -> Any:
-    return json.loads(body) if len(body) < _BIG else await asyncio.to_thread(json.loads, body)
+    return json.loads(body) if len(body) < _MAX_INLINE else await asyncio.to_thread(json.loads, body)
 
 
 def _spelling(uri: Any) -> str:
-    """Servers escape other characters than we do."""
+    """The path of a URI, unescaped: servers escape other characters than we do."""
     with contextlib.suppress(ValueError):
         return unquote(urlsplit(str(uri)).path)
     return ""

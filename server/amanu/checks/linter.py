@@ -1,4 +1,4 @@
-"""Linters that read a text from their standard input and write JSON: no server, one run for each text."""
+"""Linters that read a text from standard input and write JSON: one run for each text, no server."""
 
 import asyncio
 import json
@@ -11,17 +11,17 @@ from amanu.checks.process import CheckerProcess, CheckFailed
 from amanu_protocol.items import Finding
 
 _MAX_OUTPUT = 8 << 20  # bytes
-_LONGEST = 2000  # characters of a finding's message
-_MOST = 500
+_MAX_MESSAGE = 2000  # characters of a finding's message
+_MAX_FINDINGS = 500
 
 
 def command_line(reads: Reads, command: Sequence[str], path: Path) -> list[str]:
-    """The command that checks what is given on standard input as the file at `path`."""
+    """The command that checks its standard input as the file at `path`."""
     return [*command, str(path)] if reads == "eslint" else list(command)
 
 
 async def lint(reads: Reads, process: CheckerProcess, text: str) -> list[Finding]:
-    """What it says of the text. Raises `CheckFailed`."""
+    """Its findings in the text. Raises `CheckFailed`."""
     writing = asyncio.create_task(_write(process, text))
     try:
         output = await _read(process)
@@ -30,9 +30,9 @@ async def lint(reads: Reads, process: CheckerProcess, text: str) -> list[Finding
     try:
         parsed = await asyncio.to_thread(json.loads, output)
     except ValueError:
-        raise CheckFailed(await process.last_words()) from None
+        raise CheckFailed(await process.end_reason()) from None
     items = _eslint(parsed) if reads == "eslint" else _shellcheck(parsed)
-    return [Finding.model_validate(item, by_name=True) for item in items[:_MOST]]
+    return [Finding.model_validate(item, by_name=True) for item in items[:_MAX_FINDINGS]]
 
 
 async def _write(process: CheckerProcess, text: str) -> None:
@@ -50,7 +50,7 @@ async def _read(process: CheckerProcess) -> bytes:
     while data := await process.stdout.read(65536):
         size += len(data)
         if size > _MAX_OUTPUT:
-            raise CheckFailed("It says more than anybody could read.")
+            raise CheckFailed("Its output is too large.")
         parts.append(data)
     return b"".join(parts)
 
@@ -82,7 +82,7 @@ def _item(source: str, item: dict[str, Any], severities: dict[Any, str], severit
         "start_line": first,
         "end_line": end if isinstance(end, int) and end >= first else first,
         "severity": severities.get(severity, "error") if isinstance(severity, int | str) else "error",
-        "message": str(item.get("message") or "")[:_LONGEST],
+        "message": str(item.get("message") or "")[:_MAX_MESSAGE],
         "source": source,
         "code": str(code or "")[:80],
     }

@@ -1,7 +1,8 @@
-"""A checker's process: where its program is found, what holds it, what it is given, and how it ends.
+"""A checker's process: how its program is found, started in the sandbox, and ended.
 
-What a workspace brings along, and what its settings make a checker do, is somebody else's code: a command that was held
-by a sandbox may have put it there. So a checker runs in the sandbox of a command that only looks, or not at all."""
+The programs and settings in a workspace are somebody else's code: even a sandboxed command may have put them there. So
+a checker runs in the sandbox of a command that only reads, or not at all.
+"""
 
 import asyncio
 import contextlib
@@ -20,21 +21,21 @@ from amanu.system.process_tree import end_all
 from amanu.system.tasks import start_process, wait_killed
 
 NICE = 10
-"""The user's own work goes first."""
+"""Niceness: the user's own programs go first."""
 MEMORY_PARTS = 2
-"""Of the machine's memory a checker may have one of so many parts: nobody was asked about it. Type checkers of large
-projects need two gigabytes."""
+"""A checker may use the machine's memory divided by this: it runs without a question. Type checkers of large projects
+need two gigabytes."""
 _NODE_HEAP = "--max-old-space-size=2048"  # megabytes; most language servers are Node programs
-_SAID = 400  # characters of its last words
+_MAX_REASON = 400  # characters of its error output
 
 
 class CheckFailed(Exception):
-    """A checker could not say anything. A sentence for the user."""
+    """A checker gave no findings. The message is a sentence for the user."""
 
 
 def find(program: str, environment: Mapping[str, str], roots: Sequence[Path]) -> str | None:
-    """The absolute path of a program, or None. One that the workspace brings along is the last choice, after all of
-    `PATH`; the caller sees to it that the workspace is trusted. Blocking."""
+    """The absolute path of a program, or None. One in the workspace is the last choice, after all of `PATH`; the caller
+    makes sure that the workspace is trusted. Blocking."""
     if Path(program).is_absolute():
         return program if os.access(program, os.X_OK) else None
     if os.sep in program:
@@ -60,10 +61,10 @@ async def start(
     environment: Mapping[str, str],
     readable: Sequence[Path] = (),
 ) -> "CheckerProcess":
-    """Start it in that folder, where it sees the roots and what else is `shown`, writes nothing but temporary files and
-    has no network. Raises `CheckFailed`."""
+    """Start it in that folder. It can read the roots and `readable`, write only temporary files, and has no network.
+    Raises `CheckFailed`."""
     if (await sandbox.proved()).tier == "none":
-        raise CheckFailed("No sandbox works here, and no checker is started outside of one.")
+        raise CheckFailed("No sandbox works on this machine, and checkers are not started without one.")
     mark = f"AMANU_CHECKER={secrets.token_hex(8)}"
     name, _, value = mark.partition("=")
     heap = f"{environment.get('NODE_OPTIONS', '')} {_NODE_HEAP}".strip()
@@ -104,7 +105,7 @@ async def start(
 
 
 class CheckerProcess:
-    """A child with its streams, in its sandbox. `end` it, whatever happens."""
+    """A running checker with its streams. Whatever happens, it must be `end`ed."""
 
     def __init__(self, process: asyncio.subprocess.Process, mark: str, stack: AsyncExitStack, holders: int) -> None:
         assert process.stdin is not None and process.stdout is not None and process.stderr is not None
@@ -117,21 +118,21 @@ class CheckerProcess:
         self._errors = ""
         self._listening = asyncio.create_task(self._listen(process.stderr))
 
-    async def last_words(self) -> str:
-        """Why it is gone, as far as it said; a sentence."""
+    async def end_reason(self) -> str:
+        """Why it ended, as a sentence, with what it wrote to standard error."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(0.5):
                 await self._process.wait()
                 await asyncio.wait({self._listening}, timeout=0.2)
         lines = [line.strip() for line in self._errors.strip().splitlines() if line.strip()]
-        telling = next((line for line in lines if "rror" in line), lines[-1] if lines else "")
-        reason = f": {telling[:_SAID]}" if telling else ""
+        message = next((line for line in lines if "rror" in line), lines[-1] if lines else "")
+        reason = f": {message[:_MAX_REASON]}" if message else ""
         code = self._process.returncode
         return f"It ended{'' if code is None else f' with code {code}'}{reason.rstrip('.')}."
 
     @property
     def memory(self) -> int:
-        """Bytes it and all it started take of the machine's memory; 0 where that is not known. Blocking."""
+        """Bytes of memory used by it and all it started; 0 where that is not known. Blocking."""
         pages, process_ids = 0, [str(self._process.pid)]
         while process_ids:
             process = Path("/proc", process_ids.pop())
@@ -141,7 +142,7 @@ class CheckerProcess:
         return pages * os.sysconf("SC_PAGE_SIZE")
 
     async def end(self) -> None:
-        """It and all it started. Returns when they are gone."""
+        """End it and all it started. Returns when they are gone."""
         self._listening.cancel()
         self.stdin.close()
         await end_all(self._process.pid, self._mark, self._holders)
@@ -150,18 +151,11 @@ class CheckerProcess:
 
     async def _listen(self, stream: asyncio.StreamReader) -> None:
         while data := await stream.read(4096):
-            self._errors = (self._errors + data.decode("utf-8", "replace"))[-2 * _SAID :]
+            self._errors = (self._errors + data.decode("utf-8", "replace"))[-2 * _MAX_REASON :]
 
 
 def _inside(path: str, roots: Sequence[Path]) -> bool:
-    places = {Path(path), Path(os.path.realpath(path))}
-    return any(
-        spelling_of_path.is_relative_to(spelling)
-        for spelling_of_path in places
-        for root in roots
-        for spelling in (root, _real(root))
-    )
-
-
-def _real(path: Path) -> Path:
-    return Path(os.path.realpath(path))
+    """Whether the path lies in a root, links followed or not."""
+    spellings = (Path(path), Path(path).resolve())
+    folders = [folder for root in roots for folder in (root, root.resolve())]
+    return any(spelling.is_relative_to(folder) for spelling in spellings for folder in folders)

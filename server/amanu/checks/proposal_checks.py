@@ -1,7 +1,7 @@
-"""What checkers say of a proposal before it is decided: the question is shown at once, their verdicts come to it.
+"""Checks proposals before they are decided: the question is shown at once, and the results are added to it.
 
-Only of proposals somebody is asked about, and only in trusted workspaces: a checker reads the workspace's settings and
-may load its plugins. A proposal that changes is checked anew, one that is decided no longer.
+Only proposals that the user is asked about are checked, and only in trusted workspaces: a checker reads the workspace's
+settings and may load its plugins. A proposal that changes is checked again, a decided one no longer.
 """
 
 import asyncio
@@ -9,6 +9,7 @@ import contextlib
 import logging
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Literal
 
 from amanu.checks.editor_feedback import Note
 from amanu.checks.process import CheckFailed
@@ -22,26 +23,27 @@ from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Check, HunkState, Proposal, ProposedFile
 
 PAUSE = 0.2
-"""Seconds after a change of the proposal: hunks are often decided one after the other."""
+"""Seconds to wait after a change of the proposal: hunks are often decided one after the other."""
 SHOWN = 0.5
-"""Seconds after which it is shown that a checker is at work; most need less."""
+"""Seconds after which a running checker is shown; most need less."""
 MOST_FILES = 20
-"""Of one proposal; a bigger one is a rewrite, whose verdict would come too late."""
+"""Files of one proposal; the results for a bigger one would come too late."""
 MOST_FOUND = 50
-"""Findings told of one checker and file."""
+"""Findings reported for one checker and file."""
 MOST_BESIDE = 20
 """Unsaved files that checkers see as they are in the editor."""
 
 log = logging.getLogger(__name__)
 
 MOST_KNOWN = 50
-"""Verdicts kept until their edit is applied."""
+"""Results remembered until their edit is applied."""
 
 Texts = Mapping[Path, TextChange]
 
 
 class ProposalChecks:
-    """Of one session. `environment` is the one commands start with; `trusted` says whether the session's roots are."""
+    """The checks of one session's proposals. `environment` is that of commands; `trusted` returns whether the session's
+    roots are trusted; `note` records results at the proposal."""
 
     def __init__(
         self,
@@ -57,24 +59,24 @@ class ProposalChecks:
         self._environment = environment
         self._trusted = trusted
         self._latest: dict[str, Proposal] = {}
-        """Undecided ones."""
+        """Undecided proposals, by id."""
         self._asked: set[str] = set()
         self._checked: dict[str, Texts] = {}
-        """By proposal, what is or was being checked."""
-        self._known: dict[tuple[str, Path], tuple[TextChange, FindingsChange]] = {}
-        """By checker and file, the last verdict on a proposed change."""
+        """Proposal → the texts that are or were checked."""
+        self._results: dict[tuple[str, Path], tuple[TextChange, FindingsChange]] = {}
+        """(Checker, file) → the last result for a proposed change."""
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._all: set[asyncio.Task[None]] = set()
-        """Also those that others took the place of."""
+        """Including those that a newer one has replaced."""
 
-    def asked(self, proposal_id: str) -> None:
-        """The user was asked about it just now."""
+    def on_question(self, proposal_id: str) -> None:
+        """The user is being asked about that proposal."""
         self._asked.add(proposal_id)
         if proposal_id in self._latest:
-            self.see(self._latest[proposal_id])
+            self.on_proposal(self._latest[proposal_id])
 
-    def see(self, proposal: Proposal) -> None:
-        """A proposal is now this."""
+    def on_proposal(self, proposal: Proposal) -> None:
+        """A proposal has changed."""
         proposal_id = proposal.proposal_id
         if proposal.state == "settled":
             self._latest.pop(proposal_id, None)
@@ -90,15 +92,15 @@ class ProposalChecks:
             self._checked[proposal_id] = texts
             self._start(proposal, texts)
 
-    async def of_applied(self, path: Path, old_text: str | None, new_text: str) -> FindingsChange:
-        """What all checkers find in an edit that was applied. Never fails: one that cannot look has found nothing."""
-        if not self._checkers.enabled or not self._trusted() or not await self._checkers.held():
+    async def check_applied(self, path: Path, old_text: str | None, new_text: str) -> FindingsChange:
+        """What all checkers find in an applied edit. Never raises: a checker that fails has found nothing."""
+        if not self._checkers.enabled or not self._trusted() or not await self._checkers.sandboxed():
             return FindingsChange()
         roots, others = self._workspace.roots, await self._unsaved()
         root = roots[self._workspace.guard.locate(path)[0]]
         change = TextChange(path, old_text, new_text)
         checks = [
-            self._applied_by(ready, change, others)
+            self._check_applied_with(ready, change, others)
             for ready in await asyncio.to_thread(self._checkers.ready, [path], root, roots, self._environment)
         ]
         differences = await asyncio.gather(*checks)
@@ -108,7 +110,7 @@ class ProposalChecks:
         )
 
     async def stop(self) -> None:
-        """Trust was taken back: nothing of the workspace is looked at any more."""
+        """Trust was taken back: check nothing in the workspace any more."""
         await self.close()
         for proposal_id in [checked_id for checked_id in self._checked if checked_id in self._latest]:
             self._start(self._latest[proposal_id], {})
@@ -116,7 +118,7 @@ class ProposalChecks:
         await self._checkers.end(self._workspace.roots)
 
     async def close(self) -> None:
-        """Check nothing any more."""
+        """Cancel all checks."""
         for task in self._tasks.values():
             task.cancel()
         await asyncio.gather(*self._all, return_exceptions=True)
@@ -139,16 +141,16 @@ class ProposalChecks:
     async def _run(self, proposal: Proposal, texts: Texts) -> None:
         try:
             await self._clear(proposal, texts)
-            if texts and len(texts) <= MOST_FILES and await self._checkers.held():
+            if texts and len(texts) <= MOST_FILES and await self._checkers.sandboxed():
                 await asyncio.sleep(PAUSE)
                 await self._check(proposal.proposal_id, texts)
         except AmanuError:
-            pass  # there is no such proposal any more
+            pass  # the proposal no longer exists
         except Exception:
             log.exception("a proposal could not be checked")
 
     async def _clear(self, proposal: Proposal, texts: Texts) -> None:
-        """What was said of another text goes. A decided file keeps its verdict, but waits for none."""
+        """Remove results for earlier texts. A decided file keeps its results, but gets no further ones."""
         for file in proposal.files:
             finished = [] if Path(file.path) in texts else [check for check in file.checks if check.state != "running"]
             await self._note(
@@ -159,41 +161,42 @@ class ProposalChecks:
             )
 
     async def _check(self, proposal_id: str, texts: Texts) -> None:
-        """All files by each checker; files of several roots are checked root by root."""
+        """Run each checker on all files, root by root."""
         results: dict[Path, dict[str, Check]] = {path: {} for path in texts}
         others = await self._unsaved()
         roots = self._workspace.roots
-        works: list[asyncio.Task[None]] = []
+        tasks: list[asyncio.Task[None]] = []
         try:
             for root in roots:
                 within = [path for path in texts if roots[self._workspace.guard.locate(path)[0]] == root]
-                of = (within, root, roots, self._environment)
-                for ready in await asyncio.to_thread(self._checkers.ready, *of):
+                for ready in await asyncio.to_thread(self._checkers.ready, within, root, roots, self._environment):
                     fitting = [path for path in within if path.suffix.lower() in ready.checker.languages]
                     for path in fitting:
-                        results[path][ready.checker.name] = _of(ready, "running")
+                        results[path][ready.checker.name] = _unfinished(ready, "running")
                     changes = [texts[path] for path in fitting]
-                    works.append(asyncio.create_task(self._by(ready, proposal_id, changes, others, results)))
-            if works:
-                _, slow = await asyncio.wait(works, timeout=SHOWN)
+                    tasks.append(asyncio.create_task(self._run_checker(ready, proposal_id, changes, others, results)))
+            if tasks:
+                _, slow = await asyncio.wait(tasks, timeout=SHOWN)
                 if slow:
-                    await self._tell(proposal_id, results, results)
-                await asyncio.gather(*works)
+                    await self._publish(proposal_id, results, results)
+                await asyncio.gather(*tasks)
         finally:
-            for check_work in works:
-                check_work.cancel()
-            await asyncio.gather(*works, return_exceptions=True)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _applied_by(self, ready: ReadyChecker, change: TextChange, others: Mapping[Path, str]) -> FindingsChange:
-        cached = self._known.get((ready.checker.name, change.path))
+    async def _check_applied_with(
+        self, ready: ReadyChecker, change: TextChange, others: Mapping[Path, str]
+    ) -> FindingsChange:
+        cached = self._results.get((ready.checker.name, change.path))
         if cached is not None and cached[0] == change:
-            return cached[1]  # from when the user was asked about it
+            return cached[1]  # checked when the user was asked about it
         try:
             return (await self._checkers.check(ready, [change], others))[change.path]
         except CheckFailed:
             return FindingsChange()
 
-    async def _by(
+    async def _run_checker(
         self,
         ready: ReadyChecker,
         proposal_id: str,
@@ -203,17 +206,19 @@ class ProposalChecks:
     ) -> None:
         try:
             differences = await self._checkers.check(ready, changes, others)
-            self._known |= {(ready.checker.name, change.path): (change, differences[change.path]) for change in changes}
-            while len(self._known) > MOST_KNOWN:
-                del self._known[next(iter(self._known))]
+            self._results |= {
+                (ready.checker.name, change.path): (change, differences[change.path]) for change in changes
+            }
+            while len(self._results) > MOST_KNOWN:
+                del self._results[next(iter(self._results))]
             verdicts = {change.path: _done(ready, differences[change.path]) for change in changes}
         except CheckFailed as error:
-            verdicts = {change.path: _of(ready, "failed", str(error)) for change in changes}
+            verdicts = {change.path: _unfinished(ready, "failed", str(error)) for change in changes}
         for path, verdict in verdicts.items():
             results[path][ready.checker.name] = verdict
-        await self._tell(proposal_id, results, list(verdicts))
+        await self._publish(proposal_id, results, list(verdicts))
 
-    async def _tell(
+    async def _publish(
         self, proposal_id: str, results: Mapping[Path, Mapping[str, Check]], paths: "list[Path] | Mapping[Path, object]"
     ) -> None:
         for path in paths:
@@ -234,8 +239,8 @@ class ProposalChecks:
 
 def _change(file: ProposedFile) -> TextChange | None:
     """What the undecided hunks of a file would make of it; None where there is nothing to check."""
-    open_ones = any(hunk.state in ("pending", "accepted") for hunk in file.hunks)
-    if not open_ones or file.change not in ("edit", "create") or file.base_text is None:
+    is_open = any(hunk.state in ("pending", "accepted") for hunk in file.hunks)
+    if not is_open or file.change not in ("edit", "create") or file.base_text is None:
         return None
     lines = split_lines(file.base_text)
 
@@ -259,12 +264,12 @@ def _done(ready: ReadyChecker, difference: FindingsChange) -> Check:
     )
 
 
-def _of(ready: ReadyChecker, state: str, message: str | None = None) -> Check:
+def _unfinished(ready: ReadyChecker, state: Literal["running", "failed"], message: str | None = None) -> Check:
     return summarized(
         Check(
             checker=ready.checker.name,
             about="proposed",
-            state="failed" if state == "failed" else "running",
+            state=state,
             message=message,
         )
     )

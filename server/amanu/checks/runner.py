@@ -1,7 +1,7 @@
-"""The daemon's own checkers: what a change would do to the findings of files, before it is in any of them.
+"""Runs the daemon's own checkers: what a change would do to the findings in its files, before it is applied.
 
-Language servers stay for a while after a check, for the next one is quicker then; few at a time, and no longer than
-somebody uses them.
+Language servers keep running for a while after a check, because the next check is quicker then; only a few at a time,
+and only while they are used.
 """
 
 import asyncio
@@ -23,22 +23,24 @@ from amanu.workspace.diagnostics import FindingsChange, difference
 from amanu_protocol.items import Finding
 
 LIMIT = 15.0
-"""Seconds of one check, starting not counted: who reads a question has decided by then."""
+"""Seconds of one check, without starting: by then the user has read the question and decided."""
 IDLE = 60.0
-"""Seconds a server stays without use."""
-MOST_SERVERS = 3
-AT_ONCE = 2
+"""Seconds an unused server keeps running."""
+MAX_SERVERS = 3
+"""Language servers running at the same time."""
+MAX_CHECKS = 2
+"""Checks at the same time."""
 MEMORY = 1 << 31
-"""Bytes; a server that takes more is ended after its check."""
-REST = 300.0
-"""Seconds in which one that failed is not tried again."""
+"""Bytes; a server that uses more is ended after its check."""
+RETRY_AFTER = 300.0
+"""Seconds in which a checker that failed is not tried again."""
 MAX_TEXT = 1_000_000
-"""Characters; type checkers take minutes for bigger ones, which no user wrote."""
+"""Characters; type checkers take minutes for longer texts, which are rarely written by hand."""
 
 
 @dataclass(frozen=True)
 class TextChange:
-    """A file whose text would become another. `before` None: it would be created."""
+    """A change of a file's text. `old_text` is None for a file that would be created."""
 
     path: Path
     old_text: str | None
@@ -47,56 +49,58 @@ class TextChange:
 
 @dataclass(frozen=True)
 class ReadyChecker:
-    """A checker that is there, for a folder and an environment."""
+    """An installed checker, for a root and an environment."""
 
     checker: Checker
     command: tuple[str, ...]
     root: Path
     roots: tuple[Path, ...]
-    """All of the session, it among them."""
+    """All roots of the session, `root` among them."""
     environment: Mapping[str, str]
     readable: tuple[Path, ...]
-    """Caches it reads, outside the roots."""
+    """Caches outside the roots that it may read."""
 
 
 @dataclass
-class _Kept:
+class _RunningServer:
+    """A language server that is running."""
+
     server: LanguageServer
     lock: asyncio.Lock
-    used: float
-    going: asyncio.TimerHandle | None = None
+    last_used: float
+    idle_timer: asyncio.TimerHandle | None = None
 
 
 class Checkers:
-    """One per daemon. What it starts is the workspace's business too (settings, plugins): for trusted ones only, and
-    held by the sandbox."""
+    """The checkers of a daemon. They load settings and plugins of the workspace: so they run in trusted workspaces
+    only, and in the sandbox. `key_variables` are environment variables with secrets, which they do not get."""
 
     def __init__(self, settings: Settings, sandbox: Sandbox, key_variables: Collection[str] = ()) -> None:
         self._settings = settings
         self._sandbox = sandbox
         self._key_variables = key_variables
-        self._kept: dict[tuple[tuple[str, ...], Path], _Kept] = {}
+        self._servers: dict[tuple[tuple[str, ...], Path], _RunningServer] = {}
         self._failed: dict[tuple[tuple[str, ...], Path], float] = {}
-        self._turns = asyncio.Semaphore(AT_ONCE)
+        self._slots = asyncio.Semaphore(MAX_CHECKS)
         self._ending: set[asyncio.Task[None]] = set()
 
     @property
     def enabled(self) -> bool:
         return self._settings.enabled
 
-    async def held(self) -> bool:
-        """Whether a sandbox works here: outside of one no checker is started."""
+    async def sandboxed(self) -> bool:
+        """Whether a sandbox works on this machine; without one no checker is started."""
         return (await self._sandbox.proved()).tier != "none"
 
     def ready(
         self, paths: Sequence[Path], root: Path, roots: Sequence[Path], environment: Mapping[str, str]
     ) -> list[ReadyChecker]:
-        """Those that know the language of one of the files, are installed and did not fail just now. Blocking."""
+        """The checkers for the languages of these files that are installed and have not failed recently. Blocking."""
         ready_checkers: list[ReadyChecker] = []
         for checker in CHECKERS:
             enabled = self._settings.checkers.get(checker.name, True)
             matching = [path for path in paths if path.suffix.lower() in checker.languages]
-            if enabled is False or not matching or not _has_beside(checker, matching, root):
+            if enabled is False or not matching or not _has_marker(checker, matching, root):
                 continue
             for command in checker.commands if enabled is True else (enabled,):
                 program = find(command[0], environment, roots)
@@ -117,26 +121,26 @@ class Checkers:
     async def check(
         self, ready: ReadyChecker, changes: Sequence[TextChange], others: Mapping[Path, str]
     ) -> dict[Path, FindingsChange]:
-        """What the changes, all of them, do to the findings of each of their files; `others` are unsaved texts that
-        stand. Raises `CheckFailed`. Cancelled, it leaves no process behind that is not `end`ed with the rest."""
+        """What the changes together do to the findings in each of their files; `others` are the texts of unsaved files.
+        Raises `CheckFailed`. When cancelled it leaves no process that `end` does not end."""
         fitting = [change for change in changes if change.path.suffix.lower() in ready.checker.languages]
         too_big = [change for change in fitting if len(change.old_text or "") + len(change.new_text) > 2 * MAX_TEXT]
         if too_big:
-            raise CheckFailed(f"{too_big[0].path.name} is too big to be checked.")
-        async with self._turns:
+            raise CheckFailed(f"{too_big[0].path.name} is too large to be checked.")
+        async with self._slots:
             try:
                 if ready.checker.reads == "lsp":
                     differences = await self._by_server(ready, fitting, others)
                 else:
                     differences = await self._by_linter(ready, fitting)
             except CheckFailed:
-                self._failed[ready.command, ready.root] = time.monotonic() + REST
+                self._failed[ready.command, ready.root] = time.monotonic() + RETRY_AFTER
                 raise
         return await asyncio.to_thread(_differences, fitting, *differences)
 
     async def end(self, roots: Collection[Path] | None = None) -> None:
-        """End the servers of those folders, by default all. Returns when they are gone."""
-        for key in [key for key in self._kept if roots is None or key[1] in roots]:
+        """End the servers of those roots, by default all. Returns when they are gone."""
+        for key in [key for key in self._servers if roots is None or key[1] in roots]:
             self._drop(key)
         while self._ending:
             await asyncio.gather(*self._ending, return_exceptions=True)
@@ -148,7 +152,7 @@ class Checkers:
     ) -> tuple[dict[Path, list[Finding]], dict[Path, list[Finding]]]:
         languages = ready.checker.languages
         changed = {change.path for change in changes}
-        beside = {
+        unchanged = {
             path: text for path, text in others.items() if path.suffix.lower() in languages and path not in changed
         }
 
@@ -157,15 +161,15 @@ class Checkers:
 
         old_texts = {change.path: change.old_text for change in changes if change.old_text is not None}
         new_texts = {change.path: change.new_text for change in changes}
-        key, cached = await self._server(ready)
-        async with cached.lock:
-            cached.used = time.monotonic()
+        key, running = await self._server(ready)
+        async with running.lock:
+            running.last_used = time.monotonic()
             try:
                 async with asyncio.timeout(LIMIT):
-                    await cached.server.show(documents({**beside, **old_texts}))
-                    old_findings = await cached.server.findings(list(old_texts))
-                    await cached.server.show(documents(new_texts))
-                    new_findings = await cached.server.findings(list(new_texts))
+                    await running.server.show(documents({**unchanged, **old_texts}))
+                    old_findings = await running.server.findings(list(old_texts))
+                    await running.server.show(documents(new_texts))
+                    new_findings = await running.server.findings(list(new_texts))
             except TimeoutError:
                 self._drop(key)
                 raise CheckFailed(f"No answer within {LIMIT:g} seconds.") from None
@@ -173,24 +177,26 @@ class Checkers:
                 self._drop(key)
                 raise
             finally:
-                cached.server.hide()
-                self._rest(key, cached)  # cancelled or not
-        if await asyncio.to_thread(lambda: cached.server.process.memory) > MEMORY:
+                running.server.hide()
+                self._start_idle_timer(key, running)  # cancelled or not
+        if await asyncio.to_thread(lambda: running.server.process.memory) > MEMORY:
             self._drop(key)
         return old_findings, new_findings
 
-    async def _server(self, ready: ReadyChecker) -> tuple[tuple[tuple[str, ...], Path], _Kept]:
+    async def _server(self, ready: ReadyChecker) -> tuple[tuple[tuple[str, ...], Path], _RunningServer]:
         key = (ready.command, ready.root)
-        cached = self._kept.get(key)
-        if cached is not None and not cached.server.lost:
-            if cached.going is not None:
-                cached.going.cancel()
-            return key, cached
-        if cached is not None:
+        running = self._servers.get(key)
+        if running is not None and not running.server.lost:
+            if running.idle_timer is not None:
+                running.idle_timer.cancel()
+            return key, running
+        if running is not None:
             self._drop(key)
-        idle = sorted((entry.used, server_key) for server_key, entry in self._kept.items() if not entry.lock.locked())
-        for _, other in idle[: max(0, len(self._kept) - MOST_SERVERS + 1)]:
-            self._drop(other)
+        idle = sorted(
+            (entry.last_used, server_key) for server_key, entry in self._servers.items() if not entry.lock.locked()
+        )
+        for _, idle_key in idle[: max(0, len(self._servers) - MAX_SERVERS + 1)]:
+            self._drop(idle_key)
         process = await self._start(ready, ready.command)
         server = LanguageServer(ready.checker, process, ready.root)
         try:
@@ -198,33 +204,33 @@ class Checkers:
         except BaseException:
             self._end(server.end())
             raise
-        faster = self._kept.get(key)
-        if faster is not None:  # another check of the same folder started one meanwhile
+        faster = self._servers.get(key)
+        if faster is not None:  # another check in the same root has started one meanwhile
             self._end(server.end())
             return key, faster
-        cached = self._kept[key] = _Kept(server, asyncio.Lock(), time.monotonic())
-        return key, cached
+        running = self._servers[key] = _RunningServer(server, asyncio.Lock(), time.monotonic())
+        return key, running
 
-    def _rest(self, key: tuple[tuple[str, ...], Path], cached: _Kept) -> None:
-        if cached.going is not None:
-            cached.going.cancel()
-        if self._kept.get(key) is cached:
-            cached.going = asyncio.get_running_loop().call_later(IDLE, self._idle, key)
+    def _start_idle_timer(self, key: tuple[tuple[str, ...], Path], running: _RunningServer) -> None:
+        if running.idle_timer is not None:
+            running.idle_timer.cancel()
+        if self._servers.get(key) is running:
+            running.idle_timer = asyncio.get_running_loop().call_later(IDLE, self._drop_idle, key)
 
-    def _idle(self, key: tuple[tuple[str, ...], Path]) -> None:
-        cached = self._kept.get(key)
-        if cached is not None and not cached.lock.locked():
+    def _drop_idle(self, key: tuple[tuple[str, ...], Path]) -> None:
+        running = self._servers.get(key)
+        if running is not None and not running.lock.locked():
             self._drop(key)
 
     def _drop(self, key: tuple[tuple[str, ...], Path]) -> None:
-        cached = self._kept.pop(key, None)
-        if cached is not None:
-            if cached.going is not None:
-                cached.going.cancel()
-            self._end(cached.server.end())
+        running = self._servers.pop(key, None)
+        if running is not None:
+            if running.idle_timer is not None:
+                running.idle_timer.cancel()
+            self._end(running.server.end())
 
     def _end(self, ending: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """It goes on when who began it is cancelled; `end` waits for it."""
+        """End something in a task of its own: it goes on when the caller is cancelled, and `end` waits for it."""
         task = asyncio.create_task(ending)
         self._ending.add(task)
         task.add_done_callback(self._ending.discard)
@@ -261,12 +267,12 @@ class Checkers:
                 await asyncio.shield(self._end(process.end()))
 
 
-def _has_beside(checker: Checker, paths: Sequence[Path], root: Path) -> bool:
-    return not checker.beside or next(_near(checker.beside, paths, root), None) is not None
+def _has_marker(checker: Checker, paths: Sequence[Path], root: Path) -> bool:
+    return not checker.markers or next(_near(checker.markers, paths, root), None) is not None
 
 
 def _near(patterns: Sequence[str], paths: Sequence[Path], root: Path) -> Iterator[Path]:
-    """The files with names of those patterns in the folders of the paths and above, up to the root."""
+    """The files that match these globs in the folders of the paths and above, up to the root."""
     folders = {folder for path in paths for folder in path.parents if folder == root or root in folder.parents}
     return (path for folder in folders for pattern in patterns for path in folder.glob(pattern))
 

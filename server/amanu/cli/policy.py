@@ -102,7 +102,8 @@ async def explain(query: PolicyQuery) -> PolicyExplanation:
     """What would be decided about that call, and what each answer would save. A call no tool would take is an `error`
     that says why. Raises `AmanuError` for settings and rules that are wrong."""
     from amanu.core.tool import ToolError
-    from amanu.permissions.policy import PolicyContext, command_parts, decide, decide_all, offers
+    from amanu.permissions.offers import offers
+    from amanu.permissions.policy import PolicyContext, command_parts, decide, decide_all
 
     context = _place(query.workspace)
     when = PolicyContext(query.mode or context.mode, context.trusted if query.trusted is None else query.trusted)
@@ -230,7 +231,7 @@ def _sentence(verdict: "Verdict") -> str:
 
 
 async def _one(arguments: argparse.Namespace) -> int:
-    from amanu.permissions.policy import allow_rules
+    from amanu.permissions.offers import allow_rules
 
     if arguments.line is None:
         print('amanu policy explain: give a command in quotes, e.g. "git status", or --stdin', file=sys.stderr)

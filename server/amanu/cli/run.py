@@ -174,7 +174,7 @@ async def _turn(options: RunOptions, report: Report, printer: RunPrinter) -> int
             sessions.registry.replays = True
             options = dataclasses.replace(options, model_id=options.model_id or recording.model_id)
         for root in options.roots if options.trust else ():
-            await asyncio.to_thread(sessions.trust.for_now, root)
+            await asyncio.to_thread(sessions.trust.trust_for_now, root)
         session = await _session(sessions, options, client, settings.mode)
         if replay is not None:
             session.replay(replay)
@@ -221,11 +221,11 @@ async def _prompt(session: "Session", options: RunOptions, client: "RunClient", 
 
 async def _session(sessions: "Sessions", options: RunOptions, client: "RunClient", default_mode: Mode) -> "Session":
     from amanu.models.recording import new_path
-    from amanu.permissions import policy
+    from amanu.permissions import offers
 
     # Before anything is begun.
     for rule in options.allow:
-        policy.allow_rules(rule, "--allow")
+        offers.allow_rules(rule, "--allow")
     if options.record is not None:
         new_path(options.record, options.roots)
     if options.session_id is None:

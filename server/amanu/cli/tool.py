@@ -100,7 +100,7 @@ async def run(use: ToolUse, environ: Mapping[str, str]) -> dict[str, Any]:
     from amanu.config import load_settings
     from amanu.core.conversation import Call
     from amanu.home import find_home
-    from amanu.permissions.policy import allow_rules
+    from amanu.permissions.offers import allow_rules
     from amanu.session.core import SessionCore
     from amanu.session.restore import Restored
     from amanu.session.services import make_services

@@ -1,4 +1,4 @@
-"""What goes with a prompt: `@file` mentions and attachments become text the model can read, or pictures it can see."""
+"""Turns a prompt with its attachments and `@file` mentions into the message the model gets: text, and pictures."""
 
 import asyncio
 import re
@@ -24,27 +24,27 @@ from amanu_protocol.items import (
 )
 
 MAX_CHARACTERS = 100_000
-"""Of one attached file; the model reads on with its tools."""
+"""Characters taken of one attached file; the model can read on with its tools."""
 
 _LAST_LINE = 2**31 - 1
-"""LSP's largest number, of a line or a column."""
+"""The largest line number of LSP."""
 
 _SUFFIXES = re.compile(
     r"\.(c|cc|cfg|conf|cpp|cs|css|csv|diff|exs?|go|h|hpp|html|ini|ipynb|java|jsx?|json|kt|lock|log|lua|m|md|mjs|patch|php|pl"
     r"|proto|ps1|pyi?|rb|rs|rst|scala|sh|sql|svelte|swift|tex|toml|tsx?|txt|vue|xml|ya?ml|zig|png|jpe?g|gif|webp|pdf)",
     re.IGNORECASE,
 )
-"""Of names that are files' and nothing else."""
+"""Suffixes that only file names have."""
 _MENTION = re.compile(r"(?<![\w@])@(?:\"([^\"\n]+)\"|([^\s@\"'`,;:!?()]+[^\s@\"'`,;:!?().]))")
 
 
 @dataclass(frozen=True)
 class PromptMessage:
-    """What the model gets of what the user said."""
+    """A prompt as the model gets it."""
 
     message: User
     left_out: tuple[str, ...] = ()
-    """Of what the user attached, what could not go: a sentence each, for them."""
+    """What could not be sent: a sentence for the user about each attachment."""
 
 
 async def with_attachments(
@@ -55,13 +55,12 @@ async def with_attachments(
     allowed: SubjectFilter,
     mask: Callable[[str], str] = str,
 ) -> PromptMessage:
-    """The prompt followed by what it mentions, and its pictures; a file that is a picture, by its bytes, is one of
-    them. A file that cannot be read is said to be so, never dropped, and so are one that is not there and a folder; an
-    `@word` that names nothing is left as it is, and so is one in the text of a workspace's command when its file would
-    be asked about before it is read.
+    """The prompt followed by the files it mentions, and its pictures. A file whose bytes are a picture becomes one.
+    For a file that cannot be read, is missing or is a folder the message says so. An `@word` that names nothing stays
+    as it is; so does a mention in a workspace's slash command of a file that needs approval to be read.
 
-    `mask` takes secrets out of files; the user's own words and selections stay as they are. Raises `AmanuError` when
-    the session has no room for an attached picture.
+    `mask` hides secrets in files; the user's own words and selections stay as they are. Raises `AmanuError` when the
+    session has no room for an attached picture.
     """
     blocks: list[str] = []
     pictures_so_far: list[Picture] = []
@@ -83,7 +82,7 @@ async def with_attachments(
                 part = await pictures.attached(attachment, pictures_so_far)
         if isinstance(part, str):
             blocks.append(part)
-        elif part is not None and part.blob_id not in {each.blob_id for each in pictures_so_far}:
+        elif part is not None and part.blob_id not in {picture.blob_id for picture in pictures_so_far}:
             pictures_so_far.append(part)
     text = _utf8("\n\n".join((command.text, *blocks)))
     return PromptMessage(User(text=text, pictures=tuple(pictures_so_far)), tuple(left_out))
@@ -120,14 +119,14 @@ async def _mentioned(
 
 
 def _means_a_file(path: Path, workspace: Workspace) -> bool:
-    """Something that is there, or would be in a folder that is, or has the name of a text or a picture: no decorator
-    (`@app.get`), user or package (`@types/node`). Blocking."""
+    """Whether the path exists, or is in a folder that does, or has a file's suffix; a decorator (`@app.get`), a user or
+    a package (`@types/node`) does not. Blocking."""
     in_folder = path.parent not in workspace.roots and path.parent.is_dir()
     return path.exists() or in_folder or _SUFFIXES.fullmatch(path.suffix) is not None
 
 
 async def _picture(path: str, workspace: Workspace) -> bytes | None:
-    """The bytes of a file that is a picture, whatever an editor shows of it. `ToolError` outside the roots."""
+    """The bytes on the disk of a file that is a picture, else None. Raises `ToolError` outside the roots."""
     data = await workspace.stored(workspace.resolve(path))
     return data if data is not None and media_type(data) is not None else None
 
@@ -139,7 +138,7 @@ async def _file(
     pictures_so_far: Sequence[Picture],
     mask: Callable[[str], str],
 ) -> str | Picture:
-    """`ToolError` and `AmanuError` say why it cannot go."""
+    """The block or picture for an attached file. Raises `ToolError` or `AmanuError` saying why it cannot be sent."""
     if (data := await _picture(attachment.path, workspace)) is not None:
         return await pictures.take(attachment.path, data, beside=pictures_so_far)
     file = await workspace.read(workspace.resolve(attachment.path))
@@ -151,28 +150,28 @@ async def _file(
         text = "".join(lines[attachment.start_line - 1 : end])
         location += f" lines {attachment.start_line}-{end}"
     if len(text) > MAX_CHARACTERS:
-        text = text[:MAX_CHARACTERS] + "\n(cut here; read on with read_file)"
+        text = text[:MAX_CHARACTERS] + "\n(truncated; read on with read_file)"
     return block("file", mask(text), location)
 
 
 def _comment(comment: CommentAttachment) -> str:
-    """The lines are data, and in a block of their own: what they say must not pass for the user's words after
-    them."""
+    """The block for a comment on lines. The lines are in a block of their own: their text must not pass for the user's
+    words, which follow."""
     location = f"{comment.path}{_lines(comment)}"
     if comment.proposal_id is not None:
         location += " of the text you proposed"
     text = comment.text.rstrip()
     if len(text) > MAX_CHARACTERS:
-        text = text[:MAX_CHARACTERS] + "\n(cut here; read on with read_file)"
+        text = text[:MAX_CHARACTERS] + "\n(truncated; read on with read_file)"
     return block("comment", f"{block('lines', text)}\n{comment.comment}", location)
 
 
 def _lines(attachment: SelectionAttachment | CommentAttachment) -> str:
-    """Whatever numbers a client sends: no line is before the first, and none ends before it starts."""
+    """The range of lines in words, forced to be valid whatever numbers the client sends."""
     start = min(max(attachment.start_line, 1), _LAST_LINE)
     return f" lines {start}-{min(max(attachment.end_line, start), _LAST_LINE)}"
 
 
 def _utf8(text: str) -> str:
-    """Half a surrogate pair (JSON can hold one) has no UTF-8."""
+    """The text with halves of surrogate pairs, which JSON can hold and UTF-8 cannot, replaced by "?"."""
     return text.encode("utf-8", "replace").decode()

@@ -1,8 +1,8 @@
-"""What goes with a prompt unasked: what the user's editor shows, as a few lines the model can read.
+"""What the user's editor shows, as a few lines that go with each prompt: active file, open and unsaved files, findings.
 
-A client tells what changed (`amanu/editor/contextChanged`); `EditorContext` is what it all comes to. With each prompt
-the model hears what differs from what it heard last (`EditorNews`): after the user's words, in the same message, and
-on record with it, so that a resumed session sends the same bytes. (What a user mentions is in `attachments.py`.)
+A client sends what changed (`amanu/editor/contextChanged`), and `EditorContext` adds it up. With each prompt the model
+gets what differs from what it was last told (`EditorNotes`): after the user's words, in the same message, and recorded
+with it, so that a resumed session sends the same bytes. (Files that a user mentions: `attachments.py`.)
 """
 
 import asyncio
@@ -20,25 +20,26 @@ from amanu_protocol.items import Finding
 from amanu_protocol.requests import ActiveEditor, ContextChangedParams, FileFindings
 
 MAX_FILES = 200
-"""Open files kept; nobody has more in mind."""
+"""Open files remembered of one client."""
 MAX_FILES_FOUND = 1000
-"""Files kept whose findings are known: a whole project may be checked."""
+"""Files with findings remembered of one client: a whole project may be checked."""
 MAX_SELECTION = 2000
-"""Characters of a selection that go along; a larger one is named by its lines."""
+"""Characters of a selection that is quoted; a larger one is only named by its lines."""
 SHOWN_FILES = 50
+"""Files named in one list."""
 SHOWN_FINDINGS = 5
-"""Of the active file; all are one `get_diagnostics` away."""
+"""Findings quoted of the active file; `get_diagnostics` returns all of them."""
 
-NO_FILE = "Active file: none of the workspace."
+NO_FILE = "Active file: none in the workspace."
 NONE_OPEN = "Open files: none."
-UNSAVED = "Unsaved files (your tools see the editor's text, commands an older one)"
+UNSAVED = "Unsaved files (your tools see the text in the editor; commands see the older one on disk)"
 NONE_UNSAVED = "Unsaved files: none."
 NO_FINDINGS = "Errors and warnings: none."
 
 
 @dataclass(frozen=True)
 class FileTally:
-    """How much is found in one file, and the worst of it."""
+    """The number of findings in one file, and the worst of them."""
 
     errors: int
     warnings: int
@@ -47,19 +48,19 @@ class FileTally:
 
 @dataclass(frozen=True)
 class EditorContext:
-    """What one client shows its user now. Bounded, whatever the client sends."""
+    """What one client shows its user. Its size is bounded, whatever the client sends."""
 
     active: ActiveEditor = field(default_factory=ActiveEditor)
     open_files: tuple[str, ...] = ()
     findings_by_path: Mapping[str, FileTally] = field(default_factory=dict[str, FileTally])
-    """By path, those with errors or warnings; the last changed is last."""
+    """The files with errors or warnings, by path; the last to change is last."""
 
     def changed(self, delta: ContextChangedParams) -> "EditorContext":
-        """With what the client says has changed; a field that is absent is as it was."""
+        """This context with the client's changes; an absent field stays as it is."""
         updated = self
         if delta.active is not None:
             selected = delta.active.selected_text
-            # One more than is told: then it is known to be too large.
+            # One more than is quoted: so a larger one is known to be too large.
             cut = selected if selected is None else selected[: MAX_SELECTION + 1]
             updated = replace(updated, active=delta.active.model_copy(update={"selected_text": cut}))
         if delta.open_files is not None:
@@ -69,36 +70,36 @@ class EditorContext:
         return updated
 
 
-class EditorNews:
-    """What the model of one session has heard of its user's editor."""
+class EditorNotes:
+    """What one session's model has been told about its user's editor."""
 
     def __init__(self) -> None:
-        self._heard: Mapping[str, str] = _NOTHING
+        self._sections: Mapping[str, str] = _NOTHING
         self._generation = 0
 
-    def news(self, sections: Mapping[str, str], generation: int) -> str:
-        """The block for the model, which has heard it when this returns; "" when nothing is new. All of it again when
-        the `generation` of the conversation is another: what was said before may be gone."""
+    def note(self, sections: Mapping[str, str], generation: int) -> str:
+        """The block for the model, which counts as told when this returns; "" when nothing is new. All of it again when
+        the conversation's `generation` has changed: what was told before may be gone."""
         if generation != self._generation:
-            self._heard, self._generation = _NOTHING, generation
-        changed_texts = [text for name, text in sections.items() if text != self._heard[name]]
-        again = self._heard is not _NOTHING
+            self._sections, self._generation = _NOTHING, generation
+        changed_texts = [text for name, text in sections.items() if text != self._sections[name]]
+        again = self._sections is not _NOTHING
         if not changed_texts:
             return ""
-        self._heard = sections
-        head = "What changed in it:" if again else "What the user's editor shows, for your information:"
+        self._sections = sections
+        head = "What has changed there:" if again else "What the user's editor shows, for your information:"
         text = block("editor_context", "\n".join([head, *changed_texts]))
         return text.encode("utf-8", "replace").decode()  # half a surrogate pair has no UTF-8
 
 
 async def describe(context: EditorContext, workspace: Workspace, allowed: SubjectFilter) -> dict[str, str]:
-    """The sections of the block, by name, always the same names. Only files in the roots are told of, and nothing is
-    quoted of a file that the user would be asked about before it is read."""
+    """The sections of the block, by name, always the same names. Only files in the roots are named, and nothing is
+    quoted from a file that needs approval to be read."""
     named = dict.fromkeys([*context.open_files, *filter(None, [context.active.path]), *context.findings_by_path])
     inside = await asyncio.to_thread(_inside, named, workspace)
     active = inside.get(context.active.path or "")
     opened = [inside[path] for path in context.open_files if path in inside]
-    unsaved = [file.path for file in await workspace.unsaved()]  # in whichever editor: commands see none of it
+    unsaved = [file.path for file in await workspace.unsaved()]  # in any editor: commands see none of that text
     findings_of = {
         inside[path]: file_findings for path, file_findings in context.findings_by_path.items() if path in inside
     }
@@ -155,12 +156,12 @@ def _merged(findings_by_path: Mapping[str, FileTally], changed: Iterable[FileFin
 
 def _inside(paths: Iterable[str], workspace: Workspace) -> dict[str, Path]:
     """Those of the paths that lie in the roots, resolved. Blocking."""
-    found: dict[str, Path] = {}
+    resolved: dict[str, Path] = {}
     for path in paths:
         if Path(path).is_absolute():
             with contextlib.suppress(ToolError):
-                found[path] = workspace.resolve(path)
-    return found
+                resolved[path] = workspace.resolve(path)
+    return resolved
 
 
 def _listed(paths: list[Path], workspace: Workspace) -> str:
@@ -175,4 +176,4 @@ _NOTHING: Mapping[str, str] = {
     "unsaved": NONE_UNSAVED,
     "findings": NO_FINDINGS,
 }
-"""What a model knows that has been told nothing: not worth saying."""
+"""The sections that need not be sent: a model that was told nothing assumes them."""

@@ -1,11 +1,10 @@
-"""The pictures of a session: checked before anything of them is on record, kept as blobs, at hand as base64 while the
+"""The pictures of a session: checked before they are recorded, stored as blobs, and in memory as base64 while the
 conversation may be sent.
 
 The limits are the narrowest of all vendors', so that a conversation can be handed to any of them at any time:
-Anthropic takes 5 MiB of base64 and 8,000 pixels a side per picture, of more than twenty pictures in a request only
-such of 2,000 pixels a side, and a hundred at most (docs "Vision"; facts of its refusals:
-`tests/support/strict_services/anthropic.py`). Gemini takes 20 MB per request in all (docs "Image understanding"),
-OpenAI 50 MB and 500 pictures (docs "Images and vision").
+Anthropic takes 5 MiB of base64 and 8,000 pixels a side per picture, 2,000 pixels a side where a request has more than
+twenty, and a hundred at most (docs "Vision"; what it refuses: `tests/support/strict_services/anthropic.py`). Gemini
+takes 20 MB per request in all (docs "Image understanding"), OpenAI 50 MB and 500 pictures (docs "Images and vision").
 """
 
 import asyncio
@@ -27,24 +26,25 @@ MAX_TOTAL = 12 * 1024 * 1024
 """Bytes of all pictures of a conversation: 16 MiB of base64, which leaves 4 MB for the text."""
 MAX_PICTURES = 100
 MAX_SIDE = 8_000
-"""Pixels."""
+"""Pixels of the longer side."""
 MANY = 20
 MAX_SIDE_OF_MANY = 2_000
+"""Pixels of the longer side, where a request has more than `MANY` pictures."""
 MAX_NAME = 200
 
-_SMALLER = "Scale it down, cut out what matters, or save it as JPEG."
+_SMALLER = "Scale it down, crop it, or save it as JPEG."
 
 
 class PictureLimitReached(AmanuError):
-    """No further picture fits into this session, ever."""
+    """No further picture will ever fit into this session."""
 
     def __init__(self, message: str, location: str | None) -> None:
-        super().__init__("invalidParams", message, hint="Start a new session for further pictures.", path=location)
+        super().__init__("invalidParams", message, hint="Start a new session to send more pictures.", path=location)
 
 
 class Pictures:
-    """One session's. `waiting` tells those that the next request will carry; `queued` those of prompts that wait: no
-    more are taken than there will be room for, but their bytes are not needed yet."""
+    """One session's pictures. `waiting` returns those that the next request will carry; `queued` those of queued
+    prompts: they count against the limits, but their bytes are not needed yet."""
 
     def __init__(
         self,
@@ -61,8 +61,8 @@ class Pictures:
         """Blob id → the longer side in pixels."""
 
     async def keep(self, attachments: Sequence[Attachment]) -> list[Attachment]:
-        """The attachments with `blob` instead of `data` in each picture; durable on return. One that says `blob`
-        already (a prompt that was taken back from the queue) must be of this session.
+        """The attachments with `blob` instead of `data` in each picture; durable on return. A picture that comes with
+        `blob` (in a prompt taken back from the queue) must be one of this session's.
 
         Raises `AmanuError`: `invalidParams` naming the field for what no model would take, `storageError`.
         """
@@ -92,26 +92,24 @@ class Pictures:
         location: str | None = None,
         beside: Sequence[Picture] = (),
     ) -> Picture:
-        """Check a picture's bytes and keep them; `claimed` is the type its sender says, `beside` what comes with it.
-        Raises like `keep`."""
+        """Check a picture's bytes and store them. `claimed` is the media type its sender gives, `location` the field
+        it is in, `beside` the pictures that come with it. Raises like `keep`."""
         name = _plain(name)
         detected = media_type(data)
         if detected is None:
-            raise _bad(f"{name} is no PNG, JPEG, GIF or WebP picture.", "Save it as PNG or JPEG.", location)
+            raise _bad(f"{name} is not a PNG, JPEG, GIF or WebP picture.", "Save it as PNG or JPEG.", location)
         if claimed not in (None, detected):
             raise _bad(
-                f"{name} says that it is {claimed}, but its bytes are {detected}.", "Send its true type.", location
+                f"{name} is declared as {claimed}, but its bytes are {detected}.", "Send the actual type.", location
             )
         if len(data) > MAX_BYTES:
-            raise _bad(
-                f"{name} has {len(data) / 2**20:.1f} MiB; models take pictures of at most 3.75 MiB.", _SMALLER, location
-            )
+            raise _bad(f"{name} is {len(data) / 2**20:.1f} MiB; models accept at most 3.75 MiB.", _SMALLER, location)
         size = pixels(data)
         if size is None or not whole(data):
-            raise _bad(f"{name} is damaged or not whole.", "Save it again.", location)
+            raise _bad(f"{name} is damaged or incomplete.", "Save it again.", location)
         if max(size) > MAX_SIDE:
             raise _bad(
-                f"{name} is {size[0]}×{size[1]} pixels; models take at most {MAX_SIDE} a side.", _SMALLER, location
+                f"{name} is {size[0]}×{size[1]} pixels; models accept at most {MAX_SIDE} per side.", _SMALLER, location
             )
         await self.load()
         picture = Picture(name=name, media_type=detected, blob_id="", size=len(data))
@@ -121,7 +119,7 @@ class Pictures:
         return picture.model_copy(update={"blob_id": blob.blob_id})
 
     async def attached(self, attachment: ImageAttachment, beside: Sequence[Picture]) -> Picture | None:
-        """A kept attachment as a part of the conversation, its bytes at hand; None when it was never kept. Raises
+        """A stored attachment as a part of the conversation, its bytes in memory; None when it was never stored. Raises
         `AmanuError` when there is no more room."""
         picture = reference(attachment)
         if picture is None:
@@ -137,8 +135,8 @@ class Pictures:
         return picture
 
     async def load(self) -> None:
-        """Have the bytes of the conversation's pictures, and of those that wait, at hand. What is gone from the disk
-        stays out; the model is told."""
+        """Load the bytes of the conversation's pictures, and of those the next request will carry. A picture that is
+        gone from the disk stays out; the model is told."""
         for blob_id in dict.fromkeys(
             picture.blob_id for picture in (*self._conversation.iter_pictures(), *self._waiting())
         ):
@@ -150,7 +148,7 @@ class Pictures:
                 await self._hold(blob_id, data, max(pixels(data) or (0,)))
 
     def forget(self) -> None:
-        """Let go of bytes that are neither in the conversation nor about to be."""
+        """Drop bytes from memory that are neither in the conversation nor about to be."""
         referenced = {picture.blob_id for picture in (*self._conversation.iter_pictures(), *self._waiting())}
         for blob_id in self._conversation.pictures.keys() - referenced:
             del self._conversation.pictures[blob_id]
@@ -164,37 +162,37 @@ class Pictures:
         name = _plain(attachment.name)
         if attachment.data is not None:
             if len(attachment.data) > 4 * MAX_BASE64:  # decoding more would only cost time
-                raise _bad(f"{name} is far too big; models take at most 3.75 MiB.", _SMALLER, f"{location}.data")
+                raise _bad(f"{name} is far too big; models accept at most 3.75 MiB.", _SMALLER, f"{location}.data")
             try:
                 return await asyncio.to_thread(base64.b64decode, attachment.data, validate=True)
             except (binascii.Error, ValueError):
                 raise _bad(f"The data of {name} is not base64.", "Attach it again.", f"{location}.data") from None
         if attachment.blob is None:
-            raise _bad(f"{name} comes without its bytes.", "Attach it again.", f"{location}.data")
+            raise _bad(f"{name} came without its bytes.", "Attach it again.", f"{location}.data")
         try:
             return await self._journal.get_blob(attachment.blob.blob_id)
         except AmanuError:
-            raise _bad(f"{name} is not kept in this session.", "Attach it again.", f"{location}.blob") from None
+            raise _bad(f"{name} is not stored in this session.", "Attach it again.", f"{location}.blob") from None
 
     def _must_have_room(self, picture: Picture, side: int, beside: Sequence[Picture], location: str | None) -> None:
         others = [*self._conversation.iter_pictures(), *self._waiting(), *beside]
         if len(others) >= MAX_PICTURES:
-            raise PictureLimitReached(f"A session holds at most {MAX_PICTURES} pictures.", location)
+            raise PictureLimitReached(f"A session can hold at most {MAX_PICTURES} pictures.", location)
         if sum(other_picture.size for other_picture in others) + picture.size > MAX_TOTAL:
             most = MAX_TOTAL // 2**20
             raise PictureLimitReached(
-                f"With {picture.name} the pictures of this session have more than {most} MiB.", location
+                f"With {picture.name}, the pictures of this session would exceed {most} MiB.", location
             )
         longest = max([side, *(self._sides.get(other_picture.blob_id, 0) for other_picture in others)])
         if len(others) >= MANY and longest > MAX_SIDE_OF_MANY:
             side = MAX_SIDE_OF_MANY
             raise PictureLimitReached(
-                f"A session holds more than {MANY} pictures only if none has over {side} pixels a side.", location
+                f"A session can hold more than {MANY} pictures only if none exceeds {side} pixels per side.", location
             )
 
 
 def reference(attachment: ImageAttachment) -> Picture | None:
-    """A kept attachment as a part of the conversation; None for one that was not kept."""
+    """A stored attachment as a part of the conversation; None for one that was not stored."""
     if attachment.blob is None:
         return None
     return Picture(
@@ -206,7 +204,7 @@ def reference(attachment: ImageAttachment) -> Picture | None:
 
 
 def _plain(name: str) -> str:
-    """A name of one line that cannot pass for markup of ours; half a surrogate pair has no UTF-8."""
+    """The name on one line, without characters that could pass for our markup, and valid UTF-8."""
     plain = re.sub(r'[\x00-\x1f\x7f\u2028\u2029"<>]', " ", name).encode("utf-8", "replace").decode().strip()
     return plain[:MAX_NAME] or "picture"
 

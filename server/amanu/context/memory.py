@@ -1,12 +1,12 @@
-"""Project memory, and when the model is told what of it.
+"""Project memory, and when the model is told about it.
 
-The system prompt takes it once, with the first prompt of a session, and stays as it is to the byte: caches, and the
-thinking of models that check what came before it, depend on that. What comes later is said where the conversation ends:
-what changed on the disk, came or went after the user's next words; the memory of a folder after the results of the
-tools that touched something in it. When earlier messages were rewritten (`Conversation.generation`), what was said in
-them may be lost: then it is said again, and the next prompt takes all of it into the system prompt anew.
+With the first prompt of a session it becomes part of the system prompt, which then stays the same to the byte: caches,
+and models that verify what came before their thoughts, depend on that. Later changes are added at the end of the
+conversation: files that changed, appeared or disappeared after the user's next words; the memory of a folder after the
+results of the tools that touched something in it. When earlier messages are rewritten (`Conversation.generation`), what
+they said may be lost: then it is said again, and the next prompt renews the system prompt.
 
-What the model knows is read from the conversation itself (`memory_format.py`), not kept beside it.
+What the model knows is read from the conversation itself (`memory_format.py`), not stored beside it.
 """
 
 import asyncio
@@ -20,43 +20,43 @@ from amanu.core.conversation import Conversation, Memory, Results, SystemText, U
 from amanu.core.listeners import Notes, StepRecord, TurnListener, TurnView
 from amanu.core.notes import SystemNote
 
-CHANGED = "Project memory is now as follows. It takes the place of what you knew of these files."
-TOUCHED = "Project memory of folders you are now working in:"
+CHANGED = "Project memory has changed. The text below replaces what you knew of these files."
+TOUCHED = "Project memory for folders you are now working in:"
 
 
 @dataclass(frozen=True)
 class RecalledMemory:
-    """What a prompt brings up."""
+    """The project memory that goes with a prompt."""
 
     system: Memory | None
-    """The memory part of the system prompt, if it is another than before."""
+    """The memory part of the system prompt, if it has changed."""
     notice: SystemNote | None
-    """`text` goes after the user's words; "" when all is in the system prompt."""
+    """`text` goes after the user's words; "" when all of it is in the system prompt."""
 
 
 class ProjectMemory(TurnListener):
-    """Of one session. `trusted` says whether its workspace is."""
+    """One session's project memory. `trusted` returns whether its workspace is trusted."""
 
     def __init__(self, files: MemoryFiles, conversation: Conversation, trusted: Callable[[], bool]) -> None:
         self._files = files
         self._conversation = conversation
         self._trusted = trusted
         self._noted: dict[str, str] = {}
-        """Path → text, of what was told outside of the system prompt."""
+        """Path → text, of what the model was told outside of the system prompt."""
         self._read = 0
-        """Messages that `_noted` was read from."""
+        """How many messages `_noted` was read from."""
         self._generation = conversation.generation
         self._system_generation = conversation.generation
         self._looked: set[Path] = set()
         """Folders below the roots whose memory is known."""
         self._base_trusted = False
-        """The base was looked at in a trusted workspace, and nothing was lost since."""
+        """The base was read in a trusted workspace, and nothing has been lost since."""
         self._said: set[str] = set()
-        """Sentences on what was left out: each is said once."""
+        """Sentences about what was left out that the user has been told."""
 
     async def recall(self, window: int) -> RecalledMemory:
-        """What a model with a window of so many tokens must know with the user's next words; the caller puts it where
-        it belongs, unless nothing can be said any more."""
+        """What a model with a window of so many tokens must be told with the user's next words; the caller puts it into
+        the conversation."""
         self._files.fit(window)
         self._follow()
         trusted = self._trusted()
@@ -85,7 +85,7 @@ class ProjectMemory(TurnListener):
         return None if note is None else [note]
 
     async def touched(self, paths: Collection[str]) -> SystemNote | None:
-        """What the model must know now that tools have touched those absolute paths; the caller tells it at once."""
+        """What the model must be told after tools have touched those absolute paths; the caller tells it at once."""
         lost = self._follow()
         if not self._trusted():
             return None
@@ -106,7 +106,7 @@ class ProjectMemory(TurnListener):
         return self._remembered(note(head, _pairs(news)) if news else "", "Project memory", news, [], left_out)
 
     def _follow(self) -> bool:
-        """Read what was said since. True when what was said before may be lost."""
+        """Read what was added to the conversation since. True when what was said before may be lost."""
         lost = self._conversation.generation != self._generation
         if lost:
             self._generation = self._conversation.generation
@@ -138,7 +138,7 @@ class ProjectMemory(TurnListener):
             if room >= 0:
                 fit.append(file)
             else:
-                left_out.append(f"{file.path} was left out: there is too much.")
+                left_out.append(f"{file.path} was left out: project memory is full.")
         return fit, left_out
 
     def _remembered(
@@ -169,7 +169,7 @@ class ProjectMemory(TurnListener):
 
 
 def _news(current: Mapping[str, str], files: Iterable[MemoryFile]) -> list[MemoryFile]:
-    """The files that are new or changed; a text that is known under another name is no news."""
+    """The files that are new or changed. A text that is already known under another name is not new."""
     texts = set(current.values())
     return [
         file

@@ -1,18 +1,18 @@
-"""The files of project memory: which there are, and what they import. Blocking: call it in a thread.
+"""Finds and reads the files of project memory, and what they import. Blocking: call it in a thread.
 
     <config>/AGENTS.md                       the user's own, always
     <folder>/{AGENTS,GEMINI,CLAUDE}.md       of the folders from the repository's down to a root, and of those below it
 
-Those of a workspace are read only once it is trusted, and each only as it was trusted (`TrustCheck`). The folders
-above a root count too: a repository is one work, and who trusts a part of it would not know why its rules are missing.
-A repository is where a `.git` is (seen, never read), and as for git itself only in a folder of the user's own: in
-`/tmp` anybody could put one, and an AGENTS.md, above their work. The home folder and what is above it belong to no
+Files of a workspace are read only once it is trusted, and only with the content that was trusted (`TrustCheck`).
+Folders of the repository above a root count too: a user who opens a part of a repository expects its rules. A
+repository is where a `.git` is (seen, never read) in a folder that the user owns, as git itself requires: in `/tmp`
+anybody could put one, and an AGENTS.md, above the user's folders. The home folder and those above it belong to no
 project.
 
-`@path` in a file names another one, which follows it as a file of its own; the mention stays as it is written. It never
-leads out of the repository (from the user's own file: out of their home). Nothing is read that policy asks about, and
-all through a path guard: no link out, no pipe, no device. What is on the disk counts, not what an editor has not saved:
-half a sentence is no rule.
+`@path` in a file imports another one, which follows as a file of its own; the mention stays as it is written. An import
+never leads out of the repository (from the user's own file: out of their home). Files that need approval are not read,
+and all reading goes through a path guard: no link out, no pipe, no device. The text on the disk counts, not what is
+unsaved in an editor: half a sentence is no rule.
 """
 
 import os
@@ -30,39 +30,43 @@ from amanu.workspace.text_file import decode
 from amanu.workspace.workspace import Workspace
 
 NAMES = ("AGENTS.md", "GEMINI.md", "CLAUDE.md")
-"""The common name first: of equal texts in one folder it is the one that is told."""
+"""The common name first: of equal texts in one folder that file is used."""
 MAX_FILE = 64 * 1024
-"""Bytes read of one file; twice what Codex reads of all."""
+"""Bytes read of one file; twice what Codex reads in all."""
 MAX_TOTAL = 200 * 1024
-"""Characters in the system prompt: about 50,000 tokens, a quarter of the usual window. Of a smaller one, a quarter
-too: a character for each of its tokens."""
+"""Characters in the system prompt: about 50,000 tokens, a quarter of the usual window. A smaller window gets a quarter
+too: one character for each of its tokens."""
 MAX_FOLDER = 64 * 1024
 """Characters of one folder below a root, imports included."""
 MAX_FILES = 50
-"""Imports included. More is a list of files, not memory."""
+"""Files read in all, imports included."""
 DEPTH = 5
-"""Of imports; Gemini CLI's limit."""
+"""Levels of imports; Gemini CLI has the same limit."""
 
-CUT = "\n(cut here: the file is longer)"
+CUT = "\n(truncated: the file is longer)"
 
 
 @dataclass(frozen=True)
 class MemoryFile:
+    """A file of project memory, as the model is told it."""
+
     path: str
-    """As model and user are told: relative to the root where that is clear, else absolute."""
+    """As the model and the user see it: relative to the root where that is unambiguous, else absolute."""
     text: str
 
 
 @dataclass
 class MemoryScan:
+    """What was found in some folders."""
+
     files: list[MemoryFile] = field(default_factory=list[MemoryFile])
     left_out: list[str] = field(default_factory=list[str])
-    """What is there and was not taken: a sentence each, for the user."""
+    """What is there and was left out: a sentence each, for the user."""
 
 
 class MemoryFiles:
-    """The memory around one session's workspace. `own` is the user's file (None leaves it out), `home` their home
-    folder."""
+    """The memory files of one session's workspace. `user_file` is the user's own (None leaves it out), `home` their
+    home folder; `allowed` says what is read without a question, `covers` what the user trusted."""
 
     def __init__(
         self,
@@ -79,14 +83,15 @@ class MemoryFiles:
         self.covers = covers
         self._home = Path(os.path.realpath(home or Path.home()))
         self.room = MAX_TOTAL
-        """Characters there are for all of it."""
+        """Characters that all of it may have."""
 
     def fit(self, window: int) -> None:
-        """Read no more than goes into a model's window of so many tokens."""
+        """Limit what is read to what suits a model's window of so many tokens."""
         self.room = min(MAX_TOTAL, window)
 
     def base(self, *, trusted: bool) -> MemoryScan:
-        """The user's own, then for each root of a trusted workspace the folders from its repository's down to it."""
+        """The user's own file, then, for each root of a trusted workspace, those of the folders from its repository
+        down to it."""
         gathering = _Gathering(self, self.room, trusted=trusted)
         if self._own is not None:
             gathering.take(self._own, PathGuard([self._home, self._own.parent]))
@@ -101,7 +106,7 @@ class MemoryFiles:
         return gathering.found
 
     def below(self, folders: Iterable[Path]) -> MemoryScan:
-        """Of folders below the roots of a trusted workspace. What git ignores is not the project's."""
+        """The files of folders below the roots of a trusted workspace. Folders that git ignores are left out."""
         collected = MemoryScan()
         for folder in sorted(folders):
             if not any(os.path.lexists(folder / name) for name in NAMES) or self._is_hidden(folder):
@@ -115,7 +120,8 @@ class MemoryFiles:
         return collected
 
     def folders(self, paths: Iterable[str]) -> set[Path]:
-        """The folders below the roots that those absolute paths lie in, or may be. Looks at no disk."""
+        """The folders below the roots that those absolute paths lie in, and the paths themselves, which may be folders.
+        Does not read the disk."""
         folders: set[Path] = set()
         for path in map(Path, paths):
             for root in self._workspace.roots:
@@ -128,32 +134,33 @@ class MemoryFiles:
         return self._workspace.roots[0] / name
 
     def name(self, path: Path) -> str:
+        """The `MemoryFile.path` of that file. Raises `ToolError`."""
         relative = self._in_roots(path)
         name = str(path) if relative is None or len(self._workspace.roots) > 1 else relative
         if visible(name) != name or '"' in name or "\n" in name:
-            raise ToolError("its path holds characters that cannot be shown")
+            raise ToolError("its path contains characters that cannot be shown")
         return name
 
     def refuse(self, path: Path, guard: PathGuard, *, trusted: bool) -> None:
-        """Raise `ToolError` for a file that must not be read unasked."""
+        """Raises `ToolError` for a file that must not be read without approval."""
         relative = self._in_roots(path)
         inside = guard.locate(path)[1]
         if not trusted and relative is not None and path != self._own:
-            raise ToolError("it lies in a folder that is not trusted")
+            raise ToolError("it is in a folder that is not trusted")
         if ".git" in inside.parts:
-            raise ToolError("it belongs to git")
+            raise ToolError("it is one of git's own files")
         if not self._allowed([Subject("read_file", "read", relative or inside.as_posix())]):
-            raise ToolError("a rule asks before it is read")
+            raise ToolError("a rule requires approval before it is read")
 
     def guard_of_imports(self, path: Path, guard: PathGuard) -> PathGuard:
-        """Where the imports of that file may lie. What the user's own file imports from elsewhere was perhaps
-        written by others: it does not get at their home."""
+        """The guard that the imports of that file must pass. A file that the user's own imports from elsewhere may have
+        been written by others: it cannot import from their home."""
         if self._own is None or self._own.parent not in guard.roots or self._own.parent in path.parents:
             return guard
         return self._guard(repository(path.parent, self._home))
 
     def written(self, path: str, beside: Path) -> Path:
-        """The path an import means, links not followed."""
+        """The path that an import in the file `beside` means, links not followed."""
         if path.startswith("~/"):
             return Path(os.path.normpath(self._home / path[2:]))
         return Path(os.path.normpath(beside.parent / path))
@@ -188,12 +195,12 @@ def repository(root: Path, home: Path) -> Path:
 
 
 class _Gathering:
-    """Takes files until there is no more room."""
+    """Takes files until there is no more room (characters)."""
 
     def __init__(self, files: MemoryFiles, room: int, *, trusted: bool) -> None:
         self.found = MemoryScan()
         self.checked = False
-        """What is taken now is the workspace's: only as it was trusted."""
+        """What is taken now is the workspace's: it must be as it was trusted."""
         self._files = files
         self._room = room
         self._trusted = trusted
@@ -205,14 +212,14 @@ class _Gathering:
             self.take(folder / name, guard)
 
     def take(self, path: Path, guard: PathGuard, depth: int = 0) -> bool:
-        """Take a file and what it imports; equal texts once. False when there is none that can be taken."""
+        """Take a file and what it imports; equal texts once. Returns False when there is no file that can be taken."""
         if _is_missing(path):
             return False
         try:
             inside = guard.resolve(str(path))
         except ToolError:
             if os.path.lexists(path):
-                self._leave_out(str(path), "it leads elsewhere")
+                self._leave_out(str(path), "it leads out of the repository")
             return False
         if inside in self._seen:
             return True
@@ -233,14 +240,14 @@ class _Gathering:
 
     def _put(self, name: str, path: Path, text: str, guard: PathGuard, depth: int) -> None:
         index, taken = len(self.found.files), 0
-        room, self._room = self._room, max(0, self._room - len(text))  # its own words before those it imports
+        room, self._room = self._room, max(0, self._room - len(text))  # the file comes before its imports
         named = mentions(text)
         for candidates in named if depth < DEPTH else ():
             taken += any(self._import(candidate, path, guard, depth) for candidate in candidates)
         if text in self._texts or not text or (taken == len(named) and merely_mentions(text)):
             self._room += min(len(text), room)
         elif room == 0:
-            self._leave_out(str(path), "there is too much")
+            self._leave_out(str(path), "project memory is full")
         else:
             self._texts.add(text)
             cut_text = text if len(text) <= room else text[:room] + CUT
@@ -248,9 +255,11 @@ class _Gathering:
 
     def _import(self, named: str, importer: Path, guard: PathGuard, depth: int) -> bool:
         path = self._files.written(named, importer)
-        if not any(root == path or root in path.parents for root in guard.roots):  # not looked at: it may be anywhere
+        if not any(
+            root == path or root in path.parents for root in guard.roots
+        ):  # not even looked at: it may be anywhere
             if path.suffix == ".md":
-                self._leave_out(f"@{named}", "it may not be imported from there")
+                self._leave_out(f"@{named}", "files there may not be imported")
             return False
         return self.take(path, guard, depth + 1)
 
@@ -258,20 +267,20 @@ class _Gathering:
         if stat.S_ISDIR(path.lstat().st_mode):
             raise IsADirectoryError
         if len(self._seen) >= MAX_FILES:
-            raise ToolError("there are too many")
+            raise ToolError(f"there are more than {MAX_FILES} files")
         self._files.refuse(path, guard, trusted=self._trusted)
         try:
             with guard.file(path) as handle, os.fdopen(os.dup(handle), "rb") as file:
                 data = file.read(MAX_FILE + 1)
         except ToolError:
-            raise ToolError("it is no file") from None
+            raise ToolError("it is not a regular file") from None
         whole = len(data) <= MAX_FILE
         try:
             text, _ = decode(data if whole else _first_lines(data), path)
         except ToolError:
-            raise ToolError("it is no text") from None
+            raise ToolError("it is not a text file") from None
         if text.strip() and self.checked and not self._files.covers(path, data):
-            raise ToolError("it is not as it was when the folder was trusted; `amanu trust show` says how it changed")
+            raise ToolError("it has changed since the folder was trusted; `amanu trust show` shows how")
         return framed(text) + ("" if whole else CUT)
 
     def _leave_out(self, name: str, why: str) -> None:
@@ -289,7 +298,7 @@ def _first_lines(data: bytes) -> bytes:
 
 
 def _is_missing(path: Path) -> bool:
-    """Whether nothing at all is there, which is so of most names that are tried with each prompt: the guard, which says
+    """Whether nothing at all is there, as with most names that are tried with each prompt: the guard, which finds out
     why something cannot be read, takes ten times as long."""
     try:
         path.lstat()

@@ -1,4 +1,4 @@
-"""The text of project memory: what of it is a mention of another file, and how it stands in the model's sight.
+"""The text of project memory: how it is written for the model, and which other files it mentions.
 
     <memory path="AGENTS.md">        one file, as it is; in the system prompt
     …
@@ -18,12 +18,12 @@ import re
 from collections.abc import Iterable, Iterator
 
 MAX_MENTIONS = 200
-"""Looked up in one file: each costs a look at the disk."""
-GONE = "(This file is no longer there, or no longer read. What it said holds no more.)"
+"""Mentions looked up of one file: each takes a look at the disk."""
+GONE = "(This file was removed, or is no longer read. What it said no longer applies.)"
 
 _MENTION = re.compile(r"""(?<![\w@./\\-])@(?:"([^"\n]+)"|([^\s@"'`<>|]+))""")
-_AFTER = ".,;:!?)]}*_"
-"""Belongs to the sentence around a mention, unless there is a file of that name."""
+_PUNCTUATION = ".,;:!?)]}*_"
+"""Characters that belong to the sentence around a mention, unless a file has such a name."""
 _FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})")
 _PARAGRAPHS = re.compile(r"(\n[ \t]*\n)")
 _TICKS = re.compile(r"`+")
@@ -33,49 +33,49 @@ _OPEN, _CLOSE = "<project_memory>\n", "\n</project_memory>"
 
 
 def framed(text: str) -> str:
-    """The text such that it cannot end the frame it is put in; "" if it says nothing."""
+    """The text escaped so that it cannot end the frame it is put in; "" if it is blank."""
     return _FRAME.sub("&lt;", text.replace("\r\n", "\n").replace("\r", "\n")).strip("\n") if text.strip() else ""
 
 
 def blocks(files: Iterable[tuple[str, str]]) -> str:
-    """(path, framed text) of each, for the model."""
+    """Files, as pairs of path and framed text, written for the model."""
     return "\n\n".join(f'<memory path="{path}">\n{text}\n</memory>' for path, text in files)
 
 
 def note(head: str, files: Iterable[tuple[str, str]]) -> str:
-    """What came or changed, for the model."""
+    """New and changed files, written for the model."""
     return f"{_OPEN}{head}\n\n{blocks(files)}{_CLOSE}"
 
 
 def in_blocks(text: str) -> dict[str, str]:
-    """Path → text, of what `blocks` made."""
+    """Path → text, read back from what `blocks` wrote."""
     return dict(_BLOCK.findall(text))
 
 
 def in_note(text: str) -> dict[str, str]:
-    """Path → text, if a `note` stands in what was said to the model."""
+    """Path → text, read back from the last `note` in what was said to the model."""
     start = text.rfind(_OPEN)
     end = text.find(_CLOSE, start)
     return in_blocks(text[start:end]) if 0 <= start < end else {}
 
 
 def mentions(text: str) -> list[tuple[str, ...]]:
-    """The paths mentioned outside code as `@path` or `@"path with blanks"`, each with how it may be meant: as it is
+    """The paths mentioned outside code as `@path` or `@"path with blanks"`, each with its possible readings: as it is
     written, then without the punctuation after it."""
-    mentions_found: dict[tuple[str, ...], None] = {}
+    readings: dict[tuple[str, ...], None] = {}
     for quoted, plain in _MENTION.findall(_without_code(text)):
-        bare = plain.rstrip(_AFTER)
-        mentions_found[(quoted,) if quoted else (plain, bare) if bare not in ("", plain) else (plain,)] = None
-    return list(mentions_found)[:MAX_MENTIONS]
+        bare = plain.rstrip(_PUNCTUATION)
+        readings[(quoted,) if quoted else (plain, bare) if bare not in ("", plain) else (plain,)] = None
+    return list(readings)[:MAX_MENTIONS]
 
 
 def merely_mentions(text: str) -> bool:
-    """It says nothing of its own."""
+    """Whether the text is nothing but mentions."""
     return "@" in text and not _MENTION.sub("", _without_code(text)).strip(" \t\n-*")
 
 
 def _without_code(text: str) -> str:
-    """The text with code, in fences and between backticks, as blanks."""
+    """The text without its code, in fences and between backticks."""
     parts = _PARAGRAPHS.split("".join(_without_fences(text)))
     return "".join(_without_spans(part) for part in parts)
 
@@ -95,7 +95,7 @@ def _without_fences(text: str) -> Iterator[str]:
 
 
 def _without_spans(text: str) -> str:
-    """Of one paragraph. A run of backticks ends with the next of its length (CommonMark 6.1)."""
+    """A paragraph without its code spans: a run of backticks ends with the next of its length (CommonMark 6.1)."""
     runs = [match.span() for match in _TICKS.finditer(text)]
     partner: dict[int, int] = {}
     following: dict[int, int] = {}

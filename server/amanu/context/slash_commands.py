@@ -1,12 +1,12 @@
-"""Commands of one's own: Markdown files whose text is said when a prompt begins with `/name`.
+"""Slash commands: Markdown files whose text replaces a prompt that begins with `/name`.
 
     <config>/commands/name.md            the user's
-    <root>/.amanu/commands/name.md       a workspace's, read only once it is trusted, and as it was then;
-                                         through the path guard, and only what is read without a
-                                         question
+    <root>/.amanu/commands/name.md       a workspace's: read only once it is trusted, with the content that
+                                         was trusted, through the path guard, and only if reading it needs
+                                         no approval
 
 A file may begin with lines `description: …` and `argument-hint: …` between two lines `---`. `$ARGUMENTS` in the rest is
-what follows the name; without it the arguments are put after the text. `/compact` is the daemon's own.
+what follows the name; without it the arguments are put after the text. `/compact` is built in.
 """
 
 import re
@@ -24,33 +24,33 @@ COMPACT = "compact"
 BUILT_IN = (
     Command(
         name=COMPACT,
-        description="Put a summary in the place of what is old in this conversation",
+        description="Replace the older part of this conversation with a summary",
         argument_hint="[what must not be lost]",
         source="daemon",
     ),
 )
-"""What the daemon does itself; nobody's file can take their names."""
+"""Commands that the daemon carries out itself; no file can take their names."""
 
 MAX_BYTES = 100_000
-"""Of a command's file; a longer one is left out."""
+"""Bytes of a command's file; a longer one is left out."""
 
-_SAID = re.compile(r"/([A-Za-z0-9_-]+)(?:\s+(.*))?\Z", re.DOTALL)
+_COMMAND = re.compile(r"/([A-Za-z0-9_-]+)(?:\s+(.*))?\Z", re.DOTALL)
 _NAME = re.compile(r"[A-Za-z0-9_-]+\Z")
 
 
 @dataclass(frozen=True)
 class CommandSource:
-    """A folder of commands, and whose it is."""
+    """A folder of commands, and who owns it."""
 
     folder: Path
     whose: Literal["user", "workspace"]
-    read: Callable[[Path], bytes | None] = lambda path: _of_disk(path)
-    """The bytes of a file in it, None when it cannot or must not be read. Blocks."""
+    read: Callable[[Path], bytes | None] = lambda path: _read_disk(path)
+    """Returns the bytes of a file in it, None when it cannot or must not be read. Blocks."""
 
 
 def sources(user: Path, workspace: Workspace | None, allowed: SubjectFilter, covers: TrustCheck) -> list[CommandSource]:
-    """The user's folder before those of a trusted workspace, which cannot take its names. `allowed` says what is read
-    without a question; of that only what `covers` counts."""
+    """The user's folder, then those of a trusted workspace, which cannot take its names. `allowed` says what is read
+    without a question, `covers` what the user trusted."""
     roots = workspace.roots if workspace is not None else ()
 
     def read(path: Path) -> bytes | None:
@@ -71,7 +71,7 @@ def sources(user: Path, workspace: Workspace | None, allowed: SubjectFilter, cov
 
 
 def find(sources: Sequence[CommandSource]) -> list[Command]:
-    """What there is, by name; of two with one name the first source's. Blocks: it reads the disk."""
+    """All commands, sorted by name; of two with the same name the first source's. Blocks: it reads the disk."""
     commands: dict[str, Command] = {}
     for source in sources:
         for path in sorted(source.folder.glob("*.md")) if source.folder.is_dir() else ():
@@ -91,24 +91,24 @@ def find(sources: Sequence[CommandSource]) -> list[Command]:
 
 
 def compaction(prompt: str) -> str | None:
-    """What must not be lost, if the prompt asks for a compaction; else None."""
-    match = _SAID.match(prompt.strip())
+    """What the summary must preserve ("" for nothing special) if the prompt is `/compact`; else None."""
+    match = _COMMAND.match(prompt.strip())
     return (match[2] or "").strip() if match is not None and match[1] == COMPACT else None
 
 
 @dataclass(frozen=True)
 class ExpandedPrompt:
-    """What a prompt means."""
+    """A prompt with its slash command replaced by that command's text."""
 
     text: str
     """For the model."""
     typed: str
-    """Those of its words that are the user's, or of their own commands: what is mentioned there is what they mean."""
+    """The part that the user typed, or that comes from their own commands: files mentioned there are meant."""
 
 
 def expand(prompt: str, sources: Sequence[CommandSource]) -> ExpandedPrompt:
     """The command's text if the prompt begins with one, else the prompt as it is. Blocks: it reads the disk."""
-    match = _SAID.match(prompt)
+    match = _COMMAND.match(prompt)
     if match is None:
         return ExpandedPrompt(prompt, prompt)
     name, arguments = match[1], (match[2] or "").strip()
@@ -118,10 +118,10 @@ def expand(prompt: str, sources: Sequence[CommandSource]) -> ExpandedPrompt:
             continue
         _, body = _parts(text)
         if "$ARGUMENTS" in body:
-            heard = body.replace("$ARGUMENTS", arguments)
+            expanded = body.replace("$ARGUMENTS", arguments)
         else:
-            heard = f"{body}\n\n{arguments}" if arguments else body
-        return ExpandedPrompt(heard, heard if source.whose == "user" else arguments)
+            expanded = f"{body}\n\n{arguments}" if arguments else body
+        return ExpandedPrompt(expanded, expanded if source.whose == "user" else arguments)
     return ExpandedPrompt(prompt, prompt)
 
 
@@ -132,7 +132,7 @@ def _read(source: CommandSource, path: Path) -> str | None:
     return data.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _of_disk(path: Path) -> bytes | None:
+def _read_disk(path: Path) -> bytes | None:
     try:
         return path.read_bytes() if path.is_file() and path.stat().st_size <= MAX_BYTES else None
     except OSError:

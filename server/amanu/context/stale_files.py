@@ -1,7 +1,8 @@
-"""Tells the model which of the files it has read are others now, before it relies on them.
+"""Tells the model which of the files it has read have changed since, before it relies on them.
 
-Looked at between steps and with each prompt: the status of every file it has seen, and the version of those open in an
-editor; the text decides. Nothing is said of a file whose text is no longer in the conversation.
+Between steps and with each prompt this checks the status of every file the model has seen, and the version of those
+open in an editor; where one differs, the text decides. A file whose text is no longer in the conversation is not
+mentioned.
 """
 
 import asyncio
@@ -21,7 +22,7 @@ _NO_TEXT = "no text"  # instead of a digest
 
 
 class StaleFiles:
-    """Of one session."""
+    """Watches the files that one session's model has read."""
 
     def __init__(self, workspace: Workspace, conversation: Conversation) -> None:
         self._workspace = workspace
@@ -29,10 +30,10 @@ class StaleFiles:
         self._conversation = conversation
         self._generation = conversation.generation
 
-    async def news(self) -> tuple[str, str] | None:
-        """(what the model must hear, what the user is told of that) when files changed since they were last shown or
-        told of, and not by the model's edits. None when none did. Each change is told once."""
-        if self._conversation.generation != self._generation:  # what was said may be gone
+    async def collect_note(self) -> tuple[str, str] | None:
+        """(note for the model, notice for the user about it) on the files that changed since the model last saw them or
+        was told of a change, other than by its own edits. None when there are none. Each change is told once."""
+        if self._conversation.generation != self._generation:  # what the model was told may be gone
             self._generation = self._conversation.generation
             self._forget(all_that_no_result_holds=True)
         changes: dict[Path, str] = {}
@@ -47,7 +48,7 @@ class StaleFiles:
             for path, change in changes.items()
             if path in self._seen.files
         ]
-        return _said(named) if named else None
+        return _worded(named) if named else None
 
     async def _doubtful(self) -> Sequence[tuple[Path, ShownFile]]:
         """The files that do not look as they did when their text was last compared."""
@@ -64,18 +65,18 @@ class StaleFiles:
         return doubtful
 
     def _versions(self, path: Path) -> Sequence[tuple[int, int, int]]:
-        """Of the documents that editors have of it."""
+        """The versions of the documents that editors have of it."""
         opened = self._workspace.overlay.documents(path)
         return [(id(editor), buffer.version, buffer.typed) for editor, buffer in opened]
 
     async def _compare(self, path: Path, shown_text: ShownFile) -> str | None:
-        """What is said of it behind its name; None when its text is the one the model knows."""
+        """What to say after its name; None when its text is the one the model knows."""
         try:
             file = await self._workspace.look(path)
             current = None if file is None else await asyncio.to_thread(digest, file)
             change = " (deleted)" if file is None else " (unsaved in the editor)" if file.unsaved else ""
         except ToolError:
-            current, change = _NO_TEXT, " (no text that can be read)"
+            current, change = _NO_TEXT, " (no longer readable as text)"
         if current == shown_text.digest or self._seen.files.get(path) is not shown_text:
             return None
         shown_text.digest = current
@@ -83,7 +84,7 @@ class StaleFiles:
         return change
 
     def _forget(self, *, all_that_no_result_holds: bool = False) -> None:
-        """The files whose text is not in the conversation any more."""
+        """Forget the files whose text is no longer in the conversation."""
         standing = {
             result.call_id
             for message in self._conversation
@@ -96,9 +97,9 @@ class StaleFiles:
                 del self._seen.files[path]
 
 
-def _said(named: Sequence[str]) -> tuple[str, str]:
+def _worded(named: Sequence[str]) -> tuple[str, str]:
     names = ", ".join(named[:NAMED])
     if len(named) > NAMED:
         names += f" and {len(named) - NAMED} more"
-    sentence = f"Changed since you read it, outside of your edits: {names}. Read again before you edit."
-    return sentence, f"The model was told of files that changed since it read them: {names}."
+    sentence = f"Changed since you read them, not by your edits: {names}. Read them again before you edit them."
+    return sentence, f"The model was told that these files changed since it read them: {names}."

@@ -154,13 +154,13 @@ class Daemon:
         """What a killed daemon left half done comes to its end; then, once a day, what is too old goes."""
         await asyncio.sleep(RECOVERY_SECONDS)
         try:
-            await self._sessions.recover()
+            await self._sessions.recover_unfinished()
         except Exception:
             log.exception("what the last daemon left could not be looked through")
         await asyncio.sleep(SETTLED_SECONDS)
         while True:
             try:
-                await self._sessions.forget()
+                await self._sessions.apply_retention()
             except Exception:
                 log.exception("old sessions could not be looked through")
             await asyncio.sleep(DAY_SECONDS)

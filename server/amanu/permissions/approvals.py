@@ -1,4 +1,8 @@
-"""Policy → remembered answers → ask the user."""
+"""Who decides on each call of one session: a rule, or the user, who is asked.
+
+`Approvals.decide` settles a call and waits for the answer if there has to be one; clients answer through `resolve`. A
+question stays open until somebody answers it, a rule that changed answers it, or the turn is cancelled.
+"""
 
 import asyncio
 import hashlib
@@ -13,19 +17,16 @@ from typing import Protocol
 from amanu.core.emit import Emit
 from amanu.core.rules import Rule, with_grants
 from amanu.core.tool import Preview, Subject
+from amanu.permissions.offers import allow_rules, offers, remember, suggested_rule
 from amanu.permissions.policy import (
     PolicyContext,
     Verdict,
     acts,
-    allow_rules,
     built_in,
     command_parts,
     decide,
     decide_all,
     of_mode,
-    offers,
-    remember,
-    suggested_rule,
 )
 from amanu.text import wording
 from amanu.text.display import one_line, visible
@@ -35,17 +36,17 @@ from amanu_protocol.items import Approval, CommandPart, Decision, Grant, Proposa
 from amanu_protocol.requests import ApprovalResolveParams, ApprovalResolveResult
 
 GUARD_SECONDS = 0.5
-"""An answer this soon after the question appeared was meant for something else (editor-peers: focus theft caused
-accidental approvals)."""
+"""An answer this soon after the question appeared was meant for something else: a prompt that steals the focus collects
+keystrokes."""
 
-
-_NAMED = 5  # rules named to somebody who was not asked
-_EARLIER = 200  # questions a rule is tried on
+_MAX_SUGGESTIONS = 5  # rules suggested when there is nobody to ask
+_MAX_PAST_QUESTIONS = 200  # questions a rule is tried on
 
 
 @dataclass(frozen=True)
 class Ceilings:
-    """How much rules may allow in one turn. After that commands with an effect are asked about."""
+    """How much rules may allow in one turn: a number of commands with an effect, and the seconds they take together.
+    Beyond that the user is asked."""
 
     commands: int = 200
     seconds: float = 1800
@@ -57,7 +58,7 @@ class PastQuestion:
 
     call_id: str
     title: str
-    asking: tuple[Subject, ...]
+    subjects: tuple[Subject, ...]
     """What no rule allowed at the time."""
 
 
@@ -67,8 +68,8 @@ class PendingApproval:
 
     approval: Approval
     subjects: tuple[Subject, ...]
-    asked_about: tuple[Subject, ...]
-    """Of them, those that no rule allows."""
+    open_subjects: tuple[Subject, ...]
+    """Those of `subjects` that no rule allows."""
     answer: "asyncio.Future[Decision]"
     asked_at: float = field(default_factory=time.monotonic)
 
@@ -77,9 +78,9 @@ class PendingApproval:
         return time.monotonic() - self.asked_at < GUARD_SECONDS
 
 
-def seal(proposal: Proposal) -> str:
-    """A digest of what a yes to the whole proposal is about: the files, what they are based on, and what would be in
-    them."""
+def proposal_digest(proposal: Proposal) -> str:
+    """A digest (SHA-256) of what a yes to the whole proposal is about: the files, what they are based on, and what
+    would be in them."""
     parts = [
         [
             [file.path, file.change, file.new_path, file.base_sha256],
@@ -90,20 +91,20 @@ def seal(proposal: Proposal) -> str:
     return hashlib.sha256(json.dumps([proposal.proposal_id, parts]).encode()).hexdigest()
 
 
-def bases(proposal: Proposal) -> dict[str, str]:
-    """Which texts of which files its open hunks are based on."""
+def open_bases(proposal: Proposal) -> dict[str, str]:
+    """Path → SHA-256 of the text that the open hunks of that file are based on."""
     return {
         file.path: file.base_sha256 for file in proposal.files if any(hunk.state == "pending" for hunk in file.hunks)
     }
 
 
 class PolicySource(Protocol):
-    """What the decisions of one session rest on, each as it is now."""
+    """What the decisions of one session rest on; each method returns the current value."""
 
     def context(self) -> PolicyContext: ...
 
     def rules(self) -> Sequence[Rule]:
-        """Those that hold beyond the session."""
+        """The rules that hold beyond the session."""
         ...
 
     def remember(self, scope: Scope, rule: Rule) -> None:
@@ -121,31 +122,31 @@ class Approvals:
     ) -> None:
         self._emit = emit
         self._policy = policy
-        self._allowed_on: dict[str, dict[str, str]] = {}
+        self._allowed_bases: dict[str, dict[str, str]] = {}
         """Call → the bases of its proposal when the user said yes."""
         self._ceilings = ceilings or Ceilings()
         self._headless = headless
-        self._free_commands = 0
+        self._unasked_commands = 0
         """Commands with an effect that rules allowed in this turn."""
-        self._free_seconds = 0.0
-        self.earlier: deque[PastQuestion] = deque(maxlen=_EARLIER)
+        self._unasked_seconds = 0.0
+        self._past_questions: deque[PastQuestion] = deque(maxlen=_MAX_PAST_QUESTIONS)
         self._session_rules: list[Rule] = []
         self._turn_rules: list[Rule] = []
         self._pending: dict[str, PendingApproval] = {}
         self._settled: dict[str, Decision] = {}
         self._waiting_since = 0.0
-        self.waited = 0.0
+        self.seconds_waited = 0.0
         """Seconds spent waiting for the user, in all."""
 
     def start_turn(self) -> None:
         """What was allowed for the last turn is not allowed for this one."""
         self._turn_rules.clear()
-        self._free_commands, self._free_seconds = 0, 0.0
+        self._unasked_commands, self._unasked_seconds = 0, 0.0
 
-    def ran(self, decision: Decision, seconds: float) -> None:
-        """A command ended that was decided on so, after that long."""
+    def add_run_time(self, decision: Decision, seconds: float) -> None:
+        """Count the time of a command that has ended and was allowed by this decision."""
         if decision.by == "rule":
-            self._free_seconds += seconds
+            self._unasked_seconds += seconds
 
     def allow_in_session(self, rule: Rule) -> None:
         """Add a rule of session scope: from a resumed session, or from `--allow`."""
@@ -162,7 +163,7 @@ class Approvals:
         )
 
     def verdict(self, subjects: Sequence[Subject]) -> Verdict:
-        """On a call about all of them."""
+        """The verdict on a call about all of them."""
         return decide_all(self.rules(), subjects, self._policy.context())[0]
 
     def allowed(self, subjects: Iterable[Subject]) -> list[Subject]:
@@ -174,13 +175,13 @@ class Approvals:
         return self._with_decision(subjects, "deny")
 
     def parts(self, subjects: Sequence[Subject]) -> list[CommandPart]:
-        """What is thought of each command among them."""
+        """The verdict on each command among them, for the user."""
         return command_parts(zip(subjects, self._verdicts(subjects), strict=True))
 
     def would_cover(self, text: str, call_id: str | None) -> tuple[bool | None, list[str]]:
-        """Of rules as text: whether they would answer that pending question (None: there is none), and the titles of
-        the earlier questions they would have answered and today's rules do not, latest first. Raises `AmanuError`
-        (invalidRule)."""
+        """What allow rules, written as text, would do: (whether they would answer that pending question, None if there
+        is none; the titles of past questions they would have answered and the current rules would not, latest first).
+        Raises `AmanuError` (invalidRule)."""
         current_rules = self.rules()
         rules = (*current_rules, *allow_rules(text, "session"))
         when = self._policy.context()
@@ -189,45 +190,44 @@ class Approvals:
             return bool(subjects) and all(decide(rules, subject, when).decision == "allow" for subject in subjects)
 
         pending = self._pending.get(call_id or "")
-        earlier = [earlier_call for earlier_call in reversed(self.earlier) if earlier_call.call_id != call_id]
-        saved = [
-            earlier_call.title
-            for earlier_call in earlier
-            if covers(rules, earlier_call.asking) and not covers(current_rules, earlier_call.asking)
+        titles = [
+            question.title
+            for question in reversed(self._past_questions)
+            if question.call_id != call_id
+            and covers(rules, question.subjects)
+            and not covers(current_rules, question.subjects)
         ]
-        return (None if pending is None else covers(rules, pending.subjects)), saved
+        return (None if pending is None else covers(rules, pending.subjects)), titles
 
-    async def decide(self, call_id: str, preview: Preview, asking: Callable[[], None]) -> Decision:
-        """Settle one call: by rule where one matches, else by asking (`asking` is called just before). Waits as
+    async def decide(self, call_id: str, preview: Preview, on_ask: Callable[[], None]) -> Decision:
+        """Settle one call: by rule where one matches, else by asking (`on_ask` is called just before). Waits as
         long as the user takes; no time-out ever means yes. Cancelling the task withdraws the question."""
-        self._allowed_on.pop(call_id, None)  # a yes to what it was before
-        verdict, decision = self._by_rule((preview.subject, *preview.extra_subjects))
+        self._allowed_bases.pop(call_id, None)  # an earlier yes was to an earlier form of the call
+        verdict, decision = self._decide_by_rule((preview.subject, *preview.extra_subjects))
         if decision is not None:
             return self._settle(call_id, decision)
         if self._headless:
-            return self._settle(call_id, self._unasked(preview, verdict))
-        asking()
-        await self._emit.durable()  # what is asked about survives a crash, once somebody was asked
-        verdict, decision = self._by_rule(
-            (preview.subject, *preview.extra_subjects)
-        )  # mode or rules may be others by now
+            return self._settle(call_id, self._deny_headless(preview, verdict))
+        on_ask()
+        await self._emit.durable()  # once a client shows the question, what it is about survives a crash
+        verdict, decision = self._decide_by_rule((preview.subject, *preview.extra_subjects))  # they may have changed
         if decision is not None:
             return self._settle(call_id, decision)
         return await self._ask(call_id, preview, verdict)
 
     def resolve(self, params: ApprovalResolveParams, client: str) -> ApprovalResolveResult:
-        """Take a client's answer. The first one wins; a word that is not known is a refusal. A yes counts only with
-        the digest of what is asked about."""
+        """Take a client's answer. The first one wins; an unknown word is a refusal. A yes counts only with the digest
+        of what is asked about. Raises `AmanuError` (approvalNotFound, invalidRule, storageError)."""
         call_id = params.tool_call_id
         settled = self._settled.get(call_id)
         if settled is not None:
             return ApprovalResolveResult(status="alreadyResolved", outcome=settled.outcome, client=settled.client)
         pending = self._pending.get(call_id)
         if pending is None:
-            raise AmanuError("approvalNotFound", "There is no such question in this session.")
+            raise AmanuError("approvalNotFound", "No such question is pending in this session.")
         if pending.too_soon:
             return ApprovalResolveResult(status="tooSoon")
-        if params.decision == "allow" and not _same(params.digest, pending.approval.digest):
+        if params.decision == "allow" and not _same_digest(params.digest, pending.approval.digest):
             return ApprovalResolveResult(status="stale")
         decision = self._read_answer(params, pending, client)
         proposal_id = pending.approval.proposal_id
@@ -236,7 +236,7 @@ class Approvals:
             and proposal_id is not None
             and (proposal := self._policy.proposal(proposal_id)) is not None
         ):
-            self._allowed_on[call_id] = bases(proposal)
+            self._allowed_bases[call_id] = open_bases(proposal)
         self._answer(call_id, decision)
         if decision.scope not in (None, "once"):
             self.reconsider()
@@ -245,28 +245,28 @@ class Approvals:
     def pending(self, call_id: str) -> PendingApproval | None:
         return self._pending.get(call_id)
 
-    def holds(self, preview: Preview, decision: Decision) -> bool:
-        """Whether rules and mode, as they are now, still let that yes stand: one of the user's ends with a deny, one
-        of a rule also when no rule says it any more."""
+    def still_allowed(self, preview: Preview, decision: Decision) -> bool:
+        """Whether that yes still stands under the current rules and mode: the user's yes falls only to a deny, a rule's
+        yes also when no rule allows the call any more."""
         current = self.verdict((preview.subject, *preview.extra_subjects))
         if current.decision != "allow":
             return decision.by == "user" and current.decision == "ask"
-        return decision.by == "user" or {*decision.grants} <= {*_given(current)}
+        return decision.by == "user" or {*decision.grants} <= {*_grants_of(current)}
 
-    def reveals(self, preview: Preview, decision: Decision) -> bool:
-        """Whether that yes lets a command read files that hold secrets: the user was asked about it, or keeps a rule
-        that names it."""
+    def reveals_secrets(self, preview: Preview, decision: Decision) -> bool:
+        """Whether that yes lets a command read files that hold secrets: the user gave it, or has a rule that names the
+        command."""
         return decision.by == "user" or self.verdict((preview.subject, *preview.extra_subjects)).named
 
     def same_bases(self, call_id: str, proposal_id: str) -> bool:
-        """Whether the files of a proposal are based on what they were when the user allowed that call. Hunks that
-        others added, or decided, since are not its business. True where no user did."""
+        """Whether the files of a proposal are based on what they were when the user allowed that call; hunks added or
+        decided since do not matter. True where no user was asked."""
         current = self._policy.proposal(proposal_id)
-        allowed_on = self._allowed_on.get(call_id, {})
-        return current is None or all(allowed_on.get(path, sha) == sha for path, sha in bases(current).items())
+        allowed_on = self._allowed_bases.get(call_id, {})
+        return current is None or all(allowed_on.get(path, sha) == sha for path, sha in open_bases(current).items())
 
     def on_proposal(self, proposal: Proposal) -> None:
-        """A proposal is this now: questions about it are asked again, and end when it is settled."""
+        """A proposal has changed: questions about it are asked again, and end when it is settled."""
         self._ask_again(proposal.proposal_id)
         if proposal.state == "settled":
             self.finish_reviews(proposal.proposal_id)
@@ -275,35 +275,35 @@ class Approvals:
         for pending in self._pending.values():
             if pending.approval.proposal_id != proposal_id:
                 continue
-            digest = self._sealed(proposal_id)
+            digest = self._proposal_digest(proposal_id)
             if pending.approval.digest != digest:
                 pending.approval = pending.approval.model_copy(update={"digest": digest})
                 self._emit(ApprovalRequested(approval=pending.approval))
 
     def reconsider(self) -> None:
-        """Mode, rules or trust changed: every standing question is decided as if it came now. What still has to be
-        asked stays, and says why it is asked now. Where the rules cannot be read, all of them stay."""
+        """Mode, rules or trust changed: decide every open question again. What still has to be asked stays open, with
+        the current reason. Where the rules cannot be read, all of them stay."""
         for call_id, pending in list(self._pending.items()):
             try:
-                verdict, decision = self._by_rule(pending.subjects)
+                verdict, decision = self._decide_by_rule(pending.subjects)
             except AmanuError:
                 return
             if decision is not None:
                 self._answer(call_id, decision)
             else:
-                self._put_anew(pending, verdict)
+                self._update_question(pending, verdict)
 
     def finish_reviews(self, proposal_id: str | None = None, client: str | None = None) -> None:
         """End the review of that proposal's calls (None: of all proposals): each call reports what was decided
-        so far. Questions about anything but proposals keep waiting."""
+        so far. Questions about anything else stay open."""
         for call_id, pending in list(self._pending.items()):
-            about = pending.approval.proposal_id
-            if about is not None and proposal_id in (None, about):
+            reviewed_id = pending.approval.proposal_id
+            if reviewed_id is not None and proposal_id in (None, reviewed_id):
                 self._answer(call_id, Decision(outcome="reviewed", by="user", client=client))
 
-    def _sealed(self, proposal_id: str) -> str:
+    def _proposal_digest(self, proposal_id: str) -> str:
         proposal = self._policy.proposal(proposal_id)
-        return "" if proposal is None else seal(proposal)
+        return "" if proposal is None else proposal_digest(proposal)
 
     def _verdicts(self, subjects: Sequence[Subject]) -> list[Verdict]:
         rules, when = self.rules(), self._policy.context()
@@ -314,12 +314,12 @@ class Approvals:
         verdicts = self._verdicts(subjects)
         return [subject for subject, verdict in zip(subjects, verdicts, strict=True) if verdict.decision == decision]
 
-    def _by_rule(self, subjects: Sequence[Subject]) -> tuple[Verdict, Decision | None]:
-        """The verdict on a call about those, and the decision, if the user need not be asked."""
+    def _decide_by_rule(self, subjects: Sequence[Subject]) -> tuple[Verdict, Decision | None]:
+        """The verdict on a call about those, and the decision; None when the user has to be asked."""
         verdict = self._within_ceilings(subjects, self.verdict(subjects))
         match verdict.decision:
             case "allow":
-                return verdict, Decision(outcome="allowed", by="rule", rule=verdict.rule, grants=_given(verdict))
+                return verdict, Decision(outcome="allowed", by="rule", rule=verdict.rule, grants=_grants_of(verdict))
             case "deny":
                 reason = f"Denied by a rule: {verdict.rule}."
                 return verdict, Decision(outcome="denied", by="rule", rule=verdict.rule, reason=reason)
@@ -330,18 +330,20 @@ class Approvals:
         """Commands with an effect that rules allow are counted; beyond the ceilings the user is asked."""
         if verdict.decision != "allow" or not any(map(acts, subjects)):
             return verdict
-        if self._free_commands >= self._ceilings.commands:
-            over = f"limits.unasked_commands: rules allowed {self._free_commands} commands in this turn"
-            return Verdict("ask", over, rememberable=False, why=verdict.why)
-        if self._free_seconds >= self._ceilings.seconds:
-            over = f"limits.unasked_seconds: commands allowed by rules took {self._free_seconds:.0f} s in this turn"
-            return Verdict("ask", over, rememberable=False, why=verdict.why)
-        self._free_commands += 1
+        if self._unasked_commands >= self._ceilings.commands:
+            count = self._unasked_commands
+            reason = f"rules have already allowed {count} commands in this turn (limits.unasked_commands)"
+            return Verdict("ask", reason, rememberable=False, why=verdict.why)
+        if self._unasked_seconds >= self._ceilings.seconds:
+            seconds = f"{self._unasked_seconds:.0f} s"
+            reason = f"commands allowed by rules have already taken {seconds} in this turn (limits.unasked_seconds)"
+            return Verdict("ask", reason, rememberable=False, why=verdict.why)
+        self._unasked_commands += 1
         return verdict
 
     async def _ask(self, call_id: str, preview: Preview, verdict: Verdict) -> Decision:
         subjects = (preview.subject, *preview.extra_subjects)
-        asked_subjects, scopes = self._asked_about(subjects, verdict)
+        asked_subjects, scopes = self._open_subjects(subjects, verdict)
         title = one_line(preview.title)
         approval = Approval(
             tool_call_id=call_id,
@@ -352,15 +354,15 @@ class Approvals:
             scopes=scopes,
             proposal_id=preview.proposal_id,
             asked_at=int(time.time() * 1000),
-            digest=preview.digest if preview.proposal_id is None else self._sealed(preview.proposal_id),
+            digest=preview.digest if preview.proposal_id is None else self._proposal_digest(preview.proposal_id),
             parts=self.parts(subjects),
             sandbox=preview.sandbox,
             grants=list(preview.grants),
             likely_grants=list(preview.likely_grants),
         )
         approval = wording.explain_approval(approval)
-        self.earlier.append(PastQuestion(call_id, title, asked_subjects))
-        self._settled.pop(call_id, None)  # asked again, for it is about something else by now
+        self._past_questions.append(PastQuestion(call_id, title, asked_subjects))
+        self._settled.pop(call_id, None)  # asked again: the call has changed
         pending = PendingApproval(approval, subjects, asked_subjects, asyncio.get_running_loop().create_future())
         if not self._pending:
             self._waiting_since = time.monotonic()
@@ -369,13 +371,13 @@ class Approvals:
         try:
             return await pending.answer
         except asyncio.CancelledError:
-            self._answer(call_id, Decision(outcome="cancelled", by="rule", rule="the turn was cancelled"))
+            self._answer(call_id, Decision(outcome="cancelled", by="rule", rule="the end of the turn"))
             raise
 
-    def _asked_about(
+    def _open_subjects(
         self, subjects: tuple[Subject, ...], verdict: Verdict
     ) -> tuple[tuple[Subject, ...], list[ScopeOffer]]:
-        """Of what a question is about, that which no rule allows; and the ways to answer it."""
+        """What of a question no rule allows, and the ways to answer it."""
         judged = list(zip(subjects, self._verdicts(subjects), strict=True))
         open_subjects = [
             (subject, subject_verdict) for subject, subject_verdict in judged if subject_verdict.decision != "allow"
@@ -383,31 +385,32 @@ class Approvals:
         scopes = offers(open_subjects if verdict.rememberable else [], allowed=len(judged) - len(open_subjects))
         return tuple(subject for subject, _ in open_subjects) or subjects, scopes
 
-    def _put_anew(self, pending: PendingApproval, verdict: Verdict) -> None:
-        """A question that stands, with what is thought of it by now."""
-        pending.asked_about, scopes = self._asked_about(pending.subjects, verdict)
+    def _update_question(self, pending: PendingApproval, verdict: Verdict) -> None:
+        """Show an open question with the current verdict."""
+        pending.open_subjects, scopes = self._open_subjects(pending.subjects, verdict)
         changes = {"rule": verdict.rule, "scopes": scopes, "parts": self.parts(pending.subjects)}
         approval = wording.explain_approval(pending.approval.model_copy(update=changes))
         if approval != pending.approval:
             pending.approval = approval
             self._emit(ApprovalRequested(approval=approval))
 
-    def _unasked(self, preview: Preview, verdict: Verdict) -> Decision:
-        """Nobody is there to ask: no, and what would have permitted it. Nothing does where a must-ask decided."""
-        reason, allow = "Nobody is there to ask.", None
+    def _deny_headless(self, preview: Preview, verdict: Verdict) -> Decision:
+        """Deny a call because there is nobody to ask, and name what would have permitted it: nothing where a must-ask
+        rule decided."""
+        reason, allow = "Nobody is there to approve it.", None
         subjects = (preview.subject, *preview.extra_subjects)
         open_subjects = [subject for subject in subjects if not self.allowed([subject])]
         if verdict.rememberable or not open_subjects:
             suggestions = list(dict.fromkeys(map(suggested_rule, open_subjects)))
-            if not open_subjects:  # each command is allowed, but not the network to all of them
+            if not open_subjects:  # each command is allowed, but not all of them with the network
                 suggestions = [
                     with_grants(suggested_rule(subject), ["network"]) for subject in subjects if acts(subject)
                 ]
             allow = suggestions[0]
-            options = " ".join(f"--allow {_quote(suggestion)}" for suggestion in suggestions[:_NAMED])
-            reason += f" It would have been permitted by {options}{' …' if len(suggestions) > _NAMED else ''}."
+            options = " ".join(f"--allow {_quote(suggestion)}" for suggestion in suggestions[:_MAX_SUGGESTIONS])
+            reason += f" Permit it with {options}{' …' if len(suggestions) > _MAX_SUGGESTIONS else ''}."
         else:
-            reason += f" This is always asked, whatever is allowed, because of a rule: {verdict.rule}."
+            reason += f" No rule can allow it: {verdict.rule}."
         return Decision(outcome="denied", by="rule", rule=verdict.rule, reason=reason, permitted_by=allow)
 
     def _read_answer(self, params: ApprovalResolveParams, pending: PendingApproval, client: str) -> Decision:
@@ -420,12 +423,12 @@ class Approvals:
             return Decision(outcome="allowed", by="user", client=client, scope="once", grants=grants)
         offered = {offer.scope: offer.rule for offer in pending.approval.scopes}
         if params.scope not in offered:
-            raise AmanuError("invalidRule", f"This cannot be remembered for the scope {params.scope!r}.")
-        # What is kept grants what this answer does, and this call gets what is kept.
+            raise AmanuError("invalidRule", f"This answer cannot be saved with the scope {params.scope!r}.")
+        # The saved rule grants what this answer grants, and this call gets all that the saved rule grants.
         text = params.rule or with_grants(offered[params.scope], grants, only=True)
-        rules = remember(text, params.scope, pending.asked_about, self._policy.context(), grants)
+        rules = remember(text, params.scope, pending.open_subjects, self._policy.context(), grants)
         granting_verdict = decide_all((*self.rules(), *rules), pending.subjects, self._policy.context())[0]
-        grants = [grant for grant in pending.approval.grants if grant in {*grants, *_given(granting_verdict)}]
+        grants = [grant for grant in pending.approval.grants if grant in {*grants, *_grants_of(granting_verdict)}]
         for rule in rules:
             match params.scope:
                 case "turn":
@@ -442,7 +445,7 @@ class Approvals:
         if pending is None:
             return
         if not self._pending:
-            self.waited += time.monotonic() - self._waiting_since
+            self.seconds_waited += time.monotonic() - self._waiting_since
         decision = wording.summarize_decision(decision)
         self._settled[call_id] = decision
         self._emit(ApprovalResolved(tool_call_id=call_id, decision=decision))
@@ -454,12 +457,13 @@ class Approvals:
         return decision
 
 
-def _given(verdict: Verdict) -> list[Grant]:
+def _grants_of(verdict: Verdict) -> list[Grant]:
     return ["unsandboxed"] if verdict.unsandboxed else ["network"] if verdict.network else []
 
 
-def _same(answered: str | None, digest: str) -> bool:
-    """Nothing is the same as nothing: of a proposal that is gone there is no digest, and nothing to say yes to."""
+def _same_digest(answered: str | None, digest: str) -> bool:
+    """Whether the answer is about this digest. An empty one equals nothing: a proposal that is gone cannot be
+    allowed."""
     return bool(digest) and hmac.compare_digest((answered or "").encode("utf-8", "surrogatepass"), digest.encode())
 
 

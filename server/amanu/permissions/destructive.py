@@ -1,5 +1,8 @@
-"""What of a command destroys work that no undo brings back. A rule that only names the program, or a sub-command that
-mostly does no such thing (`git *`, `git checkout *`, `rm *`), does not cover that."""
+"""Which words make a command destroy work that cannot be undone (`rm -r`, `git reset --hard`).
+
+A rule that names only the program, or a sub-command that is mostly harmless (`git *`, `git checkout *`, `rm *`), does
+not cover such a command.
+"""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -14,7 +17,7 @@ _WORDS: Mapping[str, str] = {
     "terraform": r"destroy",
     "gh": r"delete",
 }
-"""Program → words that destroy, wherever they stand."""
+"""Program → words that destroy work, wherever they stand."""
 _FORCE = r"-[a-zA-Z]*f[a-zA-Z]*|--force.*"
 _GIT: Mapping[str, str] = {
     "clean": r"clean",
@@ -35,12 +38,12 @@ _GIT: Mapping[str, str] = {
     "worktree": rf"{_FORCE}",
     "rm": rf"{_FORCE}",
 }
-"""Sub-command → words that destroy."""
+"""Sub-command of git → words that destroy work."""
 
 
 def destroying(words: Sequence[str | None]) -> frozenset[str]:
-    """Those of the words for which a rule has to be meant: none for nearly all commands. `words` begin with the
-    program."""
+    """Those of the command's words that make it destroy work: none for nearly all commands. `words` begin with the
+    program; None is a word that is not known before the command runs."""
     literal = [word for word in words if word is not None]
     name = literal[0].rpartition("/")[2] if literal else ""
     if name == "git":

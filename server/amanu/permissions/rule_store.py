@@ -1,6 +1,7 @@
-"""What the user decided for good, in their own folder: remembered rules.
+"""The rules that hold beyond a session: those of the settings, and those the user had remembered.
 
-`rules.toml` holds allow rules of the scopes user and workspace. It is small, read on each use, and replaced whole.
+`rules.toml` in the configuration folder holds the remembered ones: allow rules of the scopes user and workspace. It is
+small, read on each use, and replaced whole.
 """
 
 import tomllib
@@ -17,24 +18,26 @@ from amanu_protocol.items import Scope
 
 
 class RuleStore:
-    """Rules of one user. `settings` are those of their config.toml. Raises `AmanuError` (invalidRule)."""
+    """The rules of one user. `folder` is their configuration folder. Raises `AmanuError` (invalidRule)."""
 
     def __init__(self, folder: Path, settings: Settings) -> None:
         self._rules_file = folder / "rules.toml"
         self._settings = _rules(settings.rules, settings.rule, "your config.toml")
 
     def rules(self, roots: Sequence[str], *, trusted: bool) -> list[Rule]:
-        """All stored rules for a session of those roots. A trusted workspace's own file adds deny and must-ask."""
+        """All stored rules for a session of those roots. A trusted workspace's own file adds deny
+        and must-ask rules. Raises `AmanuError` (storageError, invalidRule)."""
         stored = self._read()
-        rules = [*self._settings, *_allowed(stored.get("user"), "rules.toml, user")]
+        rules = [*self._settings, *_allow_rules(stored.get("user"), "rules.toml, user")]
         for root in roots:
-            rules += _allowed(_table(stored.get("workspace")).get(root), "rules.toml, workspace")
+            rules += _allow_rules(_table(stored.get("workspace")).get(root), "rules.toml, workspace")
             if trusted:
                 rules += _rules(*workspace_rules(Path(root)), f"{root}/.amanu/config.toml")
         return rules
 
     def remember(self, scope: Scope, rule: Rule, roots: Sequence[str]) -> None:
-        """Keep an allow rule for the user, or for the session's workspace folders."""
+        """Keep an allow rule for the user, or for the session's workspace folders. Raises `AmanuError`
+        (storageError)."""
         import tomlkit
 
         text = self._rules_file.read_text(encoding="utf-8") if self._rules_file.exists() else ""
@@ -49,20 +52,17 @@ class RuleStore:
             allow = table.setdefault("allow", tomlkit.array().multiline(True))
             if rule.text not in allow:
                 allow.append(rule.text)
-        self._write(self._rules_file, tomlkit.dumps(document).encode())
-
-    def _write(self, path: Path, data: bytes) -> None:
         try:
-            write_whole(path, data)
+            write_whole(self._rules_file, tomlkit.dumps(document).encode())
         except OSError as error:
-            raise storage_error(error, path.parent) from error
+            raise storage_error(error, self._rules_file.parent) from error
 
     def _read(self) -> dict[str, Any]:
         try:
             return tomllib.loads(self._rules_file.read_text(encoding="utf-8"))
         except FileNotFoundError:
             return {}
-        except (ValueError, RecursionError) as error:  # also what is no UTF-8
+        except (ValueError, RecursionError) as error:  # also for what is not UTF-8
             raise AmanuError("storageError", f"{self._rules_file} is not valid TOML: {error}.") from error
         except OSError as error:
             raise AmanuError("storageError", f"{self._rules_file} cannot be read: {error.strerror}.") from error
@@ -81,13 +81,13 @@ def _table(value: Any) -> dict[str, Any]:
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
-def _allowed(table: Any, origin: str) -> list[Rule]:
-    beside = sorted({*_table(table)} - {"allow"})
-    if beside:  # a deny that is passed over is worse than none
+def _allow_rules(table: Any, origin: str) -> list[Rule]:
+    unknown = sorted({*_table(table)} - {"allow"})
+    if unknown:  # a deny that is passed over is worse than none
         raise AmanuError(
             "storageError",
-            f"{origin}: it may only hold allow; it sets {beside[0]!r}.",
-            hint="Rules that deny or ask are for [rules] of your config.toml.",
+            f"{origin}: only 'allow' is permitted there, but it sets {unknown[0]!r}.",
+            hint="Put rules that deny or ask under [rules] in your config.toml.",
         )
     match table:
         case {"allow": [*texts]}:

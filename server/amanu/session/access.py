@@ -5,7 +5,7 @@ from amanu_protocol.state import SessionState
 
 
 class Access:
-    """Of one session."""
+    """Whether one session is open, and may be changed here."""
 
     def __init__(self, state: SessionState) -> None:
         self._state = state
@@ -18,9 +18,7 @@ class Access:
     def require_open(self) -> None:
         """Raises `AmanuError` sessionNotFound."""
         if self.closed:
-            raise AmanuError(
-                "sessionNotFound", "This session was closed a moment ago.", hint="Open it again and repeat that."
-            )
+            raise AmanuError("sessionNotFound", "This session has just been closed.", hint="Open it again, then retry.")
 
     def require_writable(self) -> None:
         """Raises `AmanuError` sessionNotFound, sessionReadOnly."""
@@ -29,5 +27,5 @@ class Access:
             raise AmanuError(
                 "sessionReadOnly",
                 "Read-only: another Amanu process has this session open.",
-                hint="Use the editor that has it, or close it there.",
+                hint="Use the editor that has it open, or close it there.",
             )

@@ -1,4 +1,4 @@
-"""What of a session's events goes on the audit log. The loop knows nothing of it: it is all in the events."""
+"""Writes a session's audit log from its events: questions, decisions, calls, changes of files, mode, trust, sandbox."""
 
 import hashlib
 import re
@@ -24,19 +24,21 @@ from amanu_protocol.items import Approval, Decision, Hunk, HunkState, Proposal, 
 from amanu_protocol.requests import AuditKind
 from amanu_protocol.state import SessionState
 
-_NOTES = 8000  # characters at the end of what is shown of a command
-_OBEYED = {
+_NOTES = 8000  # characters at the end of a command's output that are searched
+_PROTECTED_FILES = {
     "new": re.compile(r"^New in a new folder, and obeyed by .*?: (.+)\. Look before", re.M),
     "aside": re.compile(r"^Put aside, for .*?: (.+)\. It lies in", re.M),
     "back": re.compile(r"^Put back as before, for .*?: (.+)\. What was made", re.M),
     "failed": re.compile(r"^Could not be put aside or back, .*?: (.+)\. Tell the user", re.M),
 }
+_FATES = {"new": "created", "aside": "put aside", "back": "restored", "failed": "that could not be handled"}
+"""What became of protected files, by the field of the entry."""
 _EXIT = re.compile(r"^(?:Exit code: (-?\d+)|Ended by signal (\w+)\.|(It was ended .*))$", re.M)
 
 
 @dataclass
 class _Call:
-    """What is on record of a call that has not ended."""
+    """What has been recorded of a call that has not ended."""
 
     decided: bool = False
     digest: str = ""
@@ -45,15 +47,15 @@ class _Call:
 
 @dataclass
 class AuditRecorder:
-    """Of one session. Hears of each event once it is folded."""
+    """The audit log of one session. It gets each event once it has been folded."""
 
     audit: AuditLog
     state: SessionState
     _calls: dict[str, _Call] = field(default_factory=dict[str, _Call])
     _applied: dict[tuple[str, str], frozenset[str]] = field(default_factory=dict[tuple[str, str], frozenset[str]])
-    """Proposal and path → hunks that are in the file."""
+    """(Proposal, path) → hunks that are in the file."""
     _changing: dict[tuple[str, str], frozenset[str]] = field(default_factory=dict[tuple[str, str], frozenset[str]])
-    """Proposal and path → hunks on their way into the file or out of it; what a crash broke off, too."""
+    """(Proposal, path) → hunks on their way into the file or out of it, including those a crash interrupted."""
 
     def __post_init__(self) -> None:
         for proposal in self.state.proposals:
@@ -62,43 +64,47 @@ class AuditRecorder:
                 self._changing[proposal.proposal_id, file.path] = _hunks(file, "accepted", "undoing")
 
     def on_event(self, event: Event, position: int) -> None:
-        """`position`: of the event in the session's journal."""
+        """Record the event, which has that position in the session's journal."""
         match event:
             case ApprovalRequested(approval=approval):
-                self._asked(approval, position)
+                self._on_asked(approval, position)
             case ApprovalResolved(tool_call_id=call_id, decision=decision):
-                self._decided(call_id, decision, position)
+                self._on_decided(call_id, decision, position)
             case ItemChanged(item=ToolCall() as item):
-                self._moved_on(item, position)
+                self._on_call_changed(item, position)
             case ItemCompleted(item=ToolCall() as item):
-                self._ended(item, position)
+                self._on_call_ended(item, position)
             case ProposalChanged(proposal=proposal):
-                self._changed(proposal.proposal_id, position)
+                self._on_proposal_changed(proposal.proposal_id, position)
             case SessionChanged():
-                self._session(event, position)
+                self._on_session_changed(event, position)
             case _:
                 pass
 
-    def begins(self) -> None:
-        """The session is new: what it starts with."""
+    def record_start(self) -> None:
+        """Record the mode and trust that a new session starts with."""
         state = self.state
         self._add(
-            "mode", f"A session begins in mode {state.mode}.", mode=state.mode, model=state.model_id, roots=state.roots
+            "mode",
+            f"The session starts in mode {state.mode}.",
+            mode=state.mode,
+            model=state.model_id,
+            roots=state.roots,
         )
         self._add("trust", f"The folder is {_trusted(state.trusted)}.", trusted=state.trusted, roots=state.roots)
 
-    def _asked(self, approval: Approval, position: int) -> None:
+    def _on_asked(self, approval: Approval, position: int) -> None:
         call_id = approval.tool_call_id
         self._calls.setdefault(call_id, _Call()).digest = approval.digest
         fields = approval.model_dump(mode="json", exclude={"tool_call_id", "asked_at"}, exclude_defaults=True)
         self._add("asked", f"Asked: {approval.title}", call_id, record=position, **fields)
 
-    def _decided(self, call_id: str, decision: Decision, position: int) -> None:
+    def _on_decided(self, call_id: str, decision: Decision, position: int) -> None:
         call = self._calls.setdefault(call_id, _Call())
         if call.decided:
             return
         call.decided = True
-        who = decision.client or "a client" if decision.by == "user" else f"rule {decision.rule}"
+        who = decision.client or "a client" if decision.by == "user" else f"rule: {decision.rule}"
         fields = decision.model_dump(mode="json", exclude_defaults=True)
         text = f"{decision.outcome.capitalize()} by {who}."
         self._add("decided", text, call_id, record=position, digest=call.digest or None, **fields)
@@ -106,9 +112,9 @@ class AuditRecorder:
             text = f"Remembered for the {decision.scope}: {decision.rule}"
             self._add("rule", text, call_id, record=position, rule=decision.rule, scope=decision.scope)
 
-    def _moved_on(self, item: ToolCall, position: int) -> None:
+    def _on_call_changed(self, item: ToolCall, position: int) -> None:
         if item.decision is not None:
-            self._decided(item.item_id, item.decision, position)
+            self._on_decided(item.item_id, item.decision, position)
         call = self._calls.setdefault(item.item_id, _Call())
         if item.state != "executing" or call.started is not None:
             return
@@ -127,14 +133,14 @@ class AuditRecorder:
             mode=self.state.mode,
         )
 
-    def _ended(self, item: ToolCall, position: int) -> None:
+    def _on_call_ended(self, item: ToolCall, position: int) -> None:
         if item.decision is not None:
-            self._decided(item.item_id, item.decision, position)
+            self._on_decided(item.item_id, item.decision, position)
         call = self._calls.pop(item.item_id, _Call())
         output = item.output.encode("utf-8", "surrogatepass")
         sandbox = item.sandbox and item.sandbox.model_dump(mode="json")
-        exit, obeyed = _exit(item)
-        summary = "; ".join(f"{how}, and obeyed: {names}" for how, names in obeyed.items())
+        exit, obeyed = _command_end(item)
+        summary = "; ".join(f"protected files {_FATES[how]}: {names}" for how, names in obeyed.items())
         self._add(
             "ended",
             f"{item.state.capitalize()}: {item.title}{f' ({summary})' if summary else ''}",
@@ -150,8 +156,8 @@ class AuditRecorder:
             sandbox=sandbox,
         )
 
-    def _changed(self, proposal_id: str, position: int) -> None:
-        """Whole texts are in the folded state; the event may leave them out."""
+    def _on_proposal_changed(self, proposal_id: str, position: int) -> None:
+        """Record changes of files from the folded state: the event may leave out whole texts."""
         proposal = next((proposal for proposal in self.state.proposals if proposal.proposal_id == proposal_id), None)
         if proposal is None:
             return
@@ -161,13 +167,15 @@ class AuditRecorder:
             applied, goes = _hunks(file, "applied", "undoing"), _hunks(file, "accepted", "undoing")
             self._applied[key], self._changing[key] = applied, goes
             if begins := goes - going:
-                self._change("changing", proposal, file, begins - applied, begins & applied, position)
+                self._record_change("changing", proposal, file, begins - applied, begins & applied, position)
             if applied != applied_before:
-                self._change("changed", proposal, file, applied - applied_before, applied_before - applied, position)
+                self._record_change(
+                    "changed", proposal, file, applied - applied_before, applied_before - applied, position
+                )
             if failed := going - goes - (applied ^ applied_before):
-                self._change("changed", proposal, file, frozenset(), frozenset(), position, failed)
+                self._record_change("changed", proposal, file, frozenset(), frozenset(), position, failed)
 
-    def _change(
+    def _record_change(
         self,
         kind: Literal["changing", "changed"],
         proposal: Proposal,
@@ -177,14 +185,14 @@ class AuditRecorder:
         position: int,
         failed: frozenset[str] = frozenset(),
     ) -> None:
-        """`failed`: hunks that were to be made or undone, and were not."""
-        result = _text(file, "accepted" if kind == "changing" else "undoing")
+        """Record one change of a file. `failed` are hunks that could not be applied or undone."""
+        result = _text_with(file, "accepted" if kind == "changing" else "undoing")
         deciders = {
             "user" if hunk.reviewed else "rule" for hunk in file.hunks if hunk.hunk_id in applied | undone | failed
         }
         self._add(
             kind,
-            f"{_WHAT[kind, bool(applied), bool(failed)]} {file.path}",
+            f"{_CHANGE_LABELS[kind, bool(applied), bool(failed)]} {file.path}",
             proposal.tool_call_ids[-1] if len(proposal.tool_call_ids) == 1 else None,
             record=position,
             path=file.path,
@@ -201,9 +209,9 @@ class AuditRecorder:
             encoding=file.encoding,
         )
 
-    def _session(self, event: SessionChanged, position: int) -> None:
+    def _on_session_changed(self, event: SessionChanged, position: int) -> None:
         if event.mode is not None:
-            self._add("mode", f"The mode is {event.mode}.", record=position, mode=event.mode)
+            self._add("mode", f"The mode is now {event.mode}.", record=position, mode=event.mode)
         if event.trusted is not None:
             roots = self.state.roots
             self._add(
@@ -215,7 +223,7 @@ class AuditRecorder:
             )
         if event.sandbox is not None:
             sandbox = event.sandbox.model_dump(mode="json")
-            self._add("sandbox", f"Commands run so: {event.sandbox.summary}", record=position, sandbox=sandbox)
+            self._add("sandbox", f"Sandbox for commands: {event.sandbox.summary}", record=position, sandbox=sandbox)
 
     def _add(self, kind: AuditKind, text: str, call_id: str | None = None, **data: object) -> None:
         self.audit.add(kind, text, session_id=self.state.session_id, tool_call_id=call_id, **data)
@@ -225,23 +233,22 @@ def _trusted(trusted: bool) -> str:
     return "trusted" if trusted else "not trusted"
 
 
-_WHAT = {
+_CHANGE_LABELS = {
     ("changing", True, False): "Will change",
-    ("changing", False, False): "Will undo in",
+    ("changing", False, False): "Will undo changes in",
     ("changed", True, False): "Changed",
-    ("changed", False, False): "Undone in",
+    ("changed", False, False): "Undid changes in",
     ("changed", False, True): "Not changed:",
 }
-"""By kind, whether something is made, and whether it failed."""
+"""(Kind, whether hunks are applied, whether hunks failed) → how the entry begins."""
 
 
 def _hunks(file: ProposedFile, *states: HunkState) -> frozenset[str]:
     return frozenset(hunk.hunk_id for hunk in file.hunks if hunk.state in states)
 
 
-def _text(file: ProposedFile, also: HunkState) -> bytes | None:
-    """The file with the hunks that are applied, and those in that state; None where that cannot be told from the
-    proposal."""
+def _text_with(file: ProposedFile, also: HunkState) -> bytes | None:
+    """The file's bytes with the hunks that are applied or in that state; None where the proposal does not tell."""
     applied = [hunk for hunk in file.hunks if hunk.state in ("applied", also)]
     if file.change == "delete" and applied:
         return b""
@@ -261,12 +268,12 @@ def _replacements(hunks: Iterable[Hunk]) -> list[tuple[int, int, str]]:
     return sorted(replacements)
 
 
-def _exit(item: ToolCall) -> tuple[str | None, dict[str, str]]:
-    """How a command ended, and what became of that which is obeyed, in the words at the end of what is shown of it."""
+def _command_end(item: ToolCall) -> tuple[str | None, dict[str, str]]:
+    """How a command ended, and what became of protected files it made or changed, read from the end of its output."""
     tail = item.output[-_NOTES:]
     matches = list(_EXIT.finditer(tail)) if item.effect == "run" else []
     if not matches:
         return None, {}
     start = matches[-1].end()  # what stands before is the command's, which may write anything
-    obeyed = {how: match[1] for how, pattern in _OBEYED.items() if (match := pattern.search(tail, start))}
+    obeyed = {how: match[1] for how, pattern in _PROTECTED_FILES.items() if (match := pattern.search(tail, start))}
     return next((group for group in matches[-1].groups() if group), None), obeyed

@@ -1,7 +1,7 @@
-"""Going back: the moment before each turn is a checkpoint, for files, for the conversation, or for both.
+"""Checkpoints: files, the conversation, or both go back to the moment before a turn.
 
-Files go back by undoing what that turn and all later ones applied: ours and only ours. Nothing is ever removed that was
-not made by an edit, no git is asked, and what commands did is named and stays.
+Files go back by undoing what that turn and all later ones applied, and nothing else. Only what an edit made is ever
+removed; git is not used. What commands did is listed, and stays.
 """
 
 import contextlib
@@ -15,31 +15,31 @@ from amanu.session.core import SessionCore
 from amanu.session.history import EVENT, SHOWN_ITEMS
 from amanu.session.queue import PromptQueue
 from amanu.session.restore import REWINDS, conversation, rewound
-from amanu.session.review import SessionEdits, Wanted
+from amanu.session.review import SelectedHunks, SessionEdits
 from amanu.storage.journal import Record
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import ItemCompleted, SessionChanged, SessionRewound, TurnStarted
 from amanu_protocol.items import ToolCall, UserMessage
 
-REWOUND = "The conversation went back to before this was proposed."
+REWOUND = "The conversation was rewound to before this was proposed."
 
 
 @dataclass
-class _Turn:
-    """What the journal tells of a turn."""
+class RecordedTurn:
+    """A turn, as the journal has it."""
 
     turn_id: str
     prompt_id: str
     timestamp: int
     position: int
-    """Of its first record."""
+    """Position of its first record in the journal."""
     message: UserMessage | None = None
     commands: list[str] = field(default_factory=list[str])
 
 
 class Checkpoints:
-    """Of one session."""
+    """The checkpoints of one session."""
 
     def __init__(self, core: SessionCore, queue: PromptQueue, edits: SessionEdits) -> None:
         self._journal = core.journal
@@ -52,7 +52,7 @@ class Checkpoints:
         self._idle = core.turn.idle
 
     async def list(self) -> r.CheckpointListResult:
-        """Of the turns that edited files or ran commands, and of those that wait to be said again. Oldest first."""
+        """The checkpoints of the turns that edited files or ran commands, oldest first."""
         checkpoints = [self._checkpoint(turn) for turn in await self._turns()]
         return r.CheckpointListResult(
             checkpoints=[checkpoint for checkpoint in checkpoints if checkpoint.files or checkpoint.commands]
@@ -60,16 +60,16 @@ class Checkpoints:
 
     async def preview(self, params: r.CheckpointPreviewParams) -> r.CheckpointPreviewResult:
         turns = await self._since(params.turn_id)
-        files = await self._edits.take_back(self._wanted(turns), dry_run=True)
+        files = await self._edits.take_back(self._applied_hunks(turns), dry_run=True)
         commands = [title for turn in turns for title in turn.commands]
         return r.CheckpointPreviewResult(files=files, commands=commands, turns=len(turns))
 
     async def restore(self, params: r.CheckpointRestoreParams) -> r.CheckpointRestoreResult:
-        """With the conversation goes what is still open of those turns: nobody could say any more what it was for.
+        """Go back to before that turn. With the conversation, edits of those turns that are still open are rejected.
         Raises `AmanuError`: turnInProgress, itemNotFound, storageError."""
         async with self._idle():
             turns = await self._since(params.turn_id)
-            files = await self._edits.take_back(self._wanted(turns), dry_run=False) if params.files else []
+            files = await self._edits.take_back(self._applied_hunks(turns), dry_run=False) if params.files else []
             if not params.conversation:
                 return r.CheckpointRestoreResult(files=files)
             await self._edits.reject_open([turn.turn_id for turn in turns], REWOUND)
@@ -80,20 +80,20 @@ class Checkpoints:
         )
 
     async def forget(self, turn_id: str) -> None:
-        """Take the last turn out of the conversation: its prompt could not be saved. Nothing when that is not the last
-        one, or unknown."""
+        """Take the last turn out of the conversation: its prompt could not be saved. Does nothing for any other
+        turn."""
         async with self._idle():
             turns = await self._turns()
             if not turns or turns[-1].turn_id != turn_id:
                 return
             await self._edits.reject_open([turn_id], REWOUND)
-            with contextlib.suppress(AmanuError):  # that the disk is full was said
+            with contextlib.suppress(AmanuError):  # the caller reports that the disk is full
                 await self._rewind(turns[-1:])
             if len(turns) == 1:
                 self._emit(SessionChanged(title=""))
 
-    async def _rewind(self, turns: "Sequence[_Turn]") -> None:
-        """Take everything from the first of these turns on, the last ones there are, out of the conversation."""
+    async def _rewind(self, turns: "Sequence[RecordedTurn]") -> None:
+        """Take these turns, which are the last ones, out of the conversation."""
         first, turn_ids = turns[0], [turn.turn_id for turn in turns]
         page = None
         if self._state.item(first.prompt_id) is None:
@@ -102,24 +102,24 @@ class Checkpoints:
         self._emit(event, entry=Rewound(position=first.position))
         spans = rewound(await self._journal.holding(REWINDS))
         self._conversation.replace_with(await self._journal.read_through(lambda records: conversation(records, spans)))
-        self._queue.forget(turn_ids)
+        self._queue.forget_turns(turn_ids)
         await self._emit.durable()
 
-    async def _since(self, turn_id: str) -> "Sequence[_Turn]":
+    async def _since(self, turn_id: str) -> "Sequence[RecordedTurn]":
         turns = await self._turns()
         index = next((index for index, turn in enumerate(turns) if turn.turn_id == turn_id), None)
         if index is None:
-            raise AmanuError("itemNotFound", "There is no such turn in this session.")
+            raise AmanuError("itemNotFound", "This session has no such turn.")
         return turns[index:]
 
-    async def _turns(self) -> "Sequence[_Turn]":
+    async def _turns(self) -> "Sequence[RecordedTurn]":
         return await self._journal.read_through(_turns)
 
-    def _wanted(self, turns: "Iterable[_Turn]") -> Wanted:
+    def _applied_hunks(self, turns: "Iterable[RecordedTurn]") -> SelectedHunks:
         scopes = [r.EditScope(turn_id=turn.turn_id) for turn in turns]
-        return {key: ids for scope in scopes for key, ids in self._edits.wanted(scope, ("applied",)).items()}
+        return {key: ids for scope in scopes for key, ids in self._edits.select_hunks(scope, ("applied",)).items()}
 
-    def _checkpoint(self, turn: _Turn) -> r.Checkpoint:
+    def _checkpoint(self, turn: RecordedTurn) -> r.Checkpoint:
         files: dict[str, r.CheckpointFile] = {}
         for proposal in self._state.proposals:
             for file in proposal.files if proposal.turn_id == turn.turn_id else ():
@@ -148,11 +148,11 @@ class Checkpoints:
         )
 
 
-def _turns(records: Iterable[Record]) -> list[_Turn]:
-    """The turns on record that were not taken out again. Reads only the events it needs."""
-    turns: dict[str, _Turn] = {}
+def _turns(records: Iterable[Record]) -> list[RecordedTurn]:
+    """The recorded turns that were not taken out again. Parses only the events it needs."""
+    turns: dict[str, RecordedTurn] = {}
     for record in records:
-        if not any(kind in record.event for kind in _KINDS):
+        if not any(kind in record.event for kind in _RELEVANT):
             continue
         try:
             event = EVENT.validate_json(record.event)
@@ -160,9 +160,9 @@ def _turns(records: Iterable[Record]) -> list[_Turn]:
             continue
         match event:
             case TurnStarted():
-                turns[event.turn_id] = _Turn(event.turn_id, event.prompt_id, record.timestamp, record.position)
-            case ItemCompleted(item=UserMessage() as said) if said.turn_id in turns and not said.steer:
-                turns[said.turn_id].message = said
+                turns[event.turn_id] = RecordedTurn(event.turn_id, event.prompt_id, record.timestamp, record.position)
+            case ItemCompleted(item=UserMessage() as message) if message.turn_id in turns and not message.steer:
+                turns[message.turn_id].message = message
             case ItemCompleted(item=ToolCall(effect="run") as call) if call.turn_id in turns:
                 if call.decision is not None and call.decision.outcome == "allowed":
                     turns[call.turn_id].commands.append(call.title)
@@ -174,4 +174,4 @@ def _turns(records: Iterable[Record]) -> list[_Turn]:
     return list(turns.values())
 
 
-_KINDS = ('"kind":"turnStarted"', '"kind":"userMessage"', '"effect":"run"', '"kind":"sessionRewound"')
+_RELEVANT = ('"kind":"turnStarted"', '"kind":"userMessage"', '"effect":"run"', '"kind":"sessionRewound"')

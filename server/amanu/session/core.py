@@ -45,7 +45,7 @@ class ClientEnvironment(Mapping[str, str]):
 
 
 class SessionPolicy:
-    """What a session's decisions rest on, see `permissions.approvals.PolicySource`."""
+    """A session's mode, trust and rules, for its decisions; see `permissions.approvals.PolicySource`."""
 
     def __init__(self, services: Services, state: SessionState) -> None:
         self._services = services
@@ -57,17 +57,17 @@ class SessionPolicy:
         return PolicyContext(mode=self._state.mode, trusted=self._state.trusted, sandboxed=contained)
 
     def rules(self) -> Sequence[Rule]:
-        return self._services.consent.rules(self._state.roots, trusted=self._state.trusted)
+        return self._services.rules.rules(self._state.roots, trusted=self._state.trusted)
 
     def remember(self, scope: Scope, rule: Rule) -> None:
-        self._services.consent.remember(scope, rule, self._state.roots)
+        self._services.rules.remember(scope, rule, self._state.roots)
 
     def proposal(self, proposal_id: str) -> Proposal | None:
         return next((proposal for proposal in self._state.proposals if proposal.proposal_id == proposal_id), None)
 
 
 class SessionCore:
-    """Of one session, whose journal told what is `restored`."""
+    """What all parts of one session share. `restored` is what its journal holds."""
 
     def __init__(self, services: Services, journal: Journal, restored: Restored) -> None:
         self.services = services
@@ -79,7 +79,7 @@ class SessionCore:
         self.access = Access(self.state)
         self.turn = TurnTask(self.access)
         self.environment = ClientEnvironment()
-        # By the clock: events a dead daemon had sent but not saved must not be taken for ours.
+        # From the clock: events that a dead daemon sent but did not save must not be taken for ours.
         epoch = max(restored.epoch + 1, int(time.time() * 1000))
         self.emit = EventStream(self.state, journal, epoch, services.secrets.mask_content, services.audit.durable)
         self.notices = Notices(self.emit)
@@ -92,7 +92,7 @@ class SessionCore:
             self.workspace.seen.restore(result.known_files)
         self.proposals = Proposals(self.workspace, self._proposal_changed, self._save_preimage)
         self.proposal_listeners: list[Callable[[Proposal], None]] = []
-        """Hear of each version of a proposal, when it has been emitted."""
+        """Called with each version of a proposal, after it has been emitted."""
         self.policy = SessionPolicy(services, self.state)
         limits = services.settings.limits
         self.approvals = Approvals(
@@ -111,8 +111,8 @@ class SessionCore:
         return self.state.trusted
 
     def list_changed(self) -> None:
-        """What a list of sessions shows of this one has changed."""
-        self.services.changed(self.state)
+        """Announce that what a list of sessions shows of this one has changed."""
+        self.services.on_session_changed(self.state)
 
     def tool_environment(self, feedback: EditorFeedback | None = None) -> ToolEnvironment:
         """What the session's tools work with."""
@@ -130,7 +130,7 @@ class SessionCore:
         )
 
     def _follow(self, event: Event, position: int) -> None:
-        """What is kept beside the state follows it."""
+        """Keep late decisions and the item history in step with the state."""
         self.late_decisions.on_event(self.state, event)
         self.history.on_event(self.state, event, position)
 
@@ -143,5 +143,5 @@ class SessionCore:
             listener(proposal)
 
     async def _save_preimage(self, turn_id: str, path: Path, data: bytes | None, mode: int | None) -> None:
-        """Before a file changes, what it says is kept, and that it will change is on the audit log."""
+        """Before a file changes, save its content, and have the coming change on the audit log."""
         await asyncio.gather(self.services.audit.durable(), self.journal.save_preimage(turn_id, path, data, mode))

@@ -1,4 +1,4 @@
-"""`emit`: what happens in a session is folded, journalled and fanned out to its clients, in this order, once."""
+"""`emit`: each event of a session is folded, journalled and sent to its clients, in this order, once."""
 
 import asyncio
 import json
@@ -31,7 +31,7 @@ from amanu_protocol.items import Answer, Notice, Retry, Thought, ToolCall
 from amanu_protocol.state import SessionState, fold
 
 FRAME = 0.030
-"""Seconds in which deltas of one item become one event: about two frames of a screen, so at most 34 a second."""
+"""Seconds over which deltas of one item are collected into one event: at most 34 events a second."""
 FULL_FRAME = 16 * 1024
 """Characters after which a delta is not held back any longer."""
 KEPT_EVENTS = 5000
@@ -42,7 +42,7 @@ M = TypeVar("M", bound=BaseModel)
 
 
 class Client(Protocol):
-    """One connection through a front."""
+    """One connection through a frontend."""
 
     @property
     def name(self) -> str:
@@ -51,22 +51,22 @@ class Client(Protocol):
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """The client's own, not the daemon's."""
+        """The environment variables of the client, not of the daemon."""
         ...
 
     @property
     def trusted_roots(self) -> Collection[str] | None:
-        """Absolute paths the client declared trusted; None when it has no say."""
+        """Absolute paths the client declared trusted; None when it takes no part in trust."""
         ...
 
     @property
     def ripgrep(self) -> str | None:
-        """Path of a ripgrep the editor ships."""
+        """Path of the ripgrep that the editor ships, if any."""
         ...
 
     @property
     def context(self) -> EditorContext | None:
-        """What the user looks at; None when the client says nothing of it."""
+        """What the user sees in the editor; None when the client does not say."""
         ...
 
     def send(self, message: EventMessage) -> None:
@@ -83,7 +83,7 @@ EventListener = Callable[[Event, int], None]
 
 
 class EventStream:
-    """The events of one session. Implements `agent.emit.Emit`."""
+    """The events of one session. Implements `core.emit.Emit`."""
 
     def __init__(
         self,
@@ -93,12 +93,12 @@ class EventStream:
         plain: Callable[[str], str] = str,
         audited: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
-        """`audited` waits until what was heard of these events is on the audit log."""
+        """`plain` hides secrets; `audited` waits until the audit log has what it needs of these events."""
         self.state = state
         self.epoch = epoch
         self.seq = 0
         self._journal = journal
-        self._plain = plain
+        self._mask = plain
         self._audited = audited
         self._clients: list[Client] = []
         self._recent: deque[tuple[EventMessage, int]] = deque()
@@ -108,13 +108,13 @@ class EventStream:
         self._size = 0
         self._flushed = 0.0
         self._timer: asyncio.TimerHandle | None = None
-        self._partial = PartialText(self._put_on_record)
+        self._partial = PartialText(self._record_only)
         self.listeners: list[EventListener] = []
-        """Hear of every event that is kept, when it has been folded, in this order."""
+        """Called in this order with every recorded event, after it has been folded."""
 
     def __call__(self, event: Event, entry: Entry | None = None) -> None:
         self._flush()
-        self._publish(self._said_plainly(event), entry)
+        self._publish(self._without_secrets(event), entry)
 
     def delta(self, item_id: str, text: str) -> None:
         if item_id != self._item:
@@ -132,7 +132,7 @@ class EventStream:
             self._timer = loop.call_later(due, self._flush)
 
     def redact(self, text: str) -> str:
-        return self._plain(text)
+        return self._mask(text)
 
     async def durable(self) -> None:
         if self._audited is None:
@@ -141,7 +141,7 @@ class EventStream:
             await asyncio.gather(self._journal.durable(), self._audited())
 
     def attach(self, client: Client) -> int:
-        """Send the client what comes from now on. Returns the `seq` of the next event."""
+        """Send the client all further events. Returns the `seq` of the next one."""
         self._flush()
         if client not in self._clients:
             self._clients.append(client)
@@ -156,7 +156,7 @@ class EventStream:
         return bool(self._clients)
 
     def since(self, seq: int) -> list[EventMessage] | None:
-        """The events after `seq`, or None when they are no longer all here."""
+        """The events after `seq`, or None when some of them are no longer in memory."""
         if seq > self.seq or (seq < self.seq and (not self._recent or self._recent[0][0].seq > seq + 1)):
             return None
         return [message for message, _ in self._recent if message.seq > seq]
@@ -166,8 +166,8 @@ class EventStream:
         is_kept = entry is not None or _is_kept(event)
         text, private = "", None
         if is_kept:
-            event, text = _sound(event)
-            private = None if entry is None else _sound(entry)[1]
+            event, text = _serializable(event)
+            private = None if entry is None else _serializable(entry)[1]
         self.seq += 1
         message = EventMessage(
             session_id=self.state.session_id, epoch=self.epoch, seq=self.seq, at=timestamp, event=event
@@ -182,26 +182,26 @@ class EventStream:
         for client in list(self._clients):
             client.send(message)
 
-    def _put_on_record(self, event: Event) -> None:
-        self._journal.append(Record(self.epoch, self.seq, int(time.time() * 1000), _sound(event)[1], None))
+    def _record_only(self, event: Event) -> None:
+        self._journal.append(Record(self.epoch, self.seq, int(time.time() * 1000), _serializable(event)[1], None))
 
-    def _said_plainly(self, event: Event) -> Event:
-        """What the daemon says of failures quotes services, and they quote what they were sent."""
+    def _without_secrets(self, event: Event) -> Event:
+        """The event without secrets: messages about failures quote services, which quote what they were sent."""
         match event:
             case ItemCompleted(item=Notice(text=text, detail=detail) as item):
-                plain = {"text": self._plain(text), "detail": self._plain(detail)}
+                plain = {"text": self._mask(text), "detail": self._mask(detail)}
                 return ItemCompleted(item=item.model_copy(update=plain))
             case ItemsWithdrawn(reason=reason) | TurnRouted(reason=reason):
-                return event.model_copy(update={"reason": self._plain(reason)})
+                return event.model_copy(update={"reason": self._mask(reason)})
             case TurnEnded(message=message):
-                return event.model_copy(update={"message": self._plain(message)})
+                return event.model_copy(update={"message": self._mask(message)})
             case RetryChanged(retry=Retry(reason=reason) as retry):
-                return RetryChanged(retry=retry.model_copy(update={"reason": self._plain(reason)}))
+                return RetryChanged(retry=retry.model_copy(update={"reason": self._mask(reason)}))
             case _:
                 return event
 
     def _remember(self, message: EventMessage) -> None:
-        size = _weight(message.event)
+        size = _size_of(message.event)
         self._recent.append((message, size))
         self._recent_size += size
         while len(self._recent) > KEPT_EVENTS or (self._recent_size > KEPT_CHARACTERS and len(self._recent) > 1):
@@ -221,9 +221,9 @@ class EventStream:
         self._publish(delta, None)
 
 
-def _sound(value: M) -> tuple[M, str]:
+def _serializable(value: M) -> tuple[M, str]:
     """The value and its JSON. A half of a surrogate pair, which has no UTF-8 (prompts, file names and command output
-    may hold one), becomes "?"; what happens must never fail to be told."""
+    may hold one), becomes "?": an event must never fail to be sent."""
     try:
         return value, value.model_dump_json()
     except ValueError:
@@ -232,8 +232,9 @@ def _sound(value: M) -> tuple[M, str]:
 
 
 def _is_kept(event: Event) -> bool:
-    """Deltas live in the open item (`partial_text.py` has them on record), and so does what is known of a call that is
-    still being written; a retry's countdown means nothing later, and closed is only who was told so."""
+    """Whether the event is recorded. Deltas are part of the open item (`partial_text.py` records them), and so is a
+    call that is still being written; a retry's countdown means nothing later, and `closed` is only for attached
+    clients."""
     match event:
         case ItemDelta() | RetryChanged() | ItemsReplaced():
             return False
@@ -245,7 +246,7 @@ def _is_kept(event: Event) -> bool:
             return True
 
 
-def _weight(event: Event) -> int:
+def _size_of(event: Event) -> int:
     match event:
         case ItemDelta(text=text):
             return 100 + len(text)

@@ -1,4 +1,5 @@
-"""The earlier items of a session: held by its journal alone, and fetched when somebody looks that far back."""
+"""The earlier items of a session: only its journal holds them, and they are read when a client scrolls that far
+back."""
 
 from itertools import islice
 
@@ -10,24 +11,24 @@ from amanu_protocol.items import Item
 from amanu_protocol.state import SessionState
 
 HELD_ITEMS = 200
-"""The last items of a session stay in memory, up to twice as many; those before them leave it."""
+"""Items of a session that stay in memory: at least the last so many, at most twice as many."""
 SHOWN_ITEMS = 200
-"""Of them, those a client gets with the state."""
+"""Items that a client gets with the state."""
 
 EVENT: TypeAdapter[Event] = TypeAdapter(Event)
-"""Reads the event of a record."""
+"""Parses the event of a record."""
 
 
 class ItemHistory:
-    """A fold of a session's records, live and restored. Keeps `state` short: what it folds is told here first."""
+    """Where the journal has each item, folded from a session's events, live and restored. Keeps `state` short."""
 
     def __init__(self) -> None:
-        self._at: dict[str, int] = {}
-        """Items in the state → the record of their present form."""
+        self._positions: dict[str, int] = {}
+        """Items in the state → position of the record with their current form."""
         self._open: set[str] = set()
-        """Of these, what will still change."""
-        self._gone: dict[str, int] = {}
-        """Items that left the state, in order → the record of their final form."""
+        """Those of them that will still change."""
+        self._earlier: dict[str, int] = {}
+        """Items that left the state, in order → position of the record with their final form."""
 
     def on_event(self, state: SessionState, event: Event, position: int) -> None:
         """The event of that record was folded into `state`."""
@@ -40,17 +41,17 @@ class ItemHistory:
                 self._open.discard(item.item_id)
             case ItemsWithdrawn(item_ids=item_ids):
                 for item_id in item_ids:
-                    self._at.pop(item_id, None)
-                    self._gone.pop(item_id, None)
+                    self._positions.pop(item_id, None)
+                    self._earlier.pop(item_id, None)
                     self._open.discard(item_id)
             case SessionRewound(item_id=item_id):
                 present = {item.item_id for item in state.items}
-                ids = list(self._gone)
-                for hidden_id in ids[ids.index(item_id) :] if item_id in self._gone else ():
-                    del self._gone[hidden_id]
-                for returned_id in present & self._gone.keys():  # they are in the state again
-                    self._at[returned_id] = self._gone.pop(returned_id)
-                self._at = {key: position for key, position in self._at.items() if key in present}
+                ids = list(self._earlier)
+                for hidden_id in ids[ids.index(item_id) :] if item_id in self._earlier else ():
+                    del self._earlier[hidden_id]
+                for returned_id in present & self._earlier.keys():  # they are in the state again
+                    self._positions[returned_id] = self._earlier.pop(returned_id)
+                self._positions = {key: position for key, position in self._positions.items() if key in present}
                 self._open &= present
             case _:
                 pass
@@ -62,31 +63,31 @@ class ItemHistory:
     ) -> tuple[list[Item], bool] | None:
         """The last `limit` items before that one, and whether there are others before them; None if there is no such
         item. Raises `AmanuError` `storageError`."""
-        hidden = list(self._gone)
+        hidden = list(self._earlier)
         ids = [*hidden, *(item.item_id for item in state.items)]
         if before_id not in ids:
             return None
         end = ids.index(before_id)
         first = max(0, end - limit)
         visible = state.items[max(0, first - len(hidden)) : max(0, end - len(hidden))]
-        records = await journal.at([self._gone[item_id] for item_id in hidden[first:end]])
+        records = await journal.at([self._earlier[item_id] for item_id in hidden[first:end]])
         return [*filter(None, map(_item, records)), *visible], first > 0
 
     def _put(self, item_id: str, position: int) -> None:
-        self._gone.pop(item_id, None)  # it is in the state again, as its last
-        self._at[item_id] = position
+        self._earlier.pop(item_id, None)  # it is in the state again, as its last
+        self._positions[item_id] = position
 
     def _shorten(self, state: SessionState) -> None:
         leaving: dict[str, int] = {}
         for item in islice(state.items, len(state.items) - HELD_ITEMS):
-            position = self._at.get(item.item_id)
+            position = self._positions.get(item.item_id)
             if position is None or item.item_id in self._open:
                 break  # what follows it stays too: clients page from the first item they have
             leaving[item.item_id] = position
         if leaving:
-            self._gone |= leaving
+            self._earlier |= leaving
             for item_id in leaving:
-                del self._at[item_id]
+                del self._positions[item_id]
             state.remove(set(leaving))
             state.has_earlier = True
 

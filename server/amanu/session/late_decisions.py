@@ -1,4 +1,5 @@
-"""Decisions on proposals that no tool result has told the model: a fold of a session's events, live and restored."""
+"""Decisions on proposals that no tool result told the model about, folded from a session's events, live and
+restored."""
 
 from amanu_protocol.events import Event, ItemCompleted, ProposalChanged, SessionRewound
 from amanu_protocol.items import Hunk, Notice, Proposal, ToolCall
@@ -11,15 +12,15 @@ ENDED = ("succeeded", "failed", "cancelled", "rejected")
 
 
 class LateDecisions:
-    """The proposals the model must hear about, oldest first."""
+    """The proposals that the model must still be told about, oldest first."""
 
     def __init__(self) -> None:
         self._ids: dict[str, None] = {}
-        self._heard: dict[str, object] = {}
-        """What the model was told last, by proposal: one that only moved to other lines is no news, nor is what became
-        of an applied text in its file: nobody decided that, and `context/stale_files.py` says that the file changed."""
-        self._gone: set[str] = set()
-        """Those of turns that were taken out of the conversation."""
+        self._reported: dict[str, object] = {}
+        """Proposal → the outcome the model was last told. A move to other lines does not count as a new outcome, nor do
+        later changes of an applied text: nobody decided those, and `context/stale_files.py` reports them."""
+        self._withdrawn: set[str] = set()
+        """Proposals of turns that were taken out of the conversation."""
 
     def proposals(self) -> list[str]:
         return list(self._ids)
@@ -27,7 +28,7 @@ class LateDecisions:
     def on_event(self, state: SessionState, event: Event) -> None:
         """An event was folded into `state`."""
         match event:
-            case ProposalChanged(proposal=proposal) if proposal.proposal_id not in self._gone:
+            case ProposalChanged(proposal=proposal) if proposal.proposal_id not in self._withdrawn:
                 # While a call goes on, its result will tell.
                 if all(_ended(state, call_id) for call_id in proposal.tool_call_ids):
                     if self._is_news(proposal):
@@ -36,35 +37,35 @@ class LateDecisions:
                         self._ids.pop(proposal.proposal_id, None)
             case ItemCompleted(item=ToolCall(proposal_id=str(proposal_id)) as call):
                 proposal = _proposal(state, proposal_id)
-                if proposal is not None and _silent(call, proposal):
+                if proposal is not None and _leaves_unsaid(call, proposal):
                     self._ids[proposal_id] = None
-                    self._heard.pop(proposal_id, None)
+                    self._reported.pop(proposal_id, None)
                 elif proposal is not None:
-                    self._heard[proposal_id] = _outcome(proposal)
+                    self._reported[proposal_id] = _outcome(proposal)
             case ItemCompleted(item=Notice(code="lateDecision", item_id=item_id)):
                 proposal_id = item_id.rsplit(".", 2)[0]
                 self._ids.pop(proposal_id, None)
                 proposal = _proposal(state, proposal_id)
                 if proposal is not None:
-                    self._heard[proposal_id] = _outcome(proposal)
+                    self._reported[proposal_id] = _outcome(proposal)
             case SessionRewound(turn_ids=turn_ids):
                 for proposal in state.proposals:
                     if proposal.turn_id in turn_ids:  # the model never heard of it
-                        self._gone.add(proposal.proposal_id)
+                        self._withdrawn.add(proposal.proposal_id)
                         self._ids.pop(proposal.proposal_id, None)
             case _:
                 pass
 
     def _is_news(self, proposal: Proposal) -> bool:
-        """What was told is not so any more, be it that a change is open again; or nothing was told of a decision."""
-        if proposal.proposal_id in self._heard:
-            return self._heard[proposal.proposal_id] != _outcome(proposal)
+        """Whether what the model was told no longer holds, or it was told nothing of a decision."""
+        if proposal.proposal_id in self._reported:
+            return self._reported[proposal.proposal_id] != _outcome(proposal)
         return _decided(proposal)
 
 
-def _silent(call: ToolCall, proposal: Proposal) -> bool:
-    """The call's result said nothing of what was decided by then: it was cancelled, it broke, or it was rejected
-    after the user had accepted a part."""
+def _leaves_unsaid(call: ToolCall, proposal: Proposal) -> bool:
+    """Whether the call's result did not say what had been decided: the call was cancelled, it failed, or it was
+    rejected after the user had accepted a part."""
     match call.state:
         case "cancelled":
             return _decided(proposal)
@@ -77,12 +78,12 @@ def _silent(call: ToolCall, proposal: Proposal) -> bool:
 
 
 def _outcome(proposal: Proposal) -> object:
-    """What was decided, with the text that was applied. A hunk that moves into conflict and back is open all the while,
-    and so is one the user writes a text of their own for."""
-    return [_of_hunk(hunk) for file in proposal.files for hunk in file.hunks]
+    """What was decided, with the text that was applied. A hunk in conflict counts as open, and so does one that the
+    user is rewriting."""
+    return [_hunk_outcome(hunk) for file in proposal.files for hunk in file.hunks]
 
 
-def _of_hunk(hunk: Hunk) -> object:
+def _hunk_outcome(hunk: Hunk) -> object:
     if hunk.state in _OPEN:
         return hunk.hunk_id, "open"
     return hunk.hunk_id, hunk.state, hunk.new_text if hunk.applied_text is None else hunk.applied_text

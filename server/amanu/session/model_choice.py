@@ -1,4 +1,4 @@
-"""Which model a session's next turn begins with, what can stand in for it, and what the user is told of that."""
+"""Chooses the model of a session's next turn and its fallbacks, and says why."""
 
 import logging
 from collections.abc import Iterable, Mapping
@@ -24,21 +24,21 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class ModelChoice:
-    """For one turn."""
+    """The models for one turn."""
 
     candidate: Candidate
-    """What it begins with."""
+    """The model it begins with."""
     fallbacks: Fallbacks
     utility: Candidate | None
     route: ModelRoute
     previous: str | None
-    """The model another one stood in for in the turn before."""
+    """The model that was replaced by a fallback in the previous turn, if any."""
 
     def announce(self, turn: Turn) -> None:
         """Say why it is this model, once the turn has started."""
         replaced = self.route.instead_of
         if replaced is None and self.previous == self.route.model_id:
-            turn.add_note(SystemNote("", f"Back to {self.candidate.info.name}: it can be asked again.", "routed"))
+            turn.add_note(SystemNote("", f"Back to {self.candidate.info.name}: it is available again.", "routed"))
         if self.route.reason is None:
             return
         if replaced is not None and replaced != self.previous:
@@ -47,7 +47,7 @@ class ModelChoice:
 
 
 class ModelChooser:
-    """Of one session. `availability` is shared by all of them."""
+    """Chooses the models of one session. `availability` is shared by all sessions."""
 
     def __init__(
         self, settings: Settings, registry: ModelRegistry, availability: Availability, state: SessionState
@@ -57,31 +57,33 @@ class ModelChooser:
         self._availability = availability
         self._state = state
         self._fallbacks = Fallbacks()
-        """Of the last turn."""
-        self._judged: str | None = None
-        """Where its difficulty sent the last prompt."""
+        """Those of the last turn."""
+        self._judged_model_id: str | None = None
+        """The model that the last prompt was routed to for its difficulty."""
 
     async def choose(self, prompt: str, environment: Mapping[str, str]) -> ModelChoice:
         """For the turn of that prompt. Raises `AmanuError` when the model that is meant cannot be had: no key, unknown
         …; other models that cannot are passed over."""
         routing = self._settings.routing
-        meant = self._state.model_id
+        intended_id = self._state.model_id
         model_ids = [*routing.fallback]
-        if meant == AUTO:
-            meant = otherwise(self._settings, self._registry, environment)
+        if intended_id == AUTO:
+            intended_id = otherwise(self._settings, self._registry, environment)
             model_ids += [model_id for model_id in (routing.plan, routing.easy, routing.hard) if model_id is not None]
-        reached = {meant: Candidate(*await self._registry.resolve(meant, environment))}
-        reached |= await self._reach((model_id for model_id in model_ids if model_id != meant), environment)
-        situation = self._situation(prompt, meant, reached)
-        route = choose(situation)
-        fallbacks = Fallbacks(self._availability, self._order(route, reached), replaced=route.instead_of)
-        if to_judge(situation):
-            fallbacks.judge = partial(self._judge, situation, reached, fallbacks)
+        resolved = {intended_id: Candidate(*await self._registry.resolve(intended_id, environment))}
+        resolved |= await self._resolve_usable(
+            (model_id for model_id in model_ids if model_id != intended_id), environment
+        )
+        context = self._routing_context(prompt, intended_id, resolved)
+        route = choose(context)
+        fallbacks = Fallbacks(self._availability, self._candidates(route, resolved), replaced=route.instead_of)
+        if to_judge(context):
+            fallbacks.judge = partial(self._judge, context, resolved, fallbacks)
         previous, self._fallbacks = self._fallbacks.replaced, fallbacks
-        utility = await self._reach([routing.utility] if routing.utility else [], environment)
-        return ModelChoice(reached[route.model_id], fallbacks, next(iter(utility.values()), None), route, previous)
+        utility = await self._resolve_usable([routing.utility] if routing.utility else [], environment)
+        return ModelChoice(resolved[route.model_id], fallbacks, next(iter(utility.values()), None), route, previous)
 
-    def _situation(self, prompt: str, meant: str, reached: Mapping[str, Candidate]) -> RoutingContext:
+    def _routing_context(self, prompt: str, meant: str, reached: Mapping[str, Candidate]) -> RoutingContext:
         used = self._state.usage.context_tokens if self._state.usage is not None else 0
         away = {
             model_id: self._availability.why_not(candidate.model, candidate.info)
@@ -96,22 +98,22 @@ class ModelChooser:
                 model_id: candidate.info.name
                 for model_id, candidate in reached.items()
                 if model_id == meant
-                or candidate.info.context_window > used  # what it takes to fit would be lost for good
+                or candidate.info.context_window > used  # a smaller window would lose what does not fit for good
             },
             away={model_id: why for model_id, why in away.items() if why is not None},
             prompt=prompt,
-            previous=self._judged,
+            previous=self._judged_model_id,
         )
 
-    def _order(self, route: ModelRoute, reached: Mapping[str, Candidate]) -> list[Candidate]:
-        """The ways of a turn on that route: what it is meant for, then what can stand in."""
+    def _candidates(self, route: ModelRoute, reached: Mapping[str, Candidate]) -> list[Candidate]:
+        """The models of that route, in order: the intended one, then its fallbacks."""
         ids = dict.fromkeys((route.instead_of or route.model_id, *self._settings.routing.fallback))
         return [reached[model_id] for model_id in ids if model_id in reached]
 
     async def _judge(
         self, situation: RoutingContext, reached: Mapping[str, Candidate], fallbacks: Fallbacks, ask: SideQuery
     ) -> tuple[Candidate, str] | None:
-        """The way for a prompt of that difficulty, and why. None when it could not be judged."""
+        """The model for a prompt of that difficulty, and why. None when the difficulty could not be judged."""
         earlier = [item.text for item in self._state.items[-200:] if isinstance(item, UserMessage)]
         judged = await difficulty.judge_difficulty(
             partial(ask, max_output=difficulty.MAX_OUTPUT), situation.prompt, earlier[:-1]
@@ -119,12 +121,12 @@ class ModelChooser:
         route = choose(replace(situation, difficulty=judged))
         if judged is None or route.reason is None:
             return None
-        self._judged = route.instead_of or route.model_id
-        fallbacks.candidates, fallbacks.replaced = self._order(route, reached), route.instead_of
+        self._judged_model_id = route.instead_of or route.model_id
+        fallbacks.candidates, fallbacks.replaced = self._candidates(route, reached), route.instead_of
         return reached[route.model_id], route.reason
 
-    async def _reach(self, model_ids: Iterable[str], environment: Mapping[str, str]) -> dict[str, Candidate]:
-        """Those that can be had; `[routing]` may name models this client has no key for."""
+    async def _resolve_usable(self, model_ids: Iterable[str], environment: Mapping[str, str]) -> dict[str, Candidate]:
+        """Those that can be used; `[routing]` may name models this client has no key for."""
         candidates: dict[str, Candidate] = {}
         for model_id in model_ids:
             try:

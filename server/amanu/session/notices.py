@@ -1,4 +1,4 @@
-"""What a session says to the user in its own name; the model hears nothing of it."""
+"""Notices a session shows to the user; the model does not see them."""
 
 from typing import Literal
 
@@ -11,13 +11,13 @@ Level = Literal["info", "warning"]
 
 
 class Notices:
-    """Of one session."""
+    """Emits the notices of one session."""
 
     def __init__(self, emit: EventStream) -> None:
         self._emit = emit
 
-    def ending(self, turn_id: str | None, ending: Ending) -> None:
-        """Why the turn ended, or, with None, why something never began."""
+    def report_ending(self, turn_id: str | None, ending: Ending) -> None:
+        """Say why the turn ended, or, with None, why something could not start."""
         level = "warning" if ending.reason.endswith("Limit") or ending.reason == "refused" else "error"
         notice = Notice(
             item_id=f"{turn_id or f'session.{self._emit.epoch}'}.{self._emit.seq}.end",
@@ -28,11 +28,11 @@ class Notices:
         )
         self._emit(ItemCompleted(item=notice))
 
-    def of_prompt(self, item_id: str, turn_id: str, code: str, text: str, level: Level = "warning") -> None:
-        """About what the user said in that turn."""
+    def report_on_prompt(self, item_id: str, turn_id: str, code: str, text: str, level: Level = "warning") -> None:
+        """Say something about a prompt of that turn."""
         self._emit(ItemCompleted(item=Notice(item_id=item_id, turn_id=turn_id, level=level, code=code, text=text)))
 
-    def of_session(self, code: str, level: Level, text: str) -> None:
-        """About the session, whatever turn runs."""
+    def report_on_session(self, code: str, level: Level, text: str) -> None:
+        """Say something about the session, independent of any turn."""
         item_id = f"session.{self._emit.epoch}.{self._emit.seq}.{code}"
         self._emit(ItemCompleted(item=Notice(item_id=item_id, turn_id=None, level=level, code=code, text=text)))

@@ -1,5 +1,8 @@
-"""The text of a reply that is still being written is on record within a second: a daemon that is killed loses none of
-what was shown before. The whole text follows when the reply is complete (`ItemCompleted`), and takes its place."""
+"""Records the text of a reply while it is being written, within a second: a daemon that is killed loses no more than
+that.
+
+The whole text is recorded when the reply is complete (`ItemCompleted`), and replaces the parts.
+"""
 
 import asyncio
 from collections.abc import Callable
@@ -8,11 +11,11 @@ from amanu_protocol.events import Event, ItemCompleted, ItemDelta, ItemStarted, 
 from amanu_protocol.items import Answer, Thought
 
 SECONDS = 0.7
-"""Between two records. The journal takes a moment more to write them."""
+"""Seconds between two records. The journal takes a moment more to write them."""
 
 
 class PartialText:
-    """Of one session. `record` puts an event on record that no client is sent."""
+    """The open reply of one session. `record` puts an event into the journal without sending it to clients."""
 
     def __init__(self, record: Callable[[Event], None]) -> None:
         self._record = record
@@ -30,13 +33,13 @@ class PartialText:
             case ItemDelta(item_id=item_id, text=text) if self._item is not None and item_id == self._item.item_id:
                 self._text.append(text)
                 if self._timer is None:
-                    self._timer = asyncio.get_running_loop().call_later(SECONDS, self._put_on_record)
+                    self._timer = asyncio.get_running_loop().call_later(SECONDS, self._record_text)
             case ItemCompleted(item=Thought() | Answer()) | ItemsWithdrawn():
                 self._end()
             case _:
                 pass
 
-    def _put_on_record(self) -> None:
+    def _record_text(self) -> None:
         self._timer = None
         if self._item is None:
             return

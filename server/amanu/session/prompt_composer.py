@@ -1,7 +1,7 @@
-"""How the model gets to hear the user: a command's text in its place, what they attached and mention, and what goes
-with it unasked: their editor, project memory, files that are others now.
+"""Composes the message that opens a turn: the prompt with its slash command expanded, attachments and mentioned files;
+and beside it the state of the editor, project memory and notes on changed files.
 
-Everything is gathered first, which takes its time and may fail; then it is said, at once.
+Composing comes first, takes its time and may fail; then all of it is added to the conversation at once.
 """
 
 import asyncio
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from amanu.context import slash_commands as commands
 from amanu.context.attachments import PromptMessage, with_attachments
-from amanu.context.editor import EditorNews, describe
+from amanu.context.editor import EditorNotes, describe
 from amanu.context.images import Pictures
 from amanu.context.memory import RecalledMemory
 from amanu.core.notes import SystemNote
@@ -24,18 +24,18 @@ from amanu_protocol.items import Attachment, ModelInfo, UserMessage
 
 @dataclass(frozen=True)
 class OpeningMessage:
-    """All that the model hears with the prompt that opens a turn."""
+    """All that the model gets with the prompt that opens a turn."""
 
-    heard: PromptMessage
+    prompt: PromptMessage
     editor_state: Mapping[str, str] | None
     """What the user's editor shows, by section."""
     recalled: RecalledMemory
-    outdated: SystemNote | None
-    """See `TurnFactory.news`."""
+    files_note: SystemNote | None
+    """Files that have changed, and late findings: see `TurnFactory.files_note`."""
 
 
 class PromptComposer:
-    """Of one session."""
+    """Composes the opening messages of one session."""
 
     def __init__(self, core: SessionCore, queue: PromptQueue, turn_factory: TurnFactory) -> None:
         self._services = core.services
@@ -48,25 +48,25 @@ class PromptComposer:
         self._emit = core.emit
         self.queue = queue
         self.turn_factory = turn_factory
-        self.pictures = Pictures(core.journal, core.conversation, queue.pictures, queue.queued_pictures)
-        self._known = EditorNews()
+        self.pictures = Pictures(core.journal, core.conversation, queue.steering_pictures, queue.queued_pictures)
+        self._editor_notes = EditorNotes()
         self.model: ModelInfo | None = None
-        """Who hears it: that of the last turn."""
+        """The model of the last turn."""
 
-    async def gather(self, prompt: Prompt, window: int) -> OpeningMessage:
-        """For a model with a window of so many tokens. Raises `AmanuError` when the session has no room for a
-        picture."""
-        heard = await self.hear(prompt.text, prompt.attachments)
+    async def compose(self, prompt: Prompt, window: int) -> OpeningMessage:
+        """The opening message, for a model with a window of so many tokens. Raises `AmanuError` when the session has no
+        room for a picture."""
+        heard = await self.expand(prompt.text, prompt.attachments)
         editor_state = prompt.context and await describe(prompt.context, self._workspace, self._approvals.allowed)
         editor_state = editor_state and {
             name: self._services.secrets.mask_content(section) for name, section in editor_state.items()
         }
         return OpeningMessage(
-            heard, editor_state, await self.turn_factory.memory.recall(window), await self.turn_factory.news()
+            heard, editor_state, await self.turn_factory.memory.recall(window), await self.turn_factory.files_note()
         )
 
-    async def hear(self, text: str, attachments: Sequence[Attachment]) -> PromptMessage:
-        """What the model gets of what the user said. Raises like `gather`."""
+    async def expand(self, text: str, attachments: Sequence[Attachment]) -> PromptMessage:
+        """The prompt as the model gets it. Raises like `compose`."""
         expanded = commands.ExpandedPrompt(text, text)
         if text.startswith("/"):
             expanded = await asyncio.to_thread(commands.expand, text, self.command_sources)
@@ -76,43 +76,50 @@ class PromptComposer:
 
     @property
     def command_sources(self) -> list[commands.CommandSource]:
-        """Where commands come from: the user's before a trusted workspace's, which cannot take their names."""
+        """The folders of slash commands: the user's, then those of a trusted workspace, which cannot take their
+        names."""
         workspace = self._workspace if self._state.trusted else None
         return commands.sources(self._services.home.commands, workspace, self._approvals.allowed, self._covers)
 
-    def say(self, user_message: UserMessage, opening: OpeningMessage) -> None:
-        """The user's words become part of the conversation, after what it had not heard yet."""
-        message = opening.heard.message
+    def add_to_conversation(self, user_message: UserMessage, opening: OpeningMessage) -> None:
+        """Add the user's message to the conversation, after the notes that were still waiting."""
+        message = opening.prompt.message
         if opening.recalled.system is not None:
             self._conversation.memory = opening.recalled.system.text
         for unheard in self.queue.take_notes():
             self._conversation.add_notes(*unheard.parts)
-        news = self._known.news(opening.editor_state, self._conversation.generation) if opening.editor_state else ""
-        changed = opening.outdated and f"<files_changed>\n{opening.outdated.text}\n</files_changed>"
+        news = (
+            self._editor_notes.note(opening.editor_state, self._conversation.generation) if opening.editor_state else ""
+        )
+        changed = opening.files_note and f"<files_changed>\n{opening.files_note.text}\n</files_changed>"
         recalled = opening.recalled.notice
-        status = self.turn_factory.status.with_prompt()
+        status = self.turn_factory.status.note_with_prompt()
         content = "\n\n".join(filter(None, [message.text, news, status, changed, recalled and recalled.text]))
         message = message.model_copy(update={"text": content})
         self._emit(ItemCompleted(item=user_message), entry=message)
         self._conversation.append(message)
-        self.tell_left_out(user_message, opening.heard)
-        if opening.outdated is not None:
-            changes = opening.outdated.user_text
-            self._notices.of_prompt(
+        self.report_unsent(user_message, opening.prompt)
+        if opening.files_note is not None:
+            changes = opening.files_note.user_text
+            self._notices.report_on_prompt(
                 f"{user_message.item_id}.changed", user_message.turn_id, "modelTold", changes, level="info"
             )
         if recalled is not None:
             self._emit(ItemCompleted(item=recalled.notice(f"{user_message.item_id}.memory", user_message.turn_id)))
 
-    def tell_left_out(self, user_message: UserMessage, heard: PromptMessage) -> None:
-        """Tell the user what of their words the model is not sent."""
+    def report_unsent(self, user_message: UserMessage, heard: PromptMessage) -> None:
+        """Tell the user which attachments the model does not get."""
         if heard.left_out:
             text = "\n".join(heard.left_out)
-            self._notices.of_prompt(f"{user_message.item_id}.unsent", user_message.turn_id, "attachmentNotSent", text)
+            self._notices.report_on_prompt(
+                f"{user_message.item_id}.unsent", user_message.turn_id, "attachmentNotSent", text
+            )
         model = self.model
         unseen_ones = [
             picture.name for picture in heard.message.pictures if model and unseen(picture.media_type, model)
         ]
         if model and unseen_ones:
-            text = f"{model.name} cannot see {', '.join(unseen_ones)}; it is told only that there is a picture."
-            self._notices.of_prompt(f"{user_message.item_id}.unseen", user_message.turn_id, "pictureNotSeen", text)
+            text = f"{model.name} cannot see {', '.join(unseen_ones)}; it is only told that there is a picture."
+            self._notices.report_on_prompt(
+                f"{user_message.item_id}.unseen", user_message.turn_id, "pictureNotSeen", text
+            )

@@ -1,5 +1,5 @@
-"""The requests about one session's prompts: each becomes a turn, at once or from the queue; what is said into a turn;
-cancel. At most one turn runs.
+"""The requests about one session's prompts: send, steer, unqueue, cancel, compact. Each prompt becomes a turn, at once
+or from the queue; at most one turn runs.
 """
 
 import contextlib
@@ -33,13 +33,13 @@ from amanu_protocol.requests import (
 log = logging.getLogger(__name__)
 
 MAX_QUEUED = 100
-"""Prompts of one session that wait for its turn; each is in the state that every client gets."""
+"""Queued prompts of one session; each is in the state that every client gets."""
 CANCEL_SECONDS = 0.45
 """A cancel is acknowledged within half a second, also when a process takes longer to die."""
 
 _HIDDEN = (
-    f"What looks like a key in your words was hidden, from the model and from what is kept: {MASK} stands for it. Put "
-    "the key into a file or a variable of the environment that your program reads, and name that."
+    f"Your prompt contained what looks like a key. {MASK} replaces it, for the model and in the saved session. Put the "
+    "key into a file or an environment variable that your program reads, and refer to that instead."
 )
 
 
@@ -60,7 +60,7 @@ class Prompts:
         self._notices = core.notices
         self._emit = core.emit
         self._turn = core.turn
-        self._check = core.access.require_writable
+        self._require_writable = core.access.require_writable
         self._composer = composer
         self._queue = composer.queue
         self._prompt_ids = composer.queue.prompt_ids
@@ -69,8 +69,8 @@ class Prompts:
         self._trust = trust
         self._recording = recording
         self._checkpoints = checkpoints
-        self._said_after: str | None = None
-        """The first prompt that came while it was stopping: it does not wait for the user."""
+        self._prompt_after_stop: str | None = None
+        """The first prompt that came while the turn was stopping: it starts right after it."""
 
     async def send(self, params: PromptSendParams, client: Client) -> PromptSendResult:
         """Start a turn, or queue behind the running one. Returns when the prompt is on disk. A known `promptId`
@@ -78,50 +78,52 @@ class Prompts:
         cannot be saved, and then it is as if it had never been sent."""
         text = self._core.services.secrets.mask_content(params.text)
         async with self._turn.starting:
-            self._check()
+            self._require_writable()
             is_known = params.prompt_id in self._prompt_ids
             if is_known:
                 waits = self._queue.has(params.prompt_id)
                 turn_id = None if waits else _turn_id(params.prompt_id)
                 result = PromptSendResult(status="queued" if waits else "started", turn_id=turn_id)
             else:
-                await self._emit.durable()  # a disk that takes nothing takes no prompt either
-                result = await self._take(params.model_copy(update={"text": text}), client)
-                self._tell_hidden(params.text, text)
+                await self._emit.durable()  # if the disk takes nothing, it will not take the prompt
+                result = await self._start_or_queue(params.model_copy(update={"text": text}), client)
+                self._report_hidden_keys(params.text, text)
         if is_known:
             await self._emit.durable()
         else:
             await self._save_or_forget(params.prompt_id)
         return result
 
-    async def _take(self, params: PromptSendParams, client: Client) -> PromptSendResult:
+    async def _start_or_queue(self, params: PromptSendParams, client: Client) -> PromptSendResult:
         if len(self._state.queue) >= MAX_QUEUED:
-            raise AmanuError("turnInProgress", f"{MAX_QUEUED} prompts wait already.", hint="Take some of them back.")
+            raise AmanuError(
+                "turnInProgress", f"The queue already holds {MAX_QUEUED} prompts.", hint="Remove some of them first."
+            )
         attachments = await self._pictures.keep(params.attachments)
-        self._check()
+        self._require_writable()
         prompt = Prompt(params.prompt_id, params.text, attachments, dict(client.environment), client.context)
         if not self._turn:
             return PromptSendResult(status="started", turn_id=await self._start(prompt))
         self._prompt_ids.add(prompt.prompt_id)
         self._queue.queue(prompt)
-        if self._turn.stopping and self._said_after is None:
-            self._said_after = prompt.prompt_id
+        if self._turn.stopping and self._prompt_after_stop is None:
+            self._prompt_after_stop = prompt.prompt_id
         self._approvals.finish_reviews(client=client.name)
         return PromptSendResult(status="queued")
 
     async def steer(self, params: PromptSteerParams, client: Client) -> None:
-        """Say something into the running turn: it reaches the model after the tool results of its next request."""
-        self._check()
+        """Add a message to the running turn: the model gets it after the tool results of its next request."""
+        self._require_writable()
         focus = commands.compaction(params.text)
         if focus is not None:
-            self._compact_in(params, focus)
+            self._compact_in_turn(params, focus)
         elif params.prompt_id not in self._prompt_ids:
             attachments = await self._pictures.keep(params.attachments)
             plain = params.model_copy(update={"text": self._core.services.secrets.mask_content(params.text)})
-            heard = await self._composer.hear(plain.text, attachments)
-            self._check()
-            self._put_in(plain, attachments, heard, client)
-            self._tell_hidden(params.text, plain.text)
+            heard = await self._composer.expand(plain.text, attachments)
+            self._require_writable()
+            self._add_steering(plain, attachments, heard, client)
+            self._report_hidden_keys(params.text, plain.text)
         try:
             await self._emit.durable()
         except AmanuError:
@@ -129,61 +131,61 @@ class Prompts:
                 self._prompt_ids.discard(params.prompt_id)
             raise
 
-    def _compact_in(self, params: PromptSteerParams, focus: str) -> None:
-        """The user asks the running turn for a compaction: they see that it was heard, the model does not."""
+    def _compact_in_turn(self, params: PromptSteerParams, focus: str) -> None:
+        """Compact in the running turn: the message is shown, but the model does not get it."""
         if params.prompt_id in self._prompt_ids:
             return
-        self._must_run(params.turn_id)
+        self._require_running(params.turn_id)
         self._prompt_ids.add(params.prompt_id)
         message = UserMessage(
             item_id=params.prompt_id, turn_id=params.turn_id, text=params.text, attachments=[], steer=True
         )
         self._emit(ItemCompleted(item=message))
-        self._turn_factory.context.compact_soon(focus)
+        self._turn_factory.window.compact_soon(focus)
 
-    def _tell_hidden(self, original: str, text: str) -> None:
+    def _report_hidden_keys(self, original: str, text: str) -> None:
         if text != original:
-            self._notices.of_session("secretHidden", "warning", _HIDDEN)
+            self._notices.report_on_session("secretHidden", "warning", _HIDDEN)
 
-    def _must_run(self, turn_id: str) -> None:
+    def _require_running(self, turn_id: str) -> None:
         if not self._turn or self._state.turn is None or self._state.turn.turn_id != turn_id:
-            raise AmanuError("staleTurn", "That turn is over.", hint="Send it as a new prompt.")
+            raise AmanuError("staleTurn", "That turn is over.", hint="Send this as a new prompt.")
 
-    def _put_in(
+    def _add_steering(
         self, params: PromptSteerParams, attachments: list[Attachment], heard: PromptMessage, client: Client
     ) -> None:
         if params.prompt_id in self._prompt_ids:
-            return  # its repeat was faster
-        self._must_run(params.turn_id)
+            return  # the same prompt was sent twice, and the other was faster
+        self._require_running(params.turn_id)
         self._prompt_ids.add(params.prompt_id)
         message = UserMessage(
             item_id=params.prompt_id, turn_id=params.turn_id, text=params.text, attachments=attachments, steer=True
         )
         self._queue.steer(message, heard.message)
-        self._composer.tell_left_out(message, heard)
+        self._composer.report_unsent(message, heard)
         self._approvals.finish_reviews(client=client.name)
 
     async def unqueue(self, prompt_id: str) -> None:
-        async with self._turn.starting:  # one that is just starting has started
-            self._check()
+        async with self._turn.starting:  # a prompt that is being started counts as started
+            self._require_writable()
             self._queue.take_back(prompt_id)
         await self._emit.durable()
 
     async def cancel(self, turn_id: str) -> TurnCancelResult:
         """Stop the turn. When this returns nothing more is written, run or sent for it."""
-        self._check()
+        self._require_writable()
         if self._state.turn is None or self._state.turn.turn_id != turn_id:
             return TurnCancelResult(status="alreadyEnded")
         await self._turn.stop(CANCEL_SECONDS)
         return TurnCancelResult(status="cancelled")
 
     async def compact(self, focus: str, client: Client) -> SessionCompactResult:
-        """Put a summary in the place of what is old: now, or at the next step of the running turn. Raises `AmanuError`
-        (modelNotFound, authRequired …)."""
+        """Replace the older part of the conversation with a summary: now, or at the next step of the running turn.
+        Raises `AmanuError` (modelNotFound, authRequired …)."""
         async with self._turn.starting:
-            self._check()
+            self._require_writable()
             if self._turn:
-                self._turn_factory.context.compact_soon(focus)
+                self._turn_factory.window.compact_soon(focus)
                 return SessionCompactResult(status="queued")
             text = f"/{commands.COMPACT} {focus}".rstrip()
             prompt = Prompt(f"compact-{self._emit.epoch}-{self._emit.seq}", text, [], dict(client.environment))
@@ -193,7 +195,7 @@ class Prompts:
 
     @property
     def running(self) -> bool:
-        """A turn is."""
+        """Whether a turn is running."""
         return bool(self._turn)
 
     async def stop(self) -> None:
@@ -204,9 +206,9 @@ class Prompts:
     # ------------------------------------------------------------------------------------------------
 
     async def _save_or_forget(self, prompt_id: str) -> None:
-        """Whoever is told that their prompt was not saved sends it again, or does not want it any more: it must not run
-        later, when there is room. Nothing it may have led to had an effect, for that waits until it is on disk.
-        Raises `AmanuError` storageError."""
+        """Save the prompt, or take it back and raise `AmanuError` (storageError): a user who is told that it was not
+        saved may send it again, so it must not run later. Nothing it led to has had an effect, for effects wait until
+        it is on disk."""
         try:
             await self._emit.durable()
         except AmanuError:
@@ -223,14 +225,14 @@ class Prompts:
         """Start a turn for a prompt. Raises `AmanuError` (modelNotFound, authRequired …) before anything of it
         is on record."""
         await self._trust.refresh()
-        choice = await self._turn_factory.choosing.choose(prompt.text, prompt.environment)
+        choice = await self._turn_factory.model_chooser.choose(prompt.text, prompt.environment)
         info = choice.candidate.info
         self._core.environment.replace(prompt.environment)
         self._core.services.auth.learn(prompt.environment)
         focus = commands.compaction(prompt.text)
         await self._pictures.load()
-        opening = await self._composer.gather(prompt, info.context_window) if focus is None else None
-        self._check()
+        opening = await self._composer.compose(prompt, info.context_window) if focus is None else None
+        self._require_writable()
         turn_id = _turn_id(prompt.prompt_id)
         self._queue.take_back(prompt.prompt_id)
         self._prompt_ids.add(prompt.prompt_id)
@@ -249,20 +251,20 @@ class Prompts:
         if opening is None:
             self._emit(ItemCompleted(item=message))
         else:
-            self._composer.say(message, opening)
+            self._composer.add_to_conversation(message, opening)
         self._pictures.forget()
         self._approvals.start_turn()
-        run, agent = self._turn_factory.start_turn(turn_id, prompt.text), self._turn_factory.agent(choice)
+        run, agent = self._turn_factory.start_run(turn_id, prompt.text), self._turn_factory.agent(choice)
         self._recording.hide(prompt.environment)
         with self._recording.line.used():
-            self._turn.start(run, agent.run(run) if focus is None else agent.compact(run, focus), self._ended)
+            self._turn.start(run, agent.run(run) if focus is None else agent.compact(run, focus), self._on_turn_end)
         self._core.list_changed()
         return turn_id
 
-    async def _ended(self, run: AgentRun, ending: Ending) -> None:
-        said_after, self._said_after = self._said_after, None
+    async def _on_turn_end(self, run: AgentRun, ending: Ending) -> None:
+        said_after, self._prompt_after_stop = self._prompt_after_stop, None
         if ending.reason not in ("completed", "cancelled"):
-            self._notices.ending(run.turn_id, ending)
+            self._notices.report_ending(run.turn_id, ending)
         self._emit(
             TurnEnded(
                 turn_id=run.turn_id,
@@ -277,9 +279,9 @@ class Prompts:
             await self._start_next(said_after)
 
     async def _start_next(self, first: str | None) -> None:
-        """A queued prompt becomes a turn: `first`, else the oldest. After a cancel or a failure the others wait for
-        the user, and for the turn of their next prompt; so do all when it cannot start now. One that never can is
-        given back to the user, and the next one starts."""
+        """Start a queued prompt: `first`, else the oldest. After a cancel or a failure the others wait for the user's
+        next prompt; so do all when it cannot start now. One that can never start is given back to the user, and the
+        next one starts."""
         async with self._turn.starting:
             while not self._turn and self._core.access.writable:
                 prompt = self._queue.next(self._core.environment, first)
@@ -292,22 +294,22 @@ class Prompts:
                     continue
                 except AmanuError as error:
                     if self._core.access.writable:
-                        self._notices.ending(None, Ending("failed", str(error), kind=error.kind))
+                        self._notices.report_ending(None, Ending("failed", str(error), kind=error.kind))
                 except Exception:
                     log.exception("a queued prompt could not start")
-                    self._notices.ending(None, Ending("failed", "An internal error of Amanu; see `amanu logs`."))
+                    self._notices.report_ending(None, Ending("failed", "Internal error in Amanu; see `amanu logs`."))
                 return
 
     def _give_back(self, prompt: Prompt, error: PictureLimitReached) -> None:
-        """A queued prompt will never start: it leaves the queue, and a notice holds all that the user typed."""
+        """Remove a prompt that can never start from the queue; a notice returns all that the user typed."""
         with_it = [
             attachment.name if isinstance(attachment, ImageAttachment) else attachment.path
             for attachment in prompt.attachments
         ]
-        attached = f"\nWith it: {', '.join(with_it)}" if with_it else ""
-        text = f"{error} So this prompt was not sent, and has left the queue:\n\n{prompt.text}{attached}"
+        attached = f"\nAttached: {', '.join(with_it)}" if with_it else ""
+        text = f"{error} This prompt was removed from the queue without being sent:\n\n{prompt.text}{attached}"
         self._queue.take_back(prompt.prompt_id)
-        self._notices.ending(None, Ending("failed", text, kind=error.kind))
+        self._notices.report_ending(None, Ending("failed", text, kind=error.kind))
 
 
 def _turn_id(prompt_id: str) -> str:

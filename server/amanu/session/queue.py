@@ -1,4 +1,4 @@
-"""What waits for its moment in a session: queued prompts, steering, decisions the model has not heard of."""
+"""What waits in a session: queued prompts, steering, and decisions that the model has not been told about."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ from amanu.session.restore import Restored, note
 from amanu_protocol.events import ItemCompleted, ItemStarted, ItemsWithdrawn, PromptQueued, PromptUnqueued
 from amanu_protocol.items import Attachment, ImageAttachment, Notice, QueuedPrompt, UserMessage
 
-LATE = "What has become of earlier edits since then:"
+LATE = "Later decisions about your earlier edits:"
 
 
 @dataclass(frozen=True)
 class Prompt:
-    """What a user sent, with the environment of the client they sent it from, and what they saw there."""
+    """A prompt with the environment of the client it was sent from, and what the editor showed there."""
 
     prompt_id: str
     text: str
@@ -35,19 +35,19 @@ class PromptQueue:
         self._emit = core.emit
         self._state = core.state
         self.prompt_ids = restored.prompt_ids
-        """Of all prompts that were ever taken: one that is sent again changes nothing."""
+        """The ids of all prompts ever accepted: one that is sent again changes nothing."""
         self._prompts: dict[str, Prompt] = {}
         self._steering = list(restored.steering.values())
-        self._unheard = core.late_decisions
+        self._late_decisions = core.late_decisions
 
-    def _report_on(self, proposal_id: str) -> str:
-        """For the model, what became of a proposal."""
+    def _proposal_report(self, proposal_id: str) -> str:
+        """What became of a proposal, for the model."""
         proposals = self._core.proposals
         calls = proposals.get(proposal_id).tool_call_ids
         return "\n".join(dict.fromkeys(proposals.report(call_id) for call_id in calls))
 
     def queue(self, prompt: Prompt) -> None:
-        """The prompt starts when the running turn has ended."""
+        """Queue a prompt: it starts when the running turn has ended."""
         self._prompts[prompt.prompt_id] = prompt
         queued = QueuedPrompt(prompt_id=prompt.prompt_id, text=prompt.text, attachments=prompt.attachments)
         self._emit(PromptQueued(prompt=queued))
@@ -56,7 +56,7 @@ class PromptQueue:
         return any(queued.prompt_id == prompt_id for queued in self._state.queue)
 
     def take_back(self, prompt_id: str) -> None:
-        """The prompt is not in the queue any more: it starts, or is not wanted. Unknown ids are fine."""
+        """Remove a prompt from the queue: it starts, or is not wanted. Unknown ids are fine."""
         if self.has(prompt_id):
             self._prompts.pop(prompt_id, None)
             self._emit(PromptUnqueued(prompt_id=prompt_id))
@@ -73,49 +73,52 @@ class PromptQueue:
         return queued_prompt or Prompt(queued.prompt_id, queued.text, queued.attachments, dict(environment))
 
     def queued_pictures(self) -> Iterator[Picture]:
-        """Those attached to the prompts of the queue."""
+        """The pictures attached to queued prompts."""
         for attachment in (item for queued in self._state.queue for item in queued.attachments):
             if isinstance(attachment, ImageAttachment) and (picture := reference(attachment)) is not None:
                 yield picture
 
     def steer(self, message: UserMessage, model_message: User) -> None:
-        """The user says something into the running turn; `said` is how the model will get it."""
+        """Add a message of the user to the running turn; `model_message` is how the model will get it."""
         self._steering.append((message, model_message))
         self._emit(ItemStarted(item=message), entry=PendingSteering(message=model_message))
 
     def take_back_steering(self, item_id: str) -> bool:
-        """It is not said into the turn any more; False when the model has it already, or it is unknown."""
+        """Withdraw a steering message; returns False when the model already has it, or it is unknown."""
         remaining = [entry for entry in self._steering if entry[0].item_id != item_id]
         if len(remaining) == len(self._steering):
             return False
         self._steering = remaining
-        self._emit(ItemsWithdrawn(item_ids=[item_id], reason="It could not be saved."))
+        self._emit(ItemsWithdrawn(item_ids=[item_id], reason="The message could not be saved."))
         return True
 
-    def forget(self, turn_ids: Collection[str]) -> None:
-        """Those turns never happened: what was said into them is not said any more."""
+    def forget_turns(self, turn_ids: Collection[str]) -> None:
+        """Drop the steering of turns that were taken out of the conversation."""
         self._steering = [entry for entry in self._steering if entry[0].turn_id not in turn_ids]
 
-    def pictures(self) -> Iterator[Picture]:
-        """Those of the steering that no request carried yet."""
+    def steering_pictures(self) -> Iterator[Picture]:
+        """The pictures of steering that no request has carried yet."""
         for _, model_message in self._steering:
             yield from model_message.pictures
 
     def take_notes(self) -> list[User]:
-        """What the model must hear now, each once; on record as heard when this returns."""
+        """What the model must be told now, each once; recorded as told when this returns."""
         steering, self._steering = self._steering, []
         for message, model_message in steering:
             self._emit(ItemCompleted(item=message), entry=note(*model_message.parts))
-        return [*(model_message for _, model_message in steering), *map(self._decision_note, self._unheard.proposals())]
+        return [
+            *(model_message for _, model_message in steering),
+            *map(self._decision_note, self._late_decisions.proposals()),
+        ]
 
     def _decision_note(self, proposal_id: str) -> User:
-        text = f"{LATE}\n{self._report_on(proposal_id)}"
+        text = f"{LATE}\n{self._proposal_report(proposal_id)}"
         version = next(proposal.version for proposal in self._state.proposals if proposal.proposal_id == proposal_id)
         notice = Notice(
             item_id=f"{proposal_id}.{version}.late",
             level="info",
             code=LATE_DECISION,
-            text="The model is told what has become of its earlier edits since then.",
+            text="The model was told about later decisions on its earlier edits.",
         )
         self._emit(ItemCompleted(item=notice), entry=note(SystemText(text=text)))
         return User(text=text, from_system=True)

@@ -1,4 +1,4 @@
-"""A session's line to its models: what is recorded of it, and what plays in their place."""
+"""Records a session's exchanges with its models, or plays recorded ones instead."""
 
 import asyncio
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from amanu.session.core import SessionCore
 
 
 class SessionRecording:
-    """Of one session."""
+    """The recording of one session."""
 
     def __init__(self, core: SessionCore) -> None:
         self.line = SessionTransport()
@@ -23,16 +23,18 @@ class SessionRecording:
         recorder = None
         if path is not None:
             state, services = self._core.state, self._core.services
-            place = new_path(path, state.roots, services.home.private)
-            recorder = Recorder(place, state.model_id, services.secrets.mask_output, failed=self._failed)
+            file = new_path(path, state.roots, services.home.private)
+            recorder = Recorder(file, state.model_id, services.secrets.mask_output, failed=self._failed)
             recorder.hide(environment)
         previous = self.line.recorder
         self.line.recorder = recorder
         if previous is not None:
             previous.close()
-            self._tell("recording", "info", f"The recording is in {previous.path}.")
+            self._report("recording", "info", f"The recording was saved to {previous.path}.")
         if recorder is not None:
-            self._tell("recording", "info", f"What this session and its models say is recorded in {recorder.path}.")
+            self._report(
+                "recording", "info", f"This session's exchanges with its models are being recorded to {recorder.path}."
+            )
 
     def hide(self, environment: Mapping[str, str]) -> None:
         """Keep the secrets of that environment out of the recording, too."""
@@ -40,15 +42,15 @@ class SessionRecording:
             self.line.recorder.hide(environment)
 
     def close(self) -> None:
-        """End the recording, without a word."""
+        """End the recording without a notice."""
         if self.line.recorder is not None:
             self.line.recorder.close()
 
     def _failed(self, why: str) -> None:
         self.line.recorder = None
-        # It may be told by the thread that was writing.
-        self._loop.call_soon_threadsafe(self._tell, "recordingFailed", "warning", why)
+        # The thread that writes may call this.
+        self._loop.call_soon_threadsafe(self._report, "recordingFailed", "warning", why)
 
-    def _tell(self, code: str, level: Literal["info", "warning"], text: str) -> None:
-        if not self._core.access.closed:  # else nobody looks any more
-            self._core.notices.of_session(code, level, text)
+    def _report(self, code: str, level: Literal["info", "warning"], text: str) -> None:
+        if not self._core.access.closed:  # a closed session has no clients
+            self._core.notices.report_on_session(code, level, text)

@@ -1,7 +1,7 @@
-"""A session from its journal: the visible state and the conversation are two folds of the same records.
+"""Restores a session from its journal: the visible state and the conversation are two folds of the same records.
 
-What a crash left open is closed here: the turn has ended as interrupted, its running calls have an unknown effect,
-its proposals are open again, and nothing is run twice.
+What a crash left open is closed here: the turn ends as interrupted, its running calls have an unknown effect, its
+proposals are open again, and nothing is run twice.
 """
 
 import contextlib
@@ -39,7 +39,7 @@ OPEN_STATES = ("validating", "awaitingApproval", "scheduled", "executing")
 
 @dataclass
 class Restored:
-    """What the journal tells, and what must be emitted to close what a crash left open."""
+    """A session as its journal has it, and the events that close what a crash left open."""
 
     state: SessionState
     conversation: Conversation = field(default_factory=Conversation)
@@ -48,22 +48,22 @@ class Restored:
     created_at: int | None = None
     """Milliseconds since the epoch; None when nothing is on record."""
     prompt_ids: set[str] = field(default_factory=set[str])
-    closing: list[tuple[Event, Entry | None]] = field(default_factory=list[tuple[Event, Entry | None]])
+    closing_events: list[tuple[Event, Entry | None]] = field(default_factory=list[tuple[Event, Entry | None]])
     steering: dict[str, tuple[UserMessage, User]] = field(default_factory=dict[str, tuple[UserMessage, User]])
-    """What the user sent that no request carried yet, and how the model is to hear it."""
+    """Steering that no request has carried yet: the user's message, and the model's form of it."""
     late_decisions: LateDecisions = field(default_factory=LateDecisions)
     history: ItemHistory = field(default_factory=ItemHistory)
 
 
 REWINDS = '"kind":"sessionRewound"'
-"""What the records have in their event that say where the user went back."""
+"""The part of a record's event by which rewinds are found."""
 
 Span = tuple[int, int]
-"""Records from the first position on, before the second: what they said to the model it never heard."""
+"""Positions (first, end) of the records of a rewind: the model no longer has what they added."""
 
 
 def rewound(rewinds: Iterable[Record]) -> list[Span]:
-    """The spans that these records took out of the conversation."""
+    """The spans of records that these rewinds took out of the conversation."""
     spans: list[Span] = []
     for record in rewinds:
         with contextlib.suppress(ValidationError):
@@ -74,13 +74,13 @@ def rewound(rewinds: Iterable[Record]) -> list[Span]:
 
 
 def conversation(records: Iterable[Record], spans: Sequence[Span]) -> Conversation:
-    """What the model knows, by these records."""
+    """The conversation that these records add up to."""
     return Conversation.load(filter(None, (_entry(record, spans) for record in records)))
 
 
 def restore(session_id: str, records: Iterable[Record], spans: Sequence[Span] = (), *, read_only: bool) -> Restored:
-    """Fold records, each once and none kept: of a long session only what is needed now is ever in memory. One that
-    cannot be read (from a newer version, say) is passed over, never fatal."""
+    """Fold the records one by one: of a long session only what is needed is ever in memory. A record that cannot be
+    read (from a newer version, say) is skipped."""
     state = SessionState(
         session_id=session_id, title="", roots=[], mode="ask", model_id="", trusted=False, read_only=read_only
     )
@@ -91,7 +91,7 @@ def restore(session_id: str, records: Iterable[Record], spans: Sequence[Span] = 
 
 
 def _entries(restored: Restored, records: Iterable[Record], spans: Sequence[Span]) -> Iterator[AnyEntry]:
-    """What the conversation is made of; everything else has been folded when they are used up."""
+    """The entries of the conversation; everything else has been folded when they are exhausted."""
     for record in records:
         restored.epoch = max(restored.epoch, record.epoch)
         if restored.created_at is None:
@@ -104,12 +104,12 @@ def _entries(restored: Restored, records: Iterable[Record], spans: Sequence[Span
             if isinstance(entry, Result):
                 event = _sharing(event, entry)
             _fold(restored, event, entry, record.position)
-    restored.closing = _close_what_is_open(restored.state)
-    yield from (entry for _, entry in restored.closing if entry is not None)
+    restored.closing_events = _close_what_is_open(restored.state)
+    yield from (entry for _, entry in restored.closing_events if entry is not None)
 
 
 def _entry(record: Record, spans: Sequence[Span]) -> AnyEntry | None:
-    """What the record says to the model; None: nothing, or it was taken back."""
+    """What the record adds to the conversation; None for nothing, or when it was rewound."""
     if record.private is not None and not any(start <= record.position < end for start, end in spans):
         with contextlib.suppress(ValidationError):
             return ENTRY.validate_json(record.private)
@@ -117,7 +117,7 @@ def _entry(record: Record, spans: Sequence[Span]) -> AnyEntry | None:
 
 
 def _sharing(event: Event, result: Result) -> Event:
-    """The event with the text it has in common with the conversation: there are many of these, and they are long."""
+    """The event, sharing the output text with the conversation: there are many of these, and they are long."""
     match event:
         case ItemCompleted(item=ToolCall(output=output) as call) if output == result.text:
             return ItemCompleted(item=call.model_copy(update={"output": result.text}))
@@ -158,13 +158,15 @@ def _close_what_is_open(state: SessionState) -> list[tuple[Event, Entry | None]]
             ended = item.model_copy(
                 update={
                     "state": "failed" if ran else "cancelled",
-                    "error": "Interrupted: effect unknown." if ran else "Interrupted before it ran.",
+                    "error": "Interrupted: it may have taken effect." if ran else "Interrupted before it ran.",
                 }
             )
             result = Result(call_id=item.item_id, tool=item.tool, text=text, is_error=True)
             closing.append((ItemCompleted(item=ended), result))
         elif isinstance(item, Notice) and item.code == COMPACTING:
-            closing.append((ItemsWithdrawn(item_ids=[item.item_id], reason="The daemon stopped meanwhile."), None))
+            closing.append(
+                (ItemsWithdrawn(item_ids=[item.item_id], reason="The daemon stopped in the meantime."), None)
+            )
     if state.turn is not None:
         message = "The daemon stopped in the middle of this turn."
         ended_turn = TurnEnded(turn_id=state.turn.turn_id, reason="interrupted", message=message, can_continue=True)
@@ -173,7 +175,7 @@ def _close_what_is_open(state: SessionState) -> list[tuple[Event, Entry | None]]
 
 
 def _close_reply(state: SessionState) -> list[tuple[Event, Entry | None]]:
-    """What was shown of a reply that never became whole stays, and the model hears that it said it."""
+    """Keep what was shown of an incomplete reply, and let the model know that it said so."""
     if state.turn is None:
         return []
     step = f"{state.turn.turn_id}.{state.turn.steps + 1}."

@@ -1,7 +1,7 @@
 """The requests about one session's edits: decide, revise, undo, see what changed.
 
-A scope names hunks of many proposals; undoing goes from the newest to the oldest, each as if what came after it had
-been undone before.
+A scope can name hunks of many proposals. Undoing goes from the newest to the oldest, as if each later one had been
+undone already.
 """
 
 import asyncio
@@ -19,13 +19,13 @@ from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Hunk, HunkState, Proposal
 
-Wanted = Mapping[str, Collection[str]]
+SelectedHunks = Mapping[str, Collection[str]]
 """Hunks by proposal."""
 
 
 @dataclass
-class _Way:
-    """What happens to one file, from what it was before to what it is after."""
+class FileUndo:
+    """What undoing does to one file."""
 
     old_form: FileVersion
     new_form: FileVersion
@@ -41,19 +41,19 @@ class SessionEdits:
         self._approvals = core.approvals
         self._state = core.state
         self._emit = core.emit
-        self._check = core.access.require_writable
+        self._require_writable = core.access.require_writable
 
     def proposal(self, proposal_id: str) -> Proposal:
         proposal = next(
             (candidate for candidate in self._state.proposals if candidate.proposal_id == proposal_id), None
         )
         if proposal is None:
-            raise AmanuError("proposalNotFound", f"There is no proposal {proposal_id} in this session.")
+            raise AmanuError("proposalNotFound", f"This session has no proposal {proposal_id}.")
         return proposal
 
     async def resolve(self, params: r.ProposalResolveParams) -> r.ProposalResolveResult:
         """Decide hunks; accepted ones are in their file when this returns, or conflicted."""
-        proposal = self._current(params.proposal_id, params.version)
+        proposal = self._current_proposal(params.proposal_id, params.version)
         if self._too_soon(proposal):
             return r.ProposalResolveResult(status="tooSoon", proposal=proposal)
         proposal = await self._proposals.resolve(params.proposal_id, params.hunks)
@@ -61,10 +61,10 @@ class SessionEdits:
         return r.ProposalResolveResult(status="resolved", proposal=proposal)
 
     async def decide(self, params: r.ProposalDecideParams) -> r.ProposalDecideResult:
-        """Decide whatever the scope has that this decision is for, of what the user saw; oldest first."""
-        states, unreviewed = _DECIDED[params.decision]
+        """Apply one decision to all hunks of the scope that it fits and that the user has seen; oldest first."""
+        states, unreviewed = _DECISION_SCOPE[params.decision]
         versions = {entry.proposal_id: entry.version for entry in params.seen}
-        selection = self.wanted(params.scope, states)
+        selection = self.select_hunks(params.scope, states)
         selected = {
             proposal_id: [
                 hunk.hunk_id
@@ -74,7 +74,7 @@ class SessionEdits:
             for proposal_id, hunk_ids in selection.items()
             if proposal_id in versions
         }
-        previous = [self._current(proposal_id, versions[proposal_id]) for proposal_id in selected]
+        previous = [self._current_proposal(proposal_id, versions[proposal_id]) for proposal_id in selected]
         if any(map(self._too_soon, previous)):
             return r.ProposalDecideResult(status="tooSoon", proposals=previous)
         for proposal_id, hunk_ids in selected.items():
@@ -86,16 +86,16 @@ class SessionEdits:
 
     async def revise(self, params: r.ProposalReviseParams) -> r.ProposalResult:
         """The user's own text for an open hunk, without deciding it."""
-        self._current(params.proposal_id, params.version)
+        self._current_proposal(params.proposal_id, params.version)
         proposal = await self._proposals.revise(params.proposal_id, params.hunk_id, params.new_text)
         await self._emit.durable()
         return r.ProposalResult(proposal=proposal)
 
     async def set_review(self, params: r.ProposalSetReviewParams) -> r.ProposalResult:
         """Review it before it is applied, or after."""
-        proposal = self._current(params.proposal_id, params.version)
+        proposal = self._current_proposal(params.proposal_id, params.version)
         if self._too_soon(proposal):
-            raise AmanuError("proposalConflict", "That was too soon after the question appeared. Do it again.")
+            raise AmanuError("proposalConflict", "Ignored: this came too soon after the question appeared. Try again.")
         is_after = params.review == "after"
         action = self._proposals.review_after if is_after else self._proposals.review_before
         proposal = await action(params.proposal_id)
@@ -106,33 +106,33 @@ class SessionEdits:
         """Take back what the scope has applied, or with `dryRun` only say what that would do."""
         if params.scope.proposal_id is not None:
             self.proposal(params.scope.proposal_id)
-        selection = self.wanted(params.scope, ("applied",))
+        selection = self.select_hunks(params.scope, ("applied",))
         return r.ProposalUndoResult(files=await self.take_back(selection, dry_run=params.dry_run))
 
-    async def take_back(self, selection: Wanted, *, dry_run: bool) -> list[r.UndoneFile]:
+    async def take_back(self, selection: SelectedHunks, *, dry_run: bool) -> list[r.UndoneFile]:
         """Undo these hunks, newest proposal first; one entry per file."""
         if dry_run:
-            files = await self._rehearsed(selection)
+            files = await self._simulate(selection)
         else:
-            self._check()
-            by_path: dict[Path, _Way] = {}
+            self._require_writable()
+            by_path: dict[Path, FileUndo] = {}
             for proposal_id in reversed(list(selection)):
-                await self._take_back(proposal_id, selection[proposal_id], by_path)
+                await self._take_back_proposal(proposal_id, selection[proposal_id], by_path)
             await self._emit.durable()
             files = list(by_path.values())
-        return await asyncio.to_thread(lambda: [self._undone(file_undo) for file_undo in files])
+        return await asyncio.to_thread(lambda: [self._file_result(file_undo) for file_undo in files])
 
     async def reject_open(self, turn_ids: Collection[str], reason: str) -> None:
         """Reject whatever these turns left undecided."""
         for turn_id in turn_ids:
-            for proposal_id in self.wanted(r.EditScope(turn_id=turn_id), ("pending", "conflicted")):
+            for proposal_id in self.select_hunks(r.EditScope(turn_id=turn_id), ("pending", "conflicted")):
                 await self._proposals.reject_all(proposal_id, reason)
 
     async def diff(self, params: r.ProposalDiffParams) -> r.ProposalDiffResult:
-        """What is applied of the scope: from the files as they would be without it to the files as they are. A hunk
-        that cannot be told from what came later is a change of its own."""
-        selection = self.wanted(params.scope, ("applied",))
-        file_undos = await self._rehearsed(selection)
+        """What the scope has applied: the difference between the files without it and the files as they are. A hunk
+        that cannot be separated from later changes is shown as a change of its own."""
+        selection = self.select_hunks(params.scope, ("applied",))
+        file_undos = await self._simulate(selection)
         steps = sorted(
             (
                 (file_undo.new_form, file_undo.old_form)
@@ -144,7 +144,7 @@ class SessionEdits:
         unchanged_ids = {hunk.hunk_id for file_undo in file_undos for hunk in file_undo.unchanged}
         for proposal_id in selection:
             for file in self._proposals.files(proposal_id):
-                if _has(file, unchanged_ids):
+                if _has_hunk(file, unchanged_ids):
                     alone = replace(file, hunks=[hunk for hunk in file.hunks if hunk.hunk_id in unchanged_ids])
                     steps.append((alone.form(()), alone.form(("applied",))))
         diffs = await asyncio.to_thread(lambda: [self._diff(*step) for step in steps])
@@ -153,7 +153,7 @@ class SessionEdits:
 
     # ------------------------------------------------------------------------------------------------
 
-    def wanted(self, scope: r.EditScope, states: Collection[HunkState]) -> dict[str, Collection[str]]:
+    def select_hunks(self, scope: r.EditScope, states: Collection[HunkState]) -> dict[str, Collection[str]]:
         """The scope's hunks in one of these states, by proposal, oldest first."""
         selection: dict[str, Collection[str]] = {}
         named = None if scope.hunk_ids is None else frozenset(scope.hunk_ids)
@@ -171,41 +171,44 @@ class SessionEdits:
                 selection[proposal.proposal_id] = hunk_ids
         return selection
 
-    async def _take_back(self, proposal_id: str, hunk_ids: Collection[str], file_undos: dict[Path, _Way]) -> None:
-        files = [file for file in self._proposals.files(proposal_id) if _has(file, hunk_ids)]
-        texts_before = {file.base.path: await self._present(file) for file in files}
+    async def _take_back_proposal(
+        self, proposal_id: str, hunk_ids: Collection[str], file_undos: dict[Path, FileUndo]
+    ) -> None:
+        files = [file for file in self._proposals.files(proposal_id) if _has_hunk(file, hunk_ids)]
+        texts_before = {file.base.path: await self._current_version(file) for file in files}
         reasons = {hunk.hunk_id: hunk.reason for hunk in await self._proposals.undo(proposal_id, hunk_ids)}
         for file in self._proposals.files(proposal_id):
             if file.base.path in texts_before:
-                current = await self._present(file)
-                _note(file_undos, proposal_id, file, texts_before[file.base.path], current, hunk_ids, reasons)
+                current = await self._current_version(file)
+                _record_undo(file_undos, proposal_id, file, texts_before[file.base.path], current, hunk_ids, reasons)
 
-    async def _present(self, file: LiveFile) -> FileVersion:
-        """Where the file is by our account, and what it says."""
+    async def _current_version(self, file: LiveFile) -> FileVersion:
+        """The path at which the file should be now, and its text."""
         path = file.place(AFTER)
-        found = await self._proposals.look(path)
-        return FileVersion(path, None if found is None else found.text)
+        file_text = await self._proposals.look(path)
+        return FileVersion(path, None if file_text is None else file_text.text)
 
-    async def _rehearsed(self, selection: Wanted) -> list[_Way]:
-        """What `_take_back` of all of them would do."""
-        file_undos: dict[Path, _Way] = {}
+    async def _simulate(self, selection: SelectedHunks) -> list[FileUndo]:
+        """What undoing all of them would do."""
+        file_undos: dict[Path, FileUndo] = {}
         simulated: dict[Path, FileText | None] = {}
         undone_ids = {hunk_id for hunk_ids in selection.values() for hunk_id in hunk_ids}
         for proposal_id in reversed(list(selection)):
-            await self._rehearse(proposal_id, selection[proposal_id], undone_ids, simulated, file_undos)
+            await self._simulate_proposal(proposal_id, selection[proposal_id], undone_ids, simulated, file_undos)
         return list(file_undos.values())
 
-    async def _rehearse(
+    async def _simulate_proposal(
         self,
         proposal_id: str,
         hunk_ids: Collection[str],
         undone_ids: Collection[str],
         simulated: dict[Path, FileText | None],
-        file_undos: dict[Path, _Way],
+        file_undos: dict[Path, FileUndo],
     ) -> None:
-        """What `_take_back` would do, with files as `shown` by the steps before; by then all of `gone` is undone."""
+        """What undoing these hunks would do to the files in `simulated`, where the steps before have left them; in the
+        end all of `undone_ids` are undone."""
         for file in self._proposals.files(proposal_id):
-            if not _has(file, hunk_ids):
+            if not _has_hunk(file, hunk_ids):
                 continue
             path = file.place(AFTER)
             current = simulated[path] if path in simulated else await self._proposals.look(path)
@@ -218,9 +221,9 @@ class SessionEdits:
                 simulated[path] = None
             text = (current or file.base).with_text(new_form.text) if new_form.text is not None else None
             simulated[new_form.path] = text
-            _note(file_undos, proposal_id, file, old_form, new_form, hunk_ids, turned.reasons)
+            _record_undo(file_undos, proposal_id, file, old_form, new_form, hunk_ids, turned.reasons)
 
-    def _undone(self, file_undo: _Way) -> r.UndoneFile:
+    def _file_result(self, file_undo: FileUndo) -> r.UndoneFile:
         change = _kind(file_undo.old_form, file_undo.new_form)
         return r.UndoneFile(
             path=str(file_undo.old_form.path),
@@ -236,20 +239,20 @@ class SessionEdits:
         head = f"rename from {old_path}\nrename to {new_path}\n" if old_form.path != new_form.path else ""
         return head + unified(new_path, old_form.text or "", new_form.text or "")
 
-    def _current(self, proposal_id: str, version: int) -> Proposal:
-        self._check()
+    def _current_proposal(self, proposal_id: str, version: int) -> Proposal:
+        self._require_writable()
         proposal = self._proposals.get(proposal_id)
         if version != proposal.version:
             raise AmanuError(
                 "proposalConflict",
                 "The proposal has changed since you saw it.",
-                hint="Look at it again and decide.",
+                hint="Review it again, then decide.",
                 details={"version": proposal.version},
             )
         return proposal
 
     def _too_soon(self, proposal: Proposal) -> bool:
-        """The user cannot have read what they decide: they were not asked yet, or just now."""
+        """Whether the user cannot have read it yet: they were not asked about it, or only just now."""
         return any(map(self._asked_too_soon, proposal.tool_call_ids))
 
     def _asked_too_soon(self, call_id: str) -> bool:
@@ -260,25 +263,25 @@ class SessionEdits:
         return item is not None and item.kind == "toolCall" and item.state in ("validating", "awaitingApproval")
 
 
-_DECIDED: dict[str, tuple[Collection[HunkState], bool]] = {
+_DECISION_SCOPE: dict[str, tuple[Collection[HunkState], bool]] = {
     "accept": (("pending", "conflicted"), False),
     "reject": (("pending", "conflicted"), False),
     "keep": (("applied",), True),
     "redo": (("reverted",), False),
 }
-"""What a decision is for: hunks in these states, and whether only those nobody has reviewed."""
+"""Decision → (states of hunks it applies to, whether only to those not reviewed yet)."""
 
 
 def _hunks(proposal: Proposal) -> Iterable[Hunk]:
     return (hunk for file in proposal.files for hunk in file.hunks)
 
 
-def _has(file: LiveFile, hunk_ids: Collection[str]) -> bool:
+def _has_hunk(file: LiveFile, hunk_ids: Collection[str]) -> bool:
     return any(hunk.hunk_id in hunk_ids for hunk in file.hunks)
 
 
-def _note(
-    file_undos: dict[Path, _Way],
+def _record_undo(
+    file_undos: dict[Path, FileUndo],
     proposal_id: str,
     file: LiveFile,
     old_form: FileVersion,
@@ -286,8 +289,8 @@ def _note(
     hunk_ids: Collection[str],
     reasons: Mapping[str, str],
 ) -> None:
-    """Add to what happens to the file that was there before."""
-    file_undo = file_undos.pop(old_form.path, None) or _Way(old_form, new_form)
+    """Add this step to what happens to the file."""
+    file_undo = file_undos.pop(old_form.path, None) or FileUndo(old_form, new_form)
     file_undo.new_form = new_form
     file_undos[new_form.path] = file_undo
     for hunk in file.hunks:

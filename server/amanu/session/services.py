@@ -1,4 +1,4 @@
-"""What the sessions of a process share."""
+"""The services that all sessions of a process share."""
 
 import dataclasses
 from collections.abc import Callable
@@ -29,35 +29,35 @@ class Services:
     home: Home
     settings: Settings
     secrets: Secrets
-    """What must not be told, of this process."""
+    """Texts that must not be shown, logged or sent."""
     auth: Credentials
     registry: ModelRegistry
     overlay: Overlay
     watching: WorkspaceWatcher
-    consent: RuleStore
+    rules: RuleStore
     trust: TrustStore
     checkers: Checkers
     sandbox: Sandbox
     audit: AuditLog
-    """What was decided and done, of all sessions."""
+    """The audit log of all sessions."""
     headless: bool = False
-    """Nobody is there to ask: what would be asked is denied, naming the rule that would allow it."""
+    """Nobody is there to ask: what needs approval is denied, naming the rule that would allow it."""
     until_done: bool = False
-    """A turn ends when the model says with `finish_task` that the task is done, not when it stops."""
-    changed: Callable[[SessionState], None] = lambda state: None
-    """Called when what a list of sessions shows has changed."""
-    rules_changed: Callable[[], None] = lambda: None
-    """Called when a rule was kept that holds beyond one session."""
+    """A turn ends when the model calls `finish_task`, not when it stops."""
+    on_session_changed: Callable[[SessionState], None] = lambda state: None
+    """Called when what a list of sessions shows of that one has changed."""
+    on_rules_changed: Callable[[], None] = lambda: None
+    """Called when a rule was saved that holds beyond one session."""
     availability: Availability = field(default_factory=Availability)
-    """Of models; what one session finds out, the others need not."""
+    """Which models are unavailable: what one session finds out, the others know."""
 
-    def telling(self, changed: Callable[[SessionState], None], rules_changed: Callable[[], None]) -> "Services":
-        """The same, with somebody who hears of changes."""
-        return dataclasses.replace(self, changed=changed, rules_changed=rules_changed)
+    def with_callbacks(self, changed: Callable[[SessionState], None], rules_changed: Callable[[], None]) -> "Services":
+        """The same services, with these callbacks."""
+        return dataclasses.replace(self, on_session_changed=changed, on_rules_changed=rules_changed)
 
 
 def make_services(home: Home, settings: Settings, *, headless: bool = False, until_done: bool = False) -> Services:
-    """Those of the user whose `home` it is; see `Services` for the flags."""
+    """The services of the user whose `home` it is; see `Services` for the flags."""
     secrets = Secrets()
     logs.use_secrets(secrets)
     watching = WorkspaceWatcher()

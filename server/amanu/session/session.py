@@ -1,4 +1,4 @@
-"""One session: what it is made of, and who of them hears what; open and close; what the user decides and sets.
+"""One session: its parts and how events reach them; opening and closing; the user's decisions and settings.
 
 A prompt becomes a turn in `prompts.py`. Everything a session does goes out by `emit`.
 """
@@ -12,7 +12,7 @@ from amanu.checks.proposal_checks import ProposalChecks
 from amanu.core.ending import Ending
 from amanu.models import routing
 from amanu.models.session_transport import Player
-from amanu.permissions import policy
+from amanu.permissions import offers
 from amanu.session.checkpoints import Checkpoints
 from amanu.session.core import SessionCore
 from amanu.session.events import Client
@@ -53,13 +53,13 @@ class Session:
         core = self.core = SessionCore(services, journal, restored)
         self.state, self.emit = core.state, core.emit
         self.approvals = core.approvals
-        """For what rules say; an answer goes through `resolve_approval`."""
-        self.used = time.monotonic()
-        """When somebody last asked for it."""
+        """For verdicts; answers go through `resolve_approval`."""
+        self.last_used = time.monotonic()
+        """When it was last asked for (`time.monotonic()`)."""
         note, settings = core.proposals.note_checks, services.settings.checks
         self.trust = SessionTrust(core, self._trust_changed)
         self._checks = ProposalChecks(core.workspace, services.checkers, note, core.environment, core.trusted)
-        self._feedback = EditorFeedback(core.workspace, note, settings.wait_seconds, self._checks.of_applied)
+        self._feedback = EditorFeedback(core.workspace, note, settings.wait_seconds, self._checks.check_applied)
         queue = PromptQueue(core, restored)
         self.composer = PromptComposer(core, queue, TurnFactory(core, queue, self._feedback))
         self.edits = SessionEdits(core)
@@ -69,31 +69,31 @@ class Session:
         self.pages = ItemPages(core)
         core.emit.listeners.append(self._on_event)
         core.proposal_listeners += [self.trust.on_proposal, core.approvals.on_proposal, self._check_proposal]
-        self._closing = restored.closing
-        self._ending: asyncio.Task[None] | None = None
-        """Checkers are being ended, because trust was taken back."""
+        self._closing_events = restored.closing_events
+        self._ending_checkers: asyncio.Task[None] | None = None
+        """Ends the checkers after trust was taken back."""
 
     async def open(self, *, begins: bool = False) -> None:
-        """Close on record what a crash left open; open proposals are open again. `begins`: it is new."""
+        """Close what a crash left open; proposals that were open are open again. `begins`: the session is new."""
         if self.state.read_only:
             return
         if begins:
-            self.core.audit.begins()
-        for event, entry in self._closing:
+            self.core.audit.record_start()
+        for event, entry in self._closing_events:
             self.emit(event, entry)
         if self.core.journal.damage:
-            self.core.notices.ending(None, Ending("failed", self.core.journal.damage, kind="storageError"))
-        self._closing = []
+            self.core.notices.report_ending(None, Ending("failed", self.core.journal.damage, kind="storageError"))
+        self._closing_events = []
         await self.core.proposals.restore(self.state.proposals)
 
     async def close(self, *, anyway: bool = False) -> None:
-        """Cancel what runs and let go of the journal. Raises `AmanuError` (storageError) and stays open when something
-        could not be saved; `anyway` gives that up."""
+        """Cancel what runs and close the journal. Raises `AmanuError` (storageError) and stays open when something
+        could not be saved; with `anyway` that is lost."""
         self.core.access.closed = True  # nothing starts any more
         await self.prompts.stop()
         await self._checks.close()
         await self._feedback.close()
-        await self.core.proposals.settled()  # what the user just accepted is in its file, and on record
+        await self.core.proposals.settled()  # what the user just accepted reaches its file, and is recorded
         async with self.core.turn.starting:
             try:
                 await self.core.journal.durable()
@@ -108,12 +108,12 @@ class Session:
 
     @property
     def idle(self) -> bool:
-        """Nobody looks at it, and it does nothing."""
+        """No client is attached, and nothing is running."""
         return not self.running and not self.emit.attached and not self.core.turn.starting.locked()
 
     @property
-    def outdated(self) -> bool:
-        """Another daemon goes on with it, and nobody looks at it here."""
+    def superseded(self) -> bool:
+        """Another daemon has it open, and no client is attached here."""
         return self.state.read_only and not self.emit.attached
 
     @property
@@ -123,7 +123,7 @@ class Session:
     # Watching ---------------------------------------------------------------------------------------
 
     def attach(self, client: Client, epoch: int | None, since_seq: int | None) -> SessionAttachResult:
-        """The events the client missed, or the state when they are no longer here; the client gets all further
+        """The events the client missed, or the state when they are no longer in memory; the client gets all further
         events."""
         self.core.access.require_open()
         if client.ripgrep is not None:
@@ -149,7 +149,7 @@ class Session:
         if last is not None and last.turn_id == turn_id:
             return last
         if running is None or running.turn_id != turn_id:
-            raise AmanuError("staleTurn", "That turn neither runs nor was the last one.")
+            raise AmanuError("staleTurn", "That turn is neither running nor the last one.")
         end: asyncio.Future[TurnEnded] = asyncio.get_running_loop().create_future()
 
         def listen(event: Event, position: int) -> None:
@@ -173,13 +173,13 @@ class Session:
             )  # its digest is of the files as they are now
         result = self.approvals.resolve(params, client.name)
         if result.status == "resolved" and params.scope in ("workspace", "user"):
-            self.core.services.rules_changed()
+            self.core.services.on_rules_changed()
         await self.emit.durable()
         return result
 
     def allow(self, rule: str) -> None:
         """Allow by rule for this session (`--allow`). Raises `AmanuError` (invalidRule)."""
-        for allowed in policy.allow_rules(rule, "--allow"):
+        for allowed in offers.allow_rules(rule, "--allow"):
             self.approvals.allow_in_session(allowed)
 
     # Properties -------------------------------------------------------------------------------------
@@ -188,7 +188,7 @@ class Session:
         await self._set(SessionChanged(title=title))
 
     async def set_mode(self, mode: Mode) -> None:
-        """Questions that stand are decided on again, as if they came now."""
+        """Open questions are decided again."""
         await self._set(SessionChanged(mode=mode))
 
     async def set_model(self, model_id: str, client: Client) -> None:
@@ -198,18 +198,18 @@ class Session:
         await self._set(SessionChanged(model_id=model_id))
 
     async def record(self, path: str | None) -> None:
-        """Write the exchanges with models to that new file; None ends it. Raises `AmanuError`: invalidParams,
-        storageError."""
+        """Record the exchanges with models to that new file; None ends the recording. Raises `AmanuError`:
+        invalidParams, storageError."""
         self.core.access.require_writable()
         self.recording.record(path, self.core.environment)
         await self.emit.durable()
 
     def replay(self, player: Player) -> None:
-        """From now on `player` answers in the place of the models' services."""
+        """From now on `player` answers instead of the models' services."""
         self.recording.line.player = player
 
-    def hold(self, sandbox: CommandSandbox) -> None:
-        """What holds commands from now on: it was proved."""
+    def set_sandbox(self, sandbox: CommandSandbox) -> None:
+        """The sandbox that commands run in from now on: it has been tried."""
         if sandbox != self.state.sandbox and self.core.access.writable:
             self.emit(SessionChanged(sandbox=sandbox))
 
@@ -221,20 +221,20 @@ class Session:
         self.core.list_changed()
         await self.emit.durable()
 
-    # What hears of what ----------------------------------------------------------------------------
+    # Events -------------------------------------------------------------------------------------
 
     def _on_event(self, event: Event, position: int) -> None:
         if isinstance(event, ApprovalRequested | ApprovalResolved):
-            self.core.list_changed()  # it waits for the user, or no longer
+            self.core.list_changed()  # whether it waits for the user has changed
         if isinstance(event, ApprovalRequested) and event.approval.proposal_id is not None:
-            self._checks.asked(event.approval.proposal_id)
+            self._checks.on_question(event.approval.proposal_id)
 
     def _check_proposal(self, proposal: Proposal) -> None:
         if not self.core.access.closed:
-            self._feedback.see(proposal)
-            self._checks.see(proposal)
+            self._feedback.on_proposal(proposal)
+            self._checks.on_proposal(proposal)
 
     def _trust_changed(self, taken_back: bool) -> None:
-        self.approvals.reconsider()  # its rules count, or no longer
+        self.approvals.reconsider()  # the workspace's rules count now, or no longer
         if taken_back:
-            self._ending = asyncio.create_task(self._checks.stop())
+            self._ending_checkers = asyncio.create_task(self._checks.stop())

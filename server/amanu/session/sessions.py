@@ -1,4 +1,4 @@
-"""All sessions of one daemon: made, opened from disk, listed, put away."""
+"""All sessions of one daemon: created, opened from disk, listed, closed; and the requests about no single session."""
 
 import asyncio
 import contextlib
@@ -14,7 +14,7 @@ from amanu.config import load_settings
 from amanu.context import slash_commands as commands
 from amanu.home import find_home
 from amanu.models import routing
-from amanu.permissions import policy
+from amanu.permissions import offers
 from amanu.session.events import Client
 from amanu.session.restore import REWINDS, Restored, restore, rewound
 from amanu.session.services import Services, make_services
@@ -53,7 +53,7 @@ from amanu_protocol.requests import (
 from amanu_protocol.state import SessionState, fold
 
 _ALL = 1_000_000
-_COVERED = 20  # earlier questions named
+_MAX_COVERED = 20  # past questions named
 
 log = logging.getLogger(__name__)
 
@@ -62,25 +62,25 @@ class Sessions:
     """One per process. Opens sessions on demand and keeps them until they are closed."""
 
     def __init__(self, services: Services) -> None:
-        self._services = services.telling(self._session_changed, self._rules_changed)
+        self._services = services.with_callbacks(self._session_changed, self._rules_changed)
         self._home = services.home
         self.secrets = services.secrets
         self.audit = services.audit
         self.overlay = services.overlay
         self.auth = services.auth
         self.registry = services.registry
-        self.consent = services.consent
+        self.rules = services.rules
         self.trust = services.trust
         self.sandbox = services.sandbox
         self._proving: asyncio.Task[None] | None = None
         self.documents = services.home.state / "documents"
-        """What editors without a plugin show of sessions: a folder of files each."""
+        """Documents shown by editors without a plugin: one folder for each session."""
         self._open: dict[str, Session] = {}
         self._created: dict[str, int] = {}
         self._clients: list[Client] = []
         self._lock = asyncio.Lock()
-        self._leaving = False
-        self._reaching: set[asyncio.Task[None]] = set()
+        self._shutting_down = False
+        self._warming: set[asyncio.Task[None]] = set()
         self._index_opened: SessionIndex | None = None
         self._index_opening = asyncio.Lock()
         self._summaries = SummaryWriter(self._put_summary)
@@ -92,7 +92,7 @@ class Sessions:
         if model_id is None:
             raise AmanuError(
                 "authRequired",
-                "No model can be used yet: there is no API key.",
+                "No model is available: no API key is set.",
                 hint="Set ANTHROPIC_API_KEY, GEMINI_API_KEY or OPENAI_API_KEY, or run `amanu auth set VENDOR`.",
             )
         await routing.check(model_id, self._services.settings, self.registry, client.environment)
@@ -102,17 +102,17 @@ class Sessions:
             session = self._open[params.session_id]
         await session.trust.refresh(client)
         await self._put_summary(session.state)
-        self._tell(params.session_id)
+        self._announce_list_change(params.session_id)
         await session.emit.durable()
-        session = await self.get(params.session_id)  # should it have been put away meanwhile
+        session = await self.get(params.session_id)  # it may have been closed meanwhile
         attached = session.attach(client, None, None)  # no await from here to the reply: no event comes before it
         return SessionResult(state=session.view(), epoch=attached.epoch, from_seq=attached.from_seq)
 
     async def get(self, session_id: str) -> Session:
         """The session of that id, opened from disk if need be; read-only while another daemon holds it."""
         session = self._open.get(session_id)
-        if session is not None and not session.outdated:
-            session.used = time.monotonic()
+        if session is not None and not session.superseded:
+            session.last_used = time.monotonic()
             return session  # what happens to other sessions delays nothing here
         async with self._lock:
             return await run_to_completion(self._opened(session_id))
@@ -125,10 +125,10 @@ class Sessions:
         """Attach a client; the trust its editor declares counts from here on."""
         session = await self.get(params.session_id)
         await session.trust.refresh(client)
-        session = await self.get(params.session_id)  # should it have been put away meanwhile
-        reaching = asyncio.create_task(self._reach(session.state.model_id, client))
-        self._reaching.add(reaching)
-        reaching.add_done_callback(self._reaching.discard)
+        session = await self.get(params.session_id)  # it may have been closed meanwhile
+        reaching = asyncio.create_task(self._warm_route(session.state.model_id, client))
+        self._warming.add(reaching)
+        reaching.add_done_callback(self._warming.discard)
         return session.attach(client, params.epoch, params.since_seq)
 
     async def list(self, params: SessionListParams) -> SessionListResult:
@@ -145,8 +145,8 @@ class Sessions:
         return CommandListResult(commands=[*commands.BUILT_IN, *commands_found])
 
     async def close(self, session_id: str) -> None:
-        """Cancel what runs and put the session away. Unknown ids are fine. Raises `AmanuError` (storageError), leaving
-        it open, when something of it could not be saved."""
+        """Cancel what runs and close the session. Unknown ids are fine. Raises `AmanuError` (storageError), leaving it
+        open, when something could not be saved."""
         async with self._lock:
             session = self._open.pop(session_id, None)
             if session is not None:
@@ -157,25 +157,25 @@ class Sessions:
                     raise
                 session.emit(SessionChanged(closed=True))
                 await self._put_summary(session.state, closed=True)
-        self._tell(session_id)
+        self._announce_list_change(session_id)
 
     async def delete(self, session_id: str) -> None:
-        """Close it and remove all that was kept of it, for good."""
+        """Close a session and remove all its files, for good."""
         async with self._lock:
             await self._delete(session_id)
 
-    async def recover(self) -> None:
-        """Bring to an end what a killed daemon left half done: edits that reached some of their files, temporary files.
-        Only in sessions that were not put away and that nobody has opened since; they are put away again."""
+    async def recover_unfinished(self) -> None:
+        """Finish what a killed daemon left half done: edits that reached only some of their files, temporary files.
+        Only in sessions that were not closed and that nobody has opened since; they are closed again."""
         index = await self._index()
         for session_id in await index.left():
             async with self._lock:
                 if session_id not in self._open:
                     await run_to_completion(self._recover(session_id, index.folder(session_id)))
 
-    async def forget(self) -> None:
-        """Remove what the settings say is too old (`[history]`). Sessions that are open stay as they are; one that
-        somebody wants to open meanwhile waits for no more than one other."""
+    async def apply_retention(self) -> None:
+        """Remove what is too old by the settings (`[history]`). Open sessions stay as they are; opening one meanwhile
+        waits for one removal at most."""
         history = self._services.settings.history
         if history.keep_sessions_days:
             oldest = _now() - history.keep_sessions_days * retention.DAY_MS
@@ -189,7 +189,7 @@ class Sessions:
                 await asyncio.to_thread(removal.apply)
 
     def connect(self, client: Client) -> None:
-        """The client wants to hear when the list changes. Its keys are hidden from now on."""
+        """Tell the client when the list changes. Its keys are hidden from now on."""
         self.auth.learn(client.environment)
         self._clients.append(client)
 
@@ -202,14 +202,14 @@ class Sessions:
 
     @property
     def busy(self) -> bool:
-        """Some turn runs."""
+        """Whether any turn is running."""
         return any(session.running for session in self._open.values())
 
     async def shutdown(self) -> None:
         """Cancel turns, flush journals, close connections to models. From now on no session is opened."""
-        self._leaving = True
+        self._shutting_down = True
         async with self._lock:
-            await asyncio.gather(*map(self._leave, self._open.values()))
+            await asyncio.gather(*map(self._close_for_shutdown, self._open.values()))
             self._open.clear()
         await self._services.watching.close()
         await self._summaries.settled()
@@ -221,7 +221,7 @@ class Sessions:
         if self._index_opened is not None:
             await self._index_opened.close()
         await self.audit.close()
-        for reaching in self._reaching:
+        for reaching in self._warming:
             reaching.cancel()
         await self.registry.close()
 
@@ -239,9 +239,9 @@ class Sessions:
         if model_id is not None:
             await self.registry.warm(model_id.partition(":")[0])
 
-    async def _reach(self, model_id: str, client: Client) -> None:
-        """Open the way to the model of a session somebody looks at: a prompt may follow."""
-        with contextlib.suppress(AmanuError):  # the prompt will be told
+    async def _warm_route(self, model_id: str, client: Client) -> None:
+        """Connect to the model of a session that a client shows: a prompt may follow."""
+        with contextlib.suppress(AmanuError):  # the prompt will report it
             await routing.check(model_id, self._services.settings, self.registry, client.environment)
 
     def auth_status(self, client: Client) -> AuthStatusResult:
@@ -251,11 +251,11 @@ class Sessions:
         self.auth.set(params.vendor, params.key)
 
     async def trust_set(self, params: TrustSetParams) -> None:
-        """Declare a folder trusted or not; sessions in it hear of it at once. Raises `AmanuError` (trustChanged) when
-        the user was shown something else."""
+        """Declare a folder trusted or not; this takes effect in its sessions at once. Raises `AmanuError`
+        (trustChanged) when the user was shown something else."""
         root = _root(params.root)
         await asyncio.to_thread(self.trust.set, root, params.trusted, params.digest)
-        confirmation = f"{root} is {'trusted' if params.trusted else 'not trusted'} from now on."
+        confirmation = f"{root} is {'now trusted' if params.trusted else 'no longer trusted'}."
         self.audit.add("trust", confirmation, root=root, digest=params.digest)
         await self.audit.durable()
         for session in list(self._open.values()):
@@ -268,14 +268,14 @@ class Sessions:
         return wording.explain_trust(trust)
 
     async def audit_query(self, params: AuditQueryParams) -> AuditQueryResult:
-        """What is on record of a session's decisions, and whether that is whole. Also of one that was deleted."""
+        """The audit log of a session, and whether it is intact. Also of one that was deleted."""
         return wording.explain_audit(await self.audit.query(params), detailed=params.detailed)
 
     def rule_preview(self, params: RulePreviewParams) -> RulePreviewResult:
-        """What rules as text mean, and which questions they would have answered: of the session named, and of the
-        others that are open in its folders."""
+        """What rules, written as text, mean, and which past questions they would have answered: those of that session,
+        and of other open sessions in the same folders."""
         try:
-            explanation = policy.explain(params.rule)
+            explanation = offers.explain(params.rule)
             covers, covered = None, list[str]()
             asking = self._open.get(params.session_id or "")
             if asking is not None:
@@ -287,7 +287,7 @@ class Sessions:
                 valid=True,
                 explanation=explanation,
                 covers=covers,
-                covered=covered[:_COVERED],
+                covered=covered[:_MAX_COVERED],
                 covered_count=len(covered),
             )
         except AmanuError as error:
@@ -296,11 +296,11 @@ class Sessions:
 
     # Inside -----------------------------------------------------------------------------------------
     #
-    # What opens a session or puts one away runs to its end when who asked for it gives up: half way, a session is
-    # neither open nor away, and its lease would stay with us.
+    # Opening or closing a session runs to its end even when the caller gives up: half way, a session is neither open
+    # nor closed, and its lease would stay with us.
 
     async def _begin(self, params: SessionCreateParams, roots: Sequence[str], model_id: str, client: Client) -> None:
-        """A session of that id, new or from disk. In the lock."""
+        """Open the session of that id, new or from disk. Call with the lock held."""
         await self._make_room()
         standing = await asyncio.to_thread(self.trust.standing, roots, client.trusted_roots)
         journal = await Journal.open((await self._index()).folder(params.session_id))
@@ -319,9 +319,9 @@ class Sessions:
         await self._load(params.session_id, journal, begins=begins)
 
     async def _opened(self, session_id: str) -> Session:
-        """In the lock."""
+        """The session of that id, opened if need be. Call with the lock held."""
         session = self._open.get(session_id)
-        if session is not None and session.outdated:
+        if session is not None and session.superseded:
             await self._open.pop(session_id).close()
             session = None
         if session is None:
@@ -336,26 +336,26 @@ class Sessions:
         await self._summaries.settled()
         await (await self._index()).delete(session_id)
         await asyncio.to_thread(shutil.rmtree, self.documents / f"s-{session_id}", ignore_errors=True)
-        self._tell(session_id)
+        self._announce_list_change(session_id)
 
-    async def _leave(self, session: Session) -> None:
+    async def _close_for_shutdown(self, session: Session) -> None:
         try:
             await session.close(anyway=True)
-        except Exception:  # the others are to be whole all the same
+        except Exception:  # the others must be closed all the same
             log.exception("%s could not be closed", session.state.session_id)
         await self._put_summary(session.state)
 
     async def _recover(self, session_id: str, folder: Path) -> None:
         try:
             journal = await Journal.open(folder)
-        except AmanuError as error:  # another Amanu has it, most of the time
-            log.info("%s is not looked after: %s", session_id, error)
+        except AmanuError as error:  # usually another Amanu has it open
+            log.info("%s was not recovered: %s", session_id, error)
             return
         try:
             await self._load(session_id, journal)
             await self._open.pop(session_id).close(anyway=True)
         except Exception:
-            log.exception("%s could not be looked after", session_id)
+            log.exception("%s could not be recovered", session_id)
 
     def _default_model(self, client: Client) -> str | None:
         return self._services.settings.model or self.registry.default(client.environment)
@@ -369,31 +369,33 @@ class Sessions:
         return self._index_opened
 
     async def _make_room(self) -> None:
-        """For one more session: of those nobody needs now, the one used longest ago is put away until somebody asks
-        for it. Raises `AmanuError` tooManySessions. In the lock."""
-        if self._leaving:
-            raise AmanuError("sessionNotFound", "Amanu is just leaving.", hint="Repeat that; it is started again.")
+        """Make room for one more session: close idle ones, the least recently used first, until they are asked for
+        again. Raises `AmanuError` (tooManySessions). Call with the lock held."""
+        if self._shutting_down:
+            raise AmanuError("sessionNotFound", "Amanu is shutting down.", hint="Try again: it will be restarted.")
         most = self._services.settings.max_sessions
-        idle = sorted((session for session in self._open.values() if session.idle), key=lambda session: session.used)
+        idle = sorted(
+            (session for session in self._open.values() if session.idle), key=lambda session: session.last_used
+        )
         for session in idle:
             if len(self._open) < most:
                 return
             if not session.idle:
-                continue  # somebody came meanwhile
+                continue  # a client came meanwhile
             session_id = session.state.session_id
-            del self._open[session_id]  # who asks for it from now on waits for the lock, and opens it again
+            del self._open[session_id]  # a request for it now waits for the lock, and opens it again
             try:
                 await session.close()
             except AmanuError as error:
                 self._open[session_id] = session
-                log.warning("%s cannot be put away: %s", session_id, error)
+                log.warning("%s cannot be closed: %s", session_id, error)
                 continue
             await self._put_summary(session.state)
         if len(self._open) >= most:
             raise AmanuError(
                 "tooManySessions",
                 f"All {len(self._open)} sessions are in use.",
-                hint="Close one of them, or allow more by max_sessions in config.toml.",
+                hint="Close one of them, or raise max_sessions in config.toml.",
             )
 
     async def _open_from_disk(self, session_id: str) -> Session:
@@ -415,32 +417,32 @@ class Sessions:
             restored = await journal.read_through(restoring)
             is_gone = journal.empty and not begins and not journal.read_only
             if is_gone or journal.damage:
-                await self._make_good(session_id, journal, restored)
+                await self._recover_from_index(session_id, journal, restored)
             self._created[session_id] = _now() if restored.created_at is None else restored.created_at
             session = Session(self._services, journal, restored)
             await session.open(begins=begins)
         except BaseException:
             with contextlib.suppress(AmanuError):
-                await journal.close()  # else its lease stays with us, and nobody can open it any more
+                await journal.close()  # otherwise its lease stays with us, and nobody can open it
             raise
         self._open[session_id] = session
-        if restored.closing:
-            await self._put_summary(session.state)  # as the dead daemon left it, it says that a turn runs
+        if restored.closing_events:
+            await self._put_summary(session.state)  # as the dead daemon left it, it says that a turn is running
         if self._command_sandbox is not None:
-            session.hold(self._command_sandbox)
+            session.set_sandbox(self._command_sandbox)
         elif self._proving is None:
-            self._proving = asyncio.create_task(self._prove())
+            self._proving = asyncio.create_task(self._prove_sandbox())
         return session
 
-    async def _make_good(self, session_id: str, journal: Journal, restored: Restored) -> None:
-        """What a journal does not tell any more, by the entry in the list of sessions."""
+    async def _recover_from_index(self, session_id: str, journal: Journal, restored: Restored) -> None:
+        """Fill in what a damaged journal no longer holds, from the entry in the list of sessions."""
         summary = await (await self._index()).get(session_id)
         if summary is None:
             return
         if not journal.damage:
             journal.damage = (
-                f"This session's journal is gone from {journal.folder}: what was said is lost, and earlier edits can "
-                "no longer be undone. The session goes on empty."
+                f"This session's journal is missing from {journal.folder}: the conversation is lost, and earlier edits "
+                "can no longer be undone. The session continues empty."
             )
         recalled = SessionChanged(
             title=summary.title,
@@ -448,27 +450,27 @@ class Sessions:
             model_id=summary.model_id or None,
         )
         fold(restored.state, recalled)
-        restored.closing.insert(0, (recalled, None))
+        restored.closing_events.insert(0, (recalled, None))
 
     @property
     def _command_sandbox(self) -> CommandSandbox | None:
-        """What holds commands; None as long as it is not proved."""
+        """The sandbox for commands; None until it has been tried."""
         return None if self.sandbox.proof is None else self.sandbox.describe(None)
 
-    async def _prove(self) -> None:
-        """With the first session, beside it: nobody waits for it but a command."""
+    async def _prove_sandbox(self) -> None:
+        """Try the sandbox, in the background with the first session: only commands wait for it."""
         try:
             await self.sandbox.proved()
         except Exception:
             log.exception("the sandbox could not be tried")
             return
         for session in self._open.values():
-            session.hold(self.sandbox.describe(None))
+            session.set_sandbox(self.sandbox.describe(None))
 
     def _session_changed(self, state: SessionState) -> None:
-        """A turn began or ended, or the title changed: keep the list true."""
+        """A turn began or ended, or the title changed: update the list."""
         self._summaries.changed(state)
-        self._tell(state.session_id)
+        self._announce_list_change(state.session_id)
 
     def _rules_changed(self) -> None:
         for session in self._open.values():
@@ -494,7 +496,7 @@ class Sessions:
         with contextlib.suppress(AmanuError):  # the list is a convenience; the session's journal is the truth
             await (await self._index()).put(summary)
 
-    def _tell(self, session_id: str) -> None:
+    def _announce_list_change(self, session_id: str) -> None:
         for client in self._clients:
             client.list_changed(session_id)
 

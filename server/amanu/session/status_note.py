@@ -1,6 +1,6 @@
-"""What the model is told of the session it works in: its mode, the sandbox, and whether anybody answers questions.
+"""What the model is told about its session: the mode, the sandbox, and whether anybody answers questions.
 
-It goes with the prompt, as what the editor shows does, so that the system prompt stays the same for all sessions: once,
+It goes with a prompt, like the state of the editor, so that the system prompt stays the same for all sessions: once,
 and again when it changes or when what was told may be gone (a compaction, a rewind).
 """
 
@@ -11,43 +11,43 @@ from amanu_protocol.items import CommandSandbox, Mode
 from amanu_protocol.state import SessionState
 
 HEADLESS = (
-    "Nobody is watching: no question of yours is answered, and what would need a permission is denied. Do not ask and "
+    "Nobody is watching: your questions will not be answered, and whatever needs approval is denied. Do not ask, and "
     "do not try variants of what was denied; decide sensibly, do what you can, and say at the end what is left and why."
 )
-NO_SANDBOX = "Sandbox: none works on this machine. Commands run with the user's own rights once they are allowed."
+NO_SANDBOX = "Sandbox: none works on this machine. Commands that are allowed run with all of the user's permissions."
 SANDBOX = (
-    "Sandbox: commands run in one ({tier}). They write in the workspace and in a temporary folder only, do not see the "
-    "user's secrets, and have no network unless the user grants it."
+    "Sandbox: commands run in one ({tier}). They can write only in the workspace and in a temporary folder, cannot see "
+    "the user's secrets, and have no network access unless the user grants it."
 )
 
 
 class SessionStatus:
-    """What the model of one session knows of it."""
+    """What one session's model has been told about its session."""
 
     def __init__(self, conversation: Conversation, state: SessionState, *, headless: bool) -> None:
         self._conversation = conversation
         self._state = state
         self._headless = headless
         self._sandbox: CommandSandbox | None = None
-        # A fresh conversation in the mode everybody begins in needs no words; a resumed one may tell of another mode.
-        self._heard: str | None = None if len(conversation) else _text("ask", None, headless=False)
+        # A new conversation in the default mode needs no note; a resumed one may have mentioned another mode.
+        self._last_text: str | None = None if len(conversation) else _text("ask", None, headless=False)
         self._generation = conversation.generation
         self._told = False
 
-    def with_prompt(self) -> str:
-        """The block that goes with a prompt, which the model has heard when this returns; "" when nothing is new."""
+    def note_with_prompt(self) -> str:
+        """The block that goes with a prompt, which counts as told when this returns; "" when nothing is new."""
         self._sandbox = self._state.sandbox
-        return self.news()
+        return self.note()
 
-    def news(self) -> str:
-        """Like `with_prompt`, between two steps: what was found out about the sandbox meanwhile can wait."""
+    def note(self) -> str:
+        """Like `note_with_prompt`, between two steps: what was found out about the sandbox meanwhile can wait."""
         if self._conversation.generation != self._generation:
             self._generation = self._conversation.generation
-            self._heard = None if self._told else self._heard
+            self._last_text = None if self._told else self._last_text
         status = _text(self._state.mode, self._sandbox, headless=self._headless)
-        if status == self._heard:
+        if status == self._last_text:
             return ""
-        self._heard, self._told = status, True
+        self._last_text, self._told = status, True
         return block("session_status", status)
 
 

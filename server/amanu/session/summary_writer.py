@@ -1,8 +1,8 @@
-"""Keeps the list of sessions true, a moment after something of one changed.
+"""Updates the list of sessions a moment after one of them has changed.
 
-Each entry costs two fsyncs, and the beginning of a turn is when everything else wants the disk: what changes within
-that moment becomes one entry, and is written when the request to the model is on its way. The list is a convenience;
-the session's journal is the truth.
+Each entry costs two fsyncs, and at the beginning of a turn everything else needs the disk: changes within that moment
+become one entry, which is written while the request to the model is on its way. The list is a convenience; the
+session's journal is the truth.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from amanu_protocol.state import SessionState
 
 LINGER = 0.05
-"""Seconds an entry that nobody waits for may wait."""
+"""Seconds until a changed entry is written."""
 
 
 class SummaryWriter:
@@ -30,7 +30,7 @@ class SummaryWriter:
             self._timer = asyncio.get_running_loop().call_later(LINGER, self._write)
 
     def written(self, state: SessionState) -> None:
-        """Its entry is being written now, by somebody else: one that waits would take what is older for newer."""
+        """Drop a waiting entry, because the caller writes a newer one now."""
         self._waiting.pop(state.session_id, None)
 
     async def settled(self) -> None:

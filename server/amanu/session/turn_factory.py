@@ -1,4 +1,4 @@
-"""Makes the turns of one session, and its agent for other conversations: what they all work with."""
+"""Makes the turns of one session, and its agent for other conversations, with the tools and settings they share."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ from amanu.session.core import SessionCore
 from amanu.session.model_choice import ModelChoice, ModelChooser
 from amanu.session.queue import PromptQueue
 from amanu.session.status_note import SessionStatus
-from amanu.session.step_news import StepNews
+from amanu.session.step_notes import StepNotes
 from amanu.storage.journal import MAX_BLOB
 from amanu.tools.files.read_output import ID_LENGTH
 from amanu.tools.finish_task import FinishTask
@@ -38,48 +38,48 @@ from amanu_protocol.items import ModelInfo
 
 
 class TurnFactory:
-    """Of one session."""
+    """Makes the turns of one session."""
 
-    def __init__(self, core: SessionCore, inbox: PromptQueue, aftermath: EditorFeedback) -> None:
+    def __init__(self, core: SessionCore, queue: PromptQueue, feedback: EditorFeedback) -> None:
         self._services = services = core.services
         self._journal = core.journal
         self._conversation = conversation = core.conversation
         self._approvals = core.approvals
         self._state = state = core.state
         self._emit = core.emit
-        self._inbox = inbox
+        self._queue = queue
         settings = services.settings
-        environment = core.tool_environment(aftermath)
+        environment = core.tool_environment(feedback)
         self.tools = make_tools(environment, headless=services.headless, until_done=services.until_done)
-        self.context = self._window(conversation)
+        self.window = self._new_window(conversation)
         memory_files = MemoryFiles(core.workspace, services.home.memory, core.approvals.allowed, covers=core.covers)
         self.memory = ProjectMemory(memory_files, conversation, core.trusted)
         self.status = SessionStatus(conversation, state, headless=services.headless)
-        self._news = StepNews(core, aftermath, self.status)
-        self.choosing = ModelChooser(settings, services.registry, services.availability, state)
+        self._step_notes = StepNotes(core, feedback, self.status)
+        self.model_chooser = ModelChooser(settings, services.registry, services.availability, state)
         self._cost_limits = CostLimits(settings.limits.cost_usd, settings.limits.session_cost_usd, state)
 
-    def start_turn(self, turn_id: str, prompt: str) -> AgentRun:
-        """The turn that answers that prompt of the user; the conversation ends with it already."""
+    def start_run(self, turn_id: str, prompt: str) -> AgentRun:
+        """The run that answers the user's prompt, which is already the last message of the conversation."""
         self._cost_limits.start_turn()
         limits = self._services.settings.limits
         return AgentRun(
             turn_id,
             prompt,
             self._conversation,
-            self._system,
+            self._system_prompt,
             self.tools,
             AgentLimits(limits.steps, limits.seconds),
             self._emit,
-            inbox=self._inbox,
-            listeners=[self.memory, self._news],
+            inbox=self._queue,
+            listeners=[self.memory, self._step_notes],
         )
 
     def agent(self, choice: ModelChoice) -> "SessionAgent":
-        """For a turn of the session, or a run on another conversation."""
+        """The agent for a turn of the session, or for a run on another conversation."""
         return SessionAgent(self, choice)
 
-    def make(self, run: AgentRun, choice: ModelChoice) -> Turn:
+    def make_turn(self, run: AgentRun, choice: ModelChoice) -> Turn:
         settings = self._services.settings
         specs = [tool.spec() for tool in run.tools.values()]
         guard = LoopGuard(run.task, specs) if settings.loops else None
@@ -90,7 +90,7 @@ class TurnFactory:
             system_prompt_for=run.instructions,
             tools=run.tools,
             conversation=run.conversation,
-            context=self.context if run.conversation is self._conversation else self._window(run.conversation),
+            context=self.window if run.conversation is self._conversation else self._new_window(run.conversation),
             approvals=self._approvals,
             emit=run.emit,
             ledger=Ledger(self._state.usage or spending.NO_USAGE, self._cost_limits),
@@ -102,8 +102,8 @@ class TurnFactory:
         )
 
     def _listeners(self, run: AgentRun, guard: LoopGuard | None) -> Sequence[TurnListener]:
-        """In the order they are asked: limits before what a request costs; what the user says before what the daemon
-        would say of a reply, and once more behind it, for that takes its time."""
+        """The listeners in the order they are called: limits before anything that costs a request; the user's messages
+        before the daemon's notes on a reply, and once more after them, for those take time."""
         return [
             LimitGuard(run.limits, self._cost_limits, self._approvals),
             *run.listeners,
@@ -114,23 +114,23 @@ class TurnFactory:
             *([] if run.inbox is None else [LateSteering(run.inbox)]),
         ]
 
-    def _window(self, conversation: Conversation) -> ContextWindow:
+    def _new_window(self, conversation: Conversation) -> ContextWindow:
         writers = [tool.name for tool in self.tools.values() if tool.effect == "write"]
         return ContextWindow(conversation, self._services.settings.context, self._keep_output, writers)
 
-    async def news(self) -> SystemNote | None:
-        """What the model must hear of the files with a prompt."""
-        return await self._news.of_files()
+    async def files_note(self) -> SystemNote | None:
+        """The note on changed files and late findings that goes with a prompt."""
+        return await self._step_notes.files_note()
 
     async def _keep_output(self, text: str) -> str:
-        """Keep what a tool returned where `read_output` finds it; "" when the disk does not take it."""
+        """Store a tool's output where `read_output` finds it, and return its id; "" when the disk does not take it."""
         try:
             blob = await self._journal.put_blob(text.encode("utf-8", "replace")[:MAX_BLOB])
         except AmanuError:
             return ""
         return blob.blob_id[:ID_LENGTH]
 
-    def _system(self, info: ModelInfo) -> SystemPrompt:
+    def _system_prompt(self, info: ModelInfo) -> SystemPrompt:
         return system_prompt(family(info.model_id).name, self._state.roots, self._conversation.memory)
 
 
@@ -143,7 +143,7 @@ class SessionAgent:
 
     async def run(self, run: AgentRun) -> Ending:
         """See `core.agent.Agent`."""
-        turn = self.turns.make(run, self.choice)
+        turn = self.turns.make_turn(run, self.choice)
         self.choice.announce(turn)
         try:
             return await run_turn(turn)
@@ -151,8 +151,8 @@ class SessionAgent:
             run.spent = turn.spent
 
     async def compact(self, run: AgentRun, focus: str) -> Ending:
-        """Do nothing but make room, by hand."""
-        turn = self.turns.make(run, self.choice)
+        """Only compact the conversation (`/compact`)."""
+        turn = self.turns.make_turn(run, self.choice)
         try:
             return await run_compaction(turn, focus)
         finally:

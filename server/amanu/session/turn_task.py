@@ -1,4 +1,4 @@
-"""The running turn of a session, seen to its end: every turn that starts ends, once."""
+"""Runs the turn of a session: every turn that starts ends, once."""
 
 import asyncio
 import contextlib
@@ -18,45 +18,46 @@ Ended = Callable[[AgentRun, Ending], Awaitable[None]]
 
 
 class TurnTask:
-    """At most one turn of a session."""
+    """The running turn of a session; there is at most one."""
 
     def __init__(self, access: Access) -> None:
         self._access = access
         self.starting = asyncio.Lock()
         """Held while a turn starts."""
-        self._work: asyncio.Task[Ending] | None = None
+        self._task: asyncio.Task[Ending] | None = None
         self._end: asyncio.Task[None] | None = None
         """Never cancelled itself."""
         self.stopping = False
         """The turn was cancelled and has not ended yet."""
 
     def __bool__(self) -> bool:
-        return self._work is not None
+        return self._task is not None
 
-    def start(self, run: AgentRun, work: Coroutine[Any, Any, Ending], ended: Ended) -> None:
-        """`ended` is called once, when it has stopped for whatever reason."""
-        self._work = asyncio.create_task(work, name=f"turn {run.turn_id}")
-        self._end = asyncio.create_task(self._see_to_its_end(run, self._work, ended), name=f"end of {run.turn_id}")
+    def start(self, run: AgentRun, turn: Coroutine[Any, Any, Ending], ended: Ended) -> None:
+        """Run a turn. `ended` is called once, when it has stopped for whatever reason."""
+        self._task = asyncio.create_task(turn, name=f"turn {run.turn_id}")
+        self._end = asyncio.create_task(self._finish(run, self._task, ended), name=f"end of {run.turn_id}")
 
     async def stop(self, seconds: float | None = None) -> None:
-        """Cancel the turn and wait for its end, at most so long. Once: a second cancellation would cut short what
-        the first one waits for."""
-        if self._work is not None and not self.stopping:
+        """Cancel the turn and wait for its end, at most so long. It is cancelled once: a second cancellation would cut
+        short what the first one waits for."""
+        if self._task is not None and not self.stopping:
             self.stopping = True
-            self._work.cancel()
+            self._task.cancel()
         if self._end is not None:
             await asyncio.wait({self._end}, timeout=seconds)
 
     @contextlib.asynccontextmanager
     async def idle(self) -> AsyncGenerator[None]:
-        """No turn runs in it, and none begins. Raises `AmanuError` turnInProgress, sessionReadOnly, sessionNotFound."""
+        """A context in which no turn runs or starts. Raises `AmanuError` (turnInProgress, sessionReadOnly,
+        sessionNotFound)."""
         async with self.starting:
             self._access.require_writable()
             if self:
                 raise AmanuError("turnInProgress", "A turn is running.", hint="Stop it first.")
             yield
 
-    async def _see_to_its_end(self, run: AgentRun, task: "asyncio.Task[Ending]", ended: Ended) -> None:
+    async def _finish(self, run: AgentRun, task: "asyncio.Task[Ending]", ended: Ended) -> None:
         try:
             ending = await task
         except asyncio.CancelledError:
@@ -65,7 +66,9 @@ class TurnTask:
             ending = Ending("failed", str(error), can_continue=True, kind=error.kind)
         except Exception:
             log.exception("turn %s failed unexpectedly", run.turn_id)
-            ending = Ending("failed", "An internal error of Amanu ended the turn; see `amanu logs`.", can_continue=True)
-        self._work = None
+            ending = Ending(
+                "failed", "Internal error in Amanu: the turn was ended. See `amanu logs`.", can_continue=True
+            )
+        self._task = None
         self.stopping = False
         await ended(run, ending)

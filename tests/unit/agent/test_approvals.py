@@ -89,10 +89,10 @@ async def test_what_is_about_several_files_is_answered_once(subjects: list[Subje
 @pytest.mark.parametrize(
     ("subjects", "allow", "says", "never"),
     [
-        (writes("a.py"), (), ["--allow '@write(a.py)'"], "always"),
-        (writes("a.py", "b.py", "a.py"), (), ["--allow '@write(a.py)' --allow '@write(b.py)'."], "always"),
+        (writes("a.py"), (), ["--allow '@write(a.py)'"], "No rule can"),
+        (writes("a.py", "b.py", "a.py"), (), ["--allow '@write(a.py)' --allow '@write(b.py)'."], "No rule can"),
         (writes("a.py", "b.py"), ["@write(a.py)"], ["--allow '@write(b.py)'."], "a.py"),
-        (writes("a.py", ".mcp.json"), (), ["always asked", "**/.mcp.json"], "--allow"),
+        (writes("a.py", ".mcp.json"), (), ["No rule can allow it", "**/.mcp.json"], "--allow"),
     ],
 )
 async def test_where_nobody_can_be_asked_it_says_all_that_would_help(
@@ -221,7 +221,7 @@ def test_a_yes_ends_with_what_it_came_from(
         *(parse_rule("deny", each, "test") for each in deny),
     ]
     ours = Approvals(Heard(), FakePolicy(lambda: PolicyContext("ask"), lambda: rules))
-    assert ours.holds(preview(runs(BUILD)), Decision(outcome="allowed", by=by, grants=grants)) is holds
+    assert ours.still_allowed(preview(runs(BUILD)), Decision(outcome="allowed", by=by, grants=grants)) is holds
 
 
 HUNK = {"hunkId": "h", "oldStart": 1, "oldLines": 1, "newStart": 1, "newLines": 1, "oldText": "a\n", "newText": "b\n"}

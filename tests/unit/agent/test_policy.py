@@ -9,6 +9,7 @@ import pytest
 from amanu.core.command import Ask, Command, Effect
 from amanu.core.rules import Rule, RuleTable, parse_rule, with_grants
 from amanu.core.tool import Subject
+from amanu.permissions.offers import explain, offers, remember, suggested_rule
 from amanu.permissions.policy import (
     NO_SANDBOX,
     NOT_UNDERSTOOD,
@@ -17,11 +18,7 @@ from amanu.permissions.policy import (
     built_in,
     decide,
     decide_all,
-    explain,
     of_mode,
-    offers,
-    remember,
-    suggested_rule,
 )
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Grant, Mode
@@ -213,7 +210,8 @@ def test_modes(mode: Mode, subject: Subject, expected: str) -> None:
 def test_built_in_rules_hold_no_plain_ask_and_every_verdict_names_its_rule() -> None:
     assert decide([], EDIT).rule == NOTHING_MATCHED
     assert decide(of_mode("plan"), EDIT).rule == (
-        "mode plan: deny @write unless .amanu/plans/*.md (plan mode writes plans only; the user can change the mode)"
+        "mode plan: deny @write unless .amanu/plans/*.md "
+        "(plan mode writes only plan files; the user can change the mode)"
     )
 
 
@@ -304,8 +302,7 @@ def test_a_rule_for_what_runs_a_script_says_that_the_script_may_be_another_by_th
     once, *kept = offers([(held, decide([], held))])
     assert "Makefile" not in once.explanation
     assert {each.explanation for each in kept} == {
-        "Allows make test with whatever follows, without network access. "
-        "Also when Makefile says something else by then."
+        "Allows make test with any arguments, without network access. Also after Makefile changes."
     }
 
 
@@ -423,14 +420,14 @@ def test_a_verdict_says_why_rules_do_not_count() -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("run_shell_command(git commit *)", "Allows git commit with whatever follows, without network access."),
+        ("run_shell_command(git commit *)", "Allows git commit with any arguments, without network access."),
         ("@run+network(npm ci)", "Allows exactly npm ci, with network access."),
         (
             "@run+unsandboxed(docker ps *)",
-            "Allows docker ps with whatever follows, without the sandbox, with all your permissions.",
+            "Allows docker ps with any arguments, without the sandbox, with all your permissions.",
         ),
-        ("@write(src/**)", "Allows every tool that changes files, for: src/**"),
-        ("@run", "Allows every command that is understood, in the sandbox."),
+        ("@write(src/**)", "Allows every tool that changes files, for these paths: src/**"),
+        ("@run", "Allows every command that Amanu can fully analyze, in the sandbox."),
         ("grep until 2026-12-24", "Allows the tool grep. Until 2026-12-24."),
     ],
 )

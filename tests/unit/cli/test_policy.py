@@ -80,7 +80,7 @@ def test_remembered_rules_that_would_forbid_are_not_passed_over(explained: Any, 
     (tmp_path / "home" / "config").mkdir(parents=True)
     (tmp_path / "home" / "config" / "rules.toml").write_text(text.replace("{root}", str(Path.cwd())))
     (answer,) = explained(json.dumps({"arguments": COMMAND}).encode())
-    assert answer["decision"] == "error" and "may only hold allow" in answer["why"]
+    assert answer["decision"] == "error" and "only 'allow' is permitted there" in answer["why"]
 
 
 @pytest.mark.parametrize("data", [b"[rules]\ndeny = ['\xff']", b"x = " + b"[" * 9_000], ids=["no text", "deep"])

@@ -156,8 +156,8 @@ STORIES: list[tuple[str, list[Event], str]] = [
     (
         "a denied one says by what, and what would help",
         [ItemCompleted(item=call("rejected", decision=DENIED))],
-        "⊘ Read app.py  denied: Nobody is there to ask. "
-        "It would have been permitted by --allow '@write(it'\\''s.txt)'.\n",
+        "⊘ Read app.py  denied: Nobody is there to approve it. "
+        "Permit it with --allow '@write(it'\\''s.txt)'.\n",
     ),
     (
         "one that a rule denied says so once",

@@ -42,7 +42,7 @@ def test_what_nobody_can_be_asked_is_denied_and_says_what_would_help(shop: Path,
 
 @pytest.mark.parametrize(
     ("mode", "told"),
-    [("plan", "Mode: plan. You plan;"), ("auto", "Mode: auto."), ("ask", "Nobody is watching:")],
+    [("plan", "Mode: plan. You are planning:"), ("auto", "Mode: auto."), ("ask", "Nobody is watching:")],
 )
 def test_the_model_is_told_the_mode_and_that_nobody_is_there(
     mode: str, told: str, shop: Path, inside: InProcessCli
@@ -114,7 +114,7 @@ def test_going_on_with_a_session(shop: Path, inside: InProcessCli) -> None:
     [
         (["x", "--model", "nope:x"], 4, "There is no model 'nope:x'."),
         (["x", "--model", "openai:gpt-5.2"], 4, "amanu auth set openai"),
-        (["x"], 4, "there is no API key"),
+        (["x"], 4, "no API key is set"),
         (["x", "--session", "nope"], 2, "There is no session nope."),
         (["x", "--workspace", "nowhere"], 2, "is not a folder"),
         (["x", "--model", "scripted:demo", "--allow", "((("], 2, "is not a rule"),

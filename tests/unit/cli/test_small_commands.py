@@ -217,7 +217,7 @@ def test_trust(tmp_path: Path, inside: InProcessCli) -> None:
     (tmp_path / "AGENTS.md").write_text("Use something else.\n")
     refused = inside.run(trust.main, "add", "--digest", digest, cwd=tmp_path)
     assert (refused.returncode, refused.stdout) == (exits.FAILED, "")
-    assert "has changed since it was shown" in refused.stderr
+    assert "have changed since they were shown" in refused.stderr
     assert json.loads(inside.run(trust.main, "show", "--json", cwd=tmp_path).stdout)["state"] == "changed"
     assert "not trusted" in inside.run(trust.main, "remove", cwd=tmp_path).stdout
     assert inside.run(trust.main, "show", "nowhere", cwd=tmp_path).returncode != 0

@@ -99,9 +99,9 @@ def test_the_preimage_of_an_edit_is_kept_and_nothing_else(shop: Path, inside: In
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["read_file", '{"path": "ok.txt"}'], "always asked"),
-        (["read_many_files", '{"paths": ["a.py", ".env"]}'], "always asked"),
-        (["read_file", '{"path": "ok.txt"}', "--allow", "@read(.env)", "--mode", "auto"], "always asked"),
+        (["read_file", '{"path": "ok.txt"}'], "No rule can allow it"),
+        (["read_many_files", '{"paths": ["a.py", ".env"]}'], "No rule can allow it"),
+        (["read_file", '{"path": "ok.txt"}', "--allow", "@read(.env)", "--mode", "auto"], "No rule can allow it"),
         (["write_file", '{"path": "x", "content": ""}'], "--allow '@write(x)'"),
     ],
 )
@@ -114,4 +114,4 @@ def test_no_allow_is_promised_that_would_not_help(
     done = inside.run(main, *arguments, "--workspace", str(tmp_path), cwd=tmp_path)
     answer = json.loads(done.stdout)
     assert answer["decision"]["outcome"] == "denied" and said in answer["error"]
-    assert (answer["decision"]["allow"] is None) == (said == "always asked")
+    assert (answer["decision"]["allow"] is None) == (said == "No rule can allow it")

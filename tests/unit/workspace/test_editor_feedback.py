@@ -184,23 +184,23 @@ async def test_what_comes_too_late_for_the_result_is_told_later(tmp_path: Path, 
     assert [each.message for each in checks(held)[0].added] == ["wrong 3"]
     if meanwhile == "the user types":
         held.editor.put(held.root / "a.txt", "other\n")
-    news = await held.aftermath.late(lambda _: meanwhile != "it may not be quoted")
+    news = await held.aftermath.collect_late(lambda _: meanwhile != "it may not be quoted")
     assert news == (
         (
             "New findings in a.txt after this change (line: severity: message):\n- 3: error: wrong 3 (toy)",
-            "The model was told of findings that came later than its edits: a.txt.",
+            "The model was told about findings that arrived after its edits: a.txt.",
         )
         if told
         else None
     )
-    assert await held.aftermath.late(lambda _: True) is None
+    assert await held.aftermath.collect_late(lambda _: True) is None
     await held.aftermath.close()
 
 
 async def test_what_the_result_told_is_not_told_later(tmp_path: Path) -> None:
     held, _ = harness(tmp_path)
     assert "wrong 3" in (await edit(held, "three", "wrong 3")).for_model
-    assert await held.aftermath.late(lambda _: True) is None
+    assert await held.aftermath.collect_late(lambda _: True) is None
     await held.aftermath.close()
 
 
@@ -260,7 +260,7 @@ async def test_many_are_capped(tmp_path: Path) -> None:
     held, _ = harness(tmp_path)
     outcome = await edit(held, "three\n", "".join(f"wrong {n}\n" for n in range(30)))
     assert outcome.for_model.count("\n- ") == 11
-    assert outcome.for_model.endswith("- 20 more; see get_diagnostics")
+    assert outcome.for_model.endswith("- 20 more (use get_diagnostics)")
     await held.aftermath.close()
 
 

@@ -185,7 +185,7 @@ class EditTool(SessionTool[P]):
             return ""
         readable = [path for path in paths if call.allowed([self._reading(path)])]
         try:
-            return await self._feedback.news(readable)
+            return await self._feedback.collect(readable)
         except asyncio.CancelledError:  # the edit is made: that is what the model must hear, not that it was cut short
             return ""
 

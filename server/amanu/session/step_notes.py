@@ -1,4 +1,4 @@
-"""What changed beside a turn, and the model must hear: files, late findings, how the session is run."""
+"""Tells the model, after each step, what changed around its turn: files, late findings, the session's mode."""
 
 from pathlib import Path
 
@@ -12,8 +12,8 @@ from amanu.session.core import SessionCore
 from amanu.session.status_note import SessionStatus
 
 
-class StepNews(TurnListener):
-    """Of one session: told after each step, and again when the conversation was rewritten."""
+class StepNotes(TurnListener):
+    """The notes of one session. They are repeated when the conversation was rewritten."""
 
     def __init__(self, core: SessionCore, feedback: EditorFeedback, status: SessionStatus) -> None:
         self._stale = StaleFiles(core.workspace, core.conversation)
@@ -30,32 +30,31 @@ class StepNews(TurnListener):
         if step == 1 or self._generation == self._conversation.generation:
             self._generation = self._conversation.generation
             return ()
-        return await self._tell()
+        return await self._collect_notes()
 
     async def after_call(self, call: Call, result: Result) -> Result:
         known_files = self._workspace.seen.take_fresh()
         return result.model_copy(update={"known_files": known_files}) if known_files else result
 
     async def after_step(self, turn: TurnView, step: StepRecord) -> Notes:
-        return await self._tell()
+        return await self._collect_notes()
 
-    async def of_files(self) -> SystemNote | None:
-        """Which files the model read are others now, and what its edits did to findings that came too late for their
-        results."""
-        late = await self._feedback.late(self._readable)
-        notices = [news for news in (await self._stale.news(), late) if news]
+    async def files_note(self) -> SystemNote | None:
+        """Which files the model read have changed, and which findings came too late for the results of its edits."""
+        late = await self._feedback.collect_late(self._readable)
+        notices = [news for news in (await self._stale.collect_note(), late) if news]
         if not notices:
             return None
         texts, user_texts = zip(*notices, strict=True)
         return SystemNote(self._mask("\n\n".join(texts)), self._mask("\n".join(user_texts)))
 
-    async def _tell(self) -> Notes:
-        """Of files, and what changed in how the session is run."""
+    async def _collect_notes(self) -> Notes:
+        """The note on files and on the session's status, if either has changed."""
         self._generation = self._conversation.generation
-        news, status = await self.of_files(), self._status.news()
+        news, status = await self.files_note(), self._status.note()
         if not status:
             return [] if news is None else [news]
-        notice = f"The model was told: the mode is {self._state.mode}."
+        notice = f"The model was told that the mode is {self._state.mode}."
         if news is None:
             return [SystemNote(status, notice)]
         return [SystemNote(f"{status}\n\n{news.text}", f"{notice}\n{news.user_text}")]

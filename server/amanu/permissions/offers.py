@@ -1,0 +1,122 @@
+"""For how long a yes may count: the scopes offered with a question, the rule each would save, and rules in words."""
+
+from collections.abc import Iterable, Sequence
+
+from amanu.core.rules import Rule, format_command_pattern, with_grants
+from amanu.core.tool import Subject
+from amanu.permissions.matching import escape_glob
+from amanu.permissions.policy import PolicyContext, Verdict, decide
+from amanu.text.display import visible
+from amanu_protocol.errors import AmanuError
+from amanu_protocol.items import Grant, Scope, ScopeOffer
+
+MAX_RULES = 4
+"""Rules one answer may save: as many as a user can take in."""
+
+_EXAMPLE = "For example: run_shell_command(git commit *)"
+
+
+def offers(open_subjects: Sequence[tuple[Subject, Verdict]], *, allowed: int = 0) -> list[ScopeOffer]:
+    """The ways to answer a question about what no rule allows, each with the rules it would save; `allowed` counts what
+    else the call is about. A call about several files is answered once; for a line of commands a rule for each is
+    saved, up to `MAX_RULES`."""
+    once = ScopeOffer(scope="once", rule="", explanation="Only this time.")
+    subjects = list({(subject.effect, suggested_rule(subject)): subject for subject, _ in open_subjects}.values())
+    only_commands = all(subject.effect == "run" for subject in subjects)
+    if not subjects or len(subjects) > MAX_RULES or (not only_commands and len(subjects) + allowed > 1):
+        return [once]
+    if not all(verdict.rememberable and _is_plain(subject) for subject, verdict in open_subjects):
+        return [once]
+    text = "\n".join(suggested_rule(subject) for subject in subjects)
+    scopes: Sequence[Scope] = ("turn", "session", "workspace", "user")
+    explanation = f"{explain(text)}{_changing_files(subjects)}"
+    return [once, *(ScopeOffer(scope=scope, rule=text, explanation=explanation) for scope in scopes)]
+
+
+def suggested_rule(subject: Subject) -> str:
+    """The rule to remember a call by: for a file that file, for a command the program and its sub-command."""
+    if subject.effect != "run":
+        return f"@{subject.effect}({escape_glob(subject.text)})"
+    command = subject.command
+    if command is None or command.prefix is None:
+        return f"{subject.tool}({subject.text})"
+    grants: list[Grant] = ["network"] if command.network or "network" in command.asks else []
+    grants = ["unsandboxed"] if "unsandboxed" in command.asks else grants
+    return with_grants(f"{subject.tool}({format_command_pattern(command.prefix, any_rest=True)})", grants)
+
+
+def remember(
+    text: str,
+    scope: Scope,
+    subjects: Sequence[Subject],
+    context: PolicyContext | None = None,
+    grants: Sequence[Grant] = (),
+) -> list[Rule]:
+    """Allow rules from the text a user saw or edited, one a line; those about commands with what the answer grants.
+    Raises `AmanuError` (invalidRule) when one is no rule, or together they would not have covered what was asked."""
+    rules = allow_rules(with_grants(text, grants), scope)
+    uncovered = next((subject for subject in subjects if decide(rules, subject, context).decision != "allow"), None)
+    if uncovered is not None:
+        raise AmanuError(
+            "invalidRule",
+            f"The rule {text.strip()!r} does not cover this call.",
+            hint=f"For example: {suggested_rule(uncovered)}",
+        )
+    return rules
+
+
+def allow_rules(text: str, origin: str) -> list[Rule]:
+    """The rules of a text, one a line. Raises `AmanuError` (invalidRule)."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    if not lines:
+        raise AmanuError("invalidRule", "The rule is empty.", hint=_EXAMPLE)
+    return [parse_rule("allow", line, origin) for line in lines]
+
+
+def explain(text: str) -> str:
+    """Sentences saying what allow rules of that text cover. Raises `AmanuError` (invalidRule)."""
+    return " ".join(_explanation(rule) for rule in allow_rules(text, ""))
+
+
+_TARGETS = {
+    "*": "every tool",
+    "@read": "every tool that reads",
+    "@write": "every tool that changes files",
+    "@run": "every command that Amanu can fully analyze",
+}
+
+
+def _explanation(rule: Rule) -> str:
+    (target,) = rule.targets
+    tools = _TARGETS.get(target, f"the tool {target}")
+    until = f" Until {rule.until:%Y-%m-%d}." if rule.until else ""
+    if not rule.patterns:
+        sandbox = "without the sandbox" if rule.unsandboxed else "in the sandbox" if target == "@run" else ""
+        network = "with network access" if rule.network else ""
+        conditions = " and ".join(filter(None, [sandbox, network]))
+        return f"Allows {tools}{conditions and ', '}{conditions}.{until}"
+    if target not in ("@run", "run_shell_command"):
+        return f"Allows {tools}, for these paths: {rule.patterns[0]}{until and '.'}{until}"
+    (pattern,) = rule.commands
+    command = format_command_pattern(pattern.tokens, any_rest=False)
+    description = f"{command} with any arguments" if pattern.any_rest else f"exactly {command}"
+    description = description if pattern.tokens else _TARGETS["@run"]
+    access = "with network access" if rule.network else "without network access"
+    access = "without the sandbox, with all your permissions" if rule.unsandboxed else access
+    return f"Allows {description}, {access}.{until}"
+
+
+def _changing_files(subjects: Iterable[Subject]) -> str:
+    """A sentence about the workspace's files that those commands run: a rule does not depend on what they say."""
+    runs = dict.fromkeys(path for subject in subjects if subject.command is not None for path in subject.command.runs)
+    names = [visible(path.rpartition("/")[2]) for path in runs]
+    if not names:
+        return ""
+    listed = ", ".join(names[:MAX_RULES]) + (" …" if len(names) > MAX_RULES else "")
+    return f" Also after {listed} {'changes' if len(names) == 1 else 'change'}."
+
+
+def _is_plain(subject: Subject) -> bool:
+    """Whether nothing is hidden in what would be remembered: nobody can agree for good to what they do not see."""
+    text = suggested_rule(subject)
+    return bool(subject.text) and "\n" not in text and visible(text) == text
