@@ -8,17 +8,17 @@ from amanu.home import hide_memory
 
 COMMANDS = {
     "serve": ("amanu.daemon.serve", "language server on stdin/stdout, for an editor (--alone: no shared daemon)"),
-    "chat": ("amanu.cli.chat", "talk to it in the terminal"),
-    "run": ("amanu.cli.run", "one prompt without a user, for scripts and CI"),
-    "demo": ("amanu.cli.demo", "watch it mend a small sample project; needs no key"),
-    "tool": ("amanu.cli.tool", "use one tool, through the same guard and policy"),
-    "policy": ("amanu.cli.policy", "what may be done unasked, and by which rule"),
+    "chat": ("amanu.cli.chat", "chat in the terminal"),
+    "run": ("amanu.cli.run", "run one prompt without asking anybody, for scripts and CI"),
+    "demo": ("amanu.cli.demo", "watch it fix a small sample project; needs no key"),
+    "tool": ("amanu.cli.tool", "use one tool, under the same policy"),
+    "policy": ("amanu.cli.policy", "show what is allowed without asking, and by which rule"),
     "sessions": ("amanu.cli.sessions", "list, show, rename, delete sessions"),
-    "audit": ("amanu.cli.audit", "what was asked, decided and done; and whether that record is whole"),
-    "trust": ("amanu.cli.trust", "which folders you trust, and what in them that enables"),
-    "auth": ("amanu.cli.auth", "keys of the model services"),
-    "doctor": ("amanu.cli.doctor", "check the set-up and say what to do"),
-    "logs": ("amanu.cli.logs", "where the logs are, and how to send them"),
+    "audit": ("amanu.cli.audit", "show what was asked, decided and done, and check that the log is intact"),
+    "trust": ("amanu.cli.trust", "show which folders you trust, and what that enables"),
+    "auth": ("amanu.cli.auth", "manage the keys of model services"),
+    "doctor": ("amanu.cli.doctor", "check the setup and say what to do"),
+    "logs": ("amanu.cli.logs", "show where the logs are, and how to send them"),
 }
 
 
@@ -34,7 +34,7 @@ def main() -> int:
         print(_usage())
         return 0 if argv else 2
     if argv[0] not in COMMANDS:
-        print(f"amanu: there is no command {argv[0]!r}\n\n{_usage()}", file=sys.stderr)
+        print(f"amanu: unknown command {argv[0]!r}\n\n{_usage()}", file=sys.stderr)
         return 2
     hide_memory()
     try:

@@ -75,7 +75,7 @@ class RoutingSettings(SettingsSection):
     @model_validator(mode="after")
     def _both(self) -> "RoutingSettings":
         if (self.easy is None) != (self.hard is None):
-            raise ValueError("easy and hard come together")
+            raise ValueError("easy and hard must be set together")
         return self
 
     @property
@@ -221,7 +221,9 @@ def workspace_rules(root: Path) -> tuple[RuleSettings, tuple[RuleTable, ...]]:
     if real.parent.parent != Path(os.path.realpath(root)):  # a link: what it names is not the workspace's to show us
         return RuleSettings(), ()
     if real.is_file() and real.stat().st_size > _MAX_WORKSPACE_RULES:
-        raise AmanuError("invalidParams", f"{path} is too big for rules; it may have {_MAX_WORKSPACE_RULES:,} bytes.")
+        raise AmanuError(
+            "invalidParams", f"{path} is too big for a rules file; the limit is {_MAX_WORKSPACE_RULES:,} bytes."
+        )
     tree = _read(path)
     for key, value in tree.items():
         if key == "rule":
@@ -230,12 +232,12 @@ def workspace_rules(root: Path) -> tuple[RuleSettings, tuple[RuleTable, ...]]:
         if allowed is None or not isinstance(value, dict) or not set(value) <= allowed:  # pyright: ignore[reportUnknownArgumentType]
             raise AmanuError(
                 "invalidParams",
-                f"{path} may only hold [rules] deny and must_ask; it sets {key!r}.",
+                f"{path} may only set deny and must_ask in [rules], but it sets {key!r}.",
                 path=key,
             )
     settings = _validate(tree, str(path))
     if any(rule.decision == "allow" for rule in settings.rule):
-        raise AmanuError("invalidParams", f"{path} may only deny and ask; it holds a rule that allows.", path="rule")
+        raise AmanuError("invalidParams", f"{path} may only deny and ask, but it has a rule that allows.", path="rule")
     return settings.rules, settings.rule
 
 

@@ -63,7 +63,7 @@ class Home(NamedTuple):
         `HomeError` when that cannot be done, for a folder of somebody else, and for one that strangers could write to:
         what is in it by now need not be this user's."""
         if self.root is not None and self.root.is_symlink():
-            raise HomeError(f"AMANU_HOME is {self.root}, which is a link; set it to the folder itself")
+            raise HomeError(f"AMANU_HOME is {self.root}, which is a symbolic link; set it to the folder itself")
         for folder in (self.root, self.config, self.state, self.logs, self.runtime):
             if folder is not None:
                 try:
@@ -72,7 +72,7 @@ class Home(NamedTuple):
                     raise HomeError(f"{folder} is not a folder; remove it, or set AMANU_HOME to a folder") from None
                 except NotADirectoryError:
                     raise HomeError(
-                        f"{folder} cannot be made below what is not a folder; set AMANU_HOME to a folder"
+                        f"{folder} cannot be created: its parent is not a folder; set AMANU_HOME to a folder"
                     ) from None
                 except HomeError:
                     raise
@@ -90,7 +90,7 @@ def _make(folder: Path, *, private: bool) -> None:
     if hasattr(os, "getuid") and status.st_uid != os.getuid():
         raise HomeError(f"{folder} belongs to another user; remove it, or set AMANU_HOME")
     if status.st_mode & stat.S_IWOTH:
-        raise HomeError(f"everybody may write to {folder}: look through what is in it, then: chmod 700 {folder}")
+        raise HomeError(f"everybody may write to {folder}: check what is in it, then run: chmod 700 {folder}")
     if private and stat.S_IMODE(status.st_mode) & 0o077:
         folder.chmod(0o700)
 

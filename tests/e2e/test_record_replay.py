@@ -65,8 +65,8 @@ async def test_what_cannot_be_recorded_or_replayed(tmp_path: Path) -> None:
     shop = tmp_path / "shop"
     (tmp_path / "there").write_text(json.dumps({}))
     for arguments, said in (
-        (("--record", "there"), "exists already"),
-        (("--record", "no/where"), "There is no folder"),
+        (("--record", "there"), "already exists"),
+        (("--record", "no/where"), "does not exist"),
         (("--record", "shop/r.ndjson"), "is in the workspace"),
         (("--replay", "nothing"), "cannot be read: No such file"),
         (("--replay", "there"), "is not a recording"),

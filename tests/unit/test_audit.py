@@ -103,7 +103,7 @@ def test_any_bit_that_is_flipped_is_noticed(whole: Path, place: int, bit: int) -
         (lambda lines: lines.insert(2, lines.pop(3)), "entry .* should be there"),
         (lambda lines: lines.insert(2, lines[1]), "entry .* should be there"),
         (lambda lines: lines.pop(0), "entry .* (was changed|should be there)"),
-        (lambda lines: lines.insert(1, b"{}\n"), "line 2 of .* is no entry"),
+        (lambda lines: lines.insert(1, b"{}\n"), "line 2 of .* is not an entry"),
         (lambda lines: lines.append(b"{}\n"), "is no entry"),
     ],
     ids=["deleted", "reordered", "repeated", "without its beginning", "put in", "added"],

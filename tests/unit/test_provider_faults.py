@@ -59,7 +59,7 @@ CASES: dict[str, tuple[list[Step], str, int]] = {
     "400": ([Fault("status", status=400, message="no such field")], "failed", 1),
     "always overloaded": ([Fault("status", status=503)] * 9, "failed", 8),
     "broken every time": ([dead("unfinished")] * 9, "failed", 4),
-    "asks to wait an hour": ([Fault("status", status=429, headers={"Retry-After": "3600"})], "failed", 1),
+    "asks Amanu to wait an hour": ([Fault("status", status=429, headers={"Retry-After": "3600"})], "failed", 1),
 }
 
 

@@ -26,7 +26,7 @@ from support.strict_services.anthropic import Anthropic
 from support.strict_services.http import Say, Step, ToolUse
 
 SHOT = png(40, 30)
-BLIND = '<image name="shot.png">(this model cannot see pictures)</image>'
+BLIND = '<image name="shot.png">(this model cannot see images)</image>'
 
 
 @pytest.fixture(autouse=True)
@@ -372,7 +372,7 @@ async def test_a_picture_that_is_gone_from_the_disk_is_told(tmp_path: Path) -> N
         for blob in Path(os.environ["AMANU_HOME"]).rglob("blobs/*"):
             blob.unlink()
         await s.say("p2", "and?")
-    assert b"this picture is lost" in s.service.requests[1].body
+    assert b"this image is lost" in s.service.requests[1].body
 
 
 async def test_a_model_taken_later_sees_what_the_first_could_not(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ async def test_a_recording_begins_and_ends(tmp_path: Path) -> None:
         assert [code for code, _ in notices(stage.session)] == ["recording"] * 4
         assert str(first) in notices(stage.session)[0][1]
         assert load(first).model_id == load(second).model_id == stage.session.state.model_id
-        with pytest.raises(AmanuError, match="exists already"):
+        with pytest.raises(AmanuError, match="already exists"):
             await stage.session.record(str(first))
         with pytest.raises(AmanuError, match="is in the workspace"):
             await stage.session.record(str(tmp_path / "work" / "r.ndjson"))

@@ -30,8 +30,11 @@ READS = [ToolUse("read_file", {"path": "a.txt"}), ToolUse("list_directory", {"pa
 
 FAILURES: dict[str, tuple[list[Step], str]] = {
     "overloaded": ([Fault("status", status=503, message="Try later.")] * 3, "is overloaded"),
-    "rate limited": ([Fault("status", status=429, headers={"retry-after": "45"})], "takes no more requests for now"),
-    "asks to wait an hour": (
+    "rate limited": (
+        [Fault("status", status=429, headers={"retry-after": "45"})],
+        "is taking no more requests for now",
+    ),
+    "asks Amanu to wait an hour": (
         [Fault("status", status=429, headers={"retry-after": "3600"})],
         "has no quota or credit left",
     ),
@@ -46,7 +49,7 @@ USED_UP: dict[str, Fault] = {
 def cases() -> list[tuple[str, str, list[Step], str]]:
     found = [(one, other, *FAILURES["overloaded"]) for one, other in PAIRS]
     for one, other in PAIRS[::2]:  # each vendor once
-        found += [(one, other, *FAILURES[name]) for name in ("rate limited", "asks to wait an hour")]
+        found += [(one, other, *FAILURES[name]) for name in ("rate limited", "asks Amanu to wait an hour")]
         found.append((one, other, [USED_UP[one]], "has no quota or credit left"))
     return found
 

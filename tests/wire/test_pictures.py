@@ -88,7 +88,7 @@ async def test_a_model_without_eyes_is_told(vendor: Vendor) -> None:
     async with running(vendor, [Say(text="I hear.")]) as (service, model):
         await answer(model, blind)
     told = "\n\n".join(said(service.requests[0].json))
-    assert told == '<image name="p.file">(this model cannot see pictures)</image>\n\nWhat is this?'
+    assert told == '<image name="p.file">(this model cannot see images)</image>\n\nWhat is this?'
 
 
 @over_seeing
@@ -104,7 +104,7 @@ async def test_a_kind_of_picture_the_model_cannot_see_is_told(vendor: Vendor) ->
 async def test_a_picture_that_was_lost_is_told(vendor: Vendor) -> None:
     conversation = Conversation([User(text="Look.", pictures=(picture(),))])
     parts = await asked(vendor, conversation)
-    assert "\n\n".join(parts) == '<image name="p.file">(this picture is lost)</image>\n\nLook.'
+    assert "\n\n".join(parts) == '<image name="p.file">(this image is lost)</image>\n\nLook.'
 
 
 @over_seeing

@@ -119,7 +119,7 @@ class Daemon:
         try:
             path = socket_path(self._home)
             if await _somebody_listens(path):
-                print("amanu: a daemon is running already.", file=sys.stderr)
+                print("amanu: a daemon is already running.", file=sys.stderr)
                 return 1
             path.unlink(missing_ok=True)
             self._opening = opening(make_token(self._home))  # before anybody can ask for it

@@ -51,7 +51,7 @@ def main(argv: Sequence[str], command: Sequence[str] = DAEMON) -> int:
     """
     del argv  # the relay has no options: what matters is in the environment
     if os.name == "nt":
-        print("amanu: on Windows there is no daemon; use `amanu serve --alone`.", file=sys.stderr)
+        print("amanu: there is no daemon on Windows; use `amanu serve --alone`.", file=sys.stderr)
         return 1
     _end_with_parent()
     first = answer_first(read_descriptor(STDIN), write_descriptor(STDOUT))
@@ -83,7 +83,7 @@ def reach(home: Home, command: Sequence[str], first: EarlyRead) -> socket.socket
             link.sendall(first.received)
             return link
         link.close()
-    raise NoDaemon("The daemon that was started does not accept this version of Amanu; is it installed twice?")
+    raise NoDaemon("The daemon that was started does not accept this version of Amanu; is Amanu installed twice?")
 
 
 def _connect(path: Path) -> socket.socket | None:
@@ -119,7 +119,7 @@ def _start(home: Home, path: Path, command: Sequence[str]) -> socket.socket:
             _spawn(home, command)
             link = _connect(path)
         if link is None:
-            raise NoDaemon(f"The daemon started and went away; see {home.logs}.")
+            raise NoDaemon(f"The daemon started and then exited; see {home.logs}.")
         return link
     finally:
         os.close(lock)

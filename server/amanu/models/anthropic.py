@@ -65,7 +65,7 @@ class AnthropicModel:
                         break
             ending = reply.done()
         except (LookupError, TypeError, AttributeError, ValueError) as error:  # ValueError: not JSON, not UTF-8
-            raise StreamBroken("The reply of Anthropic is malformed.", VENDOR, details=repr(error)) from error
+            raise StreamBroken("Anthropic's reply is malformed.", VENDOR, details=repr(error)) from error
         except ModelError:
             raise
         except Exception as error:
@@ -135,7 +135,7 @@ class AnthropicModel:
             error: dict[str, Any] = orjson.loads(data)["error"]
             kind, message = str(error["type"]), str(error["message"])
         except (ValueError, LookupError, TypeError):
-            return StreamBroken("Anthropic broke the reply off with an error.", VENDOR, details=data)
+            return StreamBroken("Anthropic ended the reply with an error.", VENDOR, details=data)
         return status_error(VENDOR, _STATUS.get(kind), message, details=data)
 
     def _error(self, error: Exception, *, started: bool) -> Exception:

@@ -16,7 +16,7 @@ USED_UP = 30 * 60.0
 
 _WHY: dict[type[ModelError], str] = {
     Overloaded: "is overloaded",
-    RateLimited: "takes no more requests for now",
+    RateLimited: "is taking no more requests for now",
     QuotaExhausted: "has no quota or credit left",
     Unreachable: "cannot be reached",
 }
@@ -55,4 +55,4 @@ class Availability:
 
 def stands_in(standin: str, name: str, why: str) -> str:
     """The sentence that explains it, from names and the words of `Availability.why_not`."""
-    return f"{name} {why}; {standin} stands in for it."
+    return f"{name} {why}; {standin} is used instead."

@@ -42,7 +42,7 @@ def status_error(
         return quota_exhausted(vendor, status, message, retry_after=retry_after, details=details)
     if status in (401, 403) or _BAD_KEY.search(message):
         return AuthFailed(
-            f"{vendor} does not accept the key: {text} A key in the environment goes before the one you set; "
+            f"{vendor} does not accept the key: {text} A key in the environment takes precedence over the one you set; "
             "`amanu auth status` says which it is.",
             vendor,
             status,
@@ -50,12 +50,12 @@ def status_error(
         )
     if status == 413 or (status in (None, 400, 422, 500) and _TOO_LONG.search(message)):
         return ContextTooLong(
-            f"The conversation does not fit the model's window: {text}", vendor, status, details=details
+            f"The conversation does not fit into the model's context window: {text}", vendor, status, details=details
         )
     if status == 429:
-        return RateLimited(f"{vendor} asks to slow down: {text}", vendor, status, retry_after, details=details)
+        return RateLimited(f"{vendor} asks Amanu to slow down: {text}", vendor, status, retry_after, details=details)
     if status is None or status in (408, 409, 499) or status >= 500:
-        return Overloaded(f"{vendor} cannot answer now: {text}", vendor, status, retry_after, details=details)
+        return Overloaded(f"{vendor} cannot answer right now: {text}", vendor, status, retry_after, details=details)
     return RequestRefused(f"{vendor} refused the request: {text}", vendor, status, details=details)
 
 
@@ -67,8 +67,8 @@ def quota_exhausted(
     wait = retry_after if retry_after is not None and retry_after >= 60 else access_in(said)
     back = "" if wait is None else f"It should be back in {in_words(wait)}. "
     message = (
-        f"The {vendor} quota or credit for this model is used up: {sentence(said)} "
-        f"{back}Choose another model, or see to your plan and limits at {vendor}."
+        f"Your {vendor} quota or credit for this model is used up: {sentence(said)} "
+        f"{back}Choose another model, or check your plan and limits with {vendor}."
     )
     return QuotaExhausted(message, vendor, status, wait, details)
 
@@ -81,7 +81,7 @@ def transport_error(vendor: str, error: Exception, address: str, *, started: boo
         return error  # of `transport.py`, in an SDK's wrapping
     reason = sentence(str(error)) if str(error) else f"{type(error).__name__}."
     if started:
-        return StreamBroken(f"The reply of {vendor} was cut off: {reason}", vendor, details=repr(error))
+        return StreamBroken(f"The reply from {vendor} was cut off: {reason}", vendor, details=repr(error))
     if isinstance(error, httpx2.TimeoutException):
         return Unreachable(f"{vendor} at {address} did not answer in time.", vendor, details=repr(error))
     return Unreachable(f"{vendor} at {address} cannot be reached: {reason}", vendor, details=repr(error))

@@ -150,9 +150,7 @@ class GeminiModel:
         if isinstance(error, httpx2.HTTPError | httpx2.StreamError):
             return transport_error(VENDOR, error, self._base_url, started=started)
         # Anything else comes from reading what the service sent: bad JSON, fields of a wrong type.
-        return StreamBroken(
-            "The reply of Gemini could not be read.", VENDOR, details=mask(repr(error)[:2000], self._key)
-        )
+        return StreamBroken("Gemini's reply could not be read.", VENDOR, details=mask(repr(error)[:2000], self._key))
 
 
 @dataclass(frozen=True)

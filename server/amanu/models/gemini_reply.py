@@ -117,7 +117,7 @@ class GeminiReply:
         self._calls += 1
         check_calls(self._calls, "Gemini")
         if too_deep(part.function_call.args):
-            raise StreamBroken(f"Gemini called {tool} with arguments nested too deeply.", "Gemini")
+            raise StreamBroken(f"Gemini called {tool} with arguments that are nested too deeply.", "Gemini")
         written = dumps(part.function_call.args or {})
         check_arguments(len(written), "Gemini")
         arguments: dict[str, Any] = json.loads(written)
@@ -138,9 +138,9 @@ class GeminiReply:
         self._end_run()
         self._end_text()
         if self._finish is None and self._blocked is not None:
-            return self._finished("refused", f"Gemini did not take the prompt: {self._blocked}.")
+            return self._finished("refused", f"Gemini rejected the prompt: {self._blocked}.")
         if self._finish is None:
-            raise StreamBroken("The reply of Gemini ended before it was complete.", "Gemini", breakage="noFinish")
+            raise StreamBroken("Gemini's reply ended before it was complete.", "Gemini", breakage="noFinish")
         if self._finish in _BROKEN:
             message = f"Gemini gave up on its reply: {self._finish} {self._said}".strip() + "."
             raise StreamBroken(message, "Gemini", breakage=_BROKEN[self._finish])

@@ -26,7 +26,7 @@ def laid_out(notes: Iterable[Note], conversation: Conversation, model: ModelInfo
             continue
         opening = f'<image name="{part.name}">'
         data = conversation.pictures.get(part.blob_id)
-        why = unseen(part.media_type, model) or ("this picture is lost" if data is None else "")
+        why = unseen(part.media_type, model) or ("this image is lost" if data is None else "")
         if why or data is None:
             parts.append(f"{opening}({why})</image>")
         else:
@@ -37,9 +37,9 @@ def laid_out(notes: Iterable[Note], conversation: Conversation, model: ModelInfo
 def unseen(media_type: str, model: ModelInfo) -> str:
     """Why the model cannot be sent pictures of that type; "" when it can."""
     if not model.images:
-        return "this model cannot see pictures"
+        return "this model cannot see images"
     if media_type not in family(model.model_id).pictures:
-        return f"this model cannot see {media_type.removeprefix('image/').upper()} pictures"
+        return f"this model cannot see {media_type.removeprefix('image/').upper()} images"
     return ""
 
 

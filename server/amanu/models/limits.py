@@ -31,14 +31,14 @@ MAX_TOKENS = 1_000_000_000
 def check_calls(count: int, vendor: str) -> None:
     """Raises `ReplyTooLong` for more calls than anybody could mean."""
     if count > MAX_CALLS:
-        raise ReplyTooLong(f"The reply of {vendor} asks for more than {MAX_CALLS} tool calls at once.", vendor)
+        raise ReplyTooLong(f"The reply from {vendor} asks for more than {MAX_CALLS} tool calls at once.", vendor)
 
 
 def check_arguments(size: int, vendor: str) -> None:
     """`size` in characters, so far. Raises `ReplyTooLong`."""
     if size > MAX_ARGUMENTS:
         raise ReplyTooLong(
-            f"A tool call in the reply of {vendor} has arguments of more than {MAX_ARGUMENTS >> 20} MB.", vendor
+            f"A tool call in the reply from {vendor} has arguments of more than {MAX_ARGUMENTS >> 20} MB.", vendor
         )
 
 

@@ -71,7 +71,8 @@ class OpenAICompatibleModel:
         if streaming and reply.malformed and self._quirks.streaming == "untilBroken":
             self._streaming = False
             raise StreamBroken(
-                f"{self._vendor} streamed a broken tool call; asking for whole replies from now on.", self._vendor
+                f"{self._vendor} streamed a broken tool call; Amanu asks it for complete replies from now on.",
+                self._vendor,
             )
         yield reply.done()
 
@@ -187,7 +188,9 @@ class OpenAICompatibleModel:
 
     def _unreadable(self, description: str) -> StreamBroken:
         return StreamBroken(
-            f"The reply of {self._vendor} could not be read.", self._vendor, details=mask(description[:2000], self._key)
+            f"The reply from {self._vendor} could not be read.",
+            self._vendor,
+            details=mask(description[:2000], self._key),
         )
 
 

@@ -188,7 +188,7 @@ class OpenAIReply:
     def done(self) -> ReplyCompleted:
         """The whole reply. Raises `StreamBroken` when it is none."""
         if not self.complete:
-            message = f"The reply of {self._vendor} ended before it was complete."
+            message = f"The reply from {self._vendor} ended before it was complete."
             raise StreamBroken(message, self._vendor, breakage="noFinish")
         if self._finish == "error":
             raise StreamBroken(f"{self._vendor} gave up on its reply.", self._vendor)

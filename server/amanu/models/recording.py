@@ -74,16 +74,16 @@ def new_path(path: str, roots: Iterable[str], private: Iterable[Path] = ()) -> P
         raise AmanuError("invalidParams", f"{path} is not an absolute path.", path="path")
     folder = absolute.parent.resolve()
     if not os.path.isdir(folder):  # noqa: PTH112  False for a name no system would take
-        raise AmanuError("invalidParams", f"There is no folder {absolute.parent} to record into.", path="path")
+        raise AmanuError("invalidParams", f"The folder {absolute.parent} does not exist.", path="path")
     if os.path.lexists(absolute):
         raise AmanuError(
-            "invalidParams", f"{path} exists already.", hint="Name a file that does not exist yet.", path="path"
+            "invalidParams", f"{path} already exists.", hint="Name a file that does not exist yet.", path="path"
         )
     for root in roots:
         if folder.is_relative_to(Path(root).resolve()):
             raise AmanuError(
                 "invalidParams",
-                f"{path} is in the workspace {root}: its tools would find the recording and send it along.",
+                f"{path} is in the workspace {root}: Amanu's tools would find the recording and send it to the model.",
                 hint=f"Name a file elsewhere, for example {Path.home() / absolute.name}.",
                 path="path",
             )
@@ -252,11 +252,11 @@ def load(path: Path) -> Recording:
         raise AmanuError("invalidParams", f"{path} cannot be read: {error.strerror or error}.") from None
     head = _line(lines[0]) if lines else None
     if head is None or not isinstance(head.get("amanuRecording"), int):
-        raise AmanuError("invalidParams", f"{path} is not a recording of Amanu.")
+        raise AmanuError("invalidParams", f"{path} is not a recording made by Amanu.")
     if head["amanuRecording"] > VERSION:
         raise AmanuError(
             "invalidParams",
-            f"{path} was recorded by a newer Amanu ({head.get('amanu')}).",
+            f"{path} was recorded by a newer version of Amanu ({head.get('amanu')}).",
             hint="Update Amanu to replay it.",
         )
     exchanges: dict[int, Exchange] = {}

@@ -138,13 +138,13 @@ class ModelRegistry:
         name, _, model = model_id.partition(":")
         vendor = self._vendors.get(name)
         if vendor is None or not model:
-            raise AmanuError("modelNotFound", f"There is no model {model_id!r}.", hint=self._nearest(model_id))
+            raise AmanuError("modelNotFound", f"Unknown model {model_id!r}.", hint=self._nearest(model_id))
         base_url = self._base_url(vendor, environment)
         key = self._auth.key(name, environment)
         if self.replays:
             key = key or "replayed"
         elif vendor.needs_key and key is None:
-            raise AmanuError("authRequired", f"There is no key for {vendor.title}.", hint=self._how_to_key(name))
+            raise AmanuError("authRequired", f"No key for {vendor.title}.", hint=self._how_to_key(name))
         _check_address(vendor, base_url, key)
         if vendor.local and not self.replays and not self._local.allowed(name, base_url):
             await self._ask_for_consent(vendor, base_url)
@@ -197,7 +197,9 @@ class ModelRegistry:
         vendor = self._vendors.get(vendor_name)
         if vendor is None or not vendor.local:
             local = ", ".join(vendor.name for vendor in self._vendors.values() if vendor.local)
-            raise AmanuError("modelNotFound", f"{vendor_name!r} is no local model server.", hint=f"There are: {local}.")
+            raise AmanuError(
+                "modelNotFound", f"{vendor_name!r} is not a local model server.", hint=f"Available: {local}."
+            )
         base_url = self._base_url(vendor, environment)
         await _must_answer(vendor, base_url)
         self._local.allow(vendor_name, base_url)
@@ -228,7 +230,7 @@ class ModelRegistry:
                 raise ValueError(f"{script} is not an absolute path.")
             model = await asyncio.to_thread(load, script)
         except ValueError as error:
-            raise AmanuError("modelNotFound", f"There is no model 'scripted:{script}': {error}") from error
+            raise AmanuError("modelNotFound", f"Unknown model 'scripted:{script}': {error}") from error
         client = self._clients.setdefault(("scripted", script, None), model)
         return client, self._sized(model.info.model_copy(update={"model_id": f"scripted:{script}"}))
 
@@ -260,13 +262,13 @@ class ModelRegistry:
         near = [match[0] for match in process.extract(model_id, ids, limit=3, score_cutoff=60)]
         if near:
             return f"Did you mean {' or '.join(near)}?"
-        return f"A model is named vendor:model; the vendors are {', '.join(self._vendors)}."
+        return f"Models are named vendor:model. Vendors: {', '.join(self._vendors)}."
 
     async def _ask_for_consent(self, vendor: Vendor, base_url: str) -> None:
         await _must_answer(vendor, base_url)
         raise AmanuError(
             "permissionDenied",
-            f"{vendor.title} answers at {base_url}, but you have not said yes to it yet: it would get your code.",
+            f"{vendor.title} answers at {base_url}, but you have not allowed it yet. It would receive your code.",
             hint=f"Run: amanu auth local {vendor.name}",
         )
 
@@ -320,7 +322,7 @@ def _check_address(vendor: Vendor, base_url: str, key: str | None) -> None:
     if not _may_send(base_url, key):
         raise AmanuError(
             "permissionDenied",
-            f"The key of {vendor.title} would travel to {address.hostname} unencrypted.",
+            f"The key of {vendor.title} would be sent to {address.hostname} unencrypted.",
             hint="Use an https:// address.",
         )
 

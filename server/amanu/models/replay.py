@@ -32,7 +32,7 @@ class Replay:
         path or model."""
         number = self._played + 1
         if number > len(self._exchanges):
-            raise ReplayMismatch(f"The recording ends after exchange {self._played}; a further one was asked for.")
+            raise ReplayMismatch(f"The recording ends after exchange {self._played}; another one was requested.")
         exchange = self._exchanges[self._played]
         sent = _value(body)
         path, recorded_path = urlsplit(url).path, urlsplit(exchange.url).path
@@ -43,7 +43,7 @@ class Replay:
             raise _other(number, f"{method} {path}", f"{exchange.method} {recorded_path}")
         mismatch = difference(exchange.body, sent)
         if self._played and mismatch is not None and self._stopped(sent):
-            raise ReplayMismatch(f"Exchange {self._played} was broken off when it was recorded; it ends here.")
+            raise ReplayMismatch(f"Exchange {self._played} was cut off when it was recorded; it ends here.")
         if mismatch is not None:
             self.differences.append(f"exchange {number}: {mismatch}")
         self._played = number
@@ -58,7 +58,7 @@ class Replay:
 def difference(recorded: Any, sent: Any, location: str = "body") -> str | None:
     """The first place where two JSON values differ, in words; None if they are the same."""
     if type(recorded) is not type(sent):
-        return f"{location} is {_short(sent)}, recorded was {_short(recorded)}"
+        return f"{location} is {_short(sent)}, but {_short(recorded)} was recorded"
     if isinstance(recorded, dict):
         recorded_fields, sent_fields = cast("dict[str, Any]", recorded), cast("dict[str, Any]", sent)
         for name in (*sent_fields, *(name for name in recorded_fields if name not in sent_fields)):
@@ -77,13 +77,13 @@ def difference(recorded: Any, sent: Any, location: str = "body") -> str | None:
         return (
             None
             if len(recorded_items) == len(sent_items)
-            else f"{location} has {len(sent_items)} entries, recorded were {len(recorded_items)}"
+            else f"{location} has {len(sent_items)} entries, but {len(recorded_items)} were recorded"
         )
-    return None if recorded == sent else f"{location} is {_short(sent)}, recorded was {_short(recorded)}"
+    return None if recorded == sent else f"{location} is {_short(sent)}, but {_short(recorded)} was recorded"
 
 
 def _other(number: int, sent_model: str, recorded: str) -> ReplayMismatch:
-    return ReplayMismatch(f"Exchange {number} of the recording is another one: it is for {recorded}, not {sent_model}.")
+    return ReplayMismatch(f"Exchange {number} of the recording is for {recorded}, not {sent_model}.")
 
 
 def _model(path: str, body: Any) -> str:

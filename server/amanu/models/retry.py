@@ -127,11 +127,11 @@ def _emptiness(request: Request, end: ReplyCompleted) -> EmptyReply | None:
     if end.stop != "end" or end.message.calls or end.message.text.strip():
         return None
     if any(isinstance(part, Thinking) for part in end.message.parts):
-        return EmptyReply("The model thought, but gave no answer.", breakage="thinkingOnly")
+        return EmptyReply("The model sent its thinking but no answer.", breakage="thinkingOnly")
     last = request.conversation.last
     if isinstance(last, Results) and last.results:
         return None
-    return EmptyReply("The model ended its reply without saying anything.", breakage="empty")
+    return EmptyReply("The model ended its reply without an answer.", breakage="empty")
 
 
 async def _attempt(model: Model, request: Request, policy: RetryPolicy) -> AsyncGenerator[Delta]:
@@ -170,7 +170,7 @@ def _gave_up(failure: ModelError, attempts: int) -> ModelError:
 
 
 def _too_long(failure: ModelError, wait: float) -> ModelError:
-    message = f"{failure.message} The service asks to wait {in_words(wait)}; try again after that."
+    message = f"{failure.message} The service asks Amanu to wait {in_words(wait)}; try again after that."
     return _with_message(failure, message)
 
 

@@ -104,13 +104,13 @@ def by_difficulty(s: RoutingContext) -> ModelRoute | None:
     if not s.classifies or s.routing.easy is None or s.routing.hard is None:
         return None
     if goes_on(s.prompt) and s.previous in (s.routing.easy, s.routing.hard):
-        return ModelRoute(s.previous, f"{s.name(s.previous)} goes on with what it has begun.")
+        return ModelRoute(s.previous, f"{s.name(s.previous)} continues what it has begun.")
     if s.difficulty is None:
         return None
     hard = s.difficulty >= HARD_FROM
     model_id = s.routing.hard if hard else s.routing.easy
     return ModelRoute(
-        model_id, f"Judged {'hard' if hard else 'easy'} ({s.difficulty} of 100), so {s.name(model_id)} has it."
+        model_id, f"Judged {'hard' if hard else 'easy'} ({s.difficulty} of 100), so {s.name(model_id)} takes it."
     )
 
 
@@ -160,13 +160,13 @@ def otherwise(settings: Settings, registry: ModelRegistry, environment: Mapping[
     if not settings.routing.chooses:
         raise AmanuError(
             "modelNotFound",
-            "There is nothing to choose a model by.",
+            "No models are configured for automatic choice.",
             hint="Set [routing] plan, or easy and hard, in config.toml.",
         )
     if settings.model is not None and settings.model != AUTO:
         return settings.model
     default = settings.routing.hard or registry.default(environment) or settings.routing.plan
-    assert default is not None, "there are settings to choose by"
+    assert default is not None, "the settings name models to choose from"
     return default
 
 

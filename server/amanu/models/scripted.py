@@ -80,7 +80,7 @@ def load(name_or_path: str) -> "ScriptedModel":
     try:
         return ScriptedModel(_STEPS.validate_json(source.read_bytes()), name=path.stem)
     except OSError as error:
-        raise ValueError(f"There is no script {name_or_path}: {error.strerror or error}.") from None
+        raise ValueError(f"The script {name_or_path} cannot be read: {error.strerror or error}.") from None
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         location = ".".join(str(part) for part in first["loc"])
@@ -129,7 +129,7 @@ class ScriptedModel:
         if step.error is not None and failed[index] < step.failures:
             failed[index] += 1
             error = getattr(base, step.error[0].upper() + step.error[1:])
-            raise error("The script asks for this failure.", "scripted")
+            raise error("The script asked for this failure.", "scripted")
         parts = [
             *([Thinking(text=step.thought)] if step.thought else []),
             *([Text(text=step.text)] if step.text else []),

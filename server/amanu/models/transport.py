@@ -152,7 +152,7 @@ def _undo(encoding: str) -> "_Undo | None":
     if encoding in ("", "identity"):
         return None
     if encoding not in ("gzip", "x-gzip", "deflate"):
-        raise StreamBroken(f"The reply came in an encoding that was not asked for: {encoding[:40]}.")
+        raise StreamBroken(f"The reply came in an encoding Amanu did not ask for: {encoding[:40]}.")
     return _Undo()
 
 
@@ -209,7 +209,7 @@ class _Played(httpx2.AsyncByteStream):
 def _again(exchange: Exchange) -> httpx2.TransportError:
     """What went wrong then, again."""
     if exchange.end == "aborted":
-        return httpx2.ReadError("it was broken off here when it was recorded")
+        return httpx2.ReadError("it was cut off here when it was recorded")
     name, _, words = exchange.error.partition(": ")
     kind: object = getattr(httpx2, name, None)
     if isinstance(kind, type) and issubclass(kind, httpx2.TransportError):

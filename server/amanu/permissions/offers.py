@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from amanu.core.rules import Rule, format_command_pattern, with_grants
+from amanu.core.rules import Rule, format_command_pattern, parse_rule, with_grants
 from amanu.core.tool import Subject
 from amanu.permissions.matching import escape_glob
 from amanu.permissions.policy import PolicyContext, Verdict, decide

@@ -115,7 +115,7 @@ def verify(folder: Path, noted: ChainLink | None = None) -> ChainReport:
                 return ChainReport(first, last, f"line {at} of {path.name}: {fault}")
             last, stray = entry.link, 0
         if stray:
-            return ChainReport(first, last, f"line {stray} of {path.name} is no entry")
+            return ChainReport(first, last, f"line {stray} of {path.name} is not an entry")
     return ChainReport(first, last, _noted_fault(noted, first, last), unfinished)
 
 
@@ -123,11 +123,11 @@ def _fault(entry: ChainEntry, line: bytes, last: ChainLink, noted: ChainLink | N
     """What is wrong with an entry that follows that one."""
     number = last.number + 1
     if entry.link.number != number:
-        return f"entry {number} should be there, but {entry.link.number} is: entries were taken out or moved"
+        return f"entry {number} was expected, but {entry.link.number} follows: entries were removed or moved"
     if _hash(last, line[65:]) != entry.link.hash:
-        return f"entry {number} was changed, or the one before it"
+        return f"entry {number} or the one before it was changed"
     if noted is not None and noted.number == number and noted.hash != entry.link.hash:
-        return f"entry {number} is not the one that was noted"
+        return f"entry {number} is not the one you noted"
     return ""
 
 
@@ -135,8 +135,8 @@ def _noted_fault(noted: ChainLink | None, first: int, last: ChainLink) -> str:
     if noted is None or first <= noted.number <= last.number:
         return ""
     if noted.number < first:
-        return f"entry {noted.number}, which was noted, is older than the first that is kept: note a newer one"
-    return f"entry {noted.number}, which was noted, is missing: the end was cut off, or the log was made anew"
+        return f"entry {noted.number}, which you noted, is older than the oldest entry kept: note a newer one"
+    return f"entry {noted.number}, which you noted, is missing: the end was cut off, or the log was recreated"
 
 
 def _end(folder: Path) -> tuple[Path | None, ChainLink]:

@@ -133,11 +133,11 @@ def sentence(verdict: chain.ChainReport) -> str:
     """What a verdict says, for the user."""
     count = verdict.last.number - verdict.first + 1 if verdict.first else 0
     if verdict.fault:
-        return f"The audit log is broken: {verdict.fault}. {count} entries before that are whole."
+        return f"The audit log is broken: {verdict.fault}. {count} entries before that are intact."
     if not count:
         return "The audit log is empty."
     unfinished = f" A crash left {verdict.unfinished} bytes of one more." if verdict.unfinished else ""
-    return f"All {count} entries of the audit log are whole, {verdict.first} to {verdict.last.number}.{unfinished}"
+    return f"All {count} entries of the audit log are intact, {verdict.first} to {verdict.last.number}.{unfinished}"
 
 
 def _before(entry: chain.ChainEntry, number: int | None) -> bool:

@@ -29,17 +29,19 @@ def storage_error(error: Exception, folder: Path) -> AmanuError:
         message = f"The disk is full: Amanu cannot save this session in {folder}."
         hint = "Free some space and try again; what could not be saved is kept in memory until then."
     elif number in _NO_HANDLE or (name.startswith("SQLITE_CANTOPEN") and _no_handle()):
-        message = f"Too many open files: the system lets Amanu open no further one, and it needs those in {folder}."
+        message = (
+            f"Too many open files: the system does not let Amanu open another one, and it needs files in {folder}."
+        )
         hint = "Close sessions and editors you do not need, or raise the limit (ulimit -n), then try again."
     elif name.startswith(("SQLITE_READONLY", "SQLITE_PERM", "SQLITE_CANTOPEN")) or number in _NOT_ALLOWED:
-        message = f"Amanu may not write in {folder}."
+        message = f"Amanu is not allowed to write in {folder}."
         hint = "Check who owns the folder and that its file system is not read-only, then try again."
     elif name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
         message = f"Another program keeps Amanu's files in {folder} locked."
         hint = "Close it and try again."
     elif is_damage(error):
         message = f"Amanu's files in {folder} are damaged."
-        hint = "Close the session and open it again: what can be read is kept."
+        hint = "Close the session and open it again: everything readable is kept."
     else:
         reason = os.strerror(number) if number is not None else str(error)
         message = f"Amanu could not use its files in {folder}: {reason}."

@@ -185,8 +185,8 @@ class Journal:
         if self._kept + len(data) > MAX_BLOBS:
             raise AmanuError(
                 "storageError",
-                f"This session keeps {MAX_BLOBS >> 30} GiB of outputs and pictures, and no more.",
-                hint="Go on in a new session.",
+                f"This session keeps {MAX_BLOBS >> 30} GiB of outputs and pictures, which is the most.",
+                hint="Continue in a new session.",
             )
         self._kept += len(data)
         return BlobRef(blob_id=await self._write_blob(data), size=len(data))

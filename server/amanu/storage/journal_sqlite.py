@@ -81,7 +81,7 @@ def open_to_read(folder: Path) -> tuple[sqlite3.Connection, str]:
     """
     path = folder / NAME
     if not path.exists():
-        raise AmanuError("sessionNotFound", "There is no such session, or it was never saved.")
+        raise AmanuError("sessionNotFound", "This session does not exist, or it was never saved.")
     damage = _sentence(read(path), path) if _is_damaged(path) else ""
     return connect(path, "ro"), damage
 
@@ -271,14 +271,15 @@ def _version(db: sqlite3.Connection, newest: int | None) -> int:
     if 0 < version < SCHEMA_VERSION:
         raise AmanuError(
             "unsupportedVersion",
-            f"This session was written by an older Amanu (format {version}, this one reads {SCHEMA_VERSION}).",
-            hint="Start a new session, or delete this one; nothing of it was changed.",
+            f"This session was written by an older version of Amanu (format {version}, this one reads "
+            f"{SCHEMA_VERSION}).",
+            hint="Start a new session, or delete this one. Nothing in it was changed.",
         )
     if newest is not None and version > newest:
         raise AmanuError(
             "unsupportedVersion",
-            f"This session was written by a newer Amanu (format {version}, this one writes {newest}).",
-            hint="Update Amanu to go on with it.",
+            f"This session was written by a newer version of Amanu (format {version}, this one writes {newest}).",
+            hint="Update Amanu to continue it.",
         )
     return version
 
@@ -326,5 +327,5 @@ def _sentence(content: JournalContent, original: Path) -> str:
     count = len(content.records)
     return (
         f"This session's journal was damaged on the disk; {count} {'entry' if count == 1 else 'entries'} could be "
-        f"read, later or earlier ones may be missing. The original is kept as {original}."
+        f"read, earlier or later ones may be missing. The original is kept as {original}."
     )

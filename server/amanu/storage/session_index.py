@@ -67,7 +67,7 @@ class SessionIndex:
         """Where the session's journal lives, whether it exists or not. Raises `AmanuError` `sessionNotFound`
         for what cannot be a session's id (it may come from a command line)."""
         if not _SESSION_ID.match(session_id):
-            raise AmanuError("sessionNotFound", f"“{session_id}” is not the id of a session.")
+            raise AmanuError("sessionNotFound", f"“{session_id}” is not a session id.")
         return self._folder / _name(session_id)
 
     async def put(self, summary: SessionSummary) -> None:

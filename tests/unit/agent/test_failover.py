@@ -71,9 +71,9 @@ def notices(made: LoopHarness) -> list[tuple[str, str]]:
 CASES: dict[str, tuple[list[Reply], list[int], str]] = {
     # name: (what the model does at last, requests to it and its stand-in, why)
     "overloaded": ([BUSY] * 3, [3, 1], "is overloaded"),
-    "rate limited": ([RateLimited("Slow.")] * 3, [3, 1], "takes no more requests for now"),
+    "rate limited": ([RateLimited("Slow.")] * 3, [3, 1], "is taking no more requests for now"),
     "asked to wait longer than with another model at hand": (
-        [RateLimited("Slow.", retry_after=21)], [1, 1], "takes no more requests for now",
+        [RateLimited("Slow.", retry_after=21)], [1, 1], "is taking no more requests for now",
     ),
     "out of reach": ([Unreachable("No route.")] * 3, [3, 1], "cannot be reached"),
     "quota used up": ([DAILY], [1, 1], "has no quota or credit left"),
@@ -86,7 +86,7 @@ async def test_in_the_middle_of_a_tool_loop(fails: list[Reply], asked: list[int]
     made = harness([says("Look.", call("read", "r1")), *fails], [says("", call("read", "r2")), says("Done.")])
     assert await play(made) == ("completed", "")
     assert requests(made) == [asked[0] + 1, asked[1] + 1]  # and the turn stays with it
-    reason = f"Test {why}; Standin 1 stands in for it."
+    reason = f"Test {why}; Standin 1 is used instead."
     assert routed(made) == [("test:standin1", reason)]
     ((code, text),) = notices(made)
     assert code == "fallback" and reason in text and str(fails[-1]) in text

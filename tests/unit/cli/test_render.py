@@ -305,10 +305,10 @@ STORIES: list[tuple[str, list[Event], str]] = [
     (
         "a stand-in, said once",
         [
-            notice("warning", "Busy. A is overloaded; B stands in for it.", code="fallback"),
-            TurnRouted(turn_id="t", model_id="v:b", reason="A is overloaded; B stands in for it."),
+            notice("warning", "Busy. A is overloaded; B is used instead.", code="fallback"),
+            TurnRouted(turn_id="t", model_id="v:b", reason="A is overloaded; B is used instead."),
         ],
-        "! Busy. A is overloaded; B stands in for it.\n",
+        "! Busy. A is overloaded; B is used instead.\n",
     ),
     ("the end at a limit", [ended("stepLimit", "Stopped after 3 steps.", True)],
      "Stopped at the step limit. Stopped after 3 steps.\nSend another prompt to continue.\n"),

@@ -112,7 +112,7 @@ def test_going_on_with_a_session(shop: Path, inside: InProcessCli) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (["x", "--model", "nope:x"], 4, "There is no model 'nope:x'."),
+        (["x", "--model", "nope:x"], 4, "Unknown model 'nope:x'."),
         (["x", "--model", "openai:gpt-5.2"], 4, "amanu auth set openai"),
         (["x"], 4, "no API key is set"),
         (["x", "--session", "nope"], 2, "There is no session nope."),
@@ -227,7 +227,7 @@ def test_each_retry_is_told_on_standard_error(
     model = script(shop.parent, {"text": "Half an answer.", "error": "streamBroken"})
     done = inside.run(main, "x", "--model", model, cwd=shop)
     assert (done.returncode, done.stdout) == (0, "Half an answer.\n\n")  # of the second attempt alone
-    assert "↻ The script asks for this failure. Attempt 2 in 0 ms." in done.stderr
+    assert "↻ The script asked for this failure. Attempt 2 in 0 ms." in done.stderr
 
 
 def test_where_it_was_sent_and_what_it_took(shop: Path, inside: InProcessCli) -> None:

@@ -108,7 +108,7 @@ def test_a_key_in_the_environment(tmp_path: Path, inside: InProcessCli, monkeypa
         (["set", "antropic"], f"{KEY}\n", 2, "Unknown vendor 'antropic'. Available: anthropic,"),
         (["set", "ollama"], f"{KEY}\n", 2, "Unknown vendor 'ollama'"),
         (["set", "anthropic", KEY], "", 2, "unrecognized arguments"),
-        (["local", "anthropic"], "", 4, "no local model server"),
+        (["local", "anthropic"], "", 4, "not a local model server"),
         ([], "", 2, "required"),
     ],
 )

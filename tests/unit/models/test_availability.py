@@ -8,10 +8,10 @@ from support.loop_harness import INFO, PlayedModel
 
 CASES: list[tuple[ModelError, float, str]] = [
     (Overloaded("."), BUSY, "is overloaded"),
-    (RateLimited("."), BUSY, "takes no more requests for now"),
+    (RateLimited("."), BUSY, "is taking no more requests for now"),
     (Unreachable("."), BUSY, "cannot be reached"),
     (QuotaExhausted("."), USED_UP, "has no quota or credit left"),
-    (RateLimited(".", retry_after=34), 34, "takes no more requests for now"),
+    (RateLimited(".", retry_after=34), 34, "is taking no more requests for now"),
     (Overloaded(".", retry_after=0.0), AT_LEAST, "is overloaded"),
     (QuotaExhausted(".", retry_after=7200), 7200, "has no quota or credit left"),
     (ModelError("."), BUSY, "cannot be used"),

@@ -107,9 +107,9 @@ def test_a_disk_that_is_full_ends_the_recording_and_nothing_else(
     ("path", "said"),
     [
         ("relative.ndjson", "not an absolute path"),
-        ("{tmp}/nowhere/r.ndjson", "There is no folder"),
-        ("{tmp}/there.ndjson", "exists already"),
-        ("{tmp}/dangling", "exists already"),
+        ("{tmp}/nowhere/r.ndjson", "does not exist"),
+        ("{tmp}/there.ndjson", "already exists"),
+        ("{tmp}/dangling", "already exists"),
         ("{tmp}/shop/r.ndjson", "is in the workspace"),
         ("{tmp}/link/r.ndjson", "is in the workspace"),
     ],
@@ -129,7 +129,7 @@ def test_where_nothing_is_recorded(tmp_path: Path, path: str, said: str) -> None
         ("", "is not a recording"),
         ("{}", "is not a recording"),
         ("no json", "is not a recording"),
-        ('{"amanuRecording": 9, "amanu": "7.0"}', "a newer Amanu"),
+        ('{"amanuRecording": 9, "amanu": "7.0"}', "a newer version of Amanu"),
         ('{"amanuRecording": 1}\n{"exchange": 1, "text": "x"}\n{}', "damaged at line 2"),
         ('{"amanuRecording": 1}\n[]\n{}', "damaged at line 2"),
     ],
@@ -164,9 +164,7 @@ def test_a_replay_names_what_is_asked_otherwise() -> None:
     assert replay.differences == []
     replay.answer("POST", URL, json.dumps({**body, "messages": [{"role": "system"}]}).encode())
     assert replay.differences == ['exchange 2: body.messages[0].role is "system", recorded was "user"']
-    with pytest.raises(
-        ReplayMismatch, match="Exchange 3 of the recording is another one: it is for m, not the model n"
-    ):
+    with pytest.raises(ReplayMismatch, match="Exchange 3 of the recording is for m, not the model n"):
         replay.answer("POST", URL, json.dumps({**body, "model": "n"}).encode())
     with pytest.raises(ReplayMismatch, match="it is for POST /v1/messages, not POST /v2"):
         replay.answer("POST", "http://elsewhere/v2", json.dumps(body).encode())
@@ -189,8 +187,8 @@ def test_what_was_broken_off_is_not_asked_again() -> None:
     ("asked", "said"),
     [
         ({"a": [1, 2]}, None),
-        ({"a": [1]}, "body.a has 1 entries, recorded were 2"),
-        ({"a": [1, "2"]}, 'body.a[1] is "2", recorded was 2'),
+        ({"a": [1]}, "body.a has 1 entries, but 2 were recorded"),
+        ({"a": [1, "2"]}, 'body.a[1] is "2", but 2 was recorded'),
         ({"a": [1, 2], "b": 1}, "body.b is new"),
         ({}, "body.a is missing"),
         ("x" * 100, f'body is "{"x" * 58}…, recorded was {{"a": [1, 2]}}'),

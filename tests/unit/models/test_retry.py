@@ -161,7 +161,7 @@ async def test_the_wait_is_never_shorter_than_asked_for() -> None:
 
 
 async def test_a_wait_too_long_is_named() -> None:
-    with pytest.raises(RateLimited, match="asks to wait 60 minutes") as caught:
+    with pytest.raises(RateLimited, match="asks Amanu to wait 60 minutes") as caught:
         async for _ in stream_with_retry(Fake([RateLimited("Slow.", "V", 429, 3600.0)]), REQUEST, QUICK):
             pass
     assert (caught.value.vendor, caught.value.status, caught.value.retry_after) == ("V", 429, 3600.0)

@@ -170,7 +170,7 @@ async def test_auto_without_a_key_is_not_listed_and_says_what_is_missing(tmp_pat
 @pytest.mark.parametrize(
     ("routing", "said"),
     [
-        ({"easy": "a:b"}, "easy and hard come together"),
+        ({"easy": "a:b"}, "easy and hard must be set together"),
         ({"fallback": ["nonsense"]}, "pattern"),
         ({"plan": ""}, "pattern"),
     ],

@@ -123,7 +123,7 @@ def test_it_says_that_it_is_scripted() -> None:
 @pytest.mark.parametrize(
     ("content", "complaint"),
     [
-        (None, "There is no script"),
+        (None, "cannot be read"),
         ("{", "is not valid at its top"),
         ('{"text": "a"}', "is not valid at its top"),
         ('[{"text": "a", "txet": "b"}]', "is not valid at 0.txet"),
@@ -136,7 +136,7 @@ def test_a_bad_script_is_refused_with_a_reason(tmp_path: Path, content: str | No
         path.write_text(content, "utf-8")
     with pytest.raises(ValueError, match=complaint):
         load(str(path))
-    with pytest.raises(ValueError, match="There is no script"):
+    with pytest.raises(ValueError, match="cannot be read"):
         load("nothing")
 
 

@@ -125,15 +125,15 @@ async def test_a_patch_moves_and_changes(harness: ToolHarness) -> None:
         ("move_file", {"path": "src", "new_path": "lib"}, "is a folder"),
         ("move_file", {"path": "a.py", "new_path": "src"}, "src is a folder. Give the whole new path, src/a.py"),
         ("move_file", {"path": "a.py", "new_path": "."}, "folder"),
-        ("move_file", {"path": "a.py", "new_path": "src/b.py"}, "src/b.py exists already"),
-        ("move_file", {"path": "a.py", "new_path": "fresh.py"}, "fresh.py exists already"),
+        ("move_file", {"path": "a.py", "new_path": "src/b.py"}, "src/b.py already exists"),
+        ("move_file", {"path": "a.py", "new_path": "fresh.py"}, "fresh.py already exists"),
         ("move_file", {"path": "a.py", "new_path": "a.py"}, "where the file is already"),
         ("move_file", {"path": "a.py", "new_path": "./src/../a.py"}, "where the file is already"),
         ("move_file", {"path": "a.py", "new_path": "../x"}, "outside the workspace"),
         ("move_file", {"path": "a.py", "new_path": ""}, "path is empty"),
         ("move_file", {"path": "a.py", "new_path": "crlf/x"}, "not a folder"),
         ("move_file", {"path": "a.py", "new_path": "dangling"}, "symbolic link"),
-        ("move_file", {"path": "a.py", "new_path": "pipe"}, "exists already"),
+        ("move_file", {"path": "a.py", "new_path": "pipe"}, "already exists"),
         ("move_file", {"path": "link.py", "new_path": "x"}, "is a symbolic link to a.py"),
         ("move_file", {"path": "typed.py", "new_path": "x"}, "unsaved changes in the editor"),
     ],
@@ -205,7 +205,7 @@ async def test_where_the_system_folds_case(harness: ToolHarness, monkeypatch: py
     monkeypatch.setattr("amanu.tools.edits.base.folds", lambda _: True)  # pyright: ignore[reportUnknownLambdaType]
     with pytest.raises(ToolError, match=r"called a\.py there.*Use that name"):
         await harness.preview("write_file", {"path": "A.py", "content": "x"})
-    with pytest.raises(ToolError, match=r"src/b\.py exists already|exists already"):
+    with pytest.raises(ToolError, match=r"src/b\.py already exists|already exists"):
         await harness.preview("move_file", {"path": "a.py", "new_path": "src/B.py"})
     with pytest.raises(ToolError, match="the same file on this system"):
         await harness.preview("apply_patch", {"patch": "*** Add File: n.py\n+x\n*** Add File: N.py\n+y\n"})
@@ -356,7 +356,7 @@ async def test_edits_of_one_step_build_on_each_other(
         ([write("n.py", "x\n"), delete("n.py")], "n.py is not there yet: this step creates it. To delete it"),
         ([write("n.py", "x\n"), move("n.py", "m.py")], "n.py is not there yet: this step creates it. To move it"),
         ([write("n.py", "x\n"), patch("*** Update File: n.py", "*** Move to: m.py", "-x", "+y")], "is not there yet"),
-        ([write("n.py", "x\n"), patch("*** Add File: n.py", "+y")], "n.py exists already"),
+        ([write("n.py", "x\n"), patch("*** Add File: n.py", "+y")], "n.py already exists"),
         ([write("n.py", "x\n"), move("a.py", "n.py")], "n.py is changed in this same step"),
         ([delete("a.py"), edit("a.py", "two", "2")], "There is no file a.py"),
         ([delete("a.py"), patch("*** Update File: a.py", "-two", "+2")], "of this step deletes it"),
@@ -368,7 +368,7 @@ async def test_edits_of_one_step_build_on_each_other(
         ([move("a.py", "b.py"), move("a.py", "c.py")], "a.py moves to b.py in this same step"),
         ([move("a.py", "b.py"), write("a.py", "x\n")], "a.py moves to b.py in this same step"),
         ([move("a.py", "b.py"), patch("*** Add File: a.py", "+x")], "a.py moves to b.py in this same step"),
-        ([move("a.py", "b.py"), patch("*** Add File: b.py", "+x")], "b.py exists already"),
+        ([move("a.py", "b.py"), patch("*** Add File: b.py", "+x")], "b.py already exists"),
         ([move("a.py", "b.py"), move("src/b.py", "b.py")], "b.py is changed in this same step"),
         ([move("a.py", "b.py"), move("src/b.py", "a.py")], "a.py is changed in this same step"),
         ([move("a.py", "b.py"), move("b.py", "a.py")], "a.py is changed in this same step"),
