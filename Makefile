@@ -11,7 +11,9 @@ SHELL := /bin/bash
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 SOURCES := $(shell find server protocol -name '*.py')
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes
+# Our lists are complete. Left to resolve, pip refuses them by their hashes as soon as an index has a newer version of
+# what one of them wants with an extra (google-auth[requests]).
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps
 NPM := PATH="$(CURDIR)/$(BIN):$$PATH" npm
 EXTENSION := vscode-extension/node_modules/.installed
 TSC := $(BIN)/node .tools/typescript/node_modules/typescript/bin/tsc
@@ -122,6 +124,6 @@ $(EXTENSION): vscode-extension/package.json vscode-extension/package-lock.json .
 # What the extension installs, for the test that lets it: no test needs the network.
 .tools/wheelhouse/.installed: requirements.lock pyproject.toml vscode-extension/bundle.py .venv/.installed
 	@rm -rf .tools/wheelhouse && $(BIN)/python vscode-extension/bundle.py .tools/wheelhouse
-	@$(BIN)/python -m pip download --quiet --disable-pip-version-check --require-hashes --only-binary :all: \
+	@$(BIN)/python -m pip download --quiet --disable-pip-version-check --require-hashes --no-deps --only-binary :all: \
 	  --requirement .tools/wheelhouse/requirements.txt --dest .tools/wheelhouse
 	@rm .tools/wheelhouse/amanu-*.whl && touch $@

@@ -111,7 +111,15 @@ async function fill(wanted: Installation, made: Installed): Promise<boolean> {
     "--disable-pip-version-check",
     "--progress-bar=off",
   ];
-  const packages = ["--require-hashes", "--only-binary=:all:", "-r", join(bundle.folder, "requirements.txt")];
+  // The list is complete. Left to resolve, pip refuses it by its hashes as soon as an index has a newer version of what
+  // one of them wants with an extra (google-auth[requests]).
+  const packages = [
+    "--require-hashes",
+    "--no-deps",
+    "--only-binary=:all:",
+    "-r",
+    join(bundle.folder, "requirements.txt"),
+  ];
   const wheel = ["--no-deps", "--no-index", join(bundle.folder, bundle.wheel)];
   const heard = progress(bundle.packages, step);
   const steps: [what: string, share: number, command: string, args: string[], hear?: typeof heard][] = [

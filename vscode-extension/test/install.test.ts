@@ -67,7 +67,7 @@ test("environment, hashed packages, wheel, check; then it is there", async () =>
   const made = await install(wanted("0.1.0-a"));
   expect(commands).toHaveLength(4);
   expect(commands[0]).toMatch(/^\/usr\/bin\/python3 -I -m venv /);
-  expect(commands[1]).toMatch(/-I -m pip install .*--require-hashes --only-binary=:all: -r/);
+  expect(commands[1]).toMatch(/-I -m pip install .*--require-hashes --no-deps --only-binary=:all: -r/);
   expect(commands[2]).toMatch(/--no-deps --no-index \/bundle\/amanu\.whl$/);
   expect(commands[3]).toMatch(/bin\/amanu --version$/);
   expect(installed(storage)).toEqual(made);
