@@ -54,11 +54,11 @@ async def test_a_run_is_replayed(
     assert key not in file.read_text()
     again = await run(tmp_path / "shop", "--replay", file.name)
     assert again[:2] == (0, out), again[2]
-    assert "not asked for" not in again[2]
+    assert "not used" not in again[2]
     assert "item.quantity" in (tmp_path / "shop" / "cart.py").read_text()
     code, out, err = await run(tmp_path / "shop", "--replay", file.name, "--model", "openai:gpt-4.1")
     assert code == 1
-    assert "Exchange 1 of the recording is another one" in err
+    assert "Exchange 1 of the recording is for" in err
 
 
 async def test_what_cannot_be_recorded_or_replayed(tmp_path: Path) -> None:

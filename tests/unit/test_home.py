@@ -89,7 +89,7 @@ def below_a_file(home: Path) -> str:
 def a_link(home: Path) -> str:
     (home.parent / "real").mkdir()
     home.symlink_to("real")
-    return "is a link"
+    return "is a symbolic link"
 
 
 def open_to_all(home: Path) -> str:
@@ -117,7 +117,7 @@ def test_a_home_that_is_read_only_is_a_sentence(tmp_path: Path, used: bool, comm
     if used:
         find_home({"AMANU_HOME": str(home)}).make()
     bwrap = [needs("bwrap"), "--dev-bind", "/", "/", "--ro-bind", str(home), str(home)]
-    assert re.search(r"Read-only file system|may not write in", said(command, home, bwrap))
+    assert re.search(r"Read-only file system|is not allowed to write in", said(command, home, bwrap))
 
 
 def said(command: list[str], home: Path, prefix: Sequence[str] = ()) -> str:

@@ -530,7 +530,7 @@ async def test_a_newer_format_is_not_written(tmp_path: Path) -> None:
     db.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
     db.close()
     before = (folder / "journal.sqlite").read_bytes()
-    with fails("unsupportedVersion", "newer Amanu"):
+    with fails("unsupportedVersion", "newer version of Amanu"):
         await Journal.open(folder)
     assert (folder / "journal.sqlite").read_bytes() == before
     reader = await Journal.read(folder)  # the refusal gave the lease back, and reading is harmless
@@ -546,7 +546,7 @@ async def test_an_older_format_is_neither_written_nor_read(tmp_path: Path) -> No
     db.close()
     before = (folder / "journal.sqlite").read_bytes()
     for open_ in (Journal.open, Journal.read):
-        with fails("unsupportedVersion", "older Amanu"):
+        with fails("unsupportedVersion", "older version of Amanu"):
             await open_(folder)
     assert (folder / "journal.sqlite").read_bytes() == before
 

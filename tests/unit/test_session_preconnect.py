@@ -68,7 +68,7 @@ async def test_nothing_is_connected_to_without_a_key_nor_for_a_recording(tmp_pat
         await asyncio.gather(*sessions.registry.opening)
         sessions.registry.replays = False
         del client.environment["ANTHROPIC_API_KEY"]
-        with pytest.raises(AmanuError, match="no key"):
+        with pytest.raises(AmanuError, match="No key for"):
             await sessions.registry.check(MODEL, client.environment)
         await sessions.attach(SessionAttachParams(session_id="s"), client)
         await asyncio.gather(*sessions.registry.opening)

@@ -201,7 +201,7 @@ async def test_without_a_judgement_it_is_the_default(tmp_path: Path, judge: Step
 
 async def test_auto_needs_settings(tmp_path: Path) -> None:
     async with opened(tmp_path, {"mine": [step("x")]}) as d:
-        with pytest.raises(AmanuError, match="nothing to choose"):
+        with pytest.raises(AmanuError, match="No models are configured"):
             await d.session.set_model(AUTO, d.client)
 
 

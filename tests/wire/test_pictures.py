@@ -97,7 +97,7 @@ async def test_a_kind_of_picture_the_model_cannot_see_is_told(vendor: Vendor) ->
     if vendor.name.startswith("anthropic"):
         assert parts == ['<image name="g.file">', "g", "</image>", "Look."]
     else:
-        assert "\n\n".join(parts) == '<image name="g.file">(this model cannot see GIF pictures)</image>\n\nLook.'
+        assert "\n\n".join(parts) == '<image name="g.file">(this model cannot see GIF images)</image>\n\nLook.'
 
 
 @over_seeing

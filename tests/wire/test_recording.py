@@ -42,7 +42,7 @@ async def test_a_reply_is_recorded_and_played_back(vendor: Vendor, tmp_path: Pat
     async with running(vendor, [ANSWER, fault]) as (service, model):
         with recording(file).used():
             seen = await deltas(model, request(vendor))
-            with pytest.raises(Exception, match="cannot answer now"):
+            with pytest.raises(Exception, match="cannot answer right now"):
                 await deltas(model, request(vendor))
     first, second = load(file).exchanges
     assert (first.status, first.end, second.status) == (200, "complete", 503)
@@ -51,7 +51,7 @@ async def test_a_reply_is_recorded_and_played_back(vendor: Vendor, tmp_path: Pat
     played = vendor.model("another-key-0123456789", "http://127.0.0.1:9")  # nobody listens there
     with replaying(file).used():
         again = await deltas(played, request(vendor))
-        with pytest.raises(Exception, match="cannot answer now"):
+        with pytest.raises(Exception, match="cannot answer right now"):
             await deltas(played, request(vendor))
         with pytest.raises(ReplayMismatch, match="ends after exchange 2"):
             await deltas(played, request(vendor))

@@ -5,7 +5,7 @@ const HERE: [advised: RegExp, here: string][] = [
   [/Set [A-Z_]+(?:, [A-Z_]+)*(?: or [A-Z_]+)?, or run:? `?amanu auth set [\w-]+`?/g, `Use ${KEY}`],
   [/[Rr]un:? `?amanu auth set [\w-]+`?/g, `Use ${KEY}`],
   [/[Rr]un:? `?amanu auth local [\w-]+`?/g, "Use Amanu: Allow a Model Server of This Machine…"],
-  [/amanu auth set VENDOR; or try: amanu demo, which needs none/g, `${KEY}, or Amanu: Try It Without a Key`],
+  [/amanu auth set VENDOR, or try amanu demo, which needs none/g, `${KEY}, or Amanu: Try It Without a Key`],
   [/`?amanu auth status`?/g, KEY],
   [/`?amanu logs`?/g, "Amanu: Show Logs"],
   [/`?amanu trust show`?/g, "Amanu: Review What This Folder Enables"],

@@ -17,7 +17,7 @@ test.each([
   ["Set MISTRAL_API_KEY, or run: amanu auth set mistral", "Use Amanu: Set API Key…"],
   ["Run: amanu auth set my-own", "Use Amanu: Set API Key…"],
   ["Run: amanu auth local ollama", "Use Amanu: Allow a Model Server of This Machine…"],
-  ["An internal error of Amanu; see `amanu logs`.", "see Amanu: Show Logs."],
+  ["Internal error in Amanu; see `amanu logs`.", "see Amanu: Show Logs."],
   ["Set x = 1, or run make.", "Set x = 1, or run make."],
 ])("advice names what VS Code has: %s", (said, expected) => expect(advice(said)).toContain(expected));
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="amanu auth",
-        description="API manage the keys of model services, stored in your configuration folder, readable only by you.",
+        description="Manage the API keys of model services, stored in your configuration folder, readable only by you.",
     )
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("status", help="which vendors have a key, and where it comes from")

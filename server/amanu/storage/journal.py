@@ -185,7 +185,7 @@ class Journal:
         if self._kept + len(data) > MAX_BLOBS:
             raise AmanuError(
                 "storageError",
-                f"This session keeps {MAX_BLOBS >> 30} GiB of outputs and pictures, which is the most.",
+                f"This session keeps {MAX_BLOBS >> 30} GiB of outputs and pictures, which is the maximum.",
                 hint="Continue in a new session.",
             )
         self._kept += len(data)

@@ -240,7 +240,7 @@ class Search:
         except FileNotFoundError:
             if unsaved:
                 return False
-            raise ToolError(f"There is no folder {self._workspace.shown(folder)}.") from None
+            raise ToolError(f"The folder {self._workspace.shown(folder)} does not exist.") from None
         except OSError as error:
             raise ToolError(f"Could not search {self._workspace.shown(folder)}: {error.strerror}.") from None
 
@@ -272,7 +272,7 @@ class Search:
             with self._workspace.guard.listing(self._workspace.roots[index]) as root:
                 return self._own_left_out(list(walk(root, relative.parts)), folder)
         except FileNotFoundError:
-            raise ToolError(f"There is no folder {self._workspace.shown(folder)}.") from None
+            raise ToolError(f"The folder {self._workspace.shown(folder)} does not exist.") from None
         except OSError as error:
             raise ToolError(f"Could not list {self._workspace.shown(folder)}: {error.strerror}.") from None
 

@@ -255,7 +255,7 @@ async def test_a_half_typed_prompt_survives_a_question(desk: Desk, tmp_path: Pat
         ("/sessions nope", "There is no session nope."),
         ("/sessions ../x", "“../x” is not a session id."),
         ("/new", "session "),
-        ("/record ~/r.ndjson", "is recorded in"),
+        ("/record ~/r.ndjson", "being recorded to"),
         ("/record /nowhere/r.ndjson", "The folder /nowhere does not exist"),
         ("/cancel", "nothing is running"),
         ("/help", "/unqueue"),

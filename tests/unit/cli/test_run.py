@@ -241,11 +241,11 @@ def test_where_it_was_sent_and_what_it_took(shop: Path, inside: InProcessCli) ->
     found = json.loads(done.stdout)
     assert (done.returncode, found["result"], found["modelId"]) == (0, "Other.", other)
     assert [each["modelId"] for each in found["routed"]] == [other]
-    assert "stands in for it" in found["routed"][0]["reason"]
+    assert "is used instead" in found["routed"][0]["reason"]
     assert (found["turnUsage"]["inputTokens"], found["turnUsage"]["costUsd"]) == (10, 0.0)
     text = inside.run(main, "x", "--model", mine, cwd=shop)
     assert (text.returncode, text.stdout) == (0, "Other.\n\n")
-    assert text.stderr.count("stands in for it") == 1
+    assert text.stderr.count("is used instead") == 1
     assert "10 in · 5 out · $0.0000" in text.stderr
 
 

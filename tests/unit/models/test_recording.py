@@ -163,7 +163,7 @@ def test_a_replay_names_what_is_asked_otherwise() -> None:
     replay.answer("POST", "http://elsewhere/v1/messages", json.dumps(body).encode())
     assert replay.differences == []
     replay.answer("POST", URL, json.dumps({**body, "messages": [{"role": "system"}]}).encode())
-    assert replay.differences == ['exchange 2: body.messages[0].role is "system", recorded was "user"']
+    assert replay.differences == ['exchange 2: body.messages[0].role is "system", but "user" was recorded']
     with pytest.raises(ReplayMismatch, match="Exchange 3 of the recording is for m, not the model n"):
         replay.answer("POST", URL, json.dumps({**body, "model": "n"}).encode())
     with pytest.raises(ReplayMismatch, match="it is for POST /v1/messages, not POST /v2"):
@@ -178,7 +178,7 @@ def test_a_replay_names_what_is_asked_otherwise() -> None:
 def test_what_was_broken_off_is_not_asked_again() -> None:
     replay = Replay(Recording("m", [exchange({"model": "m"}, end="aborted"), exchange({"model": "m", "more": 1})]))
     replay.answer("POST", URL, b'{"model": "m"}')
-    with pytest.raises(ReplayMismatch, match="Exchange 1 was broken off"):
+    with pytest.raises(ReplayMismatch, match="Exchange 1 was cut off"):
         replay.answer("POST", URL, b'{"model": "m"}')
     replay.answer("POST", URL, b'{"model": "m", "more": 1}')
 
@@ -191,7 +191,7 @@ def test_what_was_broken_off_is_not_asked_again() -> None:
         ({"a": [1, "2"]}, 'body.a[1] is "2", but 2 was recorded'),
         ({"a": [1, 2], "b": 1}, "body.b is new"),
         ({}, "body.a is missing"),
-        ("x" * 100, f'body is "{"x" * 58}…, recorded was {{"a": [1, 2]}}'),
+        ("x" * 100, f'body is "{"x" * 58}…, but {{"a": [1, 2]}} was recorded'),
     ],
 )
 def test_the_first_difference(asked: Any, said: str | None) -> None:
@@ -233,5 +233,5 @@ async def test_what_went_wrong_then_goes_wrong_again() -> None:
         await ask(exchange({}, end="failed", error="RemoteProtocolError: closed"))
     with pytest.raises(httpx2.ReadError, match="ValueError: odd"):
         await ask(exchange({}, end="failed", error="ValueError: odd"))
-    with pytest.raises(StreamBroken, match="not asked for: br"):
+    with pytest.raises(StreamBroken, match="did not ask for: br"):
         await ask(exchange({}, response_headers=[("content-encoding", "br")]))

@@ -176,7 +176,7 @@ async def local() -> AsyncGenerator[Local]:
 async def test_a_local_server_is_used_once_it_answered_and_the_user_said_yes(tmp_path: Path, local: Local) -> None:
     settings = {"base_urls": {"ollama": f"http://127.0.0.1:{local.port}/v1"}}
     models = registry(tmp_path, **settings)
-    with pytest.raises(AmanuError, match="you have not said yes") as caught:
+    with pytest.raises(AmanuError, match="you have not allowed it") as caught:
         await models.resolve("ollama:qwen3:8b", {})
     assert caught.value.kind == "permissionDenied"
     assert caught.value.data.hint == "Run: amanu auth local ollama"
@@ -187,14 +187,14 @@ async def test_a_local_server_is_used_once_it_answered_and_the_user_said_yes(tmp
     await again.resolve("ollama:qwen3:8b", {})
     assert next(each for each in await again.list({}) if each.model_id == "ollama:qwen3:8b").available
     moved = registry(tmp_path, base_urls={"ollama": f"http://localhost:{local.port}/v1"})
-    with pytest.raises(AmanuError, match="you have not said yes"):
+    with pytest.raises(AmanuError, match="you have not allowed it"):
         await moved.resolve("ollama:qwen3:8b", {})
 
 
 async def test_an_endpoint_of_ones_own_on_this_machine_needs_the_yes_too(tmp_path: Path, local: Local) -> None:
     mine = EndpointSettings(base_url=f"http://127.0.0.1:{local.port}/v1")
     models = registry(tmp_path, endpoints={"mine": mine})
-    with pytest.raises(AmanuError, match="you have not said yes"):
+    with pytest.raises(AmanuError, match="you have not allowed it"):
         await models.resolve("mine:m", {})
     await models.allow_local("mine", {})
     await models.resolve("mine:m", {})

@@ -38,17 +38,21 @@ CASES: dict[str, tuple[dict[str, Any], str, str | None]] = {
     "chosen by name": ({"model_id": MINE}, MINE, None),
     "chosen by name, in plan mode": ({"model_id": MINE, "mode": "plan"}, MINE, None),
     "chosen by name, a hard prompt": ({"model_id": MINE, "difficulty": 99}, MINE, None),
-    "chosen by name, and away": ({"model_id": MINE, "away": {MINE: BUSY}}, FIRST, "MINE is overloaded; 1ST stands in"),
-    "the first fallback is away too": ({"model_id": MINE, "away": {MINE: BUSY, FIRST: BUSY}}, SECOND, "2ND stands in"),
+    "chosen by name, and away": (
+        {"model_id": MINE, "away": {MINE: BUSY}}, FIRST, "MINE is overloaded; 1ST is used instead",
+    ),
+    "the first fallback is away too": (
+        {"model_id": MINE, "away": {MINE: BUSY, FIRST: BUSY}}, SECOND, "2ND is used instead",
+    ),
     "the first fallback has no key": (
-        {"model_id": MINE, "usable": without(FIRST), "away": {MINE: BUSY}}, SECOND, "2ND stands in",
+        {"model_id": MINE, "usable": without(FIRST), "away": {MINE: BUSY}}, SECOND, "2ND is used instead",
     ),
     "all are away: the one that is meant is tried": (
         {"model_id": MINE, "away": {MINE: BUSY, FIRST: BUSY, SECOND: BUSY}}, MINE, None,
     ),
     "away, and no fallback": ({"model_id": MINE, "routing": RoutingSettings(), "away": {MINE: BUSY}}, MINE, None),
     "a fallback that is chosen itself": (
-        {"model_id": FIRST, "away": {FIRST: BUSY}}, SECOND, "2ND stands in",
+        {"model_id": FIRST, "away": {FIRST: BUSY}}, SECOND, "2ND is used instead",
     ),
     "plan mode": ({"mode": "plan"}, PLAN, "plan mode go to PLAN"),
     "plan mode goes before difficulty": ({"mode": "plan", "difficulty": 99}, PLAN, "plan mode"),
@@ -58,16 +62,16 @@ CASES: dict[str, tuple[dict[str, Any], str, str | None]] = {
     "the hard one is away": ({"away": {HARD: BUSY}, "difficulty": 99}, EASY, "HARD is overloaded; EASY takes"),
     "the easy one is away": ({"away": {EASY: BUSY}, "difficulty": 1}, HARD, "EASY is overloaded; HARD takes"),
     "both are away": ({"away": {EASY: BUSY, HARD: BUSY}}, DEFAULT, None),
-    "both are away, and judged": ({"away": {EASY: BUSY, HARD: BUSY}, "difficulty": 1}, FIRST, "1ST stands in"),
+    "both are away, and judged": ({"away": {EASY: BUSY, HARD: BUSY}, "difficulty": 1}, FIRST, "1ST is used instead"),
     "easy": ({"difficulty": HARD_FROM - 1}, EASY, f"Judged easy ({HARD_FROM - 1} of 100), so EASY"),
     "hard": ({"difficulty": HARD_FROM}, HARD, f"Judged hard ({HARD_FROM} of 100), so HARD"),
     "not judged": ({}, DEFAULT, None),
     "no key for the hard one": ({"usable": without(HARD), "difficulty": 99}, DEFAULT, None),
-    "go on after a hard one": ({"prompt": "Go on.", "previous": HARD}, HARD, "HARD goes on"),
-    "go on after an easy one": ({"prompt": "yes, please", "previous": EASY}, EASY, "EASY goes on"),
+    "go on after a hard one": ({"prompt": "Go on.", "previous": HARD}, HARD, "HARD continues"),
+    "go on after an easy one": ({"prompt": "yes, please", "previous": EASY}, EASY, "EASY continues"),
     "go on after nothing": ({"prompt": "go on"}, DEFAULT, None),
     "go on after one that is no choice any more": ({"prompt": "go on", "previous": MINE}, DEFAULT, None),
-    "the default is away": ({"away": {DEFAULT: BUSY}}, FIRST, "DEFAULT is overloaded; 1ST stands in"),
+    "the default is away": ({"away": {DEFAULT: BUSY}}, FIRST, "DEFAULT is overloaded; 1ST is used instead"),
 }  # fmt: skip
 
 
@@ -77,7 +81,7 @@ def test_where_a_turn_goes(changed: dict[str, Any], model_id: str, said: str | N
     assert route.model_id == model_id
     assert (route.reason is None) == (said is None)
     assert said is None or said in (route.reason or "")
-    assert (route.instead_of is not None) == ("stands in" in (said or ""))
+    assert (route.instead_of is not None) == ("is used instead" in (said or ""))
 
 
 @pytest.mark.parametrize(
@@ -156,14 +160,14 @@ async def test_auto_is_listed_and_can_be_chosen_when_there_is_something_to_choos
 @pytest.mark.parametrize("settings", [{}, {"routing": {"fallback": ["openai:gpt-5.2"], "utility": "openai:x"}}])
 async def test_auto_is_nothing_without_settings(tmp_path: Path, settings: dict[str, Any]) -> None:
     assert AUTO not in [each.model_id for each in await listed(*made(tmp_path, **settings), KEYS)]
-    with pytest.raises(AmanuError, match="nothing to choose") as caught:
+    with pytest.raises(AmanuError, match="No models are configured") as caught:
         await check(AUTO, *made(tmp_path, **settings), KEYS)
     assert caught.value.kind == "modelNotFound"
 
 
 async def test_auto_without_a_key_is_not_listed_and_says_what_is_missing(tmp_path: Path) -> None:
     assert AUTO not in [each.model_id for each in await listed(*made(tmp_path, routing=BOTH), {})]
-    with pytest.raises(AmanuError, match="no key for Anthropic"):
+    with pytest.raises(AmanuError, match="No key for Anthropic"):
         await check(AUTO, *made(tmp_path, routing=BOTH), {})
 
 

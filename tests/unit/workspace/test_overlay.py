@@ -121,7 +121,7 @@ async def test_the_tools(held: ToolHarness, tool: str, arguments: Mapping[str, A
     ],
 )
 async def test_a_folder_that_is_nowhere(held: ToolHarness, tool: str, arguments: Mapping[str, Any]) -> None:
-    with pytest.raises(ToolError, match="There is no folder gone"):
+    with pytest.raises(ToolError, match="The folder gone does not exist"):
         await held.run(tool, arguments)
 
 

@@ -302,7 +302,9 @@ class EditTool(SessionTool[P]):
             await self._workspace.read(base.path)  # says what is there instead
             raise ToolError(f"There is no file {self.shown(base)} any more.")
         if file_change.must_exist is False and exists:
-            raise ToolError(f"{self.shown(base)} exists already. Change it by an edit, or replace it by write_file.")
+            raise ToolError(
+                f"{self.shown(base)} already exists. Change it with an edit, or replace it with write_file."
+            )
         if file_change.change is None:
             return base.text, ()
         new = file_change.change(base) if len(base.text) < _SMALL else await asyncio.to_thread(file_change.change, base)
@@ -350,7 +352,7 @@ class EditTool(SessionTool[P]):
         on_disk = await asyncio.to_thread(spelt, guard, destination)
         taken = on_disk not in (None, path) or self._workspace.find(destination) is not None
         if taken or destination in draft.moves.values():
-            raise ToolError(f"{name} exists already; nothing is moved over it.")
+            raise ToolError(f"{name} already exists; nothing is moved over it.")
         if on_disk is None and await asyncio.to_thread(link, roots, target):
             raise ToolError(f"{target} is a symbolic link; nothing is moved over it.")
         if on_disk is None:

@@ -74,7 +74,7 @@ class ListDirectory(SessionTool[ListDirectoryParams]):
         except FileNotFoundError:
             if only_in_editor:
                 return entries_by_name
-            raise ToolError(f"There is no folder {self._workspace.shown(path)}. Use glob to find it.") from None
+            raise ToolError(f"The folder {self._workspace.shown(path)} does not exist. Use glob to find it.") from None
         except NotADirectoryError:
             raise ToolError(f"{self._workspace.shown(path)} is a file. Use read_file to read it.") from None
         except OSError as error:

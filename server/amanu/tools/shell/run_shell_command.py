@@ -162,7 +162,9 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
             raise ToolError(f"The command is longer than {_LONGEST:,} characters; write a script and run that.")
         folder = self._workspace.resolve(params.path or str(self._workspace.roots[0]))
         if not await asyncio.to_thread(folder.is_dir):
-            raise ToolError(f"There is no folder {self._workspace.shown(folder)} to run the command in.")
+            raise ToolError(
+                f"The folder {self._workspace.shown(folder)} does not exist, so the command cannot run in it."
+            )
         lines = [visible(params.command)]
         if params.description:
             lines.append(f"The model says: {visible(params.description)}")
