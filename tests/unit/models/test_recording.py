@@ -166,7 +166,7 @@ def test_a_replay_names_what_is_asked_otherwise() -> None:
     assert replay.differences == ['exchange 2: body.messages[0].role is "system", but "user" was recorded']
     with pytest.raises(ReplayMismatch, match="Exchange 3 of the recording is for m, not the model n"):
         replay.answer("POST", URL, json.dumps({**body, "model": "n"}).encode())
-    with pytest.raises(ReplayMismatch, match="it is for POST /v1/messages, not POST /v2"):
+    with pytest.raises(ReplayMismatch, match="is for POST /v1/messages, not POST /v2"):
         replay.answer("POST", "http://elsewhere/v2", json.dumps(body).encode())
     assert replay.left == 2
     replay.answer("POST", URL, json.dumps(body).encode())
