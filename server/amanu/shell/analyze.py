@@ -1,8 +1,7 @@
 """A command line → what is understood of it."""
 
 from amanu.core.command import Command, CommandContext, Reading
-from amanu.shell import catastrophic as ruin
-from amanu.shell import powershell, variables
+from amanu.shell import catastrophic, powershell, variables
 from amanu.shell.effects import LineAnalysis
 from amanu.shell.state import State
 from amanu.shell.syntax import LONGEST, ParseBudget, Unclear, parse, prepare, refused
@@ -10,10 +9,10 @@ from amanu.shell.walker import Walk
 from amanu.system.gc import uncollected
 
 
-def read(line: str, here: CommandContext) -> Reading:
+def read(line: str, context: CommandContext) -> Reading:
     """Understand a bash command line. Never fails, runs nothing, looks at files only by name and status; ends within
     100 ms on any input."""
-    state = State(here, here.folder)
+    state = State(context, context.folder)
     why = refused(line)
     if why is None and powershell.looks_like(line):
         why = powershell.SENTENCE
@@ -21,29 +20,29 @@ def read(line: str, here: CommandContext) -> Reading:
         return Reading(_ruinous(line, state), unclear=why)
     prepare()
     with uncollected():  # a walk over all objects of the daemon would be taken for a line that takes too long
-        return _read(line, here, state)
+        return _read(line, context, state)
 
 
-def _read(line: str, here: CommandContext, state: State) -> Reading:
-    judging = LineAnalysis(ParseBudget())
+def _read(line: str, context: CommandContext, state: State) -> Reading:
+    analysis = LineAnalysis(ParseBudget())
     source = line.encode()
-    walk = Walk(source, judging)
+    walk = Walk(source, analysis)
     try:
-        walk.program(parse(source, judging.budget), state.copy(), piped=False)
+        walk.program(parse(source, analysis.budget), state.copy(), piped=False)
     except Unclear as error:
-        judging.unclear(str(error))
+        analysis.unclear(str(error))
     except RecursionError:
-        judging.unclear("It is too deeply nested to be understood.")
-    if any(variables.SURROUNDING.fullmatch(name) for name in here.environment):
-        judging.unclear("The environment changes what the shell does.")
-    unclear = judging.unclear_because
-    commands = tuple(dict.fromkeys(judging.commands))
-    if unclear or judging.opaque:
+        analysis.unclear("It is too deeply nested to be understood.")
+    if any(variables.SURROUNDING.fullmatch(name) for name in context.environment):
+        analysis.unclear("The environment changes what the shell does.")
+    unclear = analysis.unclear_because
+    commands = tuple(dict.fromkeys(analysis.commands))
+    if unclear or analysis.opaque:
         commands += _ruinous(line, state)
     argv = walk.argv if unclear is None and len(commands) == 1 and commands[0].text == line.strip() else None
     return Reading(commands, unclear, argv)
 
 
 def _ruinous(line: str, state: State) -> tuple[Command, ...]:
-    found = ruin.by_text(line[:LONGEST], state)
-    return tuple(Command(piece, tuple(piece.split()), "ruin", why) for piece, why in found)
+    pieces = catastrophic.by_text(line[:LONGEST], state)
+    return tuple(Command(piece, tuple(piece.split()), "ruin", why) for piece, why in pieces)

@@ -35,17 +35,17 @@ class ProgramCall:
     """A program called with words."""
 
     program: str
-    words: tuple[Word, ...]
-    here: CommandContext
+    arguments: tuple[Word, ...]
+    context: CommandContext
     piped: bool
 
     @property
     def values(self) -> tuple[str | None, ...]:
-        return tuple(word.value for word in self.words)
+        return tuple(word.value for word in self.arguments)
 
-    def after(self, count: int) -> "ProgramCall":
+    def without_first(self, count: int) -> "ProgramCall":
         """The same without its first words."""
-        return ProgramCall(self.program, self.words[count:], self.here, self.piped)
+        return ProgramCall(self.program, self.arguments[count:], self.context, self.piped)
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ _ERASE = ("wipefs", "blkdiscard", "shred", "mkswap", "fdisk", "sfdisk", "parted"
 _QUOTES = r"[\\'\"]*"
 _HIT = re.compile(
     r"(?<![\w.-])(?:"
-    + "|".join(_QUOTES.join(each) for each in sorted({*_TREES, *_ERASE, "dd", "find", "mkfs"}, reverse=True))
+    + "|".join(_QUOTES.join(name) for name in sorted({*_TREES, *_ERASE, "dd", "find", "mkfs"}, reverse=True))
     + rf")(?:(?<=s)\.\w+)?{_QUOTES}(?![\w-])"
 )
 """A name that matters, however it is quoted."""
@@ -27,25 +27,35 @@ _HITS, _WORDS, _MOST = 200, 400, 200  # in a text: names looked at, words after 
 _PIECE = 4_000  # characters
 
 
-def by_words(words: Sequence[Field], state: State) -> str | None:
+def by_words(argv: Sequence[Field], state: State) -> str | None:
     """The sentence why a command is ruinous; None: it is not. Wrappers are already looked through."""
-    if not words:
+    if not argv:
         return None
-    name = os.path.basename(words[0].value or _unquoted(words[0].raw))  # noqa: PTH119 (text, not a file)
-    arguments = words[1:]
-    texts = [each.value if each.value is not None else _unquoted(each.raw) for each in arguments]
+    name = os.path.basename(argv[0].value or _unquoted(argv[0].raw))  # noqa: PTH119 (text, not a file)
+    arguments = argv[1:]
+    texts = [argument.value if argument.value is not None else _unquoted(argument.raw) for argument in arguments]
     if name == "mkfs" or name.startswith(("mkfs.", "newfs")) or name in _ERASE:
-        device = next((each for each in texts if _DEVICE.fullmatch(each)), None)
+        device = next((argument_text for argument_text in texts if _DEVICE.fullmatch(argument_text)), None)
         return f"It erases {device}." if device else None
     if name == "dd":
-        device = next((each[3:] for each in texts if each.startswith("of=") and _DEVICE.fullmatch(each[3:])), None)
+        device = next(
+            (
+                argument_text[3:]
+                for argument_text in texts
+                if argument_text.startswith("of=") and _DEVICE.fullmatch(argument_text[3:])
+            ),
+            None,
+        )
         return f"It writes over {device}." if device else None
     if name in ("cp", "mv", "tee", "install") and (device := next((t for t in texts if _DEVICE.fullmatch(t)), None)):
         return f"It writes over {device}."
     operands = [(text, field) for text, field in zip(texts, arguments, strict=True) if not text.startswith("-")]
     if name == "find":
-        deletes = "-delete" in texts or any(os.path.basename(each) == "rm" for each in texts)  # noqa: PTH119
-        narrowed = any(each in ("-name", "-iname", "-path", "-regex", "-newer", "-mtime", "-empty") for each in texts)
+        deletes = "-delete" in texts or any(os.path.basename(argument_text) == "rm" for argument_text in texts)  # noqa: PTH119
+        narrowed = any(
+            argument_text in ("-name", "-iname", "-path", "-regex", "-newer", "-mtime", "-empty")
+            for argument_text in texts
+        )
         operands = operands[:1] if deletes and not narrowed else []
     elif name == "mv":
         operands = operands[:-1]
@@ -66,7 +76,7 @@ def by_target(path: str) -> str | None:
 
 def by_text(line: str, state: State) -> list[tuple[str, str]]:
     """Ruinous pieces of a line that could not be read, or that is read by another program: (piece, why)."""
-    found = by_bomb(line)
+    pieces = by_bomb(line)
     line = line.replace("\\\n", "  ")
     looked = 0
     end = -1
@@ -74,23 +84,23 @@ def by_text(line: str, state: State) -> list[tuple[str, str]]:
         if hit.start() < end or looked > _WORDS:
             continue  # in the piece before, or so long a text that asking has to do
         near = max(0, hit.start() - _PIECE)
-        start = max(near, *(line.rfind(each, near, hit.start()) + 1 for each in ";&|\n(){}`"))
+        start = max(near, *(line.rfind(separator, near, hit.start()) + 1 for separator in ";&|\n(){}`"))
         stop = _SPLIT.search(line, hit.end(), hit.end() + _PIECE)
         end = stop.start() if stop else min(len(line), hit.end() + _PIECE)
-        words = [Field(None, True, each) for each in line[hit.start() : end].split()][:_MOST]
-        looked += len(words)
-        if why := by_words(words, state):
-            found.append((line[start:end].strip(), why))
+        argv = [Field(None, True, word) for word in line[hit.start() : end].split()][:_MOST]
+        looked += len(argv)
+        if why := by_words(argv, state):
+            pieces.append((line[start:end].strip(), why))
     for target in itertools.islice(_TARGET.finditer(line), _HITS):
         if why := by_target(_unquoted(target[1])):
-            found.append((target[0], why))
-    return found
+            pieces.append((target[0], why))
+    return pieces
 
 
 def by_bomb(line: str) -> list[tuple[str, str]]:
     """A function that calls itself twice, in the background."""
     return [
-        (found[0], "It starts itself again and again until the machine stands still.") for found in _BOMB.finditer(line)
+        (match[0], "It starts itself again and again until the machine stands still.") for match in _BOMB.finditer(line)
     ]
 
 
@@ -105,29 +115,29 @@ def _everything(text: str, state: State, mine: bool) -> str | None:
     the command and the workspace count too."""
     if len(text) > 4096:
         return None
-    home = state.here.environment.get("HOME", "")
-    known = re.sub(r"^(?:~|\$HOME|\$\{HOME\})(?=/|$)", lambda _: home or "/~", text)
-    known = re.sub(r"^(?:\$PWD|\$\{PWD\}|\$\(pwd\))(?=/|$)", ".", known)
-    known = re.sub(r"/(?:\*|\.\*|\{,\.\}\*)/?$", "/.", known)  # all that is in it
-    if known in ("*", ".*", "{,.}*"):
-        known = "."
-    if any(each in known for each in "*?[$"):
+    home = state.context.environment.get("HOME", "")
+    expanded = re.sub(r"^(?:~|\$HOME|\$\{HOME\})(?=/|$)", lambda _: home or "/~", text)
+    expanded = re.sub(r"^(?:\$PWD|\$\{PWD\}|\$\(pwd\))(?=/|$)", ".", expanded)
+    expanded = re.sub(r"/(?:\*|\.\*|\{,\.\}\*)/?$", "/.", expanded)  # all that is in it
+    if expanded in ("*", ".*", "{,.}*"):
+        expanded = "."
+    if any(char in expanded for char in "*?[$"):
         return None
-    folder = state.folder or state.here.folder
-    path = os.path.normpath(os.path.join(folder, known))  # noqa: PTH118 (links are not followed)
+    folder = state.folder or state.context.folder
+    path = os.path.normpath(os.path.join(folder, expanded))  # noqa: PTH118 (links are not followed)
     path = "/" + path.lstrip("/")
-    if path == "/" or not known:
-        return "the whole machine" if known else None
+    if path == "/" or not expanded:
+        return "the whole machine" if expanded else None
     if home and path == os.path.normpath(home):
         return "your home folder"
     if path.count("/") == 1 and path != "/tmp":
         return f"all of {path}"
-    roots = [str(root) for root in state.here.roots]
+    roots = [str(root) for root in state.context.roots]
     above = any(root.startswith(f"{path}/") for root in roots)
-    if above or (mine and (path in roots or (known in (".", "..", "./", "../") and "*" not in text))):
+    if above or (mine and (path in roots or (expanded in (".", "..", "./", "../") and "*" not in text))):
         return f"all of {path}"
     return None
 
 
 def _unquoted(raw: str) -> str:
-    return re.sub(r"\\(.)|[\"']", lambda found: found[1] or "", raw)
+    return re.sub(r"\\(.)|[\"']", lambda match: match[1] or "", raw)

@@ -18,21 +18,21 @@ _MOST = 300
 """Words of one command; each may be a path to look at, and a verdict has 20 ms."""
 
 
-def judge(program: str, arguments: Sequence[Word], here: CommandContext, *, piped: bool) -> Judgement:
+def judge(program: str, arguments: Sequence[Word], context: CommandContext, *, piped: bool) -> Judgement:
     """Judge a program (its bare name, known to be the system's own) called with those arguments, wrappers already
     looked through. `piped`: its input comes from a pipe or is empty, so that reading it waits for nobody.
 
     Never raises. Looks at files by name and status, and at git's configuration of the repository."""
-    call = ProgramCall(program, tuple(arguments), here, piped)
-    known = HARMLESS.get(program)
+    call = ProgramCall(program, tuple(arguments), context, piped)
+    grammar = HARMLESS.get(program)
     try:
-        if known is None:
+        if grammar is None:
             raise NotHarmless(f"It is not known what {program} does.")
         if len(arguments) > _MOST and program not in ("echo", "printf"):
             raise NotHarmless(f"{program} is given more than can be looked at at once.")
-        harmless = known(call)
-    except NotHarmless as asked:
+        harmless = grammar(call)
+    except NotHarmless as error:
         acts = act(call)
-        judgement = acts.judgement(acts.why if acts.known or known is None else str(asked))
-        return replace(judgement, reads=asked.reads)
+        judgement = acts.judgement(acts.why if acts.described or grammar is None else str(error))
+        return replace(judgement, reads=error.reads)
     return Judgement("none", harmless.why, act(call).prefix, harmless.reads)

@@ -18,7 +18,7 @@ class Identity:
 
     program: str | None
     """Absolute, as it is found: a link's name decides what it does. None: there is none, or not certain which."""
-    known: bool
+    trusted: bool
     """It is the system's or the user's own: nobody else can have put it there."""
     runs: tuple[str, ...] = ()
     """The file, when it lies in the roots."""
@@ -34,10 +34,10 @@ def identify(name: str, state: State) -> Identity:
         return _judged(Path(state.folder or "/") / name, state, by_name=False)
     if state.forgotten or "PATH" in state.variables:
         return Identity(None, False)
-    folders = state.here.environment.get("PATH", "").split(os.pathsep)[:_FOLDERS]
+    folders = state.context.environment.get("PATH", "").split(os.pathsep)[:_FOLDERS]
     certain = True
-    for index, each in enumerate(folders):
-        folder = Path(each)
+    for index, entry in enumerate(folders):
+        folder = Path(entry)
         if not folder.is_absolute():
             certain = False  # depends on where it is looked for
             if state.folder is None:
@@ -45,11 +45,11 @@ def identify(name: str, state: State) -> Identity:
             folder = state.folder / folder
         if not _runnable(folder / name):
             continue
-        found = _judged(folder / name, state, by_name=True)
-        if not certain or not found.known:
-            others = any(_runnable(Path(other) / name) for other in folders[index + 1 :] if other.startswith("/"))
-            return Identity(found.program, False, found.runs, shadows=others and not _leads_out(found, state))
-        return found
+        identity = _judged(folder / name, state, by_name=True)
+        if not certain or not identity.trusted:
+            others = any(_runnable(Path(later) / name) for later in folders[index + 1 :] if later.startswith("/"))
+            return Identity(identity.program, False, identity.runs, shadows=others and not _leads_out(identity, state))
+        return identity
     return Identity(None, False)
 
 
@@ -58,17 +58,17 @@ def _judged(path: Path, state: State, *, by_name: bool) -> Identity:
         real = path.resolve(strict=True)
         named = path.parent.resolve() / path.name
         runnable = _runnable(path)
-        open_to_all = any(each.stat().st_mode & stat.S_IWOTH for each in (named.parent, real.parent, real))
+        open_to_all = any(part.stat().st_mode & stat.S_IWOTH for part in (named.parent, real.parent, real))
     except (OSError, RuntimeError, ValueError):
         return Identity(None, False)
-    inside = tuple(str(each) for each in dict.fromkeys((named, real)) if _in_roots(each, state))
-    system = by_name or any(str(named.parent) == each for each in _SYSTEM)
+    inside = tuple(str(candidate) for candidate in dict.fromkeys((named, real)) if _in_roots(candidate, state))
+    system = by_name or any(str(named.parent) == system_folder for system_folder in _SYSTEM)
     return Identity(str(path) if runnable else None, runnable and system and not inside and not open_to_all, inside)
 
 
-def _leads_out(found: Identity, state: State) -> bool:
+def _leads_out(identity: Identity, state: State) -> bool:
     """Of a virtual environment: its `python` is a link to the system's."""
-    return found.program is not None and not _in_roots(Path(found.program).resolve(), state)
+    return identity.program is not None and not _in_roots(Path(identity.program).resolve(), state)
 
 
 def _runnable(path: Path) -> bool:
@@ -79,4 +79,4 @@ def _runnable(path: Path) -> bool:
 
 
 def _in_roots(path: Path, state: State) -> bool:
-    return any(root == path or root in path.parents for root in state.here.roots)
+    return any(root == path or root in path.parents for root in state.context.roots)

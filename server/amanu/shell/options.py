@@ -49,16 +49,16 @@ def names(text: str) -> frozenset[str]:
 
 @cache
 def table(text: str) -> Mapping[str, OptionValue]:
-    found: dict[str, OptionValue] = {}
-    for each in text.split():
-        name, how, kind = _ENTRY.fullmatch(each).groups()  # pyright: ignore[reportOptionalMemberAccess]
-        found[name] = OptionValue({"?=": _OPTIONAL, "=": _VALUE, None: _NONE}[how], kind or "text")
-    return found
+    options: dict[str, OptionValue] = {}
+    for entry in text.split():
+        name, how, kind = _ENTRY.fullmatch(entry).groups()  # pyright: ignore[reportOptionalMemberAccess]
+        options[name] = OptionValue({"?=": _OPTIONAL, "=": _VALUE, None: _NONE}[how], kind or "text")
+    return options
 
 
 def parse(
     call: ProgramCall,
-    known: Mapping[str, OptionValue],
+    option_table: Mapping[str, OptionValue],
     *,
     digits: bool = False,
     clusters: bool = True,
@@ -69,82 +69,87 @@ def parse(
     `digits`: `-5` is a count. `clusters`: `-ab` is `-a -b`, and `-n5` is `-n 5`. `permutes`: options may follow
     operands, if this system's getopt does so too.
     """
-    given = ParsedOptions()
-    words = list(call.words)
-    at = 0
-    while at < len(words):
-        word = words[at]
-        at += 1
+    parsed = ParsedOptions()
+    arguments = list(call.arguments)
+    index = 0
+    while index < len(arguments):
+        word = arguments[index]
+        index += 1
         text = word.value
         if word.several:
             raise NotHarmless(f"What {call.program} is given is only known when it runs.")
         if text is None and not word.pipe:
             raise NotHarmless(f"A word given to {call.program} is only known when it runs, and could be an option.")
         if text == "--":
-            given.surely = len(given.operands)
-            given.operands += words[at:]
-            if any(each.several for each in words[at:]):
+            parsed.surely = len(parsed.operands)
+            parsed.operands += arguments[index:]
+            if any(word.several for word in arguments[index:]):
                 raise NotHarmless(f"What {call.program} is given is only known when it runs.")
-            return given
+            return parsed
         if text is None or not text.startswith("-") or text == "-":
-            given.operands.append(word)
+            parsed.operands.append(word)
             if not permutes or not _permutes(call):
-                rest = words[at:]
-                if any(each.value is None or each.several or each.value.startswith("-") for each in rest):
+                remaining = arguments[index:]
+                if any(word.value is None or word.several or word.value.startswith("-") for word in remaining):
                     raise NotHarmless(f"It is not certain whether {call.program} takes options after other words here.")
             continue
         if digits and re.fullmatch(r"-\d+", text):
-            given.options.append(("-0", Word(text[1:]), "text"))
+            parsed.options.append(("-0", Word(text[1:]), "text"))
             continue
-        if text in known and (text.startswith("--") or not clusters or len(text) == 2):
-            takes = known[text]
+        if text in option_table and (text.startswith("--") or not clusters or len(text) == 2):
+            takes = option_table[text]
             value = None
             if takes.how == _VALUE:
-                if at == len(words):
+                if index == len(arguments):
                     raise NotHarmless(f"{call.program} {text} lacks what should follow it.")
-                value = words[at]
-                at += 1
+                value = arguments[index]
+                index += 1
                 if value.several:
                     raise NotHarmless(f"What {call.program} is given is only known when it runs.")
-            given.options.append((text, value, takes.kind))
+            parsed.options.append((text, value, takes.kind))
             continue
         if text.startswith("--"):
             name, equals, value = text.partition("=")
-            takes = known.get(name)
+            takes = option_table.get(name)
             if takes is None or not equals or takes.how == _NONE:
                 raise unknown(call, name)
-            given.options.append((name, Word(value), takes.kind))
+            parsed.options.append((name, Word(value), takes.kind))
             continue
         if not clusters:
             raise unknown(call, text)
-        at = _cluster(call, known, text, words, at, given)
-    return given
+        index = _cluster(call, option_table, text, arguments, index, parsed)
+    return parsed
 
 
 def _cluster(
-    call: ProgramCall, known: Mapping[str, OptionValue], text: str, words: list[Word], at: int, given: ParsedOptions
+    call: ProgramCall,
+    option_table: Mapping[str, OptionValue],
+    text: str,
+    arguments: list[Word],
+    index: int,
+    parsed: ParsedOptions,
 ) -> int:
     """`-abn5`. Returns where the next word is."""
-    for place, letter in enumerate(text[1:], 1):
-        takes = known.get(f"-{letter}")
+    for position, letter in enumerate(text[1:], 1):
+        takes = option_table.get(f"-{letter}")
         if takes is None:
             raise unknown(call, f"-{letter}")
-        rest = text[place + 1 :]
+        attached = text[position + 1 :]
         if takes.how == _NONE:
-            given.options.append((f"-{letter}", None, takes.kind))
+            parsed.options.append((f"-{letter}", None, takes.kind))
             continue
-        if rest.startswith("=") and takes.kind != "text":  # some programs leave the sign out, others do not
+        if attached.startswith("=") and takes.kind != "text":  # some programs leave the sign out, others do not
             raise NotHarmless(f"It is not certain how {call.program} takes {text}.")
-        if rest or takes.how == _OPTIONAL:
-            given.options.append((f"-{letter}", Word(rest) if rest else None, takes.kind))
-            return at
-        if at == len(words):
+        if attached or takes.how == _OPTIONAL:
+            parsed.options.append((f"-{letter}", Word(attached) if attached else None, takes.kind))
+            return index
+        if index == len(arguments):
             raise NotHarmless(f"{call.program} -{letter} lacks what should follow it.")
-        if words[at].several:
+        if arguments[index].several:
             raise NotHarmless(f"What {call.program} is given is only known when it runs.")
-        given.options.append((f"-{letter}", words[at], takes.kind))
-        return at + 1
-    return at
+        parsed.options.append((f"-{letter}", arguments[index], takes.kind))
+        return index + 1
+    return index
 
 
 def unknown(call: ProgramCall, option: str) -> NotHarmless:
@@ -152,4 +157,4 @@ def unknown(call: ProgramCall, option: str) -> NotHarmless:
 
 
 def _permutes(call: ProgramCall) -> bool:
-    return sys.platform == "linux" and "POSIXLY_CORRECT" not in call.here.environment
+    return sys.platform == "linux" and "POSIXLY_CORRECT" not in call.context.environment

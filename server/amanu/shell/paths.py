@@ -27,38 +27,38 @@ _LONGEST_LIST = 1 << 16  # characters of a file like `.gitignore`
 _TOKEN = re.compile(rb"extraheader|://[^/\s@]*@|password|oauth|token", re.IGNORECASE)
 
 
-def real(text: str, here: CommandContext) -> Path:
+def real(text: str, context: CommandContext) -> Path:
     """Where a word leads as a path, all links followed. Raises `NotHarmless`."""
     if "\0" in text or len(text) > 4096:
         raise NotHarmless("A path cannot hold that.")
-    if time.thread_time() > here.until:
+    if time.thread_time() > context.until:
         raise NotHarmless("It takes too long to see which files it is about.")
     try:
-        return Path(os.path.realpath(here.folder / text))
+        return Path(os.path.realpath(context.folder / text))
     except (OSError, ValueError):
         raise NotHarmless(f"It cannot be told where {text} leads.") from None
 
 
-def named(text: str, here: CommandContext) -> Path:
+def named(text: str, context: CommandContext) -> Path:
     """A path whose name and status may be seen, and the names in it."""
-    path = real(text, here)
-    if inside(path, here) or path == Path("/") or _under(path, _NAMES) or path == Path("/dev/null"):
+    path = real(text, context)
+    if inside(path, context) or path == Path("/") or _under(path, _NAMES) or path == Path("/dev/null"):
         return path
     raise NotHarmless(f"{path} is outside the opened folders.")
 
 
-def readable(text: str, here: CommandContext) -> Path:
+def readable(text: str, context: CommandContext) -> Path:
     """A file whose content may be seen (or a folder, which has none)."""
-    return _readable(real(text, here), here)
+    return _readable(real(text, context), context)
 
 
-def inside(path: Path, here: CommandContext) -> bool:
-    return any(path == root or root in path.parents for root in here.roots)
+def inside(path: Path, context: CommandContext) -> bool:
+    return any(path == root or root in path.parents for root in context.roots)
 
 
 def tree(
     text: str,
-    here: CommandContext,
+    context: CommandContext,
     *,
     reads: Callable[[str], bool] = lambda name: True,
     enters: Callable[[str], bool] = lambda name: True,
@@ -69,21 +69,23 @@ def tree(
     """A file, or a folder everything in which may be seen, as far as a program looks: `reads` says which file names,
     `enters` which folder names, `ignored` whether what `.gitignore` names, `follows` whether links. `obeys`: files in
     whose words a name after `!` is looked at in any case (`.ignore`)."""
-    top = readable(text, here)
+    top = readable(text, context)
     if not top.is_dir():
         return top
     if ".git" in (part.lower() for part in top.parts):
         raise NotHarmless(f"{top} belongs to git, and may hold tokens.")
-    count, end = 0, min(time.thread_time() + LONGEST, here.until)
-    above = tuple(each for folder in top.parents for name in obeys for each in _taken_back(folder / name))
-    todo = [(top, above, frozenset[str]() if ignored else _ignored(top, here))]
+    count, end = 0, min(time.thread_time() + LONGEST, context.until)
+    above = tuple(pattern for folder in top.parents for name in obeys for pattern in _taken_back(folder / name))
+    todo = [(top, above, frozenset[str]() if ignored else _ignored(top, context))]
     while todo:
         folder, back, skipped = todo.pop()
         entries = list(_entries(folder, MOST - count))
-        there = {entry.name for entry in entries} if obeys else set[str]()
-        if folder != top and ".git" in there:
+        entry_names = {entry.name for entry in entries} if obeys else set[str]()
+        if folder != top and ".git" in entry_names:
             skipped = frozenset[str]()  # what a repository ignores, one within it does not
-        back += tuple(each for name in obeys if name.partition("/")[0] in there for each in _taken_back(folder / name))
+        back += tuple(
+            pattern for name in obeys if name.partition("/")[0] in entry_names for pattern in _taken_back(folder / name)
+        )
         for entry in entries:
             count += 1
             if count > MOST or (count % 32 == 0 and time.thread_time() > end):
@@ -103,7 +105,7 @@ def tree(
                     todo.append((Path(entry.path), back, skipped))
             elif not (reads(name) or _matches(name, back)) or not entry.is_file(follow_symlinks=False):
                 continue
-            elif not here.may_read(Path(entry.path)):
+            elif not context.may_read(Path(entry.path)):
                 why = f"{entry.path} is among what it would read, and is not read without a question."
                 raise NotHarmless(why, entry.path)
     return top
@@ -112,10 +114,10 @@ def tree(
 def globbed(patterns: list[str | None]) -> Callable[[str], bool]:
     """Whether a name matches one of the patterns; unknown ones match everything, and so do those that programs read in
     ways of their own: `[^a]`, `[[:punct:]]`, a backslash, a path."""
-    known = [pattern for pattern in patterns if pattern is not None and not re.search(r"[\[\\/]", pattern)]
-    if len(known) < len(patterns) or not known:
+    readable_patterns = [pattern for pattern in patterns if pattern is not None and not re.search(r"[\[\\/]", pattern)]
+    if len(readable_patterns) < len(patterns) or not readable_patterns:
         return lambda name: True
-    return lambda name: any(fnmatchcase(name, pattern) for pattern in known)
+    return lambda name: any(fnmatchcase(name, pattern) for pattern in readable_patterns)
 
 
 def may_hold_tokens(config: Path) -> bool:
@@ -127,12 +129,12 @@ def may_hold_tokens(config: Path) -> bool:
         return False
 
 
-def _readable(path: Path, here: CommandContext) -> Path:
+def _readable(path: Path, context: CommandContext) -> Path:
     if str(path) in _SYSTEM_FILES or _under(path, _SYSTEM):
         return path
-    if not inside(path, here):
+    if not inside(path, context):
         raise NotHarmless(f"{path} is outside the opened folders.")
-    root = next(each for each in here.roots if path == each or each in path.parents)
+    root = next(folder for folder in context.roots if path == folder or folder in path.parents)
     within = [part.lower() for part in path.relative_to(root).parts]
     if ".git" in within and within[within.index(".git") + 1 :] not in ([], ["head"]):
         raise NotHarmless(f"{path} belongs to git, and may hold tokens.")
@@ -142,7 +144,7 @@ def _readable(path: Path, here: CommandContext) -> Path:
         mode = stat.S_IFREG  # nothing there: it will say so
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         raise NotHarmless(f"{path} is no ordinary file.")
-    if not stat.S_ISDIR(mode) and not here.may_read(path):
+    if not stat.S_ISDIR(mode) and not context.may_read(path):
         raise NotHarmless(f"{path} is not read without a question.", str(path))
     return path
 
@@ -178,13 +180,13 @@ def _matches(name: str, patterns: tuple[str, ...]) -> bool:
     return any(fnmatchcase(name, pattern) if re.fullmatch(r"[\w.*? -]+", pattern) else True for pattern in patterns)
 
 
-def _ignored(top: Path, here: CommandContext) -> frozenset[str]:
+def _ignored(top: Path, context: CommandContext) -> frozenset[str]:
     """Names of folders that tools which heed `.gitignore` surely skip: plain lines of the one at the top of the
     repository, as long as no line takes anything back."""
     for folder in (top, *top.parents):
         if (folder / ".git").exists():
             break
-        if folder in here.roots:
+        if folder in context.roots:
             return frozenset()
     else:
         return frozenset()

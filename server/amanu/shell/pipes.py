@@ -17,7 +17,7 @@ _PASSES = re.compile(r"(?:head|tail)(?: -n ?[0-9]+| -[0-9]+)?|sort(?: -[nru]+)?"
 
 
 def printed(
-    child: "Node", commands: Sequence[Command], came: str | None, state: State, judging: LineAnalysis
+    child: "Node", commands: Sequence[Command], came: str | None, state: State, analysis: LineAnalysis
 ) -> str | None:
     """Of a part of a pipeline and the commands found in it: how the paths begin that it prints, one a line and nothing
     else, when all of those files may be read. `came`: the same of what it reads. None: not certain."""
@@ -25,15 +25,15 @@ def printed(
         child = child.children[0]
     if not only_words(child) or len(commands) != 1 or commands[0].effect != "none":
         return None
-    words = commands[0].words
-    if words[0] == "find" and "-exec" not in words:
-        return files_of(words[1:], state, judging)
-    return came if _PASSES.fullmatch(" ".join(each or "?" for each in words)) else None
+    argv = commands[0].words
+    if argv[0] == "find" and "-exec" not in argv:
+        return files_of(argv[1:], state, analysis)
+    return came if _PASSES.fullmatch(" ".join(word or "?" for word in argv)) else None
 
 
 def only_words(node: "Node") -> bool:
     """A command whose input and output are those of its place in the line."""
-    return node.type == "command" and not any(each.type.endswith("_redirect") for each in node.children)
+    return node.type == "command" and not any(child.type.endswith("_redirect") for child in node.children)
 
 
 def redirected_around(node: "Node") -> bool:

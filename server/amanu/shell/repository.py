@@ -64,15 +64,15 @@ def repository(start: Path, roots: tuple[Path, ...]) -> Repository:
             raise NotHarmless(f"{git} leads elsewhere.")
         # To git a HEAD may be a link that leads nowhere yet: what is asked is whether there is one.
         if os.path.lexists(folder / "HEAD") and any(
-            os.path.lexists(folder / each) for each in ("objects", "commondir")
+            os.path.lexists(folder / name) for name in ("objects", "commondir")
         ):
             raise NotHarmless(f"{folder} itself looks like a git repository, and git would obey its configuration.")
         if os.path.lexists(git):
-            return _at(folder, git, roots)
+            return _check_repository(folder, git, roots)
     raise NotHarmless(f"There is no git repository at {start}.")
 
 
-def _at(top: Path, git: Path, roots: tuple[Path, ...]) -> Repository:
+def _check_repository(top: Path, git: Path, roots: tuple[Path, ...]) -> Repository:
     folder = git
     if git.is_file():  # a worktree or a submodule
         line = _text(git).strip()
@@ -104,8 +104,8 @@ def _at(top: Path, git: Path, roots: tuple[Path, ...]) -> Repository:
         or not _HEAD.fullmatch(_text(folder / "HEAD"))
     ):
         raise NotHarmless(f"{git} is no whole repository.")
-    for each in (folder, common, common / "objects", common / "objects" / "pack"):
-        _no_links(each)
+    for checked in (folder, common, common / "objects", common / "objects" / "pack"):
+        _no_links(checked)
     for name in ("config", "config.worktree"):
         for config in {common / name, folder / name}:
             if config.is_symlink():
@@ -122,7 +122,7 @@ def _no_links(folder: Path) -> None:
     """What is shown of a repository must be its own. Hooks are not run."""
     try:
         with os.scandir(folder) as entries:
-            link = next((each for each in entries if each.is_symlink() and each.name != "hooks"), None)
+            link = next((entry for entry in entries if entry.is_symlink() and entry.name != "hooks"), None)
     except OSError:
         return
     if link is not None:
@@ -148,23 +148,23 @@ def _harmless(config: Path) -> None:
 def keys(text: str) -> list[str]:
     """The keys a configuration sets: section and key in lower case, the subsection as it is. Raises `NotHarmless` for
     what is not written as git writes it: a line that goes on in the next could hide one."""
-    found: list[str] = []
+    keys_set: list[str] = []
     section = ""
     for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), 1):
         if "\0" in line or "\r" in line or len(line) > 4096:
             raise NotHarmless("The repository's own configuration holds characters that do not belong there.")
-        rest = line.strip()
-        while found_section := _SECTION.match(rest):
+        remaining = line.strip()
+        while found_section := _SECTION.match(remaining):
             name, sub = found_section.groups()
             section = f"{name.lower()}.{sub}." if sub is not None else f"{name.lower()}."
-            rest = rest[found_section.end() :].strip()
-        if not rest or rest[0] in "#;":
+            remaining = remaining[found_section.end() :].strip()
+        if not remaining or remaining[0] in "#;":
             continue
-        entry = _KEY.fullmatch(rest)
-        if entry is None or not section or rest.endswith("\\") or rest.count('"') % 2:
+        entry = _KEY.fullmatch(remaining)
+        if entry is None or not section or remaining.endswith("\\") or remaining.count('"') % 2:
             raise NotHarmless(f"Line {number} of the repository's own configuration is not understood.")
-        found.append(section + entry[1].lower())
-    return found
+        keys_set.append(section + entry[1].lower())
+    return keys_set
 
 
 def _text(path: Path) -> str:

@@ -25,9 +25,9 @@ def rewritten(commands: Sequence[Command]) -> frozenset[str]:
 
 
 def _rewrites(command: Command, file: str) -> bool:
-    words = [word or "" for word in command.words] + ["", ""]
-    program = words[0].rsplit("/", 1)[-1]
+    argv = [word or "" for word in command.words] + ["", ""]
+    program = argv[0].rsplit("/", 1)[-1]
     if program in _PACKAGE_MANAGERS:
-        return file == "package.json" and words[1] not in _ONLY_RUN
-    known = any(word in _REWRITE.get(program, ()) for word in words[1:])
-    return known and (program not in _MANIFESTS or file in _MANIFESTS[program])
+        return file == "package.json" and argv[1] not in _ONLY_RUN
+    rewrites = any(word in _REWRITE.get(program, ()) for word in argv[1:])
+    return rewrites and (program not in _MANIFESTS or file in _MANIFESTS[program])

@@ -22,7 +22,7 @@ _BUILTINS_TEXT = (
 BUILTINS = frozenset(_BUILTINS_TEXT.split())
 """Of bash 5.2: found before any program of the name."""
 
-_UNARY = frozenset(f"-{each}" for each in "abcdefghknprstuwxzGLNOS")
+_UNARY = frozenset(f"-{letter}" for letter in "abcdefghknprstuwxzGLNOS")
 _BINARY_TEXT = "= == != < > -eq -ne -lt -le -gt -ge -nt -ot -ef"
 _BINARY = frozenset(_BINARY_TEXT.split())
 _CONTROL = ("break", "continue", "exit", "return", "times")
@@ -84,101 +84,105 @@ def assignment(name: str, value: str | None, state: State) -> BuiltinEffect | No
 
 def _printf(arguments: Sequence[Field], state: State) -> BuiltinEffect:
     try:
-        harmless = HARMLESS["printf"](ProgramCall("printf", tuple(arguments), state.here, piped=False))
-    except NotHarmless as asked:
-        return BuiltinEffect("some", str(asked), forget=True)
+        harmless = HARMLESS["printf"](ProgramCall("printf", tuple(arguments), state.context, piped=False))
+    except NotHarmless as error:
+        return BuiltinEffect("some", str(error), forget=True)
     return BuiltinEffect("none", harmless.why)
 
 
 def _jobs(arguments: Sequence[Field]) -> BuiltinEffect:
     """`-x` runs a command."""
-    if all(re.fullmatch(r"-[lnprs]+|%?\w+", each.value or "") for each in arguments):
+    if all(re.fullmatch(r"-[lnprs]+|%?\w+", argument.value or "") for argument in arguments):
         return BuiltinEffect("none", "Lists what runs in the background.")
     return BuiltinEffect("some", "jobs can run a command.", forget=True)
 
 
 def _limits(name: str, arguments: Sequence[Field]) -> BuiltinEffect:
     """Without a value they only say what is set."""
-    shown = {"ulimit": r"-[HS]*[HSabcdefiklmnpqrstuvx]", "umask": r"-[pS]+"}[name]
-    if len(arguments) <= 1 and all(re.fullmatch(shown, each.value or "") for each in arguments):
+    flags = {"ulimit": r"-[HS]*[HSabcdefiklmnpqrstuvx]", "umask": r"-[pS]+"}[name]
+    if len(arguments) <= 1 and all(re.fullmatch(flags, argument.value or "") for argument in arguments):
         return BuiltinEffect("none", "Only says what is set.")
     return BuiltinEffect("some", f"{name} changes the shell itself, or what it does next.", forget=True)
 
 
 def _wait(arguments: Sequence[Field]) -> BuiltinEffect:
     """`-p` sets a variable."""
-    if all(re.fullmatch(r"-[nf]+|%?\w+", each.value or "") or each.raw in ("$!", '"$!"') for each in arguments):
+    if all(
+        re.fullmatch(r"-[nf]+|%?\w+", argument.value or "") or argument.raw in ("$!", '"$!"') for argument in arguments
+    ):
         return BuiltinEffect("none", "Only waits for what runs in the background.")
     return BuiltinEffect("some", "wait can set a variable.", forget=True)
 
 
 def _test(name: str, arguments: Sequence[Field]) -> BuiltinEffect:
     """A comparison whose operator is not known could be `-v`, which evaluates its operand."""
-    words = list(arguments)
-    if name == "[" and (not words or words.pop().value != "]"):
+    operands = list(arguments)
+    if name == "[" and (not operands or operands.pop().value != "]"):
         return BuiltinEffect("some", "This test is not understood.")
-    while words and words[0].value == "!":
-        words.pop(0)
-    values = [each.value for each in words]
-    several = any(each.several for each in words)
+    while operands and operands[0].value == "!":
+        operands.pop(0)
+    values = [operand.value for operand in operands]
+    several = any(operand.several for operand in operands)
     fine = len(values) <= 1
     if len(values) == 2:
         fine = values[0] in _UNARY
     elif len(values) == 3:
         fine = values[1] in _BINARY
     elif len(values) > 3:
-        fine = None not in values and not any(each in ("-v", "-R") for each in values)
+        fine = None not in values and not any(value in ("-v", "-R") for value in values)
     if several or not fine:
         return BuiltinEffect("some", "This test is not understood; some tests run what is in a name.")
     return BuiltinEffect("none", "Only compares, or looks whether a file is there.")
 
 
 def _cd(name: str, arguments: Sequence[Field], state: State) -> BuiltinEffect:
-    words = [each.value for each in arguments]
-    if words[:1] == ["--"] and name == "cd":
-        words = words[1:]
-    target = words[0] if len(words) == 1 and not arguments[-1].several else None
-    before = state.folder
+    targets = [argument.value for argument in arguments]
+    if targets[:1] == ["--"] and name == "cd":
+        targets = targets[1:]
+    target = targets[0] if len(targets) == 1 and not arguments[-1].several else None
+    previous_folder = state.folder
     state.folder = None
     state.variables["OLDPWD"] = None
-    if target is None or before is None or target.startswith(("-", "+")) or not target:
+    if target is None or previous_folder is None or target.startswith(("-", "+")) or not target:
         return BuiltinEffect("some", "It is not known in which folder the rest would run.")
-    if "CDPATH" in state.here.environment or "CDPATH" in state.variables or state.forgotten:
+    if "CDPATH" in state.context.environment or "CDPATH" in state.variables or state.forgotten:
         return BuiltinEffect("some", "CDPATH is set, so that it is not known in which folder the rest would run.")
     try:
-        there = (before / target).resolve(strict=True)
-        fine = there == Path(os.path.normpath(before / target)).resolve() and os.access(there, os.X_OK)
+        destination = (previous_folder / target).resolve(strict=True)
+        fine = destination == Path(os.path.normpath(previous_folder / target)).resolve() and os.access(
+            destination, os.X_OK
+        )
     except (OSError, RuntimeError, ValueError):
         return BuiltinEffect("some", f"There is no folder {target} yet.")
-    if not there.is_dir() or not fine:
+    if not destination.is_dir() or not fine:
         return BuiltinEffect("some", f"There is no folder {target} yet.")
-    if not any(there == root or root in there.parents for root in state.here.roots):
+    if not any(destination == root or root in destination.parents for root in state.context.roots):
         return BuiltinEffect("some", f"Goes to {target}, which is outside the workspace.")
-    state.folder = there
+    state.folder = destination
     return BuiltinEffect("none", "Goes to another folder of the workspace.")
 
 
 def _read(arguments: Sequence[Field], state: State) -> BuiltinEffect:
-    names = [each.value for each in arguments]
+    names = [argument.value for argument in arguments]
     while names and names[0] in ("-r", "-s"):
         names.pop(0)
     fine = names and all(
-        each and re.fullmatch(NAME, each) and not variables.steers(each, None, state) for each in names
+        name and re.fullmatch(NAME, name) and not variables.steers(name, None, state) for name in names
     )
     if not fine:
         return BuiltinEffect("some", "read sets variables that are not certain.", forget=True)
-    for each in names:
-        state.variables[each or ""] = None
+    for name in names:
+        state.variables[name or ""] = None
     return BuiltinEffect("none", "Only reads a line into a variable.")
 
 
 def _set(arguments: Sequence[Field]) -> BuiltinEffect:
-    words = [each.value for each in arguments]
+    values = [argument.value for argument in arguments]
     options = ("errexit", "nounset", "xtrace", "pipefail")
-    while words and (word := words.pop(0)) is not None and re.fullmatch(r"[-+][eux]*o?", word) and len(word) > 1:
-        if word.endswith("o") and (not words or words.pop(0) not in options):
+    while values and (word := values.pop(0)) is not None and re.fullmatch(r"[-+][eux]*o?", word) and len(word) > 1:
+        if word.endswith("o") and (not values or values.pop(0) not in options):
             break
-        if not words:
+        if not values:
             return BuiltinEffect("none", "Only decides what happens after a failure.")
     return BuiltinEffect("some", "set changes how the shell reads what follows.", forget=True)
 
@@ -188,5 +192,5 @@ def _source(arguments: Sequence[Field], state: State) -> BuiltinEffect:
     if path is None or state.folder is None:
         return BuiltinEffect("some", "Runs the commands of a file that is not known.", forget=True)
     real = (state.folder / path).resolve() if "\0" not in path else state.folder
-    inside = any(root in real.parents for root in state.here.roots)
+    inside = any(root in real.parents for root in state.context.roots)
     return BuiltinEffect("some", f"Runs the commands in {path}.", forget=True, runs=(str(real),) if inside else ())

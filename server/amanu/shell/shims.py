@@ -15,11 +15,15 @@ _FILES = (
 )
 
 
-def chosen_by(program: str, folder: Path, here: CommandContext) -> Path | None:
+def chosen_by(program: str, folder: Path, context: CommandContext) -> Path | None:
     """The file of the workspace that says which program runs instead of that one. None: it is no such program, or
     there is no such file."""
     path = Path(program)
     if not (path.parent.name == "shims" and ".pyenv" not in path.parts) and path.resolve().name not in _BY_NAME:
         return None
-    within = [each for each in (folder, *folder.parents) if any(each == r or r in each.parents for r in here.roots)]
-    return next((each / name for each in within for name in _FILES if (each / name).exists()), None)
+    within = [
+        ancestor
+        for ancestor in (folder, *folder.parents)
+        if any(ancestor == r or r in ancestor.parents for r in context.roots)
+    ]
+    return next((ancestor / name for ancestor in within for name in _FILES if (ancestor / name).exists()), None)

@@ -29,27 +29,27 @@ class Use:
     """Raises `NotHarmless` for what the table cannot say."""
 
     def __call__(self, call: ProgramCall) -> Harmless:
-        given = self.given(call)
-        return Harmless(self.why, self.reads(given, call))
+        parsed = self.parse_call(call)
+        return Harmless(self.why, self.reads(parsed, call))
 
-    def given(self, call: ProgramCall) -> ParsedOptions:
-        known = table(f"{self.options} --help --version")
-        given = parse(call, known, digits=self.digits, clusters=self.clusters, permutes=self.permutes)
+    def parse_call(self, call: ProgramCall) -> ParsedOptions:
+        option_table = table(f"{self.options} --help --version")
+        parsed = parse(call, option_table, digits=self.digits, clusters=self.clusters, permutes=self.permutes)
         if self.check is not None:
-            self.check(given, call)
-        return given
+            self.check(parsed, call)
+        return parsed
 
-    def reads(self, given: ParsedOptions, call: ProgramCall) -> tuple[str, ...]:
+    def reads(self, parsed: ParsedOptions, call: ProgramCall) -> tuple[str, ...]:
         reads: list[str] = []
-        for _, value, kind in given.options:
+        for _, value, kind in parsed.options:
             if value is not None and kind != "text":
                 reads += look(kind, value, call)
         kinds = self.operands
-        if self.first_by and given.has(*self.first_by.split()):
+        if self.first_by and parsed.has(*self.first_by.split()):
             kinds = kinds[1:]
-        for place, word in enumerate(given.operands):
-            kind = kinds[min(place, len(kinds) - 1)] if kinds else ""
-            if not kind or (place >= len(kinds) and not kind.endswith("*")):
+        for position, word in enumerate(parsed.operands):
+            kind = kinds[min(position, len(kinds) - 1)] if kinds else ""
+            if not kind or (position >= len(kinds) and not kind.endswith("*")):
                 raise NotHarmless(
                     f"{call.program} with {word.value or 'another word'} as well is not known to be harmless."
                 )
@@ -76,4 +76,4 @@ def look(kind: str, word: Word, call: ProgramCall) -> list[str]:
     if word.value == "-" and kind in ("file", "tree"):
         return []
     looks = {"file": paths.readable, "name": paths.named, "tree": paths.tree}
-    return [str(looks[kind](word.value, call.here))]
+    return [str(looks[kind](word.value, call.context))]

@@ -9,7 +9,7 @@ from amanu.core.command import CommandContext
 
 @dataclass
 class State:
-    here: CommandContext
+    context: CommandContext
     folder: Path | None
     """None: not known."""
     variables: dict[str, str | None] = field(default_factory=dict[str, str | None])
@@ -25,10 +25,10 @@ class State:
             return None
         if name == "PWD":
             return str(self.folder) if self.folder else None
-        return self.here.environment.get(name) if name == "HOME" else None
+        return self.context.environment.get(name) if name == "HOME" else None
 
     def copy(self) -> "State":
-        return State(self.here, self.folder, dict(self.variables), self.forgotten)
+        return State(self.context, self.folder, dict(self.variables), self.forgotten)
 
     def forget(self) -> None:
         """After what can change anything in the shell."""
@@ -36,11 +36,11 @@ class State:
         self.variables.clear()
         self.forgotten = True
 
-    def merge(self, other: Self) -> None:
+    def merge(self, branch: Self) -> None:
         """Either this or the other is the case."""
-        if self.folder != other.folder:
+        if self.folder != branch.folder:
             self.folder = None
-        self.forgotten |= other.forgotten
-        for name in self.variables.keys() | other.variables.keys():
-            if self.value(name) != other.value(name) or name not in self.variables:
+        self.forgotten |= branch.forgotten
+        for name in self.variables.keys() | branch.variables.keys():
+            if self.value(name) != branch.value(name) or name not in self.variables:
                 self.variables[name] = None

@@ -71,7 +71,7 @@ def refused(line: str) -> str | None:
         return "It holds a NUL character."
     if visible(line) != line:
         return "It holds control characters or characters that cannot be seen."
-    if not line.isascii() and any(category(each) == "Zs" for each in line if each != " "):
+    if not line.isascii() and any(category(char) == "Zs" for char in line if char != " "):
         return "It holds characters that look like a blank and are none."
     if len(line) > _CODE and len(line) - _taken_as_it_is(line) > _CODE:
         return "It is too long to be understood."
@@ -128,10 +128,10 @@ def blank(source: bytes, start: int, end: int, *, lines: bool, needed: bool = Fa
     gap = source[start:end]
     if not gap and not needed:
         return
-    rest = gap.replace(b"\\\n", b"")
-    fine = not rest.strip(b" \t\n" if lines else b" \t") and (rest or not (gap or needed))
+    remainder = gap.replace(b"\\\n", b"")
+    fine = not remainder.strip(b" \t\n" if lines else b" \t") and (remainder or not (gap or needed))
     if not fine:
-        raise Unclear(f"What bash makes of {_shown(source[max(0, start - 8) : end + 8])} is not certain.")
+        raise Unclear(f"What bash makes of {_excerpt(source[max(0, start - 8) : end + 8])} is not certain.")
 
 
 def text(node: "Node") -> str:
@@ -143,7 +143,7 @@ def text(node: "Node") -> str:
 
 
 def unclear(node: "Node") -> Unclear:
-    return Unclear(f"{_shown(node.text or b'')} is not understood.")
+    return Unclear(f"{_excerpt(node.text or b'')} is not understood.")
 
 
 def no_gap(node: "Node") -> None:
@@ -155,9 +155,9 @@ def no_gap(node: "Node") -> None:
         position = child.end_byte
 
 
-def _shown(source: bytes) -> str:
-    found = re.sub(r"\s+", " ", source.decode("utf-8", "replace")).strip()
-    return f"`{found if len(found) <= 60 else found[:59] + '…'}`"
+def _excerpt(source: bytes) -> str:
+    one_line = re.sub(r"\s+", " ", source.decode("utf-8", "replace")).strip()
+    return f"`{one_line if len(one_line) <= 60 else one_line[:59] + '…'}`"
 
 
 def _deep(root: "Node", budget: ParseBudget) -> bool:
@@ -178,8 +178,8 @@ def _deep(root: "Node", budget: ParseBudget) -> bool:
 
 def _parser() -> "Parser":
     """Of this thread: two that use one at the same time end the process."""
-    if (found := getattr(_threads, "parser", None)) is not None:
-        return found
+    if (parser := getattr(_threads, "parser", None)) is not None:
+        return parser
     import tree_sitter_bash
     from tree_sitter import Language, Parser
 

@@ -31,8 +31,8 @@ def harmless(name: str, value: str | None) -> bool:
     """May it be given to a program without changing what that does?"""
     if value is None:
         return False
-    known = _HARMLESS.fullmatch(name) and _VALUE.fullmatch(value)
-    return bool(known or _SILENT.fullmatch(f"{name}={value}"))
+    harmless_value = _HARMLESS.fullmatch(name) and _VALUE.fullmatch(value)
+    return bool(harmless_value or _SILENT.fullmatch(f"{name}={value}"))
 
 
 _LEADS = re.compile(
@@ -43,7 +43,7 @@ _LEADS = re.compile(
 """What names a program, a library, settings or a place to fetch from: it stands for more than a user sees in it."""
 
 
-def kept(name: str, value: str | None) -> bool:
+def may_be_remembered(name: str, value: str | None) -> bool:
     """May a rule remember a command together with that being set? A key would lie in the file of the rules."""
     return value is not None and not _LEADS.fullmatch(name) and not holds_secret(name, value)
 
@@ -58,4 +58,4 @@ def steers(name: str, value: str | None, state: State) -> bool:
     goes to every program."""
     if harmless(name, value):
         return False
-    return bool(_OF_BASH.fullmatch(name)) or name in state.here.environment or state.forgotten
+    return bool(_OF_BASH.fullmatch(name)) or name in state.context.environment or state.forgotten

@@ -23,8 +23,8 @@ LOOKING: Mapping[str, str] = {
     "GIT_NO_LAZY_FETCH": "1",
     "GIT_CONFIG_COUNT": "7",
     **{
-        f"GIT_CONFIG_{part}_{place}": text
-        for place, setting in enumerate(
+        f"GIT_CONFIG_{part}_{index}": text
+        for index, setting in enumerate(
             (
                 ("diff.autoRefreshIndex", "false"),
                 ("core.fsmonitor", "false"),
@@ -102,13 +102,13 @@ _LIST = (
 )
 
 
-def writes_settings(words: Sequence[str | None]) -> bool:
+def writes_settings(argv: Sequence[str | None]) -> bool:
     """Whether these are words of a git command that changes remotes, branches or submodules in git's settings, and
     nothing else there."""
-    if len(words) < 2 or words[1] is None or words[1] not in _WRITES_SETTINGS or None in words:
+    if len(argv) < 2 or argv[1] is None or argv[1] not in _WRITES_SETTINGS or None in argv:
         return False
-    verbs = _WRITES_SETTINGS[words[1]]
-    return verbs is None or next((word for word in words[2:] if word and not word.startswith("-")), "") in verbs
+    verbs = _WRITES_SETTINGS[argv[1]]
+    return verbs is None or next((word for word in argv[2:] if word and not word.startswith("-")), "") in verbs
 
 
 @dataclass(frozen=True)
@@ -128,9 +128,9 @@ class _Look:
 def _lists(*names: str) -> Callable[[ParsedOptions, ProgramCall], None]:
     """Operands make something unless one of these options is given."""
 
-    def check(given: ParsedOptions, call: ProgramCall) -> None:
-        if given.operands and not given.has(*names):
-            raise NotHarmless(f"git {call.words[0].value} with a name makes something.")
+    def check(parsed: ParsedOptions, call: ProgramCall) -> None:
+        if parsed.operands and not parsed.has(*names):
+            raise NotHarmless(f"git {call.arguments[0].value} with a name makes something.")
 
     return check
 
@@ -138,32 +138,32 @@ def _lists(*names: str) -> Callable[[ParsedOptions, ProgramCall], None]:
 def _verb(*verbs: str, bare: bool) -> Callable[[ParsedOptions, ProgramCall], None]:
     """The first operand must be one of these."""
 
-    def check(given: ParsedOptions, call: ProgramCall) -> None:
-        verb = given.operands[0].value if given.operands else None
-        if (verb is None and not (bare and not given.operands)) or (verb is not None and verb not in verbs):
-            raise NotHarmless(f"git {call.words[0].value} {verb or ''} is not known to only look.")
+    def check(parsed: ParsedOptions, call: ProgramCall) -> None:
+        verb = parsed.operands[0].value if parsed.operands else None
+        if (verb is None and not (bare and not parsed.operands)) or (verb is not None and verb not in verbs):
+            raise NotHarmless(f"git {call.arguments[0].value} {verb or ''} is not known to only look.")
 
     return check
 
 
-def _config(given: ParsedOptions, call: ProgramCall) -> None:
-    names = [word.value or "" for word in given.operands]
-    if given.surely is not None:
+def _config(parsed: ParsedOptions, call: ProgramCall) -> None:
+    names = [word.value or "" for word in parsed.operands]
+    if parsed.surely is not None:
         raise NotHarmless("git config takes -- for what it is to set.")  # measured, 2.39
-    if not given.has("--get", "--get-all", "--get-regexp", "--list", "-l") and len(names) != 1:
+    if not parsed.has("--get", "--get-all", "--get-regexp", "--list", "-l") and len(names) != 1:
         raise NotHarmless("git config with a name and a value changes the configuration.")
     plain = names and re.fullmatch(r"(user|core|init|branch|color|push|pull|remote)\.[\w./-]+", names[0])
-    if not (plain or (given.has("--list", "-l") and given.has("--name-only", "--local"))):
+    if not (plain or (parsed.has("--list", "-l") and parsed.has("--name-only", "--local"))):
         raise NotHarmless("git's configuration may hold tokens.")
 
 
-def _describe(given: ParsedOptions, call: ProgramCall) -> None:
-    if given.has("--dirty", "--broken"):
+def _describe(parsed: ParsedOptions, call: ProgramCall) -> None:
+    if parsed.has("--dirty", "--broken"):
         raise NotHarmless("git describe --dirty writes the index anew.")
 
 
-def _symbolic(given: ParsedOptions, call: ProgramCall) -> None:
-    if len(given.operands) != 1:
+def _symbolic(parsed: ParsedOptions, call: ProgramCall) -> None:
+    if len(parsed.operands) != 1:
         raise NotHarmless("git symbolic-ref with two names changes one.")
 
 
@@ -293,31 +293,31 @@ LOOKS: Mapping[str, _Look] = {
 
 def _git(call: ProgramCall) -> Harmless:
     call = beyond_globals(call)
-    if not call.words:
+    if not call.arguments:
         return Harmless("Shows how git is used.")
-    name = call.words[0].value
-    if name in ("--version", "--help", "-v", "-h") and len(call.words) == 1:
+    name = call.arguments[0].value
+    if name in ("--version", "--help", "-v", "-h") and len(call.arguments) == 1:
         return Harmless("Shows its version or how it is used.")
     look = LOOKS.get(name or "")
     if look is None:
         raise NotHarmless(f"git {name or ''} is not known to only look.")
     _environment(call)
-    given = _given(look, call)
-    if len(given.operands) > look.operands:
+    parsed = _parse_look(look, call)
+    if len(parsed.operands) > look.operands:
         raise NotHarmless(f"git {name} with so many names is not known to only look.")
     if look.check is not None:
-        look.check(given, call)
+        look.check(parsed, call)
     if name in ("version", "help"):
         return Harmless(look.why)
-    found = repository(call.here.folder, call.here.roots)
-    if look.secret and found.tokens:
+    repo = repository(call.context.folder, call.context.roots)
+    if look.secret and repo.tokens:
         raise NotHarmless("The repository's configuration may hold tokens.")
-    _runs_nothing(given)
-    if _shows(name or "", look, given):
-        _content(name or "", given, found, call)
-    elif name in _COMPARE and not given.has("--cached", "--staged"):
-        _index(found)
-    return Harmless(look.why, (str(found.top),))
+    _runs_nothing(parsed)
+    if _shows(name or "", look, parsed):
+        _content(name or "", parsed, repo, call)
+    elif name in _COMPARE and not parsed.has("--cached", "--staged"):
+        _index(repo)
+    return Harmless(look.why, (str(repo.top),))
 
 
 _COMPARE = ("status", "diff", "diff-files", "diff-index")
@@ -326,16 +326,16 @@ _MERGES = names("off none on m first-parent 1 separate c combined cc dense-combi
 """Values of --diff-merges. Not remerge: it merges anew, in a folder it makes among the objects."""
 
 
-def _runs_nothing(given: ParsedOptions) -> None:
+def _runs_nothing(parsed: ParsedOptions) -> None:
     """Raises `NotHarmless` for values that make git start a program or write."""
-    shown = given.values("--format", "--pretty", "--group", "--sort")
-    if any(value is None or "%G" in value or "signature" in value for value in shown):
+    formats = parsed.values("--format", "--pretty", "--group", "--sort")
+    if any(value is None or "%G" in value or "signature" in value for value in formats):
         raise NotHarmless("To show who signed, git runs gpg.")
-    if any(name == "--submodule" and (value is None or value.value != "short") for name, value, _ in given.options):
+    if any(name == "--submodule" and (value is None or value.value != "short") for name, value, _ in parsed.options):
         raise NotHarmless(
             "To show what changed in a submodule, git starts another git there, which obeys its configuration."
         )
-    if any(value not in _MERGES for value in given.values("--diff-merges")):
+    if any(value not in _MERGES for value in parsed.values("--diff-merges")):
         raise NotHarmless("To show how a merge was resolved, git merges anew, and writes what comes of it.")
 
 
@@ -351,79 +351,79 @@ _PATCH = tuple(
 )
 
 
-def _shows(name: str, look: _Look, given: ParsedOptions) -> bool:
+def _shows(name: str, look: _Look, parsed: ParsedOptions) -> bool:
     """Whether the content of files is shown."""
-    if not look.shows or given.has(*_PATCH):
+    if not look.shows or parsed.has(*_PATCH):
         return look.shows
     if name == "cat-file":
-        return not given.has("-t", "-s", "-e")
+        return not parsed.has("-t", "-s", "-e")
     return name in ("grep", "blame") or not (
-        name in ("log", "reflog", "stash", "whatchanged") or given.has(*_NAMES, "-s")
+        name in ("log", "reflog", "stash", "whatchanged") or parsed.has(*_NAMES, "-s")
     )
 
 
 def beyond_globals(call: ProgramCall) -> ProgramCall:
     """The call without options before the command, `-C` followed. Raises `NotHarmless` for those that matter."""
-    while call.words and (first := call.words[0].value or "-").startswith("-"):
+    while call.arguments and (first := call.arguments[0].value or "-").startswith("-"):
         if first in ("--version", "--help", "-v", "-h"):
             return call
         takes = _GLOBAL.get(first)
         if takes is None:
-            raise NotHarmless(f"git {call.words[0].value or ''} before the command is not known to be harmless.")
+            raise NotHarmless(f"git {call.arguments[0].value or ''} before the command is not known to be harmless.")
         if takes.how:
-            value = call.words[1].value if len(call.words) > 1 else None
+            value = call.arguments[1].value if len(call.arguments) > 1 else None
             if value is None or (first == "-c" and not _SETTINGS.fullmatch(value)):
                 raise NotHarmless("git -c changes what git does for this one time.")
             if first == "-C":
-                there = paths.real(value, call.here)
-                if not paths.inside(there, call.here):
-                    raise NotHarmless(f"{there} is outside the opened folders.")
-                call = replace(call, here=replace(call.here, folder=there))
-        call = call.after(2 if takes.how else 1)
+                folder = paths.real(value, call.context)
+                if not paths.inside(folder, call.context):
+                    raise NotHarmless(f"{folder} is outside the opened folders.")
+                call = replace(call, context=replace(call.context, folder=folder))
+        call = call.without_first(2 if takes.how else 1)
     return call
 
 
-def _given(look: _Look, call: ProgramCall) -> ParsedOptions:
-    rest = call.after(1)
-    for word in rest.words:  # an option that takes a value may be the last: `git branch --merged`
+def _parse_look(look: _Look, call: ProgramCall) -> ParsedOptions:
+    arguments_call = call.without_first(1)
+    for word in arguments_call.arguments:  # an option that takes a value may be the last: `git branch --merged`
         if word.several:
             raise NotHarmless("What git is given is only known when it runs.")
-    words = rest.words
-    last = words[-1].value if words else None
+    arguments = arguments_call.arguments
+    last = arguments[-1].value if arguments else None
     if last in ("--contains", "--no-contains", "--merged", "--no-merged", "--points-at"):
-        words = (*words[:-1], Word(f"{last}=HEAD"))
-    given = parse(replace(rest, words=words), table(f"{look.options} -h"), digits=look.digits)
-    if given.surely is None and any(word.value is None for word in given.operands):
+        arguments = (*arguments[:-1], Word(f"{last}=HEAD"))
+    parsed = parse(replace(arguments_call, arguments=arguments), table(f"{look.options} -h"), digits=look.digits)
+    if parsed.surely is None and any(word.value is None for word in parsed.operands):
         raise NotHarmless("What git is given is only known when it runs.")
-    return given
+    return parsed
 
 
 def _environment(call: ProgramCall) -> None:
-    for name, value in call.here.environment.items():
+    for name, value in call.context.environment.items():
         if name.startswith("GIT_") and not _HARMLESS_VARIABLES.fullmatch(name) and LOOKING.get(name) != value:
             raise NotHarmless(f"The variable {name} changes what git does.")
 
 
-def _content(name: str, given: ParsedOptions, found: Repository, call: ProgramCall) -> None:
+def _content(name: str, parsed: ParsedOptions, repo: Repository, call: ProgramCall) -> None:
     """What shows files must not show those that may not be read: neither named ones nor any of those git knows of."""
-    if not paths.inside(found.top, call.here):
-        raise NotHarmless(f"The repository is {found.top}, which is more than the opened folders.")
-    for word in given.operands:
+    if not paths.inside(repo.top, call.context):
+        raise NotHarmless(f"The repository is {repo.top}, which is more than the opened folders.")
+    for word in parsed.operands:
         text = word.value
         if text is None:
             raise NotHarmless("What git would show is only known when it runs.")
         for path in {text, text.partition(":")[2].partition(":")[0] or text}:
-            for base in (call.here.folder, found.top):
-                if not call.here.may_read(Path(os.path.normpath(base / path))):
+            for base in (call.context.folder, repo.top):
+                if not call.context.may_read(Path(os.path.normpath(base / path))):
                     raise NotHarmless(f"{path} is not read without a question.")
         if (
             name == "diff"
             and text.startswith(("/", "..", "~"))
-            and not paths.inside(paths.real(text, call.here), call.here)
+            and not paths.inside(paths.real(text, call.context), call.context)
         ) and not re.match(r"\.\.\.?\w", text):
             raise NotHarmless(f"{text} is outside the opened folders.")
-    for tracked in _tracked_secrets(_index(found)):
-        if not call.here.may_read(found.top / tracked):
+    for tracked in _tracked_secrets(_index(repo)):
+        if not call.context.may_read(repo.top / tracked):
             raise NotHarmless(f"Git knows of {tracked}, which is not read without a question, and could show it.")
 
 
@@ -436,9 +436,9 @@ _SECRET = re.compile(
 
 def _tracked_secrets(index: bytes) -> Iterator[str]:
     """Files in an index that hold secrets."""
-    for found in _SECRET.finditer(index):
-        begin, end = index.rfind(b"\0", 0, found.start()) + 1, index.find(b"\0", found.end())
-        name = index[max(begin, found.start() - 1000) : end if end >= 0 else None].decode(errors="replace")
+    for match in _SECRET.finditer(index):
+        begin, end = index.rfind(b"\0", 0, match.start()) + 1, index.find(b"\0", match.end())
+        name = index[max(begin, match.start() - 1000) : end if end >= 0 else None].decode(errors="replace")
         name = re.split(r"[^\w./@ +-]", name)[-1]
         if is_secret(name):
             yield name
@@ -448,15 +448,15 @@ _LARGEST_INDEX = 8 << 20  # bytes
 _SUBMODULE = b"\0\0\xe0\0"  # the mode of an entry, gitformat-index(5)
 
 
-def _index(found: Repository) -> bytes:
+def _index(repo: Repository) -> bytes:
     """The index of the repository; its names are plain in it (but not in version 4). Raises `NotHarmless` where it
     holds a submodule: git would start another git in it, which obeys that one's configuration."""
-    if any(each.name.startswith("sharedindex.") for each in found.folder.iterdir()):
+    if any(entry.name.startswith("sharedindex.") for entry in repo.folder.iterdir()):
         raise NotHarmless(
             "A part of git's index lies in another file, so that it cannot be seen which files git knows of."
         )
     try:
-        with (found.folder / "index").open("rb") as file:
+        with (repo.folder / "index").open("rb") as file:
             data = file.read(_LARGEST_INDEX + 1)
     except OSError:
         return b""

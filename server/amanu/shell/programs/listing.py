@@ -22,27 +22,27 @@ _FIND_TAKES = names(
 
 
 def _find(call: ProgramCall) -> Harmless:
-    words = list(call.words)
+    arguments = list(call.arguments)
     starts: list[str] = []
-    while words and words[0].value in ("-H", "-P"):  # not -L: it would leave the folders by links
-        words.pop(0)
-    while words and not (words[0].value or "-").startswith(("-", "(", ")", "!", ",")):
-        starts.append(words.pop(0).value or "")
-    while words:
-        word = words.pop(0)
+    while arguments and arguments[0].value in ("-H", "-P"):  # not -L: it would leave the folders by links
+        arguments.pop(0)
+    while arguments and not (arguments[0].value or "-").startswith(("-", "(", ")", "!", ",")):
+        starts.append(arguments.pop(0).value or "")
+    while arguments:
+        word = arguments.pop(0)
         if word.several or word.value is None:
             raise NotHarmless("What find is given is only known when it runs.")
         if word.value in _FIND_FLAGS:
             continue
         if word.value in _FIND_TAKES or word.value == "-newer":
-            value = words.pop(0) if words else None
+            value = arguments.pop(0) if arguments else None
             if value is None or value.several:
                 raise NotHarmless(f"What find {word.value} is given is not certain.")
             if word.value == "-newer":
-                paths.named(value.value or "\0", call.here)
+                paths.named(value.value or "\0", call.context)
             continue
         raise NotHarmless(f"find {word.value} is not known to be read-only.")
-    return Harmless("Lists files.", tuple(str(paths.named(each, call.here)) for each in starts or ["."]))
+    return Harmless("Lists files.", tuple(str(paths.named(start, call.context)) for start in starts or ["."]))
 
 
 PROGRAMS: dict[str, Judge] = {
@@ -105,7 +105,10 @@ PROGRAMS: dict[str, Judge] = {
     "whereis": Use("Shows where a program is.", "-b -m -s -u", ("text*",)),
     "type": Use("Says what a name stands for.", "-a -f -p -P -t", ("text*",)),
     "command": Use(
-        "Says what a name stands for.", "-v -V", ("text*",), check=lambda given, call: _only_asks(given.has("-v", "-V"))
+        "Says what a name stands for.",
+        "-v -V",
+        ("text*",),
+        check=lambda parsed, call: _only_asks(parsed.has("-v", "-V")),
     ),
 }
 PROGRAMS["fdfind"] = PROGRAMS["fd"]  # as Debian names it

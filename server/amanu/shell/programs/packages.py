@@ -19,10 +19,10 @@ def _version(*flags: str, unless: str = "") -> Judge:
     """Harmless with one of these flags and nothing else; `unless` one of these files is in the folder or above it."""
 
     def judge(call: ProgramCall) -> Harmless:
-        if len(call.words) != 1 or call.values[0] not in flags:
+        if len(call.arguments) != 1 or call.values[0] not in flags:
             raise NotHarmless(f"{call.program} is not known to be read-only with these arguments.")
         for name in unless.split():
-            for folder in (call.here.folder, *call.here.folder.parents):
+            for folder in (call.context.folder, *call.context.folder.parents):
                 if (folder / name).exists():
                     raise NotHarmless(f"{folder / name} can make {call.program} start another version of itself.")
         return Harmless(_VERSION)
@@ -31,17 +31,17 @@ def _version(*flags: str, unless: str = "") -> Judge:
 
 
 def _pip(call: ProgramCall) -> Harmless:
-    if not call.words:
+    if not call.arguments:
         return Harmless("Shows how it is used.")
     match call.values[0]:
         case "--version" | "-V":
             return _version("--version", "-V")(call)
         case "list":
-            return _PIP_LIST(call.after(1))
+            return _PIP_LIST(call.without_first(1))
         case "show":
-            return _PIP_SHOW(call.after(1))
+            return _PIP_SHOW(call.without_first(1))
         case "freeze":
-            return _PIP_FREEZE(call.after(1))
+            return _PIP_FREEZE(call.without_first(1))
         case _:
             raise NotHarmless("pip is not known to be read-only with these arguments.")
 
@@ -59,7 +59,7 @@ JSON_TOOL = Use(  # a second operand is a file it writes
     "--sort-keys --no-ensure-ascii --json-lines --indent= --tab --no-indent --compact",
     ("file",),
 )
-_MODULES = {"sitecustomize", "usercustomize", *(each.lower() for each in sys.stdlib_module_names)}
+_MODULES = {"sitecustomize", "usercustomize", *(name.lower() for name in sys.stdlib_module_names)}
 
 
 def _python(call: ProgramCall) -> Harmless:
@@ -68,14 +68,14 @@ def _python(call: ProgramCall) -> Harmless:
     if call.values[:2] != ("-m", "json.tool"):
         return _PYTHON(call)
     try:
-        there = [each.name for each in call.here.folder.iterdir()]
+        entry_names = [entry.name for entry in call.context.folder.iterdir()]
     except OSError:
-        raise NotHarmless(f"It cannot be seen what is in {call.here.folder}.") from None
-    for name in there:
+        raise NotHarmless(f"It cannot be seen what is in {call.context.folder}.") from None
+    for name in entry_names:
         module = name.partition(".")[0].lower()
         if module in _MODULES or (module.startswith("_") and module not in ("__pycache__", "__init__")):
-            raise NotHarmless(f"Python would look for its modules in {call.here.folder} first, where {name} is.")
-    return JSON_TOOL(call.after(2))
+            raise NotHarmless(f"Python would look for its modules in {call.context.folder} first, where {name} is.")
+    return JSON_TOOL(call.without_first(2))
 
 
 _PLAIN = _version("--version")
@@ -84,7 +84,7 @@ _RUST_VERSION = _version("--version", "-V", "-vV", unless="rust-toolchain rust-t
 
 def _rust(call: ProgramCall) -> Harmless:
     """Behind these names is rustup, as a rule: the first of its kind in a home folder writes its settings."""
-    environment = call.here.environment
+    environment = call.context.environment
     home = Path(environment.get("RUSTUP_HOME") or f"{environment.get('HOME', '')}/.rustup")
     if not (home / "settings.toml").is_file():
         raise NotHarmless(f"{call.program} may set up rustup in the home folder.")

@@ -31,10 +31,10 @@ _BINARY = names("= == != < > -eq -ne -lt -le -gt -ge -nt -ot -ef")
 
 def _printf(call: ProgramCall) -> Harmless:
     """`-v` sets a variable, and so does `%n`: the format must be known."""
-    words = call.values
-    shown = words[1:] if words[:1] == ("--",) else words
-    form = shown[0] if shown else None
-    if form is None or (form.startswith("-") and words is shown):
+    arguments = call.values
+    operands = arguments[1:] if arguments[:1] == ("--",) else arguments
+    form = operands[0] if operands else None
+    if form is None or (form.startswith("-") and arguments is operands):
         raise NotHarmless("What printf does with its words is only known when it runs.")
     if not re.fullmatch(
         r"(?:[^%]|%%|%[-+ #0']*[\d*]*(?:\.[\d*]*)?(?:[hlLqjzt]*[diouxXeEfFgGaAcsbqQ]|\([^)]*\)T))*", form
@@ -46,30 +46,34 @@ def _printf(call: ProgramCall) -> Harmless:
 def _test(call: ProgramCall) -> Harmless:
     """Not -v and -R, which look into variables and may run what is between brackets. An unknown word counts only where
     bash cannot take it for an operator: in an expression of at most three words, one operator of them known."""
-    words = list(call.values)
-    if call.program == "[" and (not words or words.pop() != "]"):
+    operands = list(call.values)
+    if call.program == "[" and (not operands or operands.pop() != "]"):
         raise NotHarmless("A [ without its ].")
-    if any(word.several for word in call.words):
+    if any(word.several for word in call.arguments):
         raise NotHarmless("What is tested is only known when it runs, and could be an expression.")
-    if None not in words:
-        if any(word in ("-v", "-R", "-o", "-a") for word in words):
+    if None not in operands:
+        if any(word in ("-v", "-R", "-o", "-a") for word in operands):
             raise NotHarmless("This test is not known to be harmless.")
         return Harmless("Tests something.")
-    if words[0] == "!":
-        words.pop(0)
-    if len(words) == 1 or (len(words) == 2 and words[0] in _UNARY) or (len(words) == 3 and words[1] in _BINARY):
+    if operands[0] == "!":
+        operands.pop(0)
+    if (
+        len(operands) == 1
+        or (len(operands) == 2 and operands[0] in _UNARY)
+        or (len(operands) == 3 and operands[1] in _BINARY)
+    ):
         return Harmless("Tests something.")
     raise NotHarmless("What is tested is only known when it runs, and could be an expression.")
 
 
-def _date(given: ParsedOptions, call: ProgramCall) -> None:
-    if any(word.value is None or not word.value.startswith("+") for word in given.operands):
+def _date(parsed: ParsedOptions, call: ProgramCall) -> None:
+    if any(word.value is None or not word.value.startswith("+") for word in parsed.operands):
         raise NotHarmless("date can set the clock.")
 
 
-def _addresses(given: ParsedOptions, call: ProgramCall) -> None:
+def _addresses(parsed: ParsedOptions, call: ProgramCall) -> None:
     """ss asks the network for the address of what it takes for the name of a machine (measured, iproute2 6.1)."""
-    for word in given.operands:
+    for word in parsed.operands:
         if word.value is None or not _SOCKETS.fullmatch(word.value):
             raise NotHarmless(f"ss may ask the network for the address of {word.value or 'what it is given'}.")
 
@@ -78,16 +82,16 @@ def _sleep(call: ProgramCall) -> Harmless:
     seconds = [
         float(word) for word in call.values if word and re.fullmatch(r"\d{1,6}(\.\d{1,6})?s?", word) and word[-1] != "s"
     ]
-    if len(seconds) != len(call.words) or not seconds or sum(seconds) > _LONGEST_SLEEP:
+    if len(seconds) != len(call.arguments) or not seconds or sum(seconds) > _LONGEST_SLEEP:
         raise NotHarmless("It is not certain that it ends soon.")
     return Harmless("Waits a little.")
 
 
 def _ps(call: ProgramCall) -> Harmless:
     """Its old options without a dash can show the environment of processes (`ps auxe`)."""
-    words = list(call.values)
-    while words:
-        word = words.pop(0)
+    arguments = list(call.values)
+    while arguments:
+        word = arguments.pop(0)
         if word in (
             "aux",
             "auxf",
@@ -107,8 +111,8 @@ def _ps(call: ProgramCall) -> Harmless:
             "--forest",
         ):
             continue
-        if word in ("-o", "-eo", "-p", "-u", "-C", "--sort", "--pid", "--ppid") and words:
-            value = words.pop(0)
+        if word in ("-o", "-eo", "-p", "-u", "-C", "--sort", "--pid", "--ppid") and arguments:
+            value = arguments.pop(0)
             if value is not None and re.fullmatch(r"[\w,=%+-]+", value) and "env" not in value:
                 continue
         elif word is not None and re.fullmatch(r"--sort=[\w%,+-]+", word):
@@ -117,8 +121,8 @@ def _ps(call: ProgramCall) -> Harmless:
     return Harmless("Lists processes.")
 
 
-def _printenv(given: ParsedOptions, call: ProgramCall) -> None:
-    if not given.operands or any(word.value not in _PUBLIC for word in given.operands):
+def _printenv(parsed: ParsedOptions, call: ProgramCall) -> None:
+    if not parsed.operands or any(word.value not in _PUBLIC for word in parsed.operands):
         raise NotHarmless("The environment may hold tokens.")
 
 

@@ -12,17 +12,17 @@ from amanu.shell.spec import Judge, Use
 _ONE, _FILES = ("file",), ("file*",)
 
 
-def _trees_if_recursive(given: ParsedOptions, call: ProgramCall) -> None:
+def _trees_if_recursive(parsed: ParsedOptions, call: ProgramCall) -> None:
     """Of two folders diff compares what has the same name, through links."""
-    for word in given.operands:
-        if word.value is not None and (call.here.folder / word.value).is_dir():
-            paths.tree(word.value, call.here, follows=not given.has("--no-dereference"))
+    for word in parsed.operands:
+        if word.value is not None and (call.context.folder / word.value).is_dir():
+            paths.tree(word.value, call.context, follows=not parsed.has("--no-dereference"))
 
 
-def _jq(given: ParsedOptions, call: ProgramCall) -> None:
-    if not given.operands:
+def _jq(parsed: ParsedOptions, call: ProgramCall) -> None:
+    if not parsed.operands:
         raise NotHarmless("jq is given no filter.")
-    program = given.operands[0].value
+    program = parsed.operands[0].value
     if program is None:
         raise NotHarmless("What jq would do is only known when it runs.")
     # `env` and `$ENV` are the environment, which may hold tokens; modules are files. `.env` is a field as any other.
