@@ -21,13 +21,13 @@ _NAMESPACES = (
 
 def program() -> Path | None:
     """The system's bubblewrap: root's, and writable by nobody else. Blocking."""
-    for place in map(Path, PLACES):
+    for candidate in map(Path, PLACES):
         try:
-            status = place.stat()
+            status = candidate.stat()
         except OSError:
             continue
         if status.st_uid == 0 and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-            return place
+            return candidate
     return None
 
 
@@ -61,21 +61,21 @@ def command(
         out += _bound("--ro-bind-try", path)
     for name, target in view.links:
         out += ["--symlink", str(target), str(name)]
-    for path in sorted({*view.roots, *view.writable}, key=lambda each: len(each.parts)):
+    for path in sorted({*view.roots, *view.writable}, key=lambda path: len(path.parts)):
         writable = path in view.writable
         if path in roots:
             out += ["--bind-fd" if writable else "--ro-bind-fd", str(roots[path]), str(path)]
         elif path != Path("/"):
             out += _bound("--bind" if writable else "--ro-bind", path)
     if not nothing:
-        for path in sorted(view.kept, key=lambda each: len(each.parts)):
+        for path in sorted(view.read_only, key=lambda path: len(path.parts)):
             out += _bound("--ro-bind-try", path)
     for path, handle in pinned.items():
         out += ["--perms", "0755", "--ro-bind-data", str(handle), path]
     closed = {path: path.is_dir() for path in view.secret}
     closed |= dict.fromkeys(view.sockets, False)
     # bubblewrap reads the table of all mounts for each bind it makes, and for no other: folders come last.
-    for path, _ in sorted(closed.items(), key=lambda each: each[1]):
+    for path, _ in sorted(closed.items(), key=lambda path_and_kind: path_and_kind[1]):
         out += _empty(path, folder=closed[path])
     return [*out, "--seccomp", str(filter), "--chdir", str(folder), "--", *argv]
 

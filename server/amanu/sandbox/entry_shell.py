@@ -13,17 +13,17 @@ class EntryShell:
     steps: tuple[str, ...] = ()
     """Of bash, one after the other. One that fails keeps nothing from being run, unless it exits."""
 
-    def then(self, step: str) -> "EntryShell":
+    def with_step(self, step: str) -> "EntryShell":
         return EntryShell(self.bash, (*self.steps, step))
 
-    def to(self, argv: Sequence[str]) -> list[str]:
+    def wrap(self, argv: Sequence[str]) -> list[str]:
         """The command line that ends up as `argv`: same process, arguments untouched."""
         if not self.steps:
             return list(argv)
         return [self.bash, "-p", "-c", "; ".join((*self.steps, 'exec "$@"')), self.bash, *argv]
 
 
-def plain_way_in() -> EntryShell | None:
+def plain_entry_shell() -> EntryShell | None:
     """Nothing is to be done yet. None where there is no bash."""
     bash = "/bin/bash"
     return EntryShell(bash) if os.access(bash, os.X_OK) else None

@@ -45,16 +45,16 @@ def folder(path: str) -> None:
     os.mkdir(path)  # noqa: PTH102
 
 
-def rename(path: str, other: str) -> None:
-    os.rename(path, other)  # noqa: PTH104
+def rename(path: str, target: str) -> None:
+    os.rename(path, target)  # noqa: PTH104
 
 
 def remove(path: str) -> None:
     os.unlink(path)  # noqa: PTH108
 
 
-def link(path: str, other: str) -> None:
-    os.link(path, other)
+def link(path: str, target: str) -> None:
+    os.link(path, target)
 
 
 def chmod(path: str) -> None:
@@ -66,34 +66,34 @@ def git(folder: str, *arguments: str) -> None:
 
 
 def tcp(port: int) -> None:
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as it:
-        it.settimeout(2)
-        it.connect(("127.0.0.1", port))
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as client:
+        client.settimeout(2)
+        client.connect(("127.0.0.1", port))
 
 
 def udp(port: int) -> None:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as it:
-        it.connect(("127.0.0.1", port))
-        it.send(b"acts were here")
-        it.settimeout(0.2)
-        it.recv(9)  # where nobody listens that is refused
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
+        client.connect(("127.0.0.1", port))
+        client.send(b"acts were here")
+        client.settimeout(0.2)
+        client.recv(9)  # where nobody listens that is refused
 
 
 def local(path: str) -> None:
     """A unix socket in the file system; with a NUL first, one of the abstract space."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as it:
-        it.settimeout(2)
-        it.connect(path)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
+        client.settimeout(2)
+        client.connect(path)
 
 
 def serve_local(path: str) -> None:
     """The same by a unix socket, in the place of one that an earlier run left."""
     with contextlib.suppress(FileNotFoundError):
         os.unlink(path)  # noqa: PTH108
-    with socket.socket(socket.AF_UNIX) as it, socket.socket(socket.AF_UNIX) as other:
-        it.bind(path)
-        it.listen()
-        other.connect(path)
+    with socket.socket(socket.AF_UNIX) as server, socket.socket(socket.AF_UNIX) as client:
+        server.bind(path)
+        server.listen()
+        client.connect(path)
 
 
 def vsock() -> None:
@@ -113,22 +113,22 @@ def datagram(path: str) -> None:
     """To a unix socket from one of a pair, which nobody had to ask for by `socket`."""
     for kind in (socket.SOCK_DGRAM, socket.SOCK_RAW):
         try:
-            mine, other = socket.socketpair(socket.AF_UNIX, kind)
+            mine, peer = socket.socketpair(socket.AF_UNIX, kind)
         except OSError as error:
-            found = error
+            last_error = error
             continue
-        with mine, other:
+        with mine, peer:
             mine.sendto(b"acts were here", path)
             return
-    raise found
+    raise last_error
 
 
 def serve() -> None:
     """A server and a client of its own, as tests have them."""
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as it, socket.socket() as other:
-        it.bind(("127.0.0.1", 0))
-        it.listen()
-        other.connect(it.getsockname())
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as server, socket.socket() as client:
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+        client.connect(server.getsockname())
 
 
 def signal_(pid: int) -> None:
@@ -168,7 +168,7 @@ def mount(path: str) -> None:
 
 def namespace() -> None:
     """A namespace of one's own, in which one is root: by unshare, clone and clone3."""
-    found: list[OSError] = []
+    errors: list[OSError] = []
     for attempt in (
         lambda: _checked(_libc.unshare(0x10000000)),
         lambda: _child(_libc.syscall(*((220, 0x10000011, 0, 0, 0, 0) if _ARM else (56, 0x10000011, 0, 0, 0, 0)))),
@@ -177,9 +177,9 @@ def namespace() -> None:
         try:
             attempt()
         except OSError as error:
-            found.append(error)
-    if len(found) == 3:
-        raise found[0]
+            errors.append(error)
+    if len(errors) == 3:
+        raise errors[0]
 
 
 def kernel_setting() -> None:
@@ -260,9 +260,9 @@ def disk() -> None:
 
 def limits(pid: int) -> None:
     """Another process's limits: with less time or memory it ends. Set to what they are."""
-    call, now = 261 if _ARM else 302, (ctypes.c_uint64 * 2)()
-    _syscall(call, pid, 7, None, ctypes.byref(now))  # RLIMIT_NOFILE
-    _syscall(call, pid, 7, ctypes.byref(now), None)
+    call, current_limits = 261 if _ARM else 302, (ctypes.c_uint64 * 2)()
+    _syscall(call, pid, 7, None, ctypes.byref(current_limits))  # RLIMIT_NOFILE
+    _syscall(call, pid, 7, ctypes.byref(current_limits), None)
 
 
 def shared_memory(key: int) -> None:
@@ -276,9 +276,9 @@ def shared_queue(name: str) -> None:
 
 def other_memory(pid: int) -> None:
     """What a process of somebody else has in its memory: by every way to it."""
-    here, there = (ctypes.c_uint64 * 2)(id(pid), 1), (ctypes.c_uint64 * 2)(id(pid), 1)
+    local_buffer, remote_buffer = (ctypes.c_uint64 * 2)(id(pid), 1), (ctypes.c_uint64 * 2)(id(pid), 1)
     for call in (270, 271) if _ARM else (310, 311):
-        if _libc.syscall(call, pid, here, 1, there, 1, 0) >= 0 or ctypes.get_errno() == errno.EFAULT:
+        if _libc.syscall(call, pid, local_buffer, 1, remote_buffer, 1, 0) >= 0 or ctypes.get_errno() == errno.EFAULT:
             return
     for name, how in (("mem", os.O_RDONLY), ("maps", os.O_RDONLY), ("clear_refs", os.O_WRONLY)):
         with contextlib.suppress(OSError):
@@ -355,7 +355,7 @@ def _checked(result: int) -> int:
     return result
 
 
-def _tried(act: str, arguments: "list[object]") -> str:
+def _attempt(act: str, arguments: "list[object]") -> str:
     try:
         globals()[act](*arguments)
     except OSError as error:
@@ -366,4 +366,4 @@ def _tried(act: str, arguments: "list[object]") -> str:
 
 
 if __name__ == "__main__":
-    print(json.dumps({name: _tried(act, given) for name, (act, *given) in json.loads(sys.argv[1]).items()}))
+    print(json.dumps({name: _attempt(act, arguments) for name, (act, *arguments) in json.loads(sys.argv[1]).items()}))

@@ -13,11 +13,11 @@ from amanu.config import SandboxSettings as Settings
 from amanu.core import protected_paths as protected
 from amanu.core.requirements import SandboxRequirements
 from amanu.home import Home
-from amanu.sandbox.git_dirs import GitDirs, borrowed, enclosing, repository, user_hooks
+from amanu.sandbox.git_dirs import GitDirs, borrowed_objects, enclosing_worktree, repository, user_hooks
 from amanu.sandbox.git_settings import is_settings
-from amanu.sandbox.protected_scan import ProtectedScan, obeyed
-from amanu.sandbox.toolchains import inside, tools
-from amanu.sandbox.unix_sockets import bound, elsewhere, served
+from amanu.sandbox.protected_scan import ProtectedScan, scan_protected
+from amanu.sandbox.toolchains import find_toolchains, is_inside
+from amanu.sandbox.unix_sockets import bound_names, outside_sockets, served_sockets
 
 _HOMES = ("/root", "/home", "/Users", "/mnt/c/Users", "/var/root")
 _EMPTY = ("/tmp", "/var/tmp", "/run")
@@ -47,79 +47,93 @@ class FilesystemView:
     roots: tuple[Path, ...]
     writable: tuple[Path, ...]
     """Roots among them, unless nothing may be written."""
-    kept: tuple[Path, ...]
+    read_only: tuple[Path, ...]
     """Inside what can be written: read only."""
     guarded: tuple[Path, ...]
     """Inside what can be written, by its own name: as before when the command has ended. Read only, where the sandbox
     can do that."""
     secret: tuple[Path, ...]
     """Cannot be read."""
-    unseen: tuple[Path, ...]
+    workspace_secrets: tuple[Path, ...]
     """Of those, the ones of the workspace, which a command the user was asked about sees."""
     sockets: tuple[Path, ...]
     """Served by somebody outside: nobody answers."""
     home: Path | None
-    obeyed: ProtectedScan
+    protected: ProtectedScan
     """All that was there of that which git, editors and agents obey."""
 
 
-def view(
-    need: SandboxRequirements, roots: Sequence[Path], environment: Mapping[str, str], settings: Settings, ours: Home
+def filesystem_view(
+    need: SandboxRequirements,
+    roots: Sequence[Path],
+    environment: Mapping[str, str],
+    settings: Settings,
+    amanu_folders: Home,
 ) -> FilesystemView:
     """What a command with that need sees in those roots, which are real paths. Blocking: milliseconds."""
     home, homes = _homes(environment)
-    outside = [each for each in roots if each != Path("/")]  # nobody means the whole machine by "the workspace"
-    hidden = [*_system(*_EMPTY, *_SERVICES), *homes, *_own(settings.hide, home)]
-    also_written = [each for each in _own(settings.write, home) if each.exists()]
-    chosen = [each for each in (*_own(settings.read, home), *need.readable) if each.exists()]
-    above = [tree for root in outside if (tree := enclosing(root, homes)) is not None]
+    outside = [root for root in roots if root != Path("/")]  # nobody means the whole machine by "the workspace"
+    hidden = [*_system(*_EMPTY, *_SERVICES), *homes, *_user_paths(settings.hide, home)]
+    also_written = [path for path in _user_paths(settings.write, home) if path.exists()]
+    chosen = [path for path in (*_user_paths(settings.read, home), *need.readable) if path.exists()]
+    above = [tree for root in outside if (tree := enclosing_worktree(root, homes)) is not None]
     others: list[GitDirs] = []
     if need.git:
-        chosen += [each for each in (user_hooks(home),) if each is not None and each.exists()]
-        others = [each for tree in above if (each := repository(tree / ".git")) is not None]
-    seen = obeyed(outside, home, others, checkout=need.checkout)
-    repositories = seen.repositories
-    installed = tools(environment.get("PATH", ""), home, homes, int(time.monotonic() / _TOOLS_SECONDS))
+        chosen += [hooks for hooks in (user_hooks(home),) if hooks is not None and hooks.exists()]
+        others = [git_dirs for tree in above if (git_dirs := repository(tree / ".git")) is not None]
+    scan = scan_protected(outside, home, others, checkout=need.checkout)
+    repositories = scan.repositories
+    installed = find_toolchains(environment.get("PATH", ""), home, homes, int(time.monotonic() / _TOOLS_SECONDS))
     readable = [*installed.readable, *chosen, *above, *_resolver(need)]
-    readable += [each.common for each in repositories]
-    readable += [each.folder for each in repositories]
-    readable += [objects for each in repositories if need.borrowing for objects in borrowed(each)]
+    readable += [git_dirs.common for git_dirs in repositories]
+    readable += [git_dirs.folder for git_dirs in repositories]
+    readable += [objects for git_dirs in repositories if need.borrowing for objects in borrowed_objects(git_dirs)]
     writable = [*also_written]
-    kept: list[Path] = []
+    read_only: list[Path] = []
     guarded: list[Path] = []
     if need.writes == "workspace":
-        gits = dict.fromkeys(place for each in repositories for place in (each.folder, each.common))
+        gits = dict.fromkeys(
+            git_folder for git_dirs in repositories for git_folder in (git_dirs.folder, git_dirs.common)
+        )
         writable += [*outside, *(gits if need.git else ())]
-        names, runs = [each for each in seen.names if each not in gits], seen.runs()
+        names, runs = [path for path in scan.names if path not in gits], scan.executed_paths()
         guarded = [*names, *runs]
-        kept = [*names, *(runs if need.git else gits)]
-        kept = [each for each in kept if not (need.settings and is_settings(each))]
+        read_only = [*names, *(runs if need.git else gits)]
+        read_only = [path for path in read_only if not (need.settings and is_settings(path))]
     visible = [*outside, *readable, *also_written]
     secret = [
-        *(each for each in _secrets(home) if not inside(each, chosen) and (inside(each, visible))),
-        *(each for each in map(Path, _SYSTEM_SECRETS) if os.access(each, os.R_OK)),
-        *(each for each in map(_real, (ours.config, ours.state, ours.logs, ours.runtime)) if each.exists()),
-        *(each for each in _own(settings.hide, home) if each.exists()),
+        *(path for path in _secrets(home) if not is_inside(path, chosen) and (is_inside(path, visible))),
+        *(path for path in map(Path, _SYSTEM_SECRETS) if os.access(path, os.R_OK)),
+        *(
+            path
+            for path in map(
+                _real, (amanu_folders.config, amanu_folders.state, amanu_folders.logs, amanu_folders.runtime)
+            )
+            if path.exists()
+        ),
+        *(path for path in _user_paths(settings.hide, home) if path.exists()),
     ]
-    unseen = [] if need.secrets else [each for each in seen.secrets if not inside(each, chosen)]
-    secret += unseen
+    workspace_secrets = [] if need.secrets else [path for path in scan.secrets if not is_inside(path, chosen)]
+    secret += workspace_secrets
     return FilesystemView(
-        hidden=_outermost(each for each in hidden if each.is_dir() and each != Path("/")),
-        readable=_outermost(each for each in readable if _reachable(each) and not inside(each, outside)),
-        links=tuple(each for each in installed.links if not inside(each[0], (*readable, *outside))),
+        hidden=_outermost(path for path in hidden if path.is_dir() and path != Path("/")),
+        readable=_outermost(path for path in readable if _reachable(path) and not is_inside(path, outside)),
+        links=tuple(link for link in installed.links if not is_inside(link[0], (*readable, *outside))),
         roots=tuple(dict.fromkeys(roots)),
         writable=tuple(dict.fromkeys(writable)),
-        kept=tuple(
-            dict.fromkeys(real for each in kept for real in (_real(each),) if inside(real, writable) and real.exists())
+        read_only=tuple(
+            dict.fromkeys(
+                real for path in read_only for real in (_real(path),) if is_inside(real, writable) and real.exists()
+            )
         ),
         guarded=tuple(
-            dict.fromkeys(path for each in guarded for path in (each, _real(each)) if inside(path, writable))
+            dict.fromkeys(path for name in guarded for path in (name, _real(name)) if is_inside(path, writable))
         ),
         secret=_outermost(secret),
-        unseen=tuple(unseen),
-        sockets=_outside(seen.sockets, environment, hidden, visible),
+        workspace_secrets=tuple(workspace_secrets),
+        sockets=_outside(scan.sockets, environment, hidden, visible),
         home=home,
-        obeyed=seen,
+        protected=scan,
     )
 
 
@@ -128,36 +142,36 @@ def _outside(
 ) -> tuple[Path, ...]:
     """Sockets that a command sees and that are not of its own making: those of the roots that are served (all of them
     where that is not known), and those elsewhere."""
-    names = bound()
-    ours = tuple(sockets) if names is None else served(sockets, names)
+    names = bound_names()
+    ours = tuple(sockets) if names is None else served_sockets(sockets, names)
 
-    def seen(path: str) -> bool:
-        each = _real(path)
-        return inside(each, visible) or not inside(each, (*hidden, *_system("/dev", "/proc", "/sys")))
+    def is_visible(path: str) -> bool:
+        real_path = _real(path)
+        return is_inside(real_path, visible) or not is_inside(real_path, (*hidden, *_system("/dev", "/proc", "/sys")))
 
-    return tuple(dict.fromkeys((*ours, *elsewhere(names or (), {**os.environ, **environment}, seen))))
+    return tuple(dict.fromkeys((*ours, *outside_sockets(names or (), {**os.environ, **environment}, is_visible))))
 
 
 def _homes(environment: Mapping[str, str]) -> tuple[Path | None, tuple[Path, ...]]:
     """The user's home folder as the command knows it, and all home folders."""
     named = [environment.get("HOME", ""), os.path.expanduser("~")]  # noqa: PTH111
-    found = [_real(each) for each in named if os.path.isabs(each)]  # noqa: PTH117
-    found = [each for each in found if each != Path("/") and each.is_dir()]
-    return (found[0] if found else None), tuple(dict.fromkeys((*found, *_system(*_HOMES))))
+    home_folders = [_real(path) for path in named if os.path.isabs(path)]  # noqa: PTH117
+    home_folders = [path for path in home_folders if path != Path("/") and path.is_dir()]
+    return (home_folders[0] if home_folders else None), tuple(dict.fromkeys((*home_folders, *_system(*_HOMES))))
 
 
-def _own(paths: Iterable[str], home: Path | None) -> list[Path]:
+def _user_paths(paths: Iterable[str], home: Path | None) -> list[Path]:
     """Paths of the user's settings."""
-    spelled = [each.replace("~", str(home), 1) if home and each.startswith("~") else each for each in paths]
-    return [_real(each) for each in spelled if os.path.isabs(each)]  # noqa: PTH117
+    spelled = [path.replace("~", str(home), 1) if home and path.startswith("~") else path for path in paths]
+    return [_real(path) for path in spelled if os.path.isabs(path)]  # noqa: PTH117
 
 
 def _secrets(home: Path | None) -> Iterator[Path]:
     if home is not None:
-        for each in (*protected.SECRETS, *protected.HOME_SECRETS):
-            if "*" in each:
+        for name in (*protected.SECRETS, *protected.HOME_SECRETS):
+            if "*" in name:
                 continue
-            path = f"{home}/{each}"  # as text: pathlib takes ten times as long
+            path = f"{home}/{name}"  # as text: pathlib takes ten times as long
             if os.path.lexists(path):
                 yield _real(path)
 
@@ -176,8 +190,8 @@ def _reachable(path: Path) -> bool:
 
 
 def _outermost(folders: Iterable[Path]) -> tuple[Path, ...]:
-    found = {str(each): each for each in folders}
-    return tuple(each for path, each in found.items() if not any(above in found for above in _above(path)))
+    by_path = {str(folder): folder for folder in folders}
+    return tuple(folder for path, folder in by_path.items() if not any(above in by_path for above in _above(path)))
 
 
 def _above(path: str) -> Iterator[str]:

@@ -15,7 +15,7 @@ is known for good when it was read that long after the stamp was first seen. No 
 _MOST = 20_000
 
 _Stamp = tuple[int, int, int, int]
-_known: dict[str, "tuple[_Stamp, float, FolderScan | None]"] = {}
+_cache: dict[str, "tuple[_Stamp, float, FolderScan | None]"] = {}
 """Path → its stamp, when that was first seen, and what was found since it settled."""
 
 
@@ -31,33 +31,33 @@ class FolderScan:
     """Folders that are worth a look."""
 
 
-def look(path: str) -> FolderScan:
+def scan_folder(path: str) -> FolderScan:
     """Nothing is in one that cannot be read. Blocking; takes a microsecond when nothing changed."""
     try:
         status = os.stat(path)  # noqa: PTH116
         stamp = (status.st_dev, status.st_ino, status.st_mtime_ns, status.st_ctime_ns)
-        now = time.monotonic()
-        seen, since, found = _known.get(path, (None, now, None))
-        if seen == stamp and found is not None:
-            return found
-        if seen != stamp:
-            since = now
+        moment = time.monotonic()
+        cached_stamp, since, cached_scan = _cache.get(path, (None, moment, None))
+        if cached_stamp == stamp and cached_scan is not None:
+            return cached_scan
+        if cached_stamp != stamp:
+            since = moment
         folder = _read(path)
     except OSError:
         return FolderScan()
-    if len(_known) >= _MOST:
-        _known.clear()
-    _known[path] = (stamp, since, folder if now - since >= _SETTLED else None)
+    if len(_cache) >= _MOST:
+        _cache.clear()
+    _cache[path] = (stamp, since, folder if moment - since >= _SETTLED else None)
     return folder
 
 
 def _read(path: str) -> FolderScan:
     names, perhaps_secret, sockets, below = list[str](), list[str](), list[str](), list[str]()
-    own = os.path.basename(path)  # noqa: PTH119
+    folder_name = os.path.basename(path)  # noqa: PTH119
     with os.scandir(path) as entries:
         for entry in entries:
             name = entry.name
-            if protected.is_protected(name, own):
+            if protected.is_protected(name, folder_name):
                 names.append(entry.path)
             if protected.may_be_secret(name):
                 perhaps_secret.append(entry.path)

@@ -37,7 +37,7 @@ def odd_settings(data: bytes) -> list[Setting] | None:
     """Key and value of what git does not write by itself, in order; None: the text is not understood."""
     if len(data) > _LARGEST or b"\0" in data or b"\r" in data:
         return None
-    found: list[Setting] = []
+    odd: list[Setting] = []
     section = ""
     for line in data.decode("utf-8", "surrogateescape").split("\n"):
         text = line.strip(" \t")
@@ -52,8 +52,8 @@ def odd_settings(data: bytes) -> list[Setting] | None:
             return None
         key, value = section + entry[1].lower(), entry[2] or ""
         if not _plain(key, value):
-            found.append((key, value))
-    return found
+            odd.append((key, value))
+    return odd
 
 
 def is_settings(path: Path) -> bool:
@@ -67,12 +67,12 @@ def is_plain(path: Path) -> bool:
     if path.is_symlink():
         return False
     if path.name == ".git":
-        found = repository(path)
-        return found is not None and not os.path.lexists(found.common / "objects" / "info" / "alternates")
+        git_dirs = repository(path)
+        return git_dirs is not None and not os.path.lexists(git_dirs.common / "objects" / "info" / "alternates")
     try:
         kind = path.lstat().st_mode
         if path.name == "hooks":
-            return stat.S_ISDIR(kind) and all(each.name.endswith(".sample") for each in path.iterdir())
+            return stat.S_ISDIR(kind) and all(hook.name.endswith(".sample") for hook in path.iterdir())
         data = _text(path) if stat.S_ISREG(kind) else None
     except FileNotFoundError:
         return True

@@ -38,13 +38,13 @@ _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 
 def version() -> int:
     """The version of Landlock here; 0: there is none."""
-    found = (
+    abi_version = (
         ctypes.CDLL(None, use_errno=True).syscall(_CREATE_RULESET, None, 0, _VERSION) if sys.platform == "linux" else 0
     )
-    return max(0, found)
+    return max(0, abi_version)
 
 
-def handled(version: int, *, network: bool) -> tuple[int, int, int]:
+def handled_rights(version: int, *, network: bool) -> tuple[int, int, int]:
     """What is refused unless it is granted: of files, of TCP; and what is kept inside (signals, abstract sockets)."""
     files = READ | _WRITE_FILE | _TREE
     for since, right in ((2, _REFER), (3, _TRUNCATE), (5, _DEVICE)):
@@ -53,12 +53,12 @@ def handled(version: int, *, network: bool) -> tuple[int, int, int]:
     return files, tcp, _ABSTRACT | _SIGNAL if version >= 6 else 0
 
 
-def refuses_cuts(version: int) -> bool:
+def refuses_truncation(version: int) -> bool:
     """Whether it keeps files that may be read from being cut; else the filter must."""
     return version >= 3
 
 
-def orders(
+def launcher_orders(
     need: SandboxRequirements,
     view: FilesystemView,
     temporary: Path,
@@ -69,7 +69,7 @@ def orders(
     """The launcher and what it does, marshalled. `closed` cannot be written, and then nothing can come to be beside it:
     whoever may make files in a folder may replace those in it. Blocking: lists the folders that something is taken out
     of."""
-    files, tcp, scoped = handled(version, network=need.network)
+    files, tcp, scoped = handled_rights(version, network=need.network)
     rules: dict[str, int] = {}
 
     def grant(paths: Iterable[str], rights: int) -> None:
@@ -78,22 +78,22 @@ def orders(
 
     # Of `/dev` only what is named below: terminals, disks and shared memory are there, and the user's own.
     grant(_Holes((*view.hidden, *view.secret, Path("/dev"))).around("/"), READ)
-    shown = (*view.readable, *(each for each in view.roots if each != Path("/")))
+    visible = (*view.readable, *(root for root in view.roots if root != Path("/")))
     secret = _Holes(view.secret)
-    grant((part for path in shown for part in secret.around(str(path))), READ)
+    grant((part for path in visible for part in secret.around(str(path))), READ)
     holes = _Holes({*closed, *view.secret})
     for path in view.writable:
         grant(holes.around(str(path)), WRITE)
     grant([str(temporary)], WRITE)
-    grant((f"/dev/{each}" for each in _DEVICES), READ | _WRITE_FILE | _DEVICE)
-    told = {
+    grant((f"/dev/{name}" for name in _DEVICES), READ | _WRITE_FILE | _DEVICE)
+    orders = {
         "rules": [[path, rights] for path, rights in rules.items()],
         "of_files": OF_FILES,
         "handled": [files, tcp, scoped],
         "version": version,
         "filter": filter,
     }
-    return marshal.dumps((_launcher(), told))
+    return marshal.dumps((_launcher(), orders))
 
 
 def command(argv: Sequence[str], spec: int) -> list[str]:
@@ -111,7 +111,7 @@ class _Holes:
     """Paths that are taken out. Of text: pathlib takes fifty times as long, for each command."""
 
     def __init__(self, paths: Iterable[Path]) -> None:
-        self._holes = {str(each) for each in paths}
+        self._holes = {str(path) for path in paths}
         self._above: set[str] = set()
         for hole in self._holes:
             while (hole := os.path.dirname(hole)) not in self._above:  # noqa: PTH120
@@ -126,8 +126,8 @@ class _Holes:
             return
         try:
             with os.scandir(path) as entries:
-                found = sorted(each.path for each in entries if not each.is_symlink())
+                entry_paths = sorted(entry.path for entry in entries if not entry.is_symlink())
         except OSError:
             return
-        for each in found:
-            yield from self.around(each)
+        for entry_path in entry_paths:
+            yield from self.around(entry_path)

@@ -49,7 +49,7 @@ class _Header(ctypes.Structure):
 def main(orders: "dict[str, Any]") -> int:
     parent, *argv = sys.argv[2:]
     _call("prctl", _SUBREAPER, 1, 0, 0, 0)
-    signal.signal(_GONE, _gone)
+    signal.signal(_GONE, _on_parent_gone)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     _call("prctl", _PDEATHSIG, int(_GONE), 0, 0, 0)
     if os.getppid() != int(parent):
@@ -83,7 +83,7 @@ def main(orders: "dict[str, Any]") -> int:
     return os.waitstatus_to_exitcode(status)
 
 
-def _gone(number: int, frame: object) -> None:
+def _on_parent_gone(number: int, frame: object) -> None:
     _end_all()
     os._exit(1)
 
@@ -147,13 +147,13 @@ def _descendants() -> "list[int]":
                     parents[int(name)] = int(file.read().rpartition(b")")[2].split()[1])
             except (OSError, ValueError, IndexError):
                 pass  # gone
-    found = {os.getpid()}
+    tree = {os.getpid()}
     grown = True
     while grown:
-        below = {pid for pid, parent in parents.items() if parent in found} - found
-        found |= below
+        below = {pid for pid, parent in parents.items() if parent in tree} - tree
+        tree |= below
         grown = bool(below)
-    return [pid for pid in found if pid != os.getpid()]
+    return [pid for pid in tree if pid != os.getpid()]
 
 
 def _call(name: str, *arguments: object) -> int:

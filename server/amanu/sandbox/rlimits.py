@@ -52,11 +52,11 @@ def raise_file_limit(want: int = OPEN_FILES) -> int | None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if _given_files is None:
         _given_files = soft
-    wanted = want if hard == resource.RLIM_INFINITY else min(want, hard)
-    if soft == resource.RLIM_INFINITY or soft >= wanted:
+    target = want if hard == resource.RLIM_INFINITY else min(want, hard)
+    if soft == resource.RLIM_INFINITY or soft >= target:
         return soft
     with contextlib.suppress(ValueError, OSError):  # macOS allows less than it says
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (target, hard))
     return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
 
 
@@ -67,15 +67,21 @@ def limits(parts: int | None = None) -> KernelLimits:
     return KernelLimits(FILE_BYTES, _processes(), _given_files, memory)
 
 
-def way_in(bash: str, given: KernelLimits | None = None) -> EntryShell:
+def limited_entry_shell(bash: str, requested: KernelLimits | None = None) -> EntryShell:
     """Into a command that is held to the limits. One the system refuses is left out; the command runs all the same.
     POSIX only."""
-    found = given or limits()
-    memory = None if found.memory is None else found.memory >> 10
-    wanted = [("c", 0), ("f", found.file_bytes >> 10), ("u", found.processes), ("n", found.open_files), ("d", memory)]
+    effective = requested or limits()
+    memory = None if effective.memory is None else effective.memory >> 10
+    ulimits = [
+        ("c", 0),
+        ("f", effective.file_bytes >> 10),
+        ("u", effective.processes),
+        ("n", effective.open_files),
+        ("d", memory),
+    ]
     # Hard and soft: a command cannot take them back. Of open files only the soft one: node and others raise it.
     steps = [
-        f"ulimit -{'S' * (letter == 'n')}{letter} {value} 2>/dev/null" for letter, value in wanted if value is not None
+        f"ulimit -{'S' * (letter == 'n')}{letter} {value} 2>/dev/null" for letter, value in ulimits if value is not None
     ]
     # `-f` counts in blocks of 1,024 bytes in bash, of 512 in POSIX mode.
     return EntryShell(bash, ("set +o posix", *steps))
@@ -92,8 +98,8 @@ def _processes() -> int | None:
 @cache
 def _memory() -> int | None:
     """Bytes of this machine, or of the container we are in."""
-    found: list[int] = []
-    for path, place in (("/proc/meminfo", 1), ("/sys/fs/cgroup/memory.max", 0)):
+    sizes: list[int] = []
+    for path, field in (("/proc/meminfo", 1), ("/sys/fs/cgroup/memory.max", 0)):
         with contextlib.suppress(OSError, ValueError, IndexError):
-            found.append(int(Path(path).read_text().split()[place]) << (10 if place else 0))
-    return min(found, default=None)
+            sizes.append(int(Path(path).read_text().split()[field]) << (10 if field else 0))
+    return min(sizes, default=None)

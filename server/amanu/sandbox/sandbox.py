@@ -18,16 +18,16 @@ from amanu.config import SandboxSettings as Settings
 from amanu.core.requirements import SandboxRequirements
 from amanu.home import Home
 from amanu.sandbox import bubblewrap, landlock, seatbelt, seccomp
-from amanu.sandbox.command_records import CommandRecord, CommandRecords, before
-from amanu.sandbox.entry_shell import EntryShell, plain_way_in
-from amanu.sandbox.filesystem_view import FilesystemView, view
+from amanu.sandbox.command_records import CommandRecord, CommandRecords, prior_state
+from amanu.sandbox.entry_shell import EntryShell, plain_entry_shell
+from amanu.sandbox.filesystem_view import FilesystemView, filesystem_view
 from amanu.sandbox.protected_scan import Identity
 from amanu.sandbox.quarantine import QuarantineResult
-from amanu.sandbox.secret_files import bring_back, identities
+from amanu.sandbox.secret_files import identities, restore_secrets
 from amanu.sandbox.self_test import Launch, Proof, Tier, prove
 from amanu.sandbox.start_gate import StartGate, start_gate
 from amanu.sandbox.temp_folders import TemporaryFolders
-from amanu.sandbox.toolchains import inside
+from amanu.sandbox.toolchains import is_inside
 from amanu_protocol.items import CommandSandbox
 
 log = logging.getLogger(__name__)
@@ -52,8 +52,8 @@ class SandboxedCommand:
     pass_fds: tuple[int, ...] = ()
     holders: int = 0
     """How many processes of ours are around it; they end by themselves when it has ended, and it when they do."""
-    lifeline: StartGate | None = None
-    unseen: tuple[Path, ...] = ()
+    start_gate: StartGate | None = None
+    workspace_secrets: tuple[Path, ...] = ()
     """Files of the workspace that hold secrets and cannot be read."""
     settle: Callable[[], QuarantineResult] = QuarantineResult
     """Puts aside or back what it made of that which git, editors, shells and agents obey, and says what that was; to be
@@ -61,7 +61,7 @@ class SandboxedCommand:
 
     def answered(self) -> AbstractContextManager[None]:
         """Stay in it while the command runs: it begins when it was answered. In the event loop."""
-        return contextlib.nullcontext() if self.lifeline is None else self.lifeline.answered()
+        return contextlib.nullcontext() if self.start_gate is None else self.start_gate.answered()
 
 
 class Sandbox:
@@ -74,7 +74,7 @@ class Sandbox:
         self._temporaries = TemporaryFolders(home.runtime / "temporary")
         self._records = CommandRecords(home.state / "sandbox", home.state / "aside")
         self._temporary: dict[tuple[Path, ...], Path] = {}
-        self._kept = ExitStack()
+        self._temporary_exits = ExitStack()
         self._proving: asyncio.Task[Proof] | None = None
         self._undoing: set[asyncio.Task[None]] = set()
         self._cleaned = False
@@ -128,7 +128,7 @@ class Sandbox:
         folder: Path,
         handle: int,
         environment: Mapping[str, str],
-        way_in: EntryShell | None = None,
+        entry_shell: EntryShell | None = None,
     ) -> AsyncGenerator[SandboxedCommand]:
         """How to start `argv` in its sandbox, in the folder of that handle; stay in the context until it has ended.
         `roots` are real paths. `way_in` is gone through inside the sandbox. Raises `SandboxError`."""
@@ -136,8 +136,8 @@ class Sandbox:
         if need.unsandboxed:
             proof = Proof("none", ())
         stack = ExitStack()
-        given = (list(argv), need, list(roots), folder, handle, dict(environment), way_in)
-        preparing = asyncio.create_task(asyncio.to_thread(self._prepare, stack, proof.tier, *given))
+        launch_arguments = (list(argv), need, list(roots), folder, handle, dict(environment), entry_shell)
+        preparing = asyncio.create_task(asyncio.to_thread(self._prepare, stack, proof.tier, *launch_arguments))
         try:
             started = await asyncio.shield(preparing)
             with started.answered():
@@ -153,7 +153,7 @@ class Sandbox:
         if self._proving is not None:  # to its end, which is near: what it started is gone then
             await asyncio.gather(self._proving, return_exceptions=True)
         await asyncio.gather(*self._undoing, return_exceptions=True)
-        await asyncio.to_thread(self._kept.close)
+        await asyncio.to_thread(self._temporary_exits.close)
 
     # Inside -----------------------------------------------------------------------------------------
 
@@ -165,7 +165,7 @@ class Sandbox:
         if not self._cleaned:
             self._cleaned = True
             await asyncio.to_thread(self._clean)
-        proof = await prove(_candidates(self._best), self._in_tier)
+        proof = await prove(_candidates(self._best), self._launch_in_tier)
         _proofs[self._key] = proof
         log.info("sandbox: %s", proof.summary)
         return proof
@@ -177,26 +177,26 @@ class Sandbox:
             pass
 
     @asynccontextmanager
-    async def _in_tier(
+    async def _launch_in_tier(
         self, tier: Tier, argv: Sequence[str], root: Path, reads: Sequence[Path]
     ) -> AsyncGenerator[Launch]:
         """For the self-test: the same road that commands take, and what the test itself must read."""
         settings = self._settings.model_copy(update={"read": (*self._settings.read, *map(str, reads))})
-        tried = Sandbox(settings, self._home)
-        tried._records = CommandRecords(root.parent / "records", root.parent / "aside")  # gone with the stage
+        trial = Sandbox(settings, self._home)
+        trial._records = CommandRecords(root.parent / "records", root.parent / "aside")  # gone with the stage
         handle = os.open(root, _HANDLE)
         stack = ExitStack()
         try:
             environment = {"PATH": os.defpath, "HOME": os.environ.get("HOME", "/")}
             started = await asyncio.to_thread(
-                tried._prepare, stack, tier, list(argv), SandboxRequirements(), [root], root, handle, environment
+                trial._prepare, stack, tier, list(argv), SandboxRequirements(), [root], root, handle, environment
             )
             with started.answered():
                 yield Launch(started.argv, started.environment, started.folder, started.pass_fds)
         finally:
             await asyncio.to_thread(stack.close)
             os.close(handle)
-            await tried.close()
+            await trial.close()
 
     def _prepare(
         self,
@@ -208,75 +208,85 @@ class Sandbox:
         folder: Path,
         handle: int,
         environment: dict[str, str],
-        way_in: EntryShell | None = None,
+        entry_shell: EntryShell | None = None,
     ) -> SandboxedCommand:
         """Blocking. What must be undone is on the stack."""
-        way_in = way_in or plain_way_in()
-        there = f"/proc/self/fd/{handle}"  # the very folder that was checked, whatever its name leads to now
-        there = there if os.path.exists("/proc/self/fd") else str(folder)  # noqa: PTH110
-        if way_in is not None and tier != "bubblewrap":
-            argv = way_in.to(argv)
+        entry_shell = entry_shell or plain_entry_shell()
+        start_folder = f"/proc/self/fd/{handle}"  # the very folder that was checked, whatever its name leads to now
+        start_folder = start_folder if os.path.exists("/proc/self/fd") else str(folder)  # noqa: PTH110
+        if entry_shell is not None and tier != "bubblewrap":
+            argv = entry_shell.wrap(argv)
         if tier == "none":
-            return SandboxedCommand(argv, environment, there)
+            return SandboxedCommand(argv, environment, start_folder)
         handles = {root: stack.enter_context(_opened(root)) for root in roots if root != Path("/")}
-        _is_in_them(handle, handles)
-        seen, kept, closed = self._begin(stack, tier, need, roots, environment)
-        settle = QuarantineResult if kept is None else kept.settle
-        if kept is not None and seen.unseen:
-            settle = partial(_settle, settle, identities(seen.unseen), roots)
+        _check_inside(handle, handles)
+        view, record, closed = self._begin(stack, tier, need, roots, environment)
+        settle = QuarantineResult if record is None else record.settle
+        if record is not None and view.workspace_secrets:
+            settle = partial(_settle_with_secrets, settle, identities(view.workspace_secrets), roots)
             stack.callback(settle)  # once more: whoever gave up waiting has not called it
         temporary = self._temporary_for(tuple(roots))
-        shown = Path("/tmp") if tier == "bubblewrap" else temporary
-        environment |= dict.fromkeys(("TMPDIR", "TMP", "TEMP"), str(shown))
+        visible_temporary = Path("/tmp") if tier == "bubblewrap" else temporary
+        environment |= dict.fromkeys(("TMPDIR", "TMP", "TEMP"), str(visible_temporary))
         if not need.git:
             environment["GIT_OPTIONAL_LOCKS"] = "0"  # a mere look must not fail because it cannot refresh the index
         if tier == "seatbelt":
-            line = seatbelt.command(argv, need, seen, temporary)
-            return SandboxedCommand(line, environment, there, unseen=seen.unseen, settle=settle)
-        allowed = seccomp.families(network=need.network, own_namespace=tier == "bubblewrap")
+            gate = seatbelt.command(argv, need, view, temporary)
+            return SandboxedCommand(
+                gate, environment, start_folder, workspace_secrets=view.workspace_secrets, settle=settle
+            )
+        allowed = seccomp.allowed_families(network=need.network, own_namespace=tier == "bubblewrap")
         if tier == "landlock":
             version = landlock.version()
-            filter = seccomp.program(allowed, alone=False, cuts=landlock.refuses_cuts(version))
-            orders = landlock.orders(need, seen, temporary, filter, version, closed)
+            filter = seccomp.filter_program(allowed, alone=False, cuts=landlock.refuses_truncation(version))
+            orders = landlock.launcher_orders(need, view, temporary, filter, version, closed)
             spec = stack.enter_context(_bytes(orders))
-            line = landlock.command(argv, spec)
+            gate = landlock.command(argv, spec)
             # The launcher, which outlives all of the command, keeps the record locked.
-            passed = (spec,) if kept is None else (spec, kept.handle)
+            passed = (spec,) if record is None else (spec, record.handle)
             return SandboxedCommand(
-                line, environment, there, passed, landlock.HOLDERS, unseen=seen.unseen, settle=settle
+                gate,
+                environment,
+                start_folder,
+                passed,
+                landlock.HOLDERS,
+                workspace_secrets=view.workspace_secrets,
+                settle=settle,
             )
         program = bubblewrap.program()
         if program is None:
             raise SandboxError("bubblewrap is gone; restart Amanu.")
-        filter = stack.enter_context(_bytes(seccomp.program(allowed)))
+        filter = stack.enter_context(_bytes(seccomp.filter_program(allowed)))
         pinned = {path: stack.enter_context(_bytes(data)) for path, data in need.pinned.items()}
-        line = None if way_in is None else stack.enter_context(start_gate())
+        gate = None if entry_shell is None else stack.enter_context(start_gate())
         command = bubblewrap.command(
             program,
-            argv if line is None or way_in is None else way_in.then(line.step).to(argv),
+            argv if gate is None or entry_shell is None else entry_shell.with_step(gate.step).wrap(argv),
             need,
-            seen,
+            view,
             temporary=temporary,
-            folder=Path(os.readlink(there)),  # noqa: PTH115
+            folder=Path(os.readlink(start_folder)),  # noqa: PTH115
             roots=handles,
             pinned=pinned,
             filter=filter,
             as_root=os.geteuid() == 0,
         )
-        passed = (*handles.values(), *pinned.values(), filter, *(() if line is None else (line.handle,)))
-        return SandboxedCommand(command, environment, there, passed, bubblewrap.HOLDERS, line, seen.unseen, settle)
+        passed = (*handles.values(), *pinned.values(), filter, *(() if gate is None else (gate.handle,)))
+        return SandboxedCommand(
+            command, environment, start_folder, passed, bubblewrap.HOLDERS, gate, view.workspace_secrets, settle
+        )
 
     def _begin(
         self, stack: ExitStack, tier: Tier, need: SandboxRequirements, roots: list[Path], environment: Mapping[str, str]
     ) -> tuple[FilesystemView, CommandRecord | None, list[Path]]:
         """(What it sees, its record, what can neither be recorded nor made read only by itself.)"""
         if need.writes == "nothing":
-            return view(need, roots, environment, self._settings, self._home), None, []
+            return filesystem_view(need, roots, environment, self._settings, self._home), None, []
         try:
             with self._records.lock():
-                seen = view(need, roots, environment, self._settings, self._home)
-                found, closed = before(tier, need, seen)
-                return seen, stack.enter_context(self._records.kept(found)), closed
+                view = filesystem_view(need, roots, environment, self._settings, self._home)
+                prior, closed = prior_state(tier, need, view)
+                return view, stack.enter_context(self._records.begin(prior)), closed
         except OSError as error:
             raise SandboxError(
                 f"What git, editors and agents obey in the workspace could not be recorded in {self._home.state}: "
@@ -285,37 +295,39 @@ class Sandbox:
 
     def _temporary_for(self, roots: tuple[Path, ...]) -> Path:
         """What a command leaves in `/tmp`, the next one in the same folders finds there."""
-        found = self._temporary.get(roots)
-        if found is None or not found.is_dir():
+        temporary = self._temporary.get(roots)
+        if temporary is None or not temporary.is_dir():
             make = self._temporaries.make(lambda: tempfile.mkdtemp(prefix="amanu-"))
-            found = self._temporary[roots] = Path(os.path.realpath(self._kept.enter_context(make)))
-        return found
+            temporary = self._temporary[roots] = Path(os.path.realpath(self._temporary_exits.enter_context(make)))
+        return temporary
 
 
 def _candidates(best: Tier) -> dict[Tier, str]:
     """The tiers to try, best first → why one need not be tried, "" when it can be."""
-    found: dict[Tier, str] = {}
+    candidates: dict[Tier, str] = {}
     if sys.platform == "darwin":
         return {"seatbelt": "" if seatbelt.PROGRAM.exists() else "There is no sandbox-exec."}
     if sys.platform != "linux":
         return {}
     try:
-        seccomp.program(())
+        seccomp.filter_program(())
         no_filter = ""
     except seccomp.FilterUnavailable as error:
         no_filter = str(error)
     if best == "bubblewrap":
         places = " or ".join(bubblewrap.PLACES[:1])
-        found["bubblewrap"] = no_filter or ("" if bubblewrap.program() else f"There is no bubblewrap at {places}.")
+        candidates["bubblewrap"] = no_filter or ("" if bubblewrap.program() else f"There is no bubblewrap at {places}.")
     if best != "none":
-        found["landlock"] = no_filter or ("" if landlock.version() else "This kernel has no Landlock, or it is off.")
-    return found
+        candidates["landlock"] = no_filter or (
+            "" if landlock.version() else "This kernel has no Landlock, or it is off."
+        )
+    return candidates
 
 
-def _settle(
+def _settle_with_secrets(
     settle: Callable[[], QuarantineResult], secrets: Mapping[Path, Identity], roots: list[Path]
 ) -> QuarantineResult:
-    back = bring_back(secrets, [each for each in roots if each != Path("/")])
+    back = restore_secrets(secrets, [root for root in roots if root != Path("/")])
     return QuarantineResult(secrets=tuple(back)).joined(settle())
 
 
@@ -359,14 +371,14 @@ def _opened(root: Path):
         os.close(handle)
 
 
-def _is_in_them(folder: int, roots: Mapping[Path, int]) -> None:
+def _check_inside(folder: int, roots: Mapping[Path, int]) -> None:
     """What will be seen as the workspace must hold the very folder that was checked: a root may have been another for
     a moment."""
     if not roots or not os.path.exists("/proc/self/fd"):  # noqa: PTH110
         return
     path = Path(os.readlink(f"/proc/self/fd/{folder}"))  # noqa: PTH115
     for root, handle in roots.items():
-        if inside(path, [root]):
+        if is_inside(path, [root]):
             with contextlib.suppress(OSError):
                 if os.path.samestat(os.stat(path.relative_to(root), dir_fd=handle), os.fstat(folder)):
                     return

@@ -24,7 +24,7 @@ def command(argv: Sequence[str], need: SandboxRequirements, view: FilesystemView
 
 def profile(need: SandboxRequirements, view: FilesystemView, temporary: Path) -> str:
     """The sandbox as text."""
-    shown = (*view.readable, *view.roots, *view.writable, temporary)
+    visible = (*view.readable, *view.roots, *view.writable, temporary)
     lines = [
         "(version 1)",
         "(allow default)",
@@ -34,11 +34,11 @@ def profile(need: SandboxRequirements, view: FilesystemView, temporary: Path) ->
         *_rule("deny process-exec", "literal", _STARTS_OTHERS),
         *_rule("deny file-read*", "subpath", view.hidden),
         *_rule("allow file-read-metadata", "subpath", view.hidden),
-        *_rule("allow file-read*", "subpath", shown),
+        *_rule("allow file-read*", "subpath", visible),
         "(deny file-write*)",
         *_rule("allow file-write*", "literal", _DEVICES),
         *_rule("allow file-write*", "subpath", (temporary, *view.writable)),
-        *_rule("deny file-write*", "subpath", (*view.kept, *_absent(view))),
+        *_rule("deny file-write*", "subpath", (*view.read_only, *_absent(view))),
         *_rule("deny file-read* file-write*", "subpath", view.secret),
     ]
     if not need.network:
@@ -53,7 +53,7 @@ def profile(need: SandboxRequirements, view: FilesystemView, temporary: Path) ->
 def _absent(view: FilesystemView) -> list[Path]:
     """At the top of what can be written: where what is protected would come to be."""
     names = (*protected.FOLDERS, protected.OWN, *protected.FILES, *protected.PATHS, *protected.SHELL_FILES)
-    tops = [each for each in view.roots if each in view.writable]
+    tops = [root for root in view.roots if root in view.writable]
     return [top / name for top in tops for name in names if name not in (".git", ".gitmodules")]
 
 

@@ -92,7 +92,7 @@ class FilterUnavailable(Exception):
     """There is no filter for this kind of machine. A sentence."""
 
 
-def families(*, network: bool, own_namespace: bool) -> tuple[int, ...]:
+def allowed_families(*, network: bool, own_namespace: bool) -> tuple[int, ...]:
     """The socket families a command may use. A pair of connected unix sockets is always possible.
 
     Without a network of its own to be alone in (`own_namespace`), it gets none: UDP cannot be refused otherwise, and a
@@ -104,18 +104,19 @@ def families(*, network: bool, own_namespace: bool) -> tuple[int, ...]:
     return (socket.AF_UNIX, *internet) if own_namespace else ()
 
 
-def program(
+def filter_program(
     allowed_families: Sequence[int], machine: str | None = None, *, alone: bool = True, cuts: bool = True
 ) -> bytes:
     """The filter as an array of `struct sock_filter`. Raises `FilterUnavailable`. `alone`: in namespaces of its own,
     so that the calls that reach other processes by a number find none. `cuts` false: nothing else keeps it from
     cutting files that it may only read (Landlock before version 3)."""
     name = machine or platform.machine()
-    found = _MACHINES.get(name)
-    if found is None:
+    machine_calls = _MACHINES.get(name)
+    if machine_calls is None:
         raise FilterUnavailable(f"There is no system call filter for {name}.")
     return b"".join(
-        struct.pack("=HBBI", *each) for each in _instructions(found, allowed_families, alone=alone, cuts=cuts)
+        struct.pack("=HBBI", *instruction)
+        for instruction in _instructions(machine_calls, allowed_families, alone=alone, cuts=cuts)
     )
 
 
@@ -130,20 +131,20 @@ def _instructions(machine: _Machine, allowed_families: Sequence[int], *, alone: 
         refuse,  # 32-bit programs have other numbers
         (_LOAD, 0, 0, _NUMBER),
         *(((_AT_LEAST, 0, 1, _X32), refuse) if machine.x32 else ()),
-        *_each(number for call, number in of.items() if call not in not_always),
-        *_on(of["clone3"], [(_RETURN, 0, 0, _ERRNO | errno.ENOSYS)]),
-        *_on(of["unshare"], [*_any_flag(_NEW_NAMESPACES), allow]),
-        *_on(of["clone"], [*_any_flag(_NEW_NAMESPACES), allow]),
-        *_on(of["ioctl"], [(_LOAD, 0, 0, _ARGUMENTS + 8), *_each((_TIOCSTI, _TIOCLINUX)), allow]),
-        *([] if alone else _on(of["prlimit64"], [*_others_limits(), allow])),
-        *([] if cuts else _no_cuts(of, allow)),
-        *_on(of["socketpair"], [*_pairs(allowed_families, allow), refuse]),
-        *_on(of["socket"], [(_LOAD, 0, 0, _ARGUMENTS), *_each(allowed_families, allow), refuse]),
+        *_for_each(number for call, number in of.items() if call not in not_always),
+        *_on_call(of["clone3"], [(_RETURN, 0, 0, _ERRNO | errno.ENOSYS)]),
+        *_on_call(of["unshare"], [*_any_flag(_NEW_NAMESPACES), allow]),
+        *_on_call(of["clone"], [*_any_flag(_NEW_NAMESPACES), allow]),
+        *_on_call(of["ioctl"], [(_LOAD, 0, 0, _ARGUMENTS + 8), *_for_each((_TIOCSTI, _TIOCLINUX)), allow]),
+        *([] if alone else _on_call(of["prlimit64"], [*_refuse_foreign_limits(), allow])),
+        *([] if cuts else _refuse_truncation(of, allow)),
+        *_on_call(of["socketpair"], [*_socketpair_rules(allowed_families, allow), refuse]),
+        *_on_call(of["socket"], [(_LOAD, 0, 0, _ARGUMENTS), *_for_each(allowed_families, allow), refuse]),
         allow,
     ]
 
 
-def _each(values: Iterable[int], then: Instruction = (_RETURN, 0, 0, _ERRNO | errno.EPERM)) -> list[Instruction]:
+def _for_each(values: Iterable[int], then: Instruction = (_RETURN, 0, 0, _ERRNO | errno.EPERM)) -> list[Instruction]:
     """What is loaded is one of these: `then`."""
     return [part for value in values for part in ((_EQUAL, 0, 1, value), then)]
 
@@ -158,14 +159,14 @@ def _any_flag(flags: int) -> list[Instruction]:
     ]
 
 
-def _pairs(allowed_families: Sequence[int], allow: Instruction) -> list[Instruction]:
+def _socketpair_rules(allowed_families: Sequence[int], allow: Instruction) -> list[Instruction]:
     """One of a pair that takes datagrams can send them to any name, as a socket can."""
     if socket.AF_UNIX in allowed_families:
         return [allow]
-    return [(_LOAD, 0, 0, _ARGUMENTS + 8), (_AND, 0, 0, _KIND), *_each(_SEQUENCES, allow)]
+    return [(_LOAD, 0, 0, _ARGUMENTS + 8), (_AND, 0, 0, _KIND), *_for_each(_SEQUENCES, allow)]
 
 
-def _others_limits() -> list[Instruction]:
+def _refuse_foreign_limits() -> list[Instruction]:
     """Limits are set (the third argument, a pointer) of a process that is named (the first)."""
     return [
         (_LOAD, 0, 0, _ARGUMENTS),
@@ -178,17 +179,17 @@ def _others_limits() -> list[Instruction]:
     ]
 
 
-def _no_cuts(of: Mapping[str, int], allow: Instruction) -> list[Instruction]:
+def _refuse_truncation(of: Mapping[str, int], allow: Instruction) -> list[Instruction]:
     """Opened for writing it may be cut: that was looked at. `openat2` has its flags where no filter sees them."""
-    lines = [*_on(of["truncate"], [(_RETURN, 0, 0, _ERRNO | errno.EPERM)])]
-    lines += _on(of["openat2"], [(_RETURN, 0, 0, _ERRNO | errno.ENOSYS)])
+    lines = [*_on_call(of["truncate"], [(_RETURN, 0, 0, _ERRNO | errno.EPERM)])]
+    lines += _on_call(of["openat2"], [(_RETURN, 0, 0, _ERRNO | errno.ENOSYS)])
     for call, flags in (("open", _ARGUMENTS + 8), ("openat", _ARGUMENTS + 16)):
         if call in of:
-            cut = [(_LOAD, 0, 0, flags), (_AND, 0, 0, os.O_TRUNC | os.O_ACCMODE), *_each(_CUTTING), allow]
-            lines += _on(of[call], cut)
+            cut = [(_LOAD, 0, 0, flags), (_AND, 0, 0, os.O_TRUNC | os.O_ACCMODE), *_for_each(_CUTTING), allow]
+            lines += _on_call(of[call], cut)
     return lines
 
 
-def _on(number: int, body: list[Instruction]) -> list[Instruction]:
+def _on_call(number: int, body: list[Instruction]) -> list[Instruction]:
     """For that system call: `body`, which must end in a return."""
     return [(_EQUAL, 0, len(body), number), *body]

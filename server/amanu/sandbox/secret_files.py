@@ -10,23 +10,27 @@ from amanu.sandbox.protected_scan import Identity, identity
 
 
 def identities(paths: Iterable[Path]) -> dict[Path, Identity]:
-    return {path: known for path in paths if (known := identity(path)) is not None}
+    return {path: file_identity for path in paths if (file_identity := identity(path)) is not None}
 
 
-def bring_back(before: Mapping[Path, Identity], roots: Iterable[Path]) -> list[Path]:
+def restore_secrets(former: Mapping[Path, Identity], roots: Iterable[Path]) -> list[Path]:
     """Those that have left their places for ones whose names say nothing are there again. All of the roots is looked
     through, where one is missing. Blocking."""
-    missing = {known: path for path, known in before.items() if identity(path) != known}
+    missing = {file_identity: path for path, file_identity in former.items() if identity(path) != file_identity}
     back: list[Path] = []
     for root in roots if missing else ():
         for folder, below, names in os.walk(root):
             for name in (*below, *names):
-                place = Path(folder, name)
-                found = identity(place) if missing else None
-                path = None if found is None else missing.pop(found, None)
-                if path is None or protected.is_secret(place.relative_to(root).as_posix()) or os.path.lexists(path):
+                current_path = Path(folder, name)
+                file_identity = identity(current_path) if missing else None
+                path = None if file_identity is None else missing.pop(file_identity, None)
+                if (
+                    path is None
+                    or protected.is_secret(current_path.relative_to(root).as_posix())
+                    or os.path.lexists(path)
+                ):
                     continue
                 path.parent.mkdir(parents=True, exist_ok=True)
-                place.rename(path)
+                current_path.rename(path)
                 back.append(path)
     return back

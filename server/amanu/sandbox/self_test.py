@@ -31,7 +31,7 @@ _MUST_FAIL = (
 _MUST_FAIL_IN: dict[Tier, tuple[str, ...]] = {
     "bubblewrap": (*_MUST_FAIL, "signal", "see", "remount", "namespace", "outlive"),
     "landlock": (*_MUST_FAIL, "remount", "namespace"),
-    "seatbelt": tuple(each for each in _MUST_FAIL if each not in ("abstract socket", "ptrace")),
+    "seatbelt": tuple(attempt for attempt in _MUST_FAIL if attempt not in ("abstract socket", "ptrace")),
 }
 _SAID = 300  # characters of what a tier said when it could not start
 _APPARMOR = Path("/proc/sys/kernel/apparmor_restrict_unprivileged_userns")
@@ -71,19 +71,19 @@ class Proof:
     @property
     def summary(self) -> str:
         """A sentence for the user."""
-        faults = " ".join(f"{each.tier}: {each.fault}" for each in self.findings if each.fault)
+        faults = " ".join(f"{finding.tier}: {finding.fault}" for finding in self.findings if finding.fault)
         if self.tier == "none":
             return f"No sandbox works here. {faults}".strip()
-        opened = next((each.open for each in self.findings if each.tier == self.tier), ())
-        what = f", which does not prevent: {', '.join(opened)}" if opened else ""
-        return f"Commands run in {self.tier}{what}.{' Not used: ' + faults if faults else ''}"
+        opened = next((finding.open for finding in self.findings if finding.tier == self.tier), ())
+        gaps = f", which does not prevent: {', '.join(opened)}" if opened else ""
+        return f"Commands run in {self.tier}{gaps}.{' Not used: ' + faults if faults else ''}"
 
     @property
     def advice(self) -> str:
         """What the user can do for better sandbox; "" when there is nothing better."""
         if self.tier == "bubblewrap" or sys.platform != "linux":
             return ""
-        fault = next((each.fault for each in self.findings if each.tier == "bubblewrap"), "")
+        fault = next((finding.fault for finding in self.findings if finding.tier == "bubblewrap"), "")
         if "There is no bubblewrap" in fault:
             return "Install bubblewrap (sudo apt install bubblewrap) and restart Amanu."
         with contextlib.suppress(OSError):
@@ -113,20 +113,20 @@ async def _try(tier: Tier, in_tier: InTier) -> TierFinding:
             if isinstance(result, str):
                 return TierFinding(tier, result)
             grows = await _still_growing(base / "root" / "inside")
-            seen = ("outlive", "write hook")  # from outside, when all is over
-            done = {act for act, how in result.items() if how == "done" and act not in seen} | happened()
-            done |= {"outlive"} if grows else set[str]()
+            observed = ("outlive", "write hook")  # from outside, when all is over
+            succeeded = {act for act, how in result.items() if how == "done" and act not in observed} | happened()
+            succeeded |= {"outlive"} if grows else set[str]()
     except (OSError, TimeoutError) as error:
         return TierFinding(tier, f"It could not be tried: {error or type(error).__name__}.")
     finally:
         await asyncio.to_thread(shutil.rmtree, base, ignore_errors=True)
-    missing = [act for act in _MUST_WORK if act not in done]
+    missing = [act for act in _MUST_WORK if act not in succeeded]
     if missing:
         return TierFinding(tier, f"In it even this did not work: {', '.join(missing)}.")
-    let = [act for act in _MUST_FAIL_IN[tier] if act in done]
+    let = [act for act in _MUST_FAIL_IN[tier] if act in succeeded]
     if let:
         return TierFinding(tier, f"It did not prevent: {', '.join(let)}.")
-    return TierFinding(tier, open=tuple(sorted(done - {*_MUST_WORK})))
+    return TierFinding(tier, open=tuple(sorted(succeeded - {*_MUST_WORK})))
 
 
 async def _run(tier: Tier, in_tier: InTier, root: Path, orders: Mapping[str, Any]) -> dict[str, str] | str:
@@ -147,12 +147,12 @@ async def _run(tier: Tier, in_tier: InTier, root: Path, orders: Mapping[str, Any
             start_new_session=True,
         )
         try:
-            said, errors = await process.communicate()
+            output, errors = await process.communicate()
         except BaseException:
             await _kill(process)
             raise
     try:
-        return json.loads(said)
+        return json.loads(output)
     except ValueError:
         last = errors.decode("utf-8", "replace").strip().splitlines()[-1:] or [f"exit code {process.returncode}"]
         return f"It could not be set up: {last[0][:_SAID].rstrip('.')}."
@@ -203,22 +203,22 @@ def _stage(base: Path) -> Generator[tuple[dict[str, Any], Callable[[], set[str]]
             abstract.bind(name)
             listeners.append(abstract)
             orders["abstract socket"] = ["local", name]
-        for each in (*listeners, udp):
-            if each is not udp:
-                each.listen()
-            each.setblocking(False)
+        for listener in (*listeners, udp):
+            if listener is not udp:
+                listener.listen()
+            listener.setblocking(False)
 
         def happened() -> set[str]:
-            found = {"write outside"} if outside.stat().st_size else set[str]()
-            found |= {"write hook"} if hook.exists() else set[str]()
+            acts = {"write outside"} if outside.stat().st_size else set[str]()
+            acts |= {"write hook"} if hook.exists() else set[str]()
             for act, listener in (("tcp", tcp), ("local socket", local), ("abstract socket", abstract)):
                 with contextlib.suppress(OSError):
                     listener.accept()[0].close()
-                    found.add(act)
+                    acts.add(act)
             with contextlib.suppress(OSError):
                 udp.recv(1)
-                found.add("udp")
-            return found
+                acts.add("udp")
+            return acts
 
         yield orders, happened
 
@@ -226,6 +226,6 @@ def _stage(base: Path) -> Generator[tuple[dict[str, Any], Callable[[], set[str]]
 async def _still_growing(beats: Path) -> bool:
     """Something that should have ended with the command still writes."""
     await asyncio.sleep(0.01)
-    before = os.stat(beats).st_size  # noqa: PTH116
+    earlier_size = os.stat(beats).st_size  # noqa: PTH116
     await asyncio.sleep(0.08)
-    return os.stat(beats).st_size != before  # noqa: PTH116
+    return os.stat(beats).st_size != earlier_size  # noqa: PTH116

@@ -64,7 +64,7 @@ def by_words(argv: Sequence[Field], state: State) -> str | None:
     for text, field in operands:
         mine = name not in ("chmod", "chown", "chgrp")
         raw = _unquoted(field.raw)
-        if whole := _everything(text, state, mine) or (raw != text and _everything(raw, state, mine)):
+        if whole := _whole_target(text, state, mine) or (raw != text and _whole_target(raw, state, mine)):
             return f"It is meant for {whole}."
     return None
 
@@ -110,7 +110,7 @@ def _recursive(option: str) -> bool:
     return option.startswith("-") and option[1:].isalpha() and "r" in option.lower()
 
 
-def _everything(text: str, state: State, mine: bool) -> str | None:
+def _whole_target(text: str, state: State, contents_matter: bool) -> str | None:
     """What a path is, when it is the whole of something. As it is written: it need not exist. `mine`: the folder of
     the command and the workspace count too."""
     if len(text) > 4096:
@@ -134,7 +134,7 @@ def _everything(text: str, state: State, mine: bool) -> str | None:
         return f"all of {path}"
     roots = [str(root) for root in state.context.roots]
     above = any(root.startswith(f"{path}/") for root in roots)
-    if above or (mine and (path in roots or (expanded in (".", "..", "./", "../") and "*" not in text))):
+    if above or (contents_matter and (path in roots or (expanded in (".", "..", "./", "../") and "*" not in text))):
         return f"all of {path}"
     return None
 

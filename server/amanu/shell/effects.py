@@ -12,7 +12,7 @@ from amanu.shell.grammar import Judgement
 from amanu.shell.identity import Identity, identify
 from amanu.shell.programs import STARTS, acts
 from amanu.shell.shell_builtins import BUILTINS, builtin
-from amanu.shell.shims import chosen_by
+from amanu.shell.shims import version_file
 from amanu.shell.state import State
 from amanu.shell.syntax import ParseBudget, Unclear
 from amanu.shell.words import Field
@@ -21,8 +21,8 @@ _NESTED = 8  # wrappers and scripts in each other
 _NOT_POSIX = ("[[", "<(", ">(", "&>", "<<<", "|&", "$'", "{", "((", ">&", "function", "**")
 """What another shell than bash reads differently, or not at all."""
 
-_PERHAPS = 12  # words at which a command may begin
-_HANDED = ("", "{}", "'{}'", '"{}"')
+_MOST_CANDIDATES = 12  # words at which a command may begin
+_FILE_MARKS = ("", "{}", "'{}'", '"{}"')
 """How the words of found files are written: not at all (xargs), or with the mark of find."""
 
 Script = Callable[[str, State, bool, int], None]
@@ -47,7 +47,7 @@ class LineAnalysis:
         default_factory=dict[tuple[str, Path | None], Identity]
     )
 
-    _chosen: dict[tuple[str, Path], Path | None] = field(default_factory=dict[tuple[str, Path], Path | None])
+    _version_files: dict[tuple[str, Path], Path | None] = field(default_factory=dict[tuple[str, Path], Path | None])
 
     def identify(self, name: str, state: State) -> Identity:
         """The program of that name. Looked for once in a line: there may be hundreds of it."""
@@ -58,12 +58,12 @@ class LineAnalysis:
             self._identities[key] = identify(name, state)
         return self._identities[key]
 
-    def chosen_by(self, program: str, folder: Path, state: State) -> Path | None:
+    def version_file(self, program: str, folder: Path, state: State) -> Path | None:
         """The file that says what runs in the place of a program. Looked for once in a line, too."""
         key = (program, folder)
-        if key not in self._chosen:
-            self._chosen[key] = chosen_by(program, folder, state.context)
-        return self._chosen[key]
+        if key not in self._version_files:
+            self._version_files[key] = version_file(program, folder, state.context)
+        return self._version_files[key]
 
     def unclear(self, why: str) -> None:
         """The first sentence counts."""
@@ -82,7 +82,7 @@ class CommandCall:
     assignments: tuple[Assignment, ...] = ()
     """Assignments that are not harmless."""
     depth: int = 0
-    handed: str | None = None
+    piped_path_start: str | None = None
     """How the paths begin that come through its pipe, when all of them may be read. None: not certain."""
 
 
@@ -93,19 +93,19 @@ def judge(call: CommandCall, state: State, analysis: LineAnalysis, script: Scrip
         raise Unclear("Too many commands are wrapped in each other.")
     name = call.argv[0].value
     if why := catastrophic.by_words(call.argv, state):
-        analysis.commands.append(_command(call, "ruin", why))
+        analysis.commands.append(_make_command(call, "ruin", why))
         return
     if name is None:
-        analysis.commands.append(_command(call, "some", "It is not known which program runs."))
+        analysis.commands.append(_make_command(call, "some", "It is not known which program runs."))
     elif call.by_shell and name in BUILTINS and name not in ("command", "builtin", "exec"):
-        _builtin(name, call, state, analysis, script)
+        _judge_builtin(name, call, state, analysis, script)
     elif name in ("command", "builtin", "exec") and call.by_shell:
         _run_by_shell(name, call, state, analysis, script)
     else:
-        _program(name, call, state, analysis, script)
+        _judge_program(name, call, state, analysis, script)
 
 
-def _builtin(name: str, call: CommandCall, state: State, analysis: LineAnalysis, script: Script) -> None:
+def _judge_builtin(name: str, call: CommandCall, state: State, analysis: LineAnalysis, script: Script) -> None:
     builtin_effect = builtin(name, call.argv[1:], state)
     analysis.opaque |= name in ("eval", "source", ".")
     if name == "eval" and call.argv[1:] and all(word.value is not None for word in call.argv[1:]):
@@ -113,44 +113,46 @@ def _builtin(name: str, call: CommandCall, state: State, analysis: LineAnalysis,
     if builtin_effect.forget:
         state.forget()
     effect = "some" if call.assignments else builtin_effect.effect
-    why = _set_before(call) or builtin_effect.why
-    analysis.commands.append(_command(call, effect, why, reads=builtin_effect.reads, runs=builtin_effect.runs))
+    why = _assignment_warning(call) or builtin_effect.why
+    analysis.commands.append(_make_command(call, effect, why, reads=builtin_effect.reads, runs=builtin_effect.runs))
 
 
 def _run_by_shell(name: str, call: CommandCall, state: State, analysis: LineAnalysis, script: Script) -> None:
     first = call.argv[1].value if len(call.argv) > 1 else None
     if name == "command" and first in ("-v", "-V"):
-        analysis.commands.append(_command(call, "none", "Only says what a name stands for."))
+        analysis.commands.append(_make_command(call, "none", "Only says what a name stands for."))
         return
-    inner = wrappers.wrapped(name, call.argv[1:])
+    inner = wrappers.unwrap(name, call.argv[1:])
     if inner.inner:
         judge(replace(call, argv=inner.inner, depth=call.depth + 1), state, analysis, script)
-    _perhaps(inner.perhaps, call, analysis)
+    _add_candidates(inner.candidates, call, analysis)
     if inner.why or not inner.inner:
         state.forget()
         why = inner.why or f"{name} changes the shell itself, or what it does next."
-        analysis.commands.append(_command(call, "some", why))
+        analysis.commands.append(_make_command(call, "some", why))
 
 
-def _program(name: str, call: CommandCall, state: State, analysis: LineAnalysis, script: Script) -> None:
+def _judge_program(name: str, call: CommandCall, state: State, analysis: LineAnalysis, script: Script) -> None:
     identity = analysis.identify(name, state)
     base = os.path.basename(name)  # noqa: PTH119 (text)
     if base in powershell.SHELLS:
         analysis.unclear(powershell.SENTENCE)
     if not identity.trusted:
         _look_inside(base, call, state, analysis, script)
-        analysis.commands.append(_unknown(name, call, identity, state, analysis))
+        analysis.commands.append(_unknown_program(name, call, identity, state, analysis))
     elif base in wrappers.SHELLS:
-        _shell(base, call, identity, state, analysis, script)
+        _judge_shell(base, call, identity, state, analysis, script)
     elif base in wrappers.NAMES:
-        _wrapper(base, call, identity, state, analysis, script)
+        _judge_wrapper(base, call, identity, state, analysis, script)
     elif base == "find":
-        arguments, executed = wrappers.executed(call.argv[1:])
+        arguments, executed = wrappers.split_exec(call.argv[1:])
         inside = state.copy()
         if any(word.value in ("-execdir", "-okdir") for word in call.argv):
             inside.folder = None
         start = (
-            files_of([word.value for word in call.argv[1:]], state, analysis) if executed and inside.folder else None
+            found_path_start([word.value for word in call.argv[1:]], state, analysis)
+            if executed and inside.folder
+            else None
         )
         for argv in executed:
             argv = _with_files(argv, start)
@@ -158,65 +160,71 @@ def _program(name: str, call: CommandCall, state: State, analysis: LineAnalysis,
                 judge(
                     CommandCall(argv, call.text, True, by_shell=False, depth=call.depth + 1), inside, analysis, script
                 )
-        _judged(base, arguments, call, identity, state, analysis)
+        _judge_by_grammar(base, arguments, call, identity, state, analysis)
     else:
-        _judged(base, call.argv[1:], call, identity, state, analysis)
+        _judge_by_grammar(base, call.argv[1:], call, identity, state, analysis)
 
 
-def files_of(arguments: Sequence[str | None], state: State, analysis: LineAnalysis) -> str | None:
+def found_path_start(arguments: Sequence[str | None], state: State, analysis: LineAnalysis) -> str | None:
     """How the paths begin that `find` names, when all of them may be read. None: not certain."""
     if state.folder is None:
         return None
     context = replace(state.context, folder=state.folder, until=analysis.budget.end)
-    return find_results.starts(arguments, context)
+    return find_results.path_start(arguments, context)
 
 
 def _with_files(argv: tuple[Field, ...], start: str | None) -> tuple[Field, ...]:
     """A command with a file that stands for all it is handed, if it only reads them."""
     if start is None or not argv or argv[0].value not in find_results.READERS:
         return argv
-    return tuple(Field(start, False, word.raw) if word.value is None and word.raw in _HANDED else word for word in argv)
+    return tuple(
+        Field(start, False, word.raw) if word.value is None and word.raw in _FILE_MARKS else word for word in argv
+    )
 
 
 def _look_inside(base: str, call: CommandCall, state: State, analysis: LineAnalysis, script: Script) -> None:
     """What a wrapper that is not the system's would run: it counts for what is denied."""
     analysis.opaque |= base in wrappers.NAMES or base in wrappers.SHELLS
     if base in wrappers.NAMES:
-        inner = wrappers.wrapped(base, call.argv[1:])
+        inner = wrappers.unwrap(base, call.argv[1:])
         if inner.inner and not inner.script:
-            _inner(inner.inner, call, state, analysis, script)
-        _perhaps(inner.perhaps, call, analysis)
+            _judge_inner(inner.inner, call, state, analysis, script)
+        _add_candidates(inner.candidates, call, analysis)
     elif base in wrappers.SHELLS:
         text, _, _ = wrappers.shell_script(call.argv[1:])
         if text is not None and text.value is not None:
             script(text.value, state.copy(), call.piped, call.depth + 1)
 
 
-def _wrapper(
+def _judge_wrapper(
     base: str, call: CommandCall, identity: Identity, state: State, analysis: LineAnalysis, script: Script
 ) -> None:
-    inner = wrappers.wrapped(base, call.argv[1:])
+    inner = wrappers.unwrap(base, call.argv[1:])
     if inner.script and inner.inner[0].value is not None:
         script(inner.inner[0].value, state.copy(), call.piped, call.depth + 1)
     elif inner.inner:
         argv = inner.inner
-        if base == "xargs" and wrappers.hands_on_words(call.argv[1:]):
-            argv = _with_files(argv, call.handed)
-        without = tuple((name, None) for name in inner.unset if variables.taking_away_matters(name))
+        if base == "xargs" and wrappers.appends_plain_words(call.argv[1:]):
+            argv = _with_files(argv, call.piped_path_start)
+        without = tuple((name, None) for name in inner.unset if variables.unsetting_matters(name))
         nested = replace(call, assignments=(*call.assignments, *without))
-        _inner(argv, nested, state, analysis, script, piped=call.piped or base == "xargs")
+        _judge_inner(argv, nested, state, analysis, script, piped=call.piped or base == "xargs")
     elif inner.why is None:
         if base == "xargs":
-            analysis.commands.append(_command(call, "none", "Only prints what it reads.", program=identity.program))
+            analysis.commands.append(
+                _make_command(call, "none", "Only prints what it reads.", program=identity.program)
+            )
         else:
-            _judged(base, call.argv[1:], call, identity, state, analysis)
+            _judge_by_grammar(base, call.argv[1:], call, identity, state, analysis)
     if inner.why is not None:
         analysis.opaque = True
-        analysis.commands.append(_command(call, "some", inner.why, program=identity.program, network=base == "ssh"))
-    _perhaps(inner.perhaps, call, analysis)
+        analysis.commands.append(
+            _make_command(call, "some", inner.why, program=identity.program, network=base == "ssh")
+        )
+    _add_candidates(inner.candidates, call, analysis)
 
 
-def _inner(
+def _judge_inner(
     arguments: Sequence[Field],
     call: CommandCall,
     state: State,
@@ -226,7 +234,7 @@ def _inner(
     piped: bool | None = None,
 ) -> None:
     variables_set, argv = (
-        wrappers.assignments(arguments) if call.argv[0].value and _is_env(call) else ([], list(arguments))
+        wrappers.split_assignments(arguments) if call.argv[0].value and _is_env(call) else ([], list(arguments))
     )
     assignments = list(call.assignments)
     for word in variables_set:
@@ -234,7 +242,7 @@ def _inner(
         if not variables.harmless(name, value):
             assignments.append((name, value))
     if not argv:
-        analysis.commands.append(_command(call, "some", "It prints the environment, which can hold keys."))
+        analysis.commands.append(_make_command(call, "some", "It prints the environment, which can hold keys."))
         return
     nested = replace(
         call,
@@ -247,31 +255,35 @@ def _inner(
     judge(nested, state.copy(), analysis, script)
 
 
-def _perhaps(arguments: Sequence[Field], call: CommandCall, analysis: LineAnalysis) -> None:
+def _add_candidates(arguments: Sequence[Field], call: CommandCall, analysis: LineAnalysis) -> None:
     """Commands that a wrapper may run, called in a way that is not understood: they count for what is denied."""
-    for index, word in enumerate(arguments[:_PERHAPS]):
+    for index, word in enumerate(arguments[:_MOST_CANDIDATES]):
         if word.value is not None and not word.value.startswith("-"):
             why = "It is not certain where the command begins that would run."
-            analysis.commands.append(_command(replace(call, argv=tuple(arguments[index:])), "some", why))
+            analysis.commands.append(_make_command(replace(call, argv=tuple(arguments[index:])), "some", why))
 
 
 def _is_env(call: CommandCall) -> bool:
     return os.path.basename(call.argv[0].value or "") in ("env", "sudo", "doas")  # noqa: PTH119 (text)
 
 
-def _shell(
+def _judge_shell(
     base: str, call: CommandCall, identity: Identity, state: State, analysis: LineAnalysis, script: Script
 ) -> None:
     text, file, certain = wrappers.shell_script(call.argv[1:])
     if text is not None and text.value is not None:
         if call.assignments:
-            analysis.commands.append(_command(call, "some", _set_before(call) or "", program=identity.program))
+            analysis.commands.append(
+                _make_command(call, "some", _assignment_warning(call) or "", program=identity.program)
+            )
         script(text.value, State(state.context, state.folder, forgotten=state.forgotten), call.piped, call.depth + 1)
         if base != "bash" and (base not in ("sh", "dash", "ash") or any(token in text.value for token in _NOT_POSIX)):
             analysis.unclear(f"It is written for {base}, which can read it differently from bash.")
         if not certain:
             analysis.commands.append(
-                _command(call, "some", f"{base} is called in a way that is not understood.", program=identity.program)
+                _make_command(
+                    call, "some", f"{base} is called in a way that is not understood.", program=identity.program
+                )
             )
         return
     if text is not None:
@@ -280,34 +292,34 @@ def _shell(
     if path is None:
         analysis.opaque = True
         why = f"{base} runs what it reads as commands."
-        analysis.commands.append(_command(call, "some", why, program=identity.program))
+        analysis.commands.append(_make_command(call, "some", why, program=identity.program))
         return
-    runs = _in_roots(path, state)
-    command = _command(call, "some", f"Runs the script {path}.", (base, path), program=identity.program, runs=runs)
+    runs = _script_in_roots(path, state)
+    command = _make_command(call, "some", f"Runs the script {path}.", (base, path), program=identity.program, runs=runs)
     analysis.commands.append(_anchored(command, path, state))
 
 
-def _judged(
+def _judge_by_grammar(
     base: str, arguments: Sequence[Field], call: CommandCall, identity: Identity, state: State, analysis: LineAnalysis
 ) -> None:
-    judgement = _grammar(base, arguments, call, state, analysis)
+    judgement = _apply_grammar(base, arguments, call, state, analysis)
     effect, why, prefix = judgement.effect, judgement.why, judgement.prefix
     if state.folder is None and effect == "none":
         effect, why, prefix = "some", "It is not known in which folder it runs.", None
-    if effect == "none" and (helper := _taken_instead(base, state, analysis)):
+    if effect == "none" and (helper := _shadowed_helper(base, state, analysis)):
         effect, why, prefix = "some", f"{base} starts {helper} by its name, which is not the system's here.", None
     if effect == "none" and identity.program and state.folder:
-        chosen = analysis.chosen_by(identity.program, state.folder, state)
+        chosen = analysis.version_file(identity.program, state.folder, state)
         if chosen is not None:
             effect, why = "some", f"{chosen} says which {base} runs."
     if call.assignments:
-        effect, why = ("ruin" if effect == "ruin" else "some"), _set_before(call) or why
+        effect, why = ("ruin" if effect == "ruin" else "some"), _assignment_warning(call) or why
     command = Command(
         call.text,
         _values(call),
         effect,
         why,
-        None if effect == "ruin" else _remembered(call, prefix),
+        None if effect == "ruin" else _with_assignments(call, prefix),
         identity.program,
         judgement.reads,
         judgement.runs,
@@ -336,7 +348,7 @@ def _anchored(command: Command, script: str, state: State) -> Command:
     return replace(command, words=argv, prefix=prefix, spelled=command.words)
 
 
-def _taken_instead(base: str, state: State, analysis: LineAnalysis) -> str | None:
+def _shadowed_helper(base: str, state: State, analysis: LineAnalysis) -> str | None:
     """A program that this one starts by its name, and that would not be the system's: PATH may name folders of the
     workspace."""
     for name in STARTS.get(base, ()):
@@ -346,34 +358,34 @@ def _taken_instead(base: str, state: State, analysis: LineAnalysis) -> str | Non
     return None
 
 
-def _grammar(
+def _apply_grammar(
     base: str, arguments: Sequence[Field], call: CommandCall, state: State, analysis: LineAnalysis
 ) -> Judgement:
     context = replace(state.context, folder=state.folder or state.context.folder, until=analysis.budget.end)
     return grammar.judge(base, arguments, context, piped=call.piped)
 
 
-def _unknown(name: str, call: CommandCall, identity: Identity, state: State, analysis: LineAnalysis) -> Command:
+def _unknown_program(name: str, call: CommandCall, identity: Identity, state: State, analysis: LineAnalysis) -> Command:
     """A program that is not the system's own: whatever its name, it can do anything."""
     if identity.program is None:
-        return _command(call, "some", f"There is no program {name}, or it is not certain which.")
+        return _make_command(call, "some", f"There is no program {name}, or it is not certain which.")
     if "/" not in name and not identity.runs:
-        return _command(call, "some", f"Others can change {identity.program}.", program=identity.program)
+        return _make_command(call, "some", f"Others can change {identity.program}.", program=identity.program)
     if "/" in name:
         why = f"Runs {name}, a program {'of the workspace' if identity.runs else 'that is not one of the system'}."
     else:
         instead = ", which takes the place of the system's" if identity.shadows else ""
         why = f"Runs {name} of the workspace{instead}."
     base = os.path.basename(name)  # noqa: PTH119 (text)
-    judgement = _grammar(base, call.argv[1:], call, state, analysis)
+    judgement = _apply_grammar(base, call.argv[1:], call, state, analysis)
     # Its words tell what they tell of the system's of that name; what no table has is remembered as a whole.
     prefix: tuple[str, ...] | None = (name,)
     if acts.is_known(base):
         prefix = None if judgement.prefix is None else (name, *judgement.prefix[1:])
-    command = _command(
+    command = _make_command(
         call,
         "some",
-        " ".join(filter(None, [why, _set_before(call)])),
+        " ".join(filter(None, [why, _assignment_warning(call)])),
         None if identity.shadows else prefix,
         program=identity.program,
         runs=(*identity.runs, *judgement.runs),
@@ -387,7 +399,7 @@ def _unknown(name: str, call: CommandCall, identity: Identity, state: State, ana
     )
 
 
-def _command(
+def _make_command(
     call: CommandCall,
     effect: str,
     why: str,
@@ -404,7 +416,7 @@ def _command(
         _values(call),
         kind,
         why,
-        _remembered(call, prefix),
+        _with_assignments(call, prefix),
         program,
         reads,
         runs,
@@ -414,27 +426,27 @@ def _command(
 
 
 def _values(call: CommandCall) -> tuple[str | None, ...]:
-    return (*map(_word, call.assignments), *(word.value for word in call.argv))
+    return (*map(_assignment_word, call.assignments), *(word.value for word in call.argv))
 
 
-def _word(assignment: Assignment) -> str | None:
+def _assignment_word(assignment: Assignment) -> str | None:
     name, value = assignment
     return None if value is None else f"{name}={value}"
 
 
-def _remembered(call: CommandCall, prefix: tuple[str, ...] | None) -> tuple[str, ...] | None:
+def _with_assignments(call: CommandCall, prefix: tuple[str, ...] | None) -> tuple[str, ...] | None:
     """What a rule would keep of it: with what is set for it, name and value, as that is part of what it does."""
     if prefix is None or not all(starmap(variables.may_be_remembered, call.assignments)):
         return None
-    return (*(_word(assignment) or "" for assignment in call.assignments), *prefix)
+    return (*(_assignment_word(assignment) or "" for assignment in call.assignments), *prefix)
 
 
-def _set_before(call: CommandCall) -> str | None:
+def _assignment_warning(call: CommandCall) -> str | None:
     names = ", ".join(name for name, _ in call.assignments)
     return f"{names} can change what the program does." if call.assignments else None
 
 
-def _in_roots(path: str, state: State) -> tuple[str, ...]:
+def _script_in_roots(path: str, state: State) -> tuple[str, ...]:
     if state.folder is None:
         return ()
     try:

@@ -38,16 +38,16 @@ class _Branch:
     """Patterns of `-not -path`."""
 
 
-def starts(arguments: Sequence[str | None], context: CommandContext) -> str | None:
+def path_start(arguments: Sequence[str | None], context: CommandContext) -> str | None:
     """The words after `find` → how each path begins that it prints or hands to `-exec`, when every file among them may
     be read and no name of them is read as more than one word. None: not certain."""
     try:
-        return _starts(arguments, context)
+        return _path_start(arguments, context)
     except (NotHarmless, OSError):
         return None
 
 
-def _starts(arguments: Sequence[str | None], context: CommandContext) -> str | None:
+def _path_start(arguments: Sequence[str | None], context: CommandContext) -> str | None:
     todo = [argument for argument in arguments if argument is not None]
     if len(todo) != len(arguments):
         return None

@@ -31,7 +31,7 @@ def identify(name: str, state: State) -> Identity:
     if "/" in name:
         if not name.startswith("/") and state.folder is None:
             return Identity(None, False)
-        return _judged(Path(state.folder or "/") / name, state, by_name=False)
+        return _identity_of(Path(state.folder or "/") / name, state, by_name=False)
     if state.forgotten or "PATH" in state.variables:
         return Identity(None, False)
     folders = state.context.environment.get("PATH", "").split(os.pathsep)[:_FOLDERS]
@@ -45,7 +45,7 @@ def identify(name: str, state: State) -> Identity:
             folder = state.folder / folder
         if not _runnable(folder / name):
             continue
-        identity = _judged(folder / name, state, by_name=True)
+        identity = _identity_of(folder / name, state, by_name=True)
         if not certain or not identity.trusted:
             others = any(_runnable(Path(later) / name) for later in folders[index + 1 :] if later.startswith("/"))
             return Identity(identity.program, False, identity.runs, shadows=others and not _leads_out(identity, state))
@@ -53,7 +53,7 @@ def identify(name: str, state: State) -> Identity:
     return Identity(None, False)
 
 
-def _judged(path: Path, state: State, *, by_name: bool) -> Identity:
+def _identity_of(path: Path, state: State, *, by_name: bool) -> Identity:
     try:
         real = path.resolve(strict=True)
         named = path.parent.resolve() / path.name

@@ -21,7 +21,7 @@ _ENTRY = re.compile(r"(-[^=?]+)(?:(\?=|=)(\w*))?")
 class OptionValue:
     """What follows an option: nothing, an attached value or none, a value of that kind."""
 
-    how: str
+    arity: str
     kind: str = "text"
 
 
@@ -32,7 +32,7 @@ class ParsedOptions:
     options: list[tuple[str, Word | None, str]] = field(default_factory=list[tuple[str, Word | None, str]])
     """Name, value, kind of the value."""
     operands: list[Word] = field(default_factory=list[Word])
-    surely: int | None = None
+    operands_after_dashes: int | None = None
     """From this operand on they came after `--`: none of them can be an option."""
 
     def has(self, *names: str) -> bool:
@@ -81,7 +81,7 @@ def parse(
         if text is None and not word.pipe:
             raise NotHarmless(f"A word given to {call.program} is only known when it runs, and could be an option.")
         if text == "--":
-            parsed.surely = len(parsed.operands)
+            parsed.operands_after_dashes = len(parsed.operands)
             parsed.operands += arguments[index:]
             if any(word.several for word in arguments[index:]):
                 raise NotHarmless(f"What {call.program} is given is only known when it runs.")
@@ -99,7 +99,7 @@ def parse(
         if text in option_table and (text.startswith("--") or not clusters or len(text) == 2):
             takes = option_table[text]
             value = None
-            if takes.how == _VALUE:
+            if takes.arity == _VALUE:
                 if index == len(arguments):
                     raise NotHarmless(f"{call.program} {text} lacks what should follow it.")
                 value = arguments[index]
@@ -111,12 +111,12 @@ def parse(
         if text.startswith("--"):
             name, equals, value = text.partition("=")
             takes = option_table.get(name)
-            if takes is None or not equals or takes.how == _NONE:
-                raise unknown(call, name)
+            if takes is None or not equals or takes.arity == _NONE:
+                raise unknown_option(call, name)
             parsed.options.append((name, Word(value), takes.kind))
             continue
         if not clusters:
-            raise unknown(call, text)
+            raise unknown_option(call, text)
         index = _cluster(call, option_table, text, arguments, index, parsed)
     return parsed
 
@@ -133,14 +133,14 @@ def _cluster(
     for position, letter in enumerate(text[1:], 1):
         takes = option_table.get(f"-{letter}")
         if takes is None:
-            raise unknown(call, f"-{letter}")
+            raise unknown_option(call, f"-{letter}")
         attached = text[position + 1 :]
-        if takes.how == _NONE:
+        if takes.arity == _NONE:
             parsed.options.append((f"-{letter}", None, takes.kind))
             continue
         if attached.startswith("=") and takes.kind != "text":  # some programs leave the sign out, others do not
             raise NotHarmless(f"It is not certain how {call.program} takes {text}.")
-        if attached or takes.how == _OPTIONAL:
+        if attached or takes.arity == _OPTIONAL:
             parsed.options.append((f"-{letter}", Word(attached) if attached else None, takes.kind))
             return index
         if index == len(arguments):
@@ -152,7 +152,7 @@ def _cluster(
     return index
 
 
-def unknown(call: ProgramCall, option: str) -> NotHarmless:
+def unknown_option(call: ProgramCall, option: str) -> NotHarmless:
     return NotHarmless(f"{call.program} {option} is not known to be read-only.")
 
 

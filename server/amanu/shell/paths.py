@@ -64,7 +64,7 @@ def tree(
     enters: Callable[[str], bool] = lambda name: True,
     ignored: bool = True,
     follows: bool = False,
-    obeys: Collection[str] = (),
+    obeyed_ignore_files: Collection[str] = (),
 ) -> Path:
     """A file, or a folder everything in which may be seen, as far as a program looks: `reads` says which file names,
     `enters` which folder names, `ignored` whether what `.gitignore` names, `follows` whether links. `obeys`: files in
@@ -75,16 +75,21 @@ def tree(
     if ".git" in (part.lower() for part in top.parts):
         raise NotHarmless(f"{top} belongs to git, and may hold tokens.")
     count, end = 0, min(time.thread_time() + LONGEST, context.until)
-    above = tuple(pattern for folder in top.parents for name in obeys for pattern in _taken_back(folder / name))
+    above = tuple(
+        pattern for folder in top.parents for name in obeyed_ignore_files for pattern in _taken_back(folder / name)
+    )
     todo = [(top, above, frozenset[str]() if ignored else _ignored(top, context))]
     while todo:
-        folder, back, skipped = todo.pop()
+        folder, taken_back, skipped = todo.pop()
         entries = list(_entries(folder, MOST - count))
-        entry_names = {entry.name for entry in entries} if obeys else set[str]()
+        entry_names = {entry.name for entry in entries} if obeyed_ignore_files else set[str]()
         if folder != top and ".git" in entry_names:
             skipped = frozenset[str]()  # what a repository ignores, one within it does not
-        back += tuple(
-            pattern for name in obeys if name.partition("/")[0] in entry_names for pattern in _taken_back(folder / name)
+        taken_back += tuple(
+            pattern
+            for name in obeyed_ignore_files
+            if name.partition("/")[0] in entry_names
+            for pattern in _taken_back(folder / name)
         )
         for entry in entries:
             count += 1
@@ -96,14 +101,14 @@ def tree(
                     raise NotHarmless(f"It would follow the link {entry.path}.")
                 continue
             if entry.is_dir(follow_symlinks=False):
-                named_back = _matches(name, back)
+                named_back = _matches(name, taken_back)
                 if not named_back and (not enters(name) or name in skipped):
                     continue
                 if name.lower() == ".git":
                     _no_tokens(Path(entry.path))
                 else:
-                    todo.append((Path(entry.path), back, skipped))
-            elif not (reads(name) or _matches(name, back)) or not entry.is_file(follow_symlinks=False):
+                    todo.append((Path(entry.path), taken_back, skipped))
+            elif not (reads(name) or _matches(name, taken_back)) or not entry.is_file(follow_symlinks=False):
                 continue
             elif not context.may_read(Path(entry.path)):
                 why = f"{entry.path} is among what it would read, and is not read without a question."

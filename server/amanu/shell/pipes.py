@@ -5,19 +5,19 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from amanu.core.command import Command
-from amanu.shell.effects import LineAnalysis, files_of
+from amanu.shell.effects import LineAnalysis, found_path_start
 from amanu.shell.state import State
 from amanu.shell.syntax import text
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-_PASSES = re.compile(r"(?:head|tail)(?: -n ?[0-9]+| -[0-9]+)?|sort(?: -[nru]+)?")
+_PASSES_LINES = re.compile(r"(?:head|tail)(?: -n ?[0-9]+| -[0-9]+)?|sort(?: -[nru]+)?")
 """What hands on whole lines of its input, and nothing else."""
 
 
-def printed(
-    child: "Node", commands: Sequence[Command], came: str | None, state: State, analysis: LineAnalysis
+def printed_path_start(
+    child: "Node", commands: Sequence[Command], input_path_start: str | None, state: State, analysis: LineAnalysis
 ) -> str | None:
     """Of a part of a pipeline and the commands found in it: how the paths begin that it prints, one a line and nothing
     else, when all of those files may be read. `came`: the same of what it reads. None: not certain."""
@@ -27,8 +27,8 @@ def printed(
         return None
     argv = commands[0].words
     if argv[0] == "find" and "-exec" not in argv:
-        return files_of(argv[1:], state, analysis)
-    return came if _PASSES.fullmatch(" ".join(word or "?" for word in argv)) else None
+        return found_path_start(argv[1:], state, analysis)
+    return input_path_start if _PASSES_LINES.fullmatch(" ".join(word or "?" for word in argv)) else None
 
 
 def only_words(node: "Node") -> bool:

@@ -15,7 +15,7 @@ _FILES = (
 )
 
 
-def chosen_by(program: str, folder: Path, context: CommandContext) -> Path | None:
+def version_file(program: str, folder: Path, context: CommandContext) -> Path | None:
     """The file of the workspace that says which program runs instead of that one. None: it is no such program, or
     there is no such file."""
     path = Path(program)

@@ -43,7 +43,7 @@ class Use:
         reads: list[str] = []
         for _, value, kind in parsed.options:
             if value is not None and kind != "text":
-                reads += look(kind, value, call)
+                reads += read_paths(kind, value, call)
         kinds = self.operands
         if self.first_by and parsed.has(*self.first_by.split()):
             kinds = kinds[1:]
@@ -53,7 +53,7 @@ class Use:
                 raise NotHarmless(
                     f"{call.program} with {word.value or 'another word'} as well is not known to be harmless."
                 )
-            reads += look(kind.rstrip("*"), word, call)
+            reads += read_paths(kind.rstrip("*"), word, call)
         return tuple(dict.fromkeys(reads))
 
 
@@ -67,7 +67,7 @@ class Anything:
         return Harmless(self.why)
 
 
-def look(kind: str, word: Word, call: ProgramCall) -> list[str]:
+def read_paths(kind: str, word: Word, call: ProgramCall) -> list[str]:
     """What a word of that kind lets be read. Raises `NotHarmless`."""
     if kind == "text" or (kind == "file" and word.pipe):
         return []

@@ -73,14 +73,14 @@ def refused(line: str) -> str | None:
         return "It holds control characters or characters that cannot be seen."
     if not line.isascii() and any(category(char) == "Zs" for char in line if char != " "):
         return "It holds characters that look like a blank and are none."
-    if len(line) > _CODE and len(line) - _taken_as_it_is(line) > _CODE:
+    if len(line) > _CODE and len(line) - _quoted_document_length(line) > _CODE:
         return "It is too long to be understood."
     if line.count("|") > _PIPES:
         return "It holds too many pipes to be understood."
     return None
 
 
-def _taken_as_it_is(line: str) -> int:
+def _quoted_document_length(line: str) -> int:
     """Characters in here-documents whose delimiter is quoted (`<<'EOF'`): nothing in them is code."""
     count = position = 0
     for _ in range(_HERE_DOCUMENTS):

@@ -35,7 +35,7 @@ def harmless(name: str, value: str | None) -> bool:
     return bool(harmless_value or _SILENT.fullmatch(f"{name}={value}"))
 
 
-_LEADS = re.compile(
+_REDIRECTING = re.compile(
     r"PATH|LD_.*|DYLD_.*|BASH.*|ENV|SHELL.*|IFS|PS[0-9]|PROMPT_COMMAND|HOME|XDG_.*|GIT_.*|SSH_.*|.*PAGER|.*EDITOR|VISUAL|"
     r"BROWSER|.*_(?:OPTIONS|OPTS|COMMAND|WRAPPER)|(?:PERL5|RUBY)OPT|PYTHON(?:STARTUP|HOME|BREAKPOINT|WARNINGS)|"
     r"CC|CXX|LD|.*FLAGS|LESS.*|npm_.*|NPM_.*|PIP_.*|UV_.*|.*_proxy|.*_PROXY",
@@ -45,10 +45,10 @@ _LEADS = re.compile(
 
 def may_be_remembered(name: str, value: str | None) -> bool:
     """May a rule remember a command together with that being set? A key would lie in the file of the rules."""
-    return value is not None and not _LEADS.fullmatch(name) and not holds_secret(name, value)
+    return value is not None and not _REDIRECTING.fullmatch(name) and not holds_secret(name, value)
 
 
-def taking_away_matters(name: str) -> bool:
+def unsetting_matters(name: str) -> bool:
     """May a program do more without it? What a look is held by is set for it (GIT_OPTIONAL_LOCKS, PAGER …)."""
     return bool(_OF_BASH.fullmatch(name)) and not _HARMLESS.fullmatch(name)
 

@@ -27,9 +27,9 @@ _RESERVED_TEXT = "if then else elif fi for while until do done case esac in func
 _RESERVED = frozenset(_RESERVED_TEXT.split())
 _ASSIGNMENT = re.compile(rf"{NAME}(\[.*\])?\+?=")
 _PATTERN = re.compile(r"[\w*?./:@%+=,-]*")  # of a `case`
-_ENDS = (";", "\n", ";;")
-_LOOPS = 4  # in each other
-_EACH = 10  # words of a `for` that are looked at one by one
+_SEPARATORS = (";", "\n", ";;")
+_MOST_LOOPS = 4  # in each other
+_MOST_VALUES = 10  # words of a `for` that are looked at one by one
 
 
 class Walk:
@@ -40,9 +40,9 @@ class Walk:
         self._analysis = analysis
         self._depth = depth
         self._loops = 0
-        self._handed: str | None = None
+        self._piped_path_start: str | None = None
         """Of the command that comes next: see `CommandCall.handed`."""
-        self._dashes: set[int] = set()
+        self._lost_dashes: set[int] = set()
         """Commands whose last word is a `-` that is not in the tree."""
         self.argv: tuple[str, ...] | None = None
         """Of the last command: program and words, when there is nothing in it but words."""
@@ -72,7 +72,7 @@ class Walk:
             blank(self._source, position, child.start_byte, lines=True)
             position = child.end_byte
             following = children[index + 1].type if index + 1 < len(children) else None
-            if child.type in _ENDS:
+            if child.type in _SEPARATORS:
                 continue
             if child.type == "&":
                 continue
@@ -118,7 +118,7 @@ class Walk:
         return right_ok
 
     def _pipeline(self, node: "Node", state: State, piped: bool) -> None:
-        self._gaps(node, lines=True)
+        self._check_gaps(node, lines=True)
         printed = None
         redirected = pipes.redirected_around(node)
         for child in node.children:
@@ -127,9 +127,9 @@ class Walk:
                 printed = printed if child.type == "|" else None
                 continue
             mark = len(self._analysis.commands)
-            self._handed = printed if pipes.only_words(child) and not redirected else None
+            self._piped_path_start = printed if pipes.only_words(child) and not redirected else None
             self._statement(child, state.copy(), piped)
-            printed = pipes.printed(child, self._analysis.commands[mark:], printed, state, self._analysis)
+            printed = pipes.printed_path_start(child, self._analysis.commands[mark:], printed, state, self._analysis)
 
     def _negated(self, node: "Node", state: State, piped: bool) -> None:
         bang, inner = self._parts(node, 2)
@@ -142,8 +142,8 @@ class Walk:
             raise unclear(node)
         dashed, document = lost_dash(node, self._source)
         if dashed is not None:
-            self._dashes.add(dashed.id)
-        self._gaps(node, lines=False, but=document)
+            self._lost_dashes.add(dashed.id)
+        self._check_gaps(node, lines=False, skipped=document)
         for redirect in node.children[len(body) :]:
             piped |= self._redirect(redirect, state)
         return self._statement(body[0], state, piped) if body else None
@@ -178,18 +178,18 @@ class Walk:
         first, *inner, last = node.children
         if (text(first), text(last)) not in (("{", "}"), ("do", "done")):
             raise unclear(node)
-        self._gaps(node, lines=True)
+        self._check_gaps(node, lines=True)
         return self._sequence(node, inner, state, piped)
 
     def _subshell(self, node: "Node", state: State, piped: bool) -> None:
         first, *inner, last = node.children
         if (text(first), text(last)) != ("(", ")"):
             raise unclear(node)
-        self._gaps(node, lines=True)
+        self._check_gaps(node, lines=True)
         self._sequence(node, inner, state.copy(), piped)
 
     def _if(self, node: "Node", state: State, piped: bool) -> None:
-        self._gaps(node, lines=True)
+        self._check_gaps(node, lines=True)
         children = node.children[1:]
         then = next((index for index, child in enumerate(children) if child.type == "then"), None)
         if then is None:
@@ -203,13 +203,13 @@ class Walk:
                 self._if(child, branches[-1], piped)
             elif child.type == "else_clause":
                 branches.append(state.copy())
-                self._gaps(child, lines=True)
+                self._check_gaps(child, lines=True)
                 self._sequence(child, child.children[1:], branches[-1], piped)
         for branch in branches:
             state.merge(branch)
 
     def _while(self, node: "Node", state: State, piped: bool) -> None:
-        self._gaps(node, lines=True)
+        self._check_gaps(node, lines=True)
         *condition, body = node.children[1:]
 
         def once(loop_state: State) -> None:
@@ -221,16 +221,16 @@ class Walk:
         self._loop(once, state)
 
     def _for(self, node: "Node", state: State, piped: bool) -> None:
-        self._gaps(node, lines=True)
+        self._check_gaps(node, lines=True)
         keyword, variable, *parts = node.children
         body = parts.pop()
         if text(keyword) != "for" or variable.type != "variable_name":
             raise unclear(node)
         word_nodes = [part for part in parts if part.type in WORDS]
-        if any(part.type not in ("in", *_ENDS) for part in parts if part not in word_nodes):
+        if any(part.type not in ("in", *_SEPARATORS) for part in parts if part not in word_nodes):
             raise unclear(node)
         values: list[str | None] = [field.value for word in word_nodes for field in self._reader(state).fields(word)]
-        if not word_nodes or len(values) > _EACH or None in values or self._loops > 1:
+        if not word_nodes or len(values) > _MOST_VALUES or None in values or self._loops > 1:
             values = [None]
         name = text(variable)
 
@@ -243,7 +243,7 @@ class Walk:
 
     def _loop(self, once: Callable[[State], None], state: State) -> None:
         """A body that may run again, with what it left behind."""
-        if self._loops >= _LOOPS:
+        if self._loops >= _MOST_LOOPS:
             raise Unclear("Too many loops are in each other.")
         self._loops += 1
         try:
@@ -261,7 +261,7 @@ class Walk:
             self._loops -= 1
 
     def _case(self, node: "Node", state: State, piped: bool) -> None:
-        self._gaps(node, lines=True)
+        self._check_gaps(node, lines=True)
         _, word, *items = node.children
         self._reader(state).value(word)
         branches: list[State] = []
@@ -270,7 +270,7 @@ class Walk:
                 if text(item) not in ("in", "esac", "\n", ";"):
                     raise unclear(item)
                 continue
-            self._gaps(item, lines=True)
+            self._check_gaps(item, lines=True)
             closing = next((index for index, child in enumerate(item.children) if child.type == ")"), None)
             if closing is None:
                 raise unclear(item)
@@ -297,12 +297,12 @@ class Walk:
         self._analysis.commands.append(command)
 
     def _assignments(self, node: "Node", state: State, piped: bool) -> None:
-        self._gaps(node, lines=False)
+        self._check_gaps(node, lines=False)
         for child in node.children:
             self._assignment(child, state, piped)
 
     def _assignment(self, node: "Node", state: State, piped: bool) -> None:
-        name, value = self._named(node, state)
+        name, value = self._split_assignment(node, state)
         self._set(name, value, text(node), state)
 
     def _set(self, name: str, value: str | None, written: str, state: State) -> None:
@@ -311,7 +311,7 @@ class Walk:
             word = f"{name}={value}" if value is not None else None
             self._analysis.commands.append(Command(written, (word,), effect.effect, effect.why))
 
-    def _named(self, node: "Node", state: State) -> tuple[str, str | None]:
+    def _split_assignment(self, node: "Node", state: State) -> tuple[str, str | None]:
         """An assignment → its variable and value; None: not known."""
         if node.type != "variable_assignment":
             raise unclear(node)
@@ -324,7 +324,7 @@ class Walk:
             return name[1], "" if text(operator) == "=" and text(target) == name[1] else None
         reader = self._reader(state)
         if value[0].type == "array":
-            self._gaps(value[0], lines=True)
+            self._check_gaps(value[0], lines=True)
             for element in value[0].children[1:-1]:
                 if element.type == "variable_assignment" or element.type not in (*WORDS, "\n", "comment"):
                     raise unclear(node)
@@ -335,13 +335,13 @@ class Walk:
         return name[1], value_text if text(operator) == "=" and text(target) == name[1] else None
 
     def _declaration(self, node: "Node", state: State, piped: bool) -> None:
-        self._gaps(node, lines=False)
+        self._check_gaps(node, lines=False)
         first, *operands = node.children
         argv: list[str | None] = [text(first)]
         fine = text(first) == "export" and bool(operands)
         for operand in operands:
             if operand.type == "variable_assignment":
-                name, value = self._named(operand, state)
+                name, value = self._split_assignment(operand, state)
                 argv.append(None if value is None else f"{name}={value}")
                 fine = fine and harmless(name, value)
                 state.variables[name] = value
@@ -357,7 +357,7 @@ class Walk:
         self._analysis.commands.append(Command(text(node), tuple(argv), "some", why))
 
     def _command(self, node: "Node", state: State, piped: bool) -> None:
-        handed, self._handed = self._handed, None  # not for what is in its substitutions
+        piped_path_start, self._piped_path_start = self._piped_path_start, None  # not for what is in its substitutions
         assignments: list[Assignment] = []
         argv: list[Field] = []
         reader = self._reader(state)
@@ -375,7 +375,7 @@ class Walk:
             last = child
             if child.type == "variable_assignment" and not argv:
                 plain = False
-                name, value = self._named(child, state)
+                name, value = self._split_assignment(child, state)
                 if not harmless(name, value):
                     assignments.append((name, value))
             elif child.type == "command_name" and len(child.children) == 1:
@@ -390,13 +390,20 @@ class Walk:
             else:
                 raise unclear(node)
         whole = text(node)
-        if node.id in self._dashes:
+        if node.id in self._lost_dashes:
             argv.append(Field("-", raw="-"))
             whole += " -"
-        call = CommandCall(tuple(argv), whole, piped, assignments=tuple(assignments), depth=self._depth, handed=handed)
-        self._called(call, node, state, plain)
+        call = CommandCall(
+            tuple(argv),
+            whole,
+            piped,
+            assignments=tuple(assignments),
+            depth=self._depth,
+            piped_path_start=piped_path_start,
+        )
+        self._judge_command(call, node, state, plain)
 
-    def _called(self, call: CommandCall, node: "Node", state: State, plain: bool) -> None:
+    def _judge_command(self, call: CommandCall, node: "Node", state: State, plain: bool) -> None:
         argv = call.argv
         if not argv:
             raise unclear(node)
@@ -439,7 +446,7 @@ class Walk:
             raise unclear(node)
         if text(first).lstrip(" \t\n") not in ("$(", "`", "<(", ">("):
             raise unclear(node)
-        self._gaps(node, lines=True)
+        self._check_gaps(node, lines=True)
         within = state.copy()
         if len(inner) == 1 and inner[0].type == "file_redirect":
             self._redirect(inner[0], within)
@@ -466,11 +473,11 @@ class Walk:
             position = child.end_byte
         return children
 
-    def _gaps(self, node: "Node", *, lines: bool, but: "Node | None" = None) -> None:
+    def _check_gaps(self, node: "Node", *, lines: bool, skipped: "Node | None" = None) -> None:
         """`but`: what is before that one is known."""
         position = node.start_byte
         for child in node.children:
-            if but is None or child.id != but.id:
+            if skipped is None or child.id != skipped.id:
                 blank(self._source, position, child.start_byte, lines=lines)
             position = child.end_byte
         blank(self._source, position, node.end_byte, lines=lines)

@@ -19,7 +19,7 @@ class WrappedCommand:
     """Why the wrapper is asked about, too. None: looking at what it runs is enough."""
     script: bool = False
     """`inner` is one word, the text of a shell script."""
-    perhaps: tuple[Field, ...] = ()
+    candidates: tuple[Field, ...] = ()
     """Where it is not understood: words at any of which its command could begin."""
     unset: tuple[str, ...] = ()
     """Variables it takes away."""
@@ -109,11 +109,11 @@ NAMES = frozenset({*_TRANSPARENT, *_ASKED, *_OTHERS, "xargs"})
 """What `wrapped` knows."""
 
 
-def wrapped(name: str, arguments: Sequence[Field]) -> WrappedCommand:
+def unwrap(name: str, arguments: Sequence[Field]) -> WrappedCommand:
     """Of one of `NAMES`: the command it runs, as far as it can be told."""
     if name in _OTHERS:
         return WrappedCommand(
-            (), f"{name} runs other programs, or runs them as somebody else.", perhaps=tuple(arguments)
+            (), f"{name} runs other programs, or runs them as somebody else.", candidates=tuple(arguments)
         )
     if name == "xargs":
         return _xargs(arguments)
@@ -124,18 +124,18 @@ def wrapped(name: str, arguments: Sequence[Field]) -> WrappedCommand:
         why = f"{name} is called in a way that is not understood."
     if name in ("sudo", "doas"):
         why = f"{name} runs it with the rights of somebody else."
-    perhaps = () if certain else tuple(command[1:])
+    candidates = () if certain else tuple(command[1:])
     if name == "env":
-        command = [*_split([value for option, value in options if option in _SPLIT]), *command]
+        command = [*_split_env_string([value for option, value in options if option in _SPLIT]), *command]
     unset = tuple(value for option, value in options if name == "env" and option in ("-u", "--unset"))
     if name in ("watch",) and len(command) == 1:
         return WrappedCommand((command[0],), why, script=True)
     if name == "flock" and command and command[0].value == "-c":
         return WrappedCommand(tuple(command[1:2]), why, script=len(command) > 1)
-    return WrappedCommand(tuple(command), why, perhaps=perhaps, unset=unset)
+    return WrappedCommand(tuple(command), why, candidates=candidates, unset=unset)
 
 
-def executed(arguments: Sequence[Field]) -> tuple[list[Field], list[tuple[Field, ...]]]:
+def split_exec(arguments: Sequence[Field]) -> tuple[list[Field], list[tuple[Field, ...]]]:
     """Of `find`: its arguments without `-exec … ;`, and the commands in them. `{}` is not known before it runs. A word
     in them that is not known is among the arguments, too."""
     find_arguments: list[Field] = []
@@ -181,7 +181,7 @@ def shell_script(arguments: Sequence[Field]) -> tuple[Field | None, Field | None
     return None, None, certain
 
 
-def hands_on_words(arguments: Sequence[Field]) -> bool:
+def appends_plain_words(arguments: Sequence[Field]) -> bool:
     """Of xargs: whether what it reads becomes words behind those of its command, split at blanks or NUL only."""
     command, certain, _ = _after_options(arguments, _XARGS)
     options = " ".join(argument.value or "" for argument in arguments[: len(arguments) - len(command)])
@@ -207,11 +207,11 @@ def _xargs(arguments: Sequence[Field]) -> WrappedCommand:
     return WrappedCommand(
         (*inner, Field(None, True, "")) if appended else tuple(inner),
         why,
-        perhaps=() if certain else tuple(command[1:]),
+        candidates=() if certain else tuple(command[1:]),
     )
 
 
-def _split(texts: Sequence[str]) -> list[Field]:
+def _split_env_string(texts: Sequence[str]) -> list[Field]:
     """Of `env -S`: about what it makes of a text, for rules that forbid."""
     return [Field(piece, False, piece) for text in texts for piece in text.replace("'", " ").replace('"', " ").split()]
 
@@ -250,7 +250,7 @@ def _after_options(arguments: Sequence[Field], options: _Options) -> tuple[list[
     return remaining, certain and not (remaining and remaining[0].value is None), given_options
 
 
-def assignments(argv: Sequence[Field]) -> tuple[list[Field], list[Field]]:
+def split_assignments(argv: Sequence[Field]) -> tuple[list[Field], list[Field]]:
     """Of `env`: the `NAME=value` words before its command, and the command."""
     count = 0
     while count < len(argv) and _NAMED.fullmatch(argv[count].value or ""):

@@ -8,7 +8,7 @@ work (`git reset --hard`). A program that is not in the tables has none either.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from amanu.shell import paths
@@ -54,8 +54,8 @@ def act(call: ProgramCall) -> Act:
         return _script(call)
     if call.program in _NPM:
         return _npm(call)
-    if call.program in _SAYS:
-        return Act(_SAYS[call.program], network=call.program in _FETCHES, described=True)
+    if call.program in _NEVER_REMEMBERED:
+        return Act(_NEVER_REMEMBERED[call.program], network=call.program in _FETCHES, described=True)
     arity = _ARITY.get(call.program)
     if arity is None:
         return Act(f"It is not known what {call.program} does.")
@@ -66,13 +66,13 @@ def act(call: ProgramCall) -> Act:
         if argument is None or argument.startswith("-"):
             return Act(f"It is not certain what {call.program} is to do.")
     prefix = (call.program, *(argument or "" for argument in arguments[: arity - 1]))
-    if len(prefix) < arity or (prefix in _NEVER or prefix[:2] in _NEVER) or _reaches(call, arguments):
-        return Act(_describe(prefix), network=_networked(prefix))
+    if len(prefix) < arity or (prefix in _NEVER or prefix[:2] in _NEVER) or _leads_elsewhere(arguments):
+        return Act(_describe(prefix), network=_needs_network(prefix))
     return Act(
         _describe(prefix),
         prefix,
         _files(call, _RUNS.get(call.program, "")),
-        _networked(prefix),
+        _needs_network(prefix),
         described=prefix[:2] in _WHY,
     )
 
@@ -146,7 +146,7 @@ _NEVER: frozenset[tuple[str, ...]] = frozenset(
     }
 )
 
-_REACHING = re.compile(
+_LEADING_ELSEWHERE = re.compile(
     r"--(config|rulesdir|resolve-plugins-relative-to|plugin|require|exec|toolexec|vettool|target-dir|manifest-path"
     r"|prefix|script-shell|root|index-url|extra-index-url|rootdir|confcutdir|chdir|directory|project|userconfig"
     r"|globalconfig|node-options|checkpoint-action|use-compress-program)(=.*)?|-(exec|toolexec|vettool|C|chdir)(=.*)?"
@@ -215,7 +215,7 @@ _WHY: Mapping[tuple[str, ...], str] = {
     ("mkdir",): "Makes folders.",
     ("touch",): "Makes files or sets their time.",
 }
-_SAYS: Mapping[str, str] = {
+_NEVER_REMEMBERED: Mapping[str, str] = {
     "rm": "Deletes files.",
     "rmdir": "Deletes folders.",
     "mv": "Moves files.",
@@ -257,13 +257,13 @@ def _describe(prefix: tuple[str, ...]) -> str:
     return sentence or f"{' '.join(prefix)} may change files or run other programs."
 
 
-def _networked(prefix: tuple[str, ...]) -> bool:
+def _needs_network(prefix: tuple[str, ...]) -> bool:
     return prefix[:2] in _NETWORKED or prefix[0] in ("gh", "glab", "aws", "gcloud", "az", "kubectl", "helm")
 
 
-def _reaches(call: ProgramCall, arguments: tuple[str | None, ...]) -> bool:
+def _leads_elsewhere(arguments: Sequence[str | None]) -> bool:
     """Whether options lead elsewhere than the prefix says: to another folder, another program, other settings."""
-    return any(word is not None and _REACHING.fullmatch(word) for word in arguments)
+    return any(word is not None and _LEADING_ELSEWHERE.fullmatch(word) for word in arguments)
 
 
 def _files(call: ProgramCall, names: str) -> tuple[str, ...]:
@@ -407,7 +407,7 @@ _NPM_NEVER = names("exec x dlx config set publish unpublish login token owner un
 def _npm(call: ProgramCall) -> Act:
     arguments = call.values
     runs = _files(call, "package.json")
-    if not arguments or arguments[0] is None or arguments[0].startswith("-") or _reaches(call, arguments):
+    if not arguments or arguments[0] is None or arguments[0].startswith("-") or _leads_elsewhere(arguments):
         return Act(f"It is not certain what {call.program} is to do.", None, runs, network=True)
     if call.program in ("npx", "pnpx", "bunx"):
         plain = re.fullmatch(r"[\w@./-]+", arguments[0])
@@ -454,19 +454,22 @@ def _python(call: ProgramCall) -> Act:
         return Act("Shows its version.", (call.program, arguments[0]), described=True)
     if arguments[0] == "-m" and len(arguments) > 1 and arguments[1]:
         module = arguments[1]
-        arguments = tuple(arguments[2:])
+        module_arguments = arguments[2:]
         if module in _CODE_MODULES or not re.fullmatch(r"[\w.]+", module):
             return Act(f"Runs the Python module {module}.", described=True)
         runs = _files(call, f"{module.replace('.', '/')}.py {module.replace('.', '/')}/__main__.py")
         if module == "pip":
             inner = act(
                 ProgramCall(
-                    "pip", tuple(call.arguments[len(call.arguments) - len(arguments) :]), call.context, call.piped
+                    "pip",
+                    tuple(call.arguments[len(call.arguments) - len(module_arguments) :]),
+                    call.context,
+                    call.piped,
                 )
             )
             prefix = ("python", "-m", *inner.prefix) if inner.prefix else None
             return replace(inner, prefix=(call.program, *prefix[1:]) if prefix else None, runs=runs)
-        if _reaches(call, arguments):
+        if _leads_elsewhere(module_arguments):
             return Act(f"Runs the Python module {module}.", None, runs, described=True)
         return Act(f"Runs the Python module {module}.", (call.program, "-m", module), runs, described=True)
     return _script(replace(call, arguments=call.arguments[len(call.arguments) - len(arguments) :]))
@@ -498,7 +501,7 @@ def _runner(call: ProgramCall) -> Act:
             return Act(f"It is not certain what {call.program} is to run.")
         inner = act(ProgramCall(tool, call.arguments[2:], call.context, call.piped))
         return replace(inner, prefix=(call.program, "run", *inner.prefix) if inner.prefix else None)
-    if not arguments or arguments[0] is None or arguments[0].startswith("-") or _reaches(call, arguments):
+    if not arguments or arguments[0] is None or arguments[0].startswith("-") or _leads_elsewhere(arguments):
         return Act(f"It is not certain what {call.program} is to do.")
     prefix = (call.program, arguments[0])
     if arguments[0] in ("pip", "tool", "python", "cache", "self", "publish", "config", "shell", "x"):

@@ -121,11 +121,11 @@ class _Look:
     digits: bool = False
     operands: int = 1000
     check: Callable[[ParsedOptions, ProgramCall], None] | None = None
-    secret: bool = False
+    may_show_tokens: bool = False
     """It prints addresses of the configuration."""
 
 
-def _lists(*names: str) -> Callable[[ParsedOptions, ProgramCall], None]:
+def _requires(*names: str) -> Callable[[ParsedOptions, ProgramCall], None]:
     """Operands make something unless one of these options is given."""
 
     def check(parsed: ParsedOptions, call: ProgramCall) -> None:
@@ -135,7 +135,7 @@ def _lists(*names: str) -> Callable[[ParsedOptions, ProgramCall], None]:
     return check
 
 
-def _verb(*verbs: str, bare: bool) -> Callable[[ParsedOptions, ProgramCall], None]:
+def _requires_verb(*verbs: str, bare: bool) -> Callable[[ParsedOptions, ProgramCall], None]:
     """The first operand must be one of these."""
 
     def check(parsed: ParsedOptions, call: ProgramCall) -> None:
@@ -148,7 +148,7 @@ def _verb(*verbs: str, bare: bool) -> Callable[[ParsedOptions, ProgramCall], Non
 
 def _config(parsed: ParsedOptions, call: ProgramCall) -> None:
     names = [word.value or "" for word in parsed.operands]
-    if parsed.surely is not None:
+    if parsed.operands_after_dashes is not None:
         raise NotHarmless("git config takes -- for what it is to set.")  # measured, 2.39
     if not parsed.has("--get", "--get-all", "--get-regexp", "--list", "-l") and len(names) != 1:
         raise NotHarmless("git config with a name and a value changes the configuration.")
@@ -261,29 +261,37 @@ LOOKS: Mapping[str, _Look] = {
     "branch": _Look(
         "Lists branches.",
         f"-a -r -v -l --list --all --remotes --verbose --show-current --abbrev?= --no-abbrev {_LIST}",
-        check=_lists("--list", "-l"),
+        check=_requires("--list", "-l"),
     ),
-    "tag": _Look("Lists tags.", f"-l --list -n?= {_LIST}", check=_lists("--list", "-l")),
-    "remote": _Look("Lists remotes.", "-v --verbose --all --push", check=_verb("get-url", bare=True), secret=True),
+    "tag": _Look("Lists tags.", f"-l --list -n?= {_LIST}", check=_requires("--list", "-l")),
+    "remote": _Look(
+        "Lists remotes.", "-v --verbose --all --push", check=_requires_verb("get-url", bare=True), may_show_tokens=True
+    ),
     "stash": _Look(
         "Lists what was put aside.",
         "--oneline -p --stat --name-only --name-status --format= --date=",
-        check=_verb("list", "show", bare=False),
+        check=_requires_verb("list", "show", bare=False),
         shows=True,
         digits=True,
     ),
     "reflog": _Look(
-        "Shows where branches were.", f"{_LOG}", check=_verb("show", "exists", bare=True), digits=True, shows=True
+        "Shows where branches were.",
+        f"{_LOG}",
+        check=_requires_verb("show", "exists", bare=True),
+        digits=True,
+        shows=True,
     ),
-    "worktree": _Look("Lists worktrees.", "--porcelain -v -z --verbose", check=_verb("list", bare=False), operands=1),
-    "notes": _Look("Lists notes.", "", check=_verb("list", "show", bare=True)),
+    "worktree": _Look(
+        "Lists worktrees.", "--porcelain -v -z --verbose", check=_requires_verb("list", bare=False), operands=1
+    ),
+    "notes": _Look("Lists notes.", "", check=_requires_verb("list", "show", bare=True)),
     "config": _Look(
         "Shows a setting of git.",
         "--get --get-all --get-regexp --list -l --name-only --local --global --system --worktree --show-origin "
         "--show-scope "
         "-z --null --type= --bool --int --path --default=",
         check=_config,
-        secret=True,
+        may_show_tokens=True,
     ),
     "var": _Look("Shows a setting of git.", operands=1),  # not -l: all of the configuration, which may hold tokens
     "version": _Look("Shows its version.", "--build-options", operands=0),
@@ -301,7 +309,7 @@ def _git(call: ProgramCall) -> Harmless:
     look = LOOKS.get(name or "")
     if look is None:
         raise NotHarmless(f"git {name or ''} is not known to only look.")
-    _environment(call)
+    _check_environment(call)
     parsed = _parse_look(look, call)
     if len(parsed.operands) > look.operands:
         raise NotHarmless(f"git {name} with so many names is not known to only look.")
@@ -310,13 +318,13 @@ def _git(call: ProgramCall) -> Harmless:
     if name in ("version", "help"):
         return Harmless(look.why)
     repo = repository(call.context.folder, call.context.roots)
-    if look.secret and repo.tokens:
+    if look.may_show_tokens and repo.tokens:
         raise NotHarmless("The repository's configuration may hold tokens.")
-    _runs_nothing(parsed)
-    if _shows(name or "", look, parsed):
-        _content(name or "", parsed, repo, call)
+    _check_runs_nothing(parsed)
+    if _shows_content(name or "", look, parsed):
+        _check_content(name or "", parsed, repo, call)
     elif name in _COMPARE and not parsed.has("--cached", "--staged"):
-        _index(repo)
+        _read_index(repo)
     return Harmless(look.why, (str(repo.top),))
 
 
@@ -326,7 +334,7 @@ _MERGES = names("off none on m first-parent 1 separate c combined cc dense-combi
 """Values of --diff-merges. Not remerge: it merges anew, in a folder it makes among the objects."""
 
 
-def _runs_nothing(parsed: ParsedOptions) -> None:
+def _check_runs_nothing(parsed: ParsedOptions) -> None:
     """Raises `NotHarmless` for values that make git start a program or write."""
     formats = parsed.values("--format", "--pretty", "--group", "--sort")
     if any(value is None or "%G" in value or "signature" in value for value in formats):
@@ -351,7 +359,7 @@ _PATCH = tuple(
 )
 
 
-def _shows(name: str, look: _Look, parsed: ParsedOptions) -> bool:
+def _shows_content(name: str, look: _Look, parsed: ParsedOptions) -> bool:
     """Whether the content of files is shown."""
     if not look.shows or parsed.has(*_PATCH):
         return look.shows
@@ -370,7 +378,7 @@ def beyond_globals(call: ProgramCall) -> ProgramCall:
         takes = _GLOBAL.get(first)
         if takes is None:
             raise NotHarmless(f"git {call.arguments[0].value or ''} before the command is not known to be harmless.")
-        if takes.how:
+        if takes.arity:
             value = call.arguments[1].value if len(call.arguments) > 1 else None
             if value is None or (first == "-c" and not _SETTINGS.fullmatch(value)):
                 raise NotHarmless("git -c changes what git does for this one time.")
@@ -379,7 +387,7 @@ def beyond_globals(call: ProgramCall) -> ProgramCall:
                 if not paths.inside(folder, call.context):
                     raise NotHarmless(f"{folder} is outside the opened folders.")
                 call = replace(call, context=replace(call.context, folder=folder))
-        call = call.without_first(2 if takes.how else 1)
+        call = call.without_first(2 if takes.arity else 1)
     return call
 
 
@@ -393,18 +401,18 @@ def _parse_look(look: _Look, call: ProgramCall) -> ParsedOptions:
     if last in ("--contains", "--no-contains", "--merged", "--no-merged", "--points-at"):
         arguments = (*arguments[:-1], Word(f"{last}=HEAD"))
     parsed = parse(replace(arguments_call, arguments=arguments), table(f"{look.options} -h"), digits=look.digits)
-    if parsed.surely is None and any(word.value is None for word in parsed.operands):
+    if parsed.operands_after_dashes is None and any(word.value is None for word in parsed.operands):
         raise NotHarmless("What git is given is only known when it runs.")
     return parsed
 
 
-def _environment(call: ProgramCall) -> None:
+def _check_environment(call: ProgramCall) -> None:
     for name, value in call.context.environment.items():
         if name.startswith("GIT_") and not _HARMLESS_VARIABLES.fullmatch(name) and LOOKING.get(name) != value:
             raise NotHarmless(f"The variable {name} changes what git does.")
 
 
-def _content(name: str, parsed: ParsedOptions, repo: Repository, call: ProgramCall) -> None:
+def _check_content(name: str, parsed: ParsedOptions, repo: Repository, call: ProgramCall) -> None:
     """What shows files must not show those that may not be read: neither named ones nor any of those git knows of."""
     if not paths.inside(repo.top, call.context):
         raise NotHarmless(f"The repository is {repo.top}, which is more than the opened folders.")
@@ -422,7 +430,7 @@ def _content(name: str, parsed: ParsedOptions, repo: Repository, call: ProgramCa
             and not paths.inside(paths.real(text, call.context), call.context)
         ) and not re.match(r"\.\.\.?\w", text):
             raise NotHarmless(f"{text} is outside the opened folders.")
-    for tracked in _tracked_secrets(_index(repo)):
+    for tracked in _tracked_secrets(_read_index(repo)):
         if not call.context.may_read(repo.top / tracked):
             raise NotHarmless(f"Git knows of {tracked}, which is not read without a question, and could show it.")
 
@@ -448,7 +456,7 @@ _LARGEST_INDEX = 8 << 20  # bytes
 _SUBMODULE = b"\0\0\xe0\0"  # the mode of an entry, gitformat-index(5)
 
 
-def _index(repo: Repository) -> bytes:
+def _read_index(repo: Repository) -> bytes:
     """The index of the repository; its names are plain in it (but not in version 4). Raises `NotHarmless` where it
     holds a submodule: git would start another git in it, which obeys that one's configuration."""
     if any(entry.name.startswith("sharedindex.") for entry in repo.folder.iterdir()):

@@ -112,7 +112,14 @@ def _rg(call: ProgramCall) -> Harmless:
             *files,
             *(
                 str(
-                    paths.tree(searched, call.context, reads=reads, enters=enters, ignored=ignored, obeys=_IGNORE_FILES)
+                    paths.tree(
+                        searched,
+                        call.context,
+                        reads=reads,
+                        enters=enters,
+                        ignored=ignored,
+                        obeyed_ignore_files=_IGNORE_FILES,
+                    )
                 )
                 for searched in _searched(operands, call)
             ),
