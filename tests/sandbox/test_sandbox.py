@@ -103,7 +103,7 @@ async def test_the_home_folder_as_workspace_shows_no_secret(tmp_path: Path) -> N
 async def test_a_root_that_became_a_link_is_refused(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "work").symlink_to("elsewhere")
-    with pytest.raises(SandboxError, match="leads to another place"):
+    with pytest.raises(SandboxError, match="no longer leads to the same folder"):
         await said(tmp_path, "true", root=tmp_path / "work")
 
 
@@ -207,7 +207,7 @@ def test_temporary_files_a_killed_daemon_left_are_removed(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("program", "fault"),
     [
-        ("echo '{{}}'", "this did not work: spawn, write root"),
+        ("echo '{{}}'", "this failed: spawn, write root"),
         ("echo oh dear >&2; exit 1", "could not be set up: oh dear"),
         ("exec {python} {acts}", "did not prevent: write outside"),
     ],

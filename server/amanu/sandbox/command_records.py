@@ -118,7 +118,7 @@ class CommandRecords:
         result = settle(prior, folder)
         if result.quarantined or result.restored or result.failed:
             log.info(
-                "after a command: %d put aside, %d put back, %d neither; %s",
+                "after a command: %d quarantined, %d restored, %d failed; %s",
                 *(len(result.quarantined), len(result.restored), len(result.failed), result.folder),
             )
         return result

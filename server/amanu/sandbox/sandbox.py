@@ -107,7 +107,7 @@ class Sandbox:
         need = need or SandboxRequirements()
         if self.tier == "none" or need.unsandboxed:
             why = "as you allowed" if need.unsandboxed else "no sandbox works here"
-            sentence = f"Not sandboxed ({why}): it can do all that you can."
+            sentence = f"Not sandboxed ({why}): it can do anything you can."
             return CommandSandbox(
                 tier="none", writes="everything", network=True, summary=sentence, brief="not sandboxed"
             )
@@ -255,7 +255,7 @@ class Sandbox:
             )
         program = bubblewrap.program()
         if program is None:
-            raise SandboxError("bubblewrap is gone; restart Amanu.")
+            raise SandboxError("bubblewrap is no longer installed; restart Amanu.")
         filter = stack.enter_context(_bytes(seccomp.filter_program(allowed)))
         pinned = {path: stack.enter_context(_bytes(data)) for path, data in need.pinned.items()}
         gate = None if entry_shell is None else stack.enter_context(start_gate())
@@ -289,8 +289,8 @@ class Sandbox:
                 return view, stack.enter_context(self._records.begin(prior)), closed
         except OSError as error:
             raise SandboxError(
-                f"What git, editors and agents obey in the workspace could not be recorded in {self._home.state}: "
-                f"{error.strerror}. The command was not run; free some space there, or check who owns it."
+                f"The files that git, editors and agents obey could not be recorded in {self._home.state}: "
+                f"{error.strerror}. The command was not run. Free some disk space there, or check who owns that folder."
             ) from None
 
     def _temporary_for(self, roots: tuple[Path, ...]) -> Path:
@@ -306,7 +306,7 @@ def _candidates(best: Tier) -> dict[Tier, str]:
     """The tiers to try, best first → why one need not be tried, "" when it can be."""
     candidates: dict[Tier, str] = {}
     if sys.platform == "darwin":
-        return {"seatbelt": "" if seatbelt.PROGRAM.exists() else "There is no sandbox-exec."}
+        return {"seatbelt": "" if seatbelt.PROGRAM.exists() else "sandbox-exec is not installed."}
     if sys.platform != "linux":
         return {}
     try:
@@ -316,10 +316,12 @@ def _candidates(best: Tier) -> dict[Tier, str]:
         no_filter = str(error)
     if best == "bubblewrap":
         places = " or ".join(bubblewrap.PLACES[:1])
-        candidates["bubblewrap"] = no_filter or ("" if bubblewrap.program() else f"There is no bubblewrap at {places}.")
+        candidates["bubblewrap"] = no_filter or (
+            "" if bubblewrap.program() else f"bubblewrap is not installed at {places}."
+        )
     if best != "none":
         candidates["landlock"] = no_filter or (
-            "" if landlock.version() else "This kernel has no Landlock, or it is off."
+            "" if landlock.version() else "This kernel does not support Landlock, or it is turned off."
         )
     return candidates
 
@@ -335,14 +337,14 @@ def _sentence(tier: Tier, need: SandboxRequirements) -> str:
     writes = "It can change nothing"
     if need.writes == "workspace":
         git = "git's hooks and settings" if need.git else "git's own files"
-        writes = f"It can change the workspace but {git} and what editors and agents obey"
+        writes = f"It can change the workspace except {git} and files that editors and agents obey"
         if tier == "landlock":
             writes = (
-                "It can change the workspace; what it does to git's hooks and settings and to what editors and agents "
-                "obey is put aside when it has ended"
+                "It can change the workspace; changes to git's hooks and settings and to files that editors and agents "
+                "obey are moved aside when it ends"
             )
-    network = "it can use the network" if need.network else "it has no network"
-    return f"Sandboxed ({tier}). {writes}; {network}; of your home folder it sees installed tools only."
+    network = "it can use the network" if need.network else "it has no network access"
+    return f"Sandboxed ({tier}). {writes}; {network}; in your home folder it sees only installed tools."
 
 
 def _brief(tier: Tier, need: SandboxRequirements) -> str:
@@ -360,7 +362,9 @@ async def _undo(preparing: asyncio.Task[SandboxedCommand], stack: ExitStack) -> 
 @contextlib.contextmanager
 def _opened(root: Path):
     if os.path.realpath(root) != str(root):
-        raise SandboxError(f"{root} leads to another place than when the session was opened; open that folder anew.")
+        raise SandboxError(
+            f"{root} no longer leads to the same folder as when the session was opened. Open that folder again."
+        )
     try:
         handle = os.open(root, _HANDLE)
     except OSError as error:
@@ -382,7 +386,7 @@ def _check_inside(folder: int, roots: Mapping[Path, int]) -> None:
             with contextlib.suppress(OSError):
                 if os.path.samestat(os.stat(path.relative_to(root), dir_fd=handle), os.fstat(folder)):
                     return
-    raise SandboxError(f"{path} is another folder than a moment ago, so the command was not run. Call again.")
+    raise SandboxError(f"{path} was replaced by another folder a moment ago, so the command was not run. Try again.")
 
 
 @contextlib.contextmanager

@@ -113,7 +113,7 @@ def filter_program(
     name = machine or platform.machine()
     machine_calls = _MACHINES.get(name)
     if machine_calls is None:
-        raise FilterUnavailable(f"There is no system call filter for {name}.")
+        raise FilterUnavailable(f"No system call filter is available for {name}.")
     return b"".join(
         struct.pack("=HBBI", *instruction)
         for instruction in _instructions(machine_calls, allowed_families, alone=alone, cuts=cuts)

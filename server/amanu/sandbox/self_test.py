@@ -84,15 +84,15 @@ class Proof:
         if self.tier == "bubblewrap" or sys.platform != "linux":
             return ""
         fault = next((finding.fault for finding in self.findings if finding.tier == "bubblewrap"), "")
-        if "There is no bubblewrap" in fault:
+        if "bubblewrap is not installed" in fault:
             return "Install bubblewrap (sudo apt install bubblewrap) and restart Amanu."
         with contextlib.suppress(OSError):
             if _APPARMOR.read_text().strip() == "1":
                 return (
-                    "Ubuntu's AppArmor lets only programs with a profile make user namespaces: "
-                    "sudo apt install apparmor-profiles, link bwrap-userns-restrict into /etc/apparmor.d, reload."
+                    "Ubuntu's AppArmor allows user namespaces only to programs with a profile. Run sudo apt install "
+                    "apparmor-profiles, link bwrap-userns-restrict into /etc/apparmor.d, and reload AppArmor."
                 )
-        return "bubblewrap 0.8 or newer and user namespaces are needed (sysctl kernel.unprivileged_userns_clone=1)."
+        return "Install bubblewrap 0.8 or newer and allow user namespaces (sysctl kernel.unprivileged_userns_clone=1)."
 
 
 async def prove(candidates: Mapping[Tier, str], in_tier: InTier) -> Proof:
@@ -117,12 +117,12 @@ async def _try(tier: Tier, in_tier: InTier) -> TierFinding:
             succeeded = {act for act, how in result.items() if how == "done" and act not in observed} | happened()
             succeeded |= {"outlive"} if grows else set[str]()
     except (OSError, TimeoutError) as error:
-        return TierFinding(tier, f"It could not be tried: {error or type(error).__name__}.")
+        return TierFinding(tier, f"The self-test could not run: {error or type(error).__name__}.")
     finally:
         await asyncio.to_thread(shutil.rmtree, base, ignore_errors=True)
     missing = [act for act in _MUST_WORK if act not in succeeded]
     if missing:
-        return TierFinding(tier, f"In it even this did not work: {', '.join(missing)}.")
+        return TierFinding(tier, f"Commands cannot work in it; this failed: {', '.join(missing)}.")
     let = [act for act in _MUST_FAIL_IN[tier] if act in succeeded]
     if let:
         return TierFinding(tier, f"It did not prevent: {', '.join(let)}.")

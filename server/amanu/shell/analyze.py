@@ -32,9 +32,9 @@ def _read(line: str, context: CommandContext, state: State) -> Reading:
     except Unclear as error:
         analysis.unclear(str(error))
     except RecursionError:
-        analysis.unclear("It is too deeply nested to be understood.")
+        analysis.unclear("It is nested too deeply to analyze.")
     if any(variables.SURROUNDING.fullmatch(name) for name in context.environment):
-        analysis.unclear("The environment changes what the shell does.")
+        analysis.unclear("The environment changes how the shell behaves.")
     unclear = analysis.unclear_because
     commands = tuple(dict.fromkeys(analysis.commands))
     if unclear or analysis.opaque:

@@ -46,9 +46,9 @@ def by_words(argv: Sequence[Field], state: State) -> str | None:
             ),
             None,
         )
-        return f"It writes over {device}." if device else None
+        return f"It overwrites {device}." if device else None
     if name in ("cp", "mv", "tee", "install") and (device := next((t for t in texts if _DEVICE.fullmatch(t)), None)):
-        return f"It writes over {device}."
+        return f"It overwrites {device}."
     operands = [(text, field) for text, field in zip(texts, arguments, strict=True) if not text.startswith("-")]
     if name == "find":
         deletes = "-delete" in texts or any(os.path.basename(argument_text) == "rm" for argument_text in texts)  # noqa: PTH119
@@ -65,13 +65,13 @@ def by_words(argv: Sequence[Field], state: State) -> str | None:
         mine = name not in ("chmod", "chown", "chgrp")
         raw = _unquoted(field.raw)
         if whole := _whole_target(text, state, mine) or (raw != text and _whole_target(raw, state, mine)):
-            return f"It is meant for {whole}."
+            return f"It would act on {whole}."
     return None
 
 
 def by_target(path: str) -> str | None:
     """The sentence why writing to a file is ruinous; None: it is not."""
-    return f"It writes over {path}." if _DEVICE.fullmatch(path) else None
+    return f"It overwrites {path}." if _DEVICE.fullmatch(path) else None
 
 
 def by_text(line: str, state: State) -> list[tuple[str, str]]:
@@ -100,7 +100,8 @@ def by_text(line: str, state: State) -> list[tuple[str, str]]:
 def by_bomb(line: str) -> list[tuple[str, str]]:
     """A function that calls itself twice, in the background."""
     return [
-        (match[0], "It starts itself again and again until the machine stands still.") for match in _BOMB.finditer(line)
+        (match[0], "It is a fork bomb: it starts copies of itself until the machine stops responding.")
+        for match in _BOMB.finditer(line)
     ]
 
 
@@ -127,7 +128,7 @@ def _whole_target(text: str, state: State, contents_matter: bool) -> str | None:
     path = os.path.normpath(os.path.join(folder, expanded))  # noqa: PTH118 (links are not followed)
     path = "/" + path.lstrip("/")
     if path == "/" or not expanded:
-        return "the whole machine" if expanded else None
+        return "the whole file system" if expanded else None
     if home and path == os.path.normpath(home):
         return "your home folder"
     if path.count("/") == 1 and path != "/tmp":

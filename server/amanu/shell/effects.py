@@ -90,13 +90,13 @@ def judge(call: CommandCall, state: State, analysis: LineAnalysis, script: Scrip
     """Add a command, and what it wraps, to those found."""
     analysis.budget.command()
     if call.depth > _NESTED:
-        raise Unclear("Too many commands are wrapped in each other.")
+        raise Unclear("Commands are wrapped too deeply.")
     name = call.argv[0].value
     if why := catastrophic.by_words(call.argv, state):
         analysis.commands.append(_make_command(call, "ruin", why))
         return
     if name is None:
-        analysis.commands.append(_make_command(call, "some", "It is not known which program runs."))
+        analysis.commands.append(_make_command(call, "some", "Which program runs is not known in advance."))
     elif call.by_shell and name in BUILTINS and name not in ("command", "builtin", "exec"):
         _judge_builtin(name, call, state, analysis, script)
     elif name in ("command", "builtin", "exec") and call.by_shell:
@@ -120,7 +120,7 @@ def _judge_builtin(name: str, call: CommandCall, state: State, analysis: LineAna
 def _run_by_shell(name: str, call: CommandCall, state: State, analysis: LineAnalysis, script: Script) -> None:
     first = call.argv[1].value if len(call.argv) > 1 else None
     if name == "command" and first in ("-v", "-V"):
-        analysis.commands.append(_make_command(call, "none", "Only says what a name stands for."))
+        analysis.commands.append(_make_command(call, "none", "Only shows what a name refers to."))
         return
     inner = wrappers.unwrap(name, call.argv[1:])
     if inner.inner:
@@ -128,7 +128,7 @@ def _run_by_shell(name: str, call: CommandCall, state: State, analysis: LineAnal
     _add_candidates(inner.candidates, call, analysis)
     if inner.why or not inner.inner:
         state.forget()
-        why = inner.why or f"{name} changes the shell itself, or what it does next."
+        why = inner.why or f"{name} changes the state of the shell."
         analysis.commands.append(_make_command(call, "some", why))
 
 
@@ -242,7 +242,7 @@ def _judge_inner(
         if not variables.harmless(name, value):
             assignments.append((name, value))
     if not argv:
-        analysis.commands.append(_make_command(call, "some", "It prints the environment, which can hold keys."))
+        analysis.commands.append(_make_command(call, "some", "It prints the environment, which may contain secrets."))
         return
     nested = replace(
         call,
@@ -259,7 +259,7 @@ def _add_candidates(arguments: Sequence[Field], call: CommandCall, analysis: Lin
     """Commands that a wrapper may run, called in a way that is not understood: they count for what is denied."""
     for index, word in enumerate(arguments[:_MOST_CANDIDATES]):
         if word.value is not None and not word.value.startswith("-"):
-            why = "It is not certain where the command begins that would run."
+            why = "Where the wrapped command begins is not certain."
             analysis.commands.append(_make_command(replace(call, argv=tuple(arguments[index:])), "some", why))
 
 
@@ -278,20 +278,23 @@ def _judge_shell(
             )
         script(text.value, State(state.context, state.folder, forgotten=state.forgotten), call.piped, call.depth + 1)
         if base != "bash" and (base not in ("sh", "dash", "ash") or any(token in text.value for token in _NOT_POSIX)):
-            analysis.unclear(f"It is written for {base}, which can read it differently from bash.")
+            analysis.unclear(f"It is written for {base}, which may interpret it differently from bash.")
         if not certain:
             analysis.commands.append(
                 _make_command(
-                    call, "some", f"{base} is called in a way that is not understood.", program=identity.program
+                    call,
+                    "some",
+                    f"{base} is called with arguments Amanu does not understand.",
+                    program=identity.program,
                 )
             )
         return
     if text is not None:
-        analysis.unclear(f"What {base} would run is not known before it runs.")
+        analysis.unclear(f"What {base} would run is not known in advance.")
     path = file.value if file is not None and certain and not call.assignments else None
     if path is None:
         analysis.opaque = True
-        why = f"{base} runs what it reads as commands."
+        why = f"{base} runs its input as commands."
         analysis.commands.append(_make_command(call, "some", why, program=identity.program))
         return
     runs = _script_in_roots(path, state)
@@ -305,13 +308,13 @@ def _judge_by_grammar(
     judgement = _apply_grammar(base, arguments, call, state, analysis)
     effect, why, prefix = judgement.effect, judgement.why, judgement.prefix
     if state.folder is None and effect == "none":
-        effect, why, prefix = "some", "It is not known in which folder it runs.", None
+        effect, why, prefix = "some", "The folder it runs in is not known in advance.", None
     if effect == "none" and (helper := _shadowed_helper(base, state, analysis)):
-        effect, why, prefix = "some", f"{base} starts {helper} by its name, which is not the system's here.", None
+        effect, why, prefix = "some", f"{base} starts {helper}, which is not the system's own program here.", None
     if effect == "none" and identity.program and state.folder:
         chosen = analysis.version_file(identity.program, state.folder, state)
         if chosen is not None:
-            effect, why = "some", f"{chosen} says which {base} runs."
+            effect, why = "some", f"{chosen} decides which {base} runs."
     if call.assignments:
         effect, why = ("ruin" if effect == "ruin" else "some"), _assignment_warning(call) or why
     command = Command(
@@ -368,9 +371,11 @@ def _apply_grammar(
 def _unknown_program(name: str, call: CommandCall, identity: Identity, state: State, analysis: LineAnalysis) -> Command:
     """A program that is not the system's own: whatever its name, it can do anything."""
     if identity.program is None:
-        return _make_command(call, "some", f"There is no program {name}, or it is not certain which.")
+        return _make_command(
+            call, "some", f"No program called {name} was found, or which one would run is not certain."
+        )
     if "/" not in name and not identity.runs:
-        return _make_command(call, "some", f"Others can change {identity.program}.", program=identity.program)
+        return _make_command(call, "some", f"Other users can change {identity.program}.", program=identity.program)
     if "/" in name:
         why = f"Runs {name}, a program {'of the workspace' if identity.runs else 'that is not one of the system'}."
     else:

@@ -27,9 +27,9 @@ def judge(program: str, arguments: Sequence[Word], context: CommandContext, *, p
     grammar = HARMLESS.get(program)
     try:
         if grammar is None:
-            raise NotHarmless(f"It is not known what {program} does.")
+            raise NotHarmless(f"Amanu does not know what {program} does.")
         if len(arguments) > _MOST and program not in ("echo", "printf"):
-            raise NotHarmless(f"{program} is given more than can be looked at at once.")
+            raise NotHarmless(f"{program} has too many arguments to check.")
         harmless = grammar(call)
     except NotHarmless as error:
         acts = act(call)

@@ -77,21 +77,21 @@ def parse(
         index += 1
         text = word.value
         if word.several:
-            raise NotHarmless(f"What {call.program} is given is only known when it runs.")
+            raise NotHarmless(f"The arguments of {call.program} are only known when it runs.")
         if text is None and not word.pipe:
-            raise NotHarmless(f"A word given to {call.program} is only known when it runs, and could be an option.")
+            raise NotHarmless(f"One argument of {call.program} is only known when it runs and could be an option.")
         if text == "--":
             parsed.operands_after_dashes = len(parsed.operands)
             parsed.operands += arguments[index:]
             if any(word.several for word in arguments[index:]):
-                raise NotHarmless(f"What {call.program} is given is only known when it runs.")
+                raise NotHarmless(f"The arguments of {call.program} are only known when it runs.")
             return parsed
         if text is None or not text.startswith("-") or text == "-":
             parsed.operands.append(word)
             if not permutes or not _permutes(call):
                 remaining = arguments[index:]
                 if any(word.value is None or word.several or word.value.startswith("-") for word in remaining):
-                    raise NotHarmless(f"It is not certain whether {call.program} takes options after other words here.")
+                    raise NotHarmless(f"Whether {call.program} accepts options after operands here is not certain.")
             continue
         if digits and re.fullmatch(r"-\d+", text):
             parsed.options.append(("-0", Word(text[1:]), "text"))
@@ -101,11 +101,11 @@ def parse(
             value = None
             if takes.arity == _VALUE:
                 if index == len(arguments):
-                    raise NotHarmless(f"{call.program} {text} lacks what should follow it.")
+                    raise NotHarmless(f"{call.program} {text} is missing its value.")
                 value = arguments[index]
                 index += 1
                 if value.several:
-                    raise NotHarmless(f"What {call.program} is given is only known when it runs.")
+                    raise NotHarmless(f"The arguments of {call.program} are only known when it runs.")
             parsed.options.append((text, value, takes.kind))
             continue
         if text.startswith("--"):
@@ -139,14 +139,14 @@ def _cluster(
             parsed.options.append((f"-{letter}", None, takes.kind))
             continue
         if attached.startswith("=") and takes.kind != "text":  # some programs leave the sign out, others do not
-            raise NotHarmless(f"It is not certain how {call.program} takes {text}.")
+            raise NotHarmless(f"How {call.program} interprets {text} is not certain.")
         if attached or takes.arity == _OPTIONAL:
             parsed.options.append((f"-{letter}", Word(attached) if attached else None, takes.kind))
             return index
         if index == len(arguments):
-            raise NotHarmless(f"{call.program} -{letter} lacks what should follow it.")
+            raise NotHarmless(f"{call.program} -{letter} is missing its value.")
         if arguments[index].several:
-            raise NotHarmless(f"What {call.program} is given is only known when it runs.")
+            raise NotHarmless(f"The arguments of {call.program} are only known when it runs.")
         parsed.options.append((f"-{letter}", arguments[index], takes.kind))
         return index + 1
     return index

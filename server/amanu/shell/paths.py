@@ -30,13 +30,13 @@ _TOKEN = re.compile(rb"extraheader|://[^/\s@]*@|password|oauth|token", re.IGNORE
 def real(text: str, context: CommandContext) -> Path:
     """Where a word leads as a path, all links followed. Raises `NotHarmless`."""
     if "\0" in text or len(text) > 4096:
-        raise NotHarmless("A path cannot hold that.")
+        raise NotHarmless("This is not a valid path.")
     if time.thread_time() > context.until:
-        raise NotHarmless("It takes too long to see which files it is about.")
+        raise NotHarmless("Finding out which files it involves takes too long.")
     try:
         return Path(os.path.realpath(context.folder / text))
     except (OSError, ValueError):
-        raise NotHarmless(f"It cannot be told where {text} leads.") from None
+        raise NotHarmless(f"Where {text} leads could not be determined.") from None
 
 
 def named(text: str, context: CommandContext) -> Path:
@@ -44,7 +44,7 @@ def named(text: str, context: CommandContext) -> Path:
     path = real(text, context)
     if inside(path, context) or path == Path("/") or _under(path, _NAMES) or path == Path("/dev/null"):
         return path
-    raise NotHarmless(f"{path} is outside the opened folders.")
+    raise NotHarmless(f"{path} is outside the workspace.")
 
 
 def readable(text: str, context: CommandContext) -> Path:
@@ -73,7 +73,7 @@ def tree(
     if not top.is_dir():
         return top
     if ".git" in (part.lower() for part in top.parts):
-        raise NotHarmless(f"{top} belongs to git, and may hold tokens.")
+        raise NotHarmless(f"{top} belongs to git and may contain tokens.")
     count, end = 0, min(time.thread_time() + LONGEST, context.until)
     above = tuple(
         pattern for folder in top.parents for name in obeyed_ignore_files for pattern in _taken_back(folder / name)
@@ -94,7 +94,7 @@ def tree(
         for entry in entries:
             count += 1
             if count > MOST or (count % 32 == 0 and time.thread_time() > end):
-                raise NotHarmless(f"{top} holds too much to see at once whether all of it may be read.")
+                raise NotHarmless(f"{top} has too many files to check whether all of them may be read.")
             name = entry.name
             if entry.is_symlink():
                 if follows:
@@ -111,7 +111,7 @@ def tree(
             elif not (reads(name) or _matches(name, taken_back)) or not entry.is_file(follow_symlinks=False):
                 continue
             elif not context.may_read(Path(entry.path)):
-                why = f"{entry.path} is among what it would read, and is not read without a question."
+                why = f"{entry.path} is among the files it would read, and reading it needs approval."
                 raise NotHarmless(why, entry.path)
     return top
 
@@ -138,19 +138,19 @@ def _readable(path: Path, context: CommandContext) -> Path:
     if str(path) in _SYSTEM_FILES or _under(path, _SYSTEM):
         return path
     if not inside(path, context):
-        raise NotHarmless(f"{path} is outside the opened folders.")
+        raise NotHarmless(f"{path} is outside the workspace.")
     root = next(folder for folder in context.roots if path == folder or folder in path.parents)
     within = [part.lower() for part in path.relative_to(root).parts]
     if ".git" in within and within[within.index(".git") + 1 :] not in ([], ["head"]):
-        raise NotHarmless(f"{path} belongs to git, and may hold tokens.")
+        raise NotHarmless(f"{path} belongs to git and may contain tokens.")
     try:
         mode = path.lstat().st_mode  # the path is real: if it is a link now, it was not a moment ago
     except OSError:
         mode = stat.S_IFREG  # nothing there: it will say so
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-        raise NotHarmless(f"{path} is no ordinary file.")
+        raise NotHarmless(f"{path} is not a regular file.")
     if not stat.S_ISDIR(mode) and not context.may_read(path):
-        raise NotHarmless(f"{path} is not read without a question.", str(path))
+        raise NotHarmless(f"Reading {path} needs approval.", str(path))
     return path
 
 
@@ -205,7 +205,7 @@ def _ignored(top: Path, context: CommandContext) -> frozenset[str]:
 
 def _no_tokens(folder: Path) -> None:
     if may_hold_tokens(folder / "config") or (folder / "modules").exists():
-        raise NotHarmless(f"{folder} may hold tokens.")
+        raise NotHarmless(f"{folder} may contain tokens.")
 
 
 def _under(path: Path, tops: tuple[str, ...]) -> bool:

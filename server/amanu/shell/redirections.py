@@ -47,7 +47,7 @@ def redirection(node: "Node", source: bytes, reader: WordReader, state: State) -
 def reading(written: str, path: str | None, state: State) -> Command:
     """Of `< path`. Only a regular file that policy lets tools read has no effect."""
     if path is None or state.folder is None:
-        return Command(written, ("<", path), "some", "It is not known which file it reads.")
+        return Command(written, ("<", path), "some", "Which file it reads is not known in advance.")
     if path.startswith(("/dev/tcp/", "/dev/udp/")):
         return Command(written, ("<", path), "some", f"Connects to {path[9:]}.", network=True)
     try:
@@ -60,13 +60,13 @@ def reading(written: str, path: str | None, state: State) -> Command:
     except NotHarmless:
         readable = False
     if not readable:
-        return Command(written, ("<", path), "some", f"Reads {path}, which is asked about.", reads=(str(real),))
+        return Command(written, ("<", path), "some", f"Reads {path}, which needs approval.", reads=(str(real),))
     return Command(written, ("<", path), "none", f"Reads {path}.", reads=(str(real),))
 
 
 def _write(written: str, path: str | None) -> Command:
     if path is None:
-        return Command(written, (">", None), "some", "It is not known which file it writes.")
+        return Command(written, (">", None), "some", "Which file it writes is not known in advance.")
     if path.startswith(("/dev/tcp/", "/dev/udp/")):
         return Command(written, (">", path), "some", f"Connects to {path[9:]}.", network=True)
     if why := catastrophic.by_target(os.path.normpath(path)):

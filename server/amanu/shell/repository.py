@@ -61,7 +61,7 @@ def repository(start: Path, roots: tuple[Path, ...]) -> Repository:
     for folder in (start, *start.parents):
         git = folder / ".git"
         if git.is_symlink():
-            raise NotHarmless(f"{git} leads elsewhere.")
+            raise NotHarmless(f"{git} is a symbolic link.")
         # To git a HEAD may be a link that leads nowhere yet: what is asked is whether there is one.
         if os.path.lexists(folder / "HEAD") and any(
             os.path.lexists(folder / name) for name in ("objects", "commondir")
@@ -77,44 +77,44 @@ def _check_repository(top: Path, git: Path, roots: tuple[Path, ...]) -> Reposito
     if git.is_file():  # a worktree or a submodule
         line = _text(git).strip()
         if not line.startswith("gitdir: ") or "\n" in line:
-            raise NotHarmless(f"{git} is no link git writes.")
+            raise NotHarmless(f"{git} is not a link that git writes.")
         folder = Path(os.path.realpath(top / line.removeprefix("gitdir: ")))
         worktree = folder.parent.name == "worktrees" and (
             folder.parent.parent.name == ".git" or _points_back(folder, git)
         )
         if not (worktree or (".git" in folder.parts and "modules" in folder.parts)):
-            raise NotHarmless(f"{git} leads to {folder}.")
+            raise NotHarmless(f"{git} points to {folder}.")
         if not any(root == up for up in folder.parents for root in roots) and not (
             worktree and _points_back(folder, git)
         ):
-            raise NotHarmless(f"{git} leads to {folder}, which is outside the opened folders.")
+            raise NotHarmless(f"{git} points to {folder}, which is outside the workspace.")
     elif not git.is_dir():
-        raise NotHarmless(f"{git} is no folder.")
+        raise NotHarmless(f"{git} is not a folder.")
     common = folder
     if (folder / "commondir").exists():
         if folder == git:
-            raise NotHarmless(f"{git} has its configuration elsewhere.")
+            raise NotHarmless(f"{git} keeps its configuration elsewhere.")
         common = Path(os.path.realpath(folder / _text(folder / "commondir").strip()))
         if common != folder.parent.parent:
-            raise NotHarmless(f"{git} has its configuration in {common}.")
+            raise NotHarmless(f"{git} keeps its configuration in {common}.")
     # One that git takes for none is passed by, and the next above it counts.
     if (
         not (common / "objects").is_dir()
         or not (common / "refs").is_dir()
         or not _HEAD.fullmatch(_text(folder / "HEAD"))
     ):
-        raise NotHarmless(f"{git} is no whole repository.")
+        raise NotHarmless(f"{git} is not a complete repository.")
     for checked in (folder, common, common / "objects", common / "objects" / "pack"):
         _no_links(checked)
     for name in ("config", "config.worktree"):
         for config in {common / name, folder / name}:
             if config.is_symlink():
-                raise NotHarmless(f"{config} leads elsewhere.")
+                raise NotHarmless(f"{config} is a symbolic link.")
             if config.exists():
                 _harmless(config)
     alternates = common / "objects" / "info" / "alternates"
     if alternates.exists():
-        raise NotHarmless(f"{alternates} names further folders git would read.")
+        raise NotHarmless(f"{alternates} names more folders that git would read.")
     return Repository(top, folder, common, may_hold_tokens(common / "config"))
 
 
@@ -126,7 +126,7 @@ def _no_links(folder: Path) -> None:
     except OSError:
         return
     if link is not None:
-        raise NotHarmless(f"{link.path} leads elsewhere.")
+        raise NotHarmless(f"{link.path} is a symbolic link.")
 
 
 def _points_back(folder: Path, git: Path) -> bool:
@@ -141,7 +141,7 @@ def _harmless(config: Path) -> None:
     for key in keys(_text(config)):
         if not _KEYS.fullmatch(key):
             raise NotHarmless(
-                f"The repository's own configuration sets {key}, which may start a program or lead elsewhere."
+                f"The repository's configuration sets {key}, which may start a program or point elsewhere."
             )
 
 
@@ -152,7 +152,7 @@ def keys(text: str) -> list[str]:
     section = ""
     for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), 1):
         if "\0" in line or "\r" in line or len(line) > 4096:
-            raise NotHarmless("The repository's own configuration holds characters that do not belong there.")
+            raise NotHarmless("The repository's configuration contains unexpected characters.")
         remaining = line.strip()
         while found_section := _SECTION.match(remaining):
             name, sub = found_section.groups()
@@ -162,7 +162,7 @@ def keys(text: str) -> list[str]:
             continue
         entry = _KEY.fullmatch(remaining)
         if entry is None or not section or remaining.endswith("\\") or remaining.count('"') % 2:
-            raise NotHarmless(f"Line {number} of the repository's own configuration is not understood.")
+            raise NotHarmless(f"Amanu does not understand line {number} of the repository's configuration.")
         keys_set.append(section + entry[1].lower())
     return keys_set
 
@@ -170,14 +170,14 @@ def keys(text: str) -> list[str]:
 def _text(path: Path) -> str:
     try:
         if not path.is_file():
-            raise NotHarmless(f"{path} is no ordinary file.")
+            raise NotHarmless(f"{path} is not a regular file.")
         with path.open("rb") as file:
             data = file.read(_LARGEST + 1)
     except OSError as error:
         raise NotHarmless(f"{path} cannot be read: {error.strerror}.") from None
     if len(data) > _LARGEST:
-        raise NotHarmless(f"{path} is too large to be judged.")
+        raise NotHarmless(f"{path}is too large to check.")
     try:
         return data.decode()
     except UnicodeDecodeError:
-        raise NotHarmless(f"{path} is no text.") from None
+        raise NotHarmless(f"{path} is not a text file.") from None

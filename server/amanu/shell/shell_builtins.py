@@ -45,7 +45,7 @@ def builtin(name: str, arguments: Sequence[Field], state: State) -> BuiltinEffec
     """Judge a builtin, and change the state as it does."""
     match name:
         case "echo":
-            return BuiltinEffect("none", "Only prints what it is given.")
+            return BuiltinEffect("none", "Only prints its arguments.")
         case "printf":
             return _printf(arguments, state)
         case "test" | "[":
@@ -67,9 +67,9 @@ def builtin(name: str, arguments: Sequence[Field], state: State) -> BuiltinEffec
         case _ if name in _NOTHING:
             return BuiltinEffect("none", "Changes nothing.")
         case _ if name in _CONTROL:
-            return BuiltinEffect("none", "Only decides how the line goes on.")
+            return BuiltinEffect("none", "Only affects control flow.")
         case _:
-            return BuiltinEffect("some", f"{name} changes the shell itself, or what it does next.", forget=True)
+            return BuiltinEffect("some", f"{name} changes the state of the shell.", forget=True)
 
 
 def assignment(name: str, value: str | None, state: State) -> BuiltinEffect | None:
@@ -93,7 +93,7 @@ def _printf(arguments: Sequence[Field], state: State) -> BuiltinEffect:
 def _jobs(arguments: Sequence[Field]) -> BuiltinEffect:
     """`-x` runs a command."""
     if all(re.fullmatch(r"-[lnprs]+|%?\w+", argument.value or "") for argument in arguments):
-        return BuiltinEffect("none", "Lists what runs in the background.")
+        return BuiltinEffect("none", "Lists background jobs.")
     return BuiltinEffect("some", "jobs can run a command.", forget=True)
 
 
@@ -101,8 +101,8 @@ def _limits(name: str, arguments: Sequence[Field]) -> BuiltinEffect:
     """Without a value they only say what is set."""
     flags = {"ulimit": r"-[HS]*[HSabcdefiklmnpqrstuvx]", "umask": r"-[pS]+"}[name]
     if len(arguments) <= 1 and all(re.fullmatch(flags, argument.value or "") for argument in arguments):
-        return BuiltinEffect("none", "Only says what is set.")
-    return BuiltinEffect("some", f"{name} changes the shell itself, or what it does next.", forget=True)
+        return BuiltinEffect("none", "Only shows the current setting.")
+    return BuiltinEffect("some", f"{name} changes the state of the shell.", forget=True)
 
 
 def _wait(arguments: Sequence[Field]) -> BuiltinEffect:
@@ -110,7 +110,7 @@ def _wait(arguments: Sequence[Field]) -> BuiltinEffect:
     if all(
         re.fullmatch(r"-[nf]+|%?\w+", argument.value or "") or argument.raw in ("$!", '"$!"') for argument in arguments
     ):
-        return BuiltinEffect("none", "Only waits for what runs in the background.")
+        return BuiltinEffect("none", "Only waits for background jobs.")
     return BuiltinEffect("some", "wait can set a variable.", forget=True)
 
 
@@ -118,7 +118,7 @@ def _test(name: str, arguments: Sequence[Field]) -> BuiltinEffect:
     """A comparison whose operator is not known could be `-v`, which evaluates its operand."""
     operands = list(arguments)
     if name == "[" and (not operands or operands.pop().value != "]"):
-        return BuiltinEffect("some", "This test is not understood.")
+        return BuiltinEffect("some", "Amanu does not understand this test.")
     while operands and operands[0].value == "!":
         operands.pop(0)
     values = [operand.value for operand in operands]
@@ -131,8 +131,8 @@ def _test(name: str, arguments: Sequence[Field]) -> BuiltinEffect:
     elif len(values) > 3:
         fine = None not in values and not any(value in ("-v", "-R") for value in values)
     if several or not fine:
-        return BuiltinEffect("some", "This test is not understood; some tests run what is in a name.")
-    return BuiltinEffect("none", "Only compares, or looks whether a file is there.")
+        return BuiltinEffect("some", "Amanu does not understand this test; some tests run commands held in variables.")
+    return BuiltinEffect("none", "Only compares values or checks whether a file exists.")
 
 
 def _cd(name: str, arguments: Sequence[Field], state: State) -> BuiltinEffect:
@@ -144,22 +144,22 @@ def _cd(name: str, arguments: Sequence[Field], state: State) -> BuiltinEffect:
     state.folder = None
     state.variables["OLDPWD"] = None
     if target is None or previous_folder is None or target.startswith(("-", "+")) or not target:
-        return BuiltinEffect("some", "It is not known in which folder the rest would run.")
+        return BuiltinEffect("some", "The folder the rest would run in is not known in advance.")
     if "CDPATH" in state.context.environment or "CDPATH" in state.variables or state.forgotten:
-        return BuiltinEffect("some", "CDPATH is set, so that it is not known in which folder the rest would run.")
+        return BuiltinEffect("some", "CDPATH is set, so the folder the rest would run in is not certain.")
     try:
         destination = (previous_folder / target).resolve(strict=True)
         fine = destination == Path(os.path.normpath(previous_folder / target)).resolve() and os.access(
             destination, os.X_OK
         )
     except (OSError, RuntimeError, ValueError):
-        return BuiltinEffect("some", f"There is no folder {target} yet.")
+        return BuiltinEffect("some", f"The folder {target} does not exist yet.")
     if not destination.is_dir() or not fine:
-        return BuiltinEffect("some", f"There is no folder {target} yet.")
+        return BuiltinEffect("some", f"The folder {target} does not exist yet.")
     if not any(destination == root or root in destination.parents for root in state.context.roots):
-        return BuiltinEffect("some", f"Goes to {target}, which is outside the workspace.")
+        return BuiltinEffect("some", f"Changes to {target}, which is outside the workspace.")
     state.folder = destination
-    return BuiltinEffect("none", "Goes to another folder of the workspace.")
+    return BuiltinEffect("none", "Changes to another folder in the workspace.")
 
 
 def _read(arguments: Sequence[Field], state: State) -> BuiltinEffect:
@@ -170,7 +170,7 @@ def _read(arguments: Sequence[Field], state: State) -> BuiltinEffect:
         name and re.fullmatch(NAME, name) and not variables.steers(name, None, state) for name in names
     )
     if not fine:
-        return BuiltinEffect("some", "read sets variables that are not certain.", forget=True)
+        return BuiltinEffect("some", "Which variables read sets is not certain.", forget=True)
     for name in names:
         state.variables[name or ""] = None
     return BuiltinEffect("none", "Only reads a line into a variable.")
@@ -183,14 +183,14 @@ def _set(arguments: Sequence[Field]) -> BuiltinEffect:
         if word.endswith("o") and (not values or values.pop(0) not in options):
             break
         if not values:
-            return BuiltinEffect("none", "Only decides what happens after a failure.")
-    return BuiltinEffect("some", "set changes how the shell reads what follows.", forget=True)
+            return BuiltinEffect("none", "Only changes how failures are handled.")
+    return BuiltinEffect("some", "set changes how the shell runs later commands.", forget=True)
 
 
 def _source(arguments: Sequence[Field], state: State) -> BuiltinEffect:
     path = arguments[0].value if arguments else None
     if path is None or state.folder is None:
-        return BuiltinEffect("some", "Runs the commands of a file that is not known.", forget=True)
+        return BuiltinEffect("some", "Runs commands from a file that is not known in advance.", forget=True)
     real = (state.folder / path).resolve() if "\0" not in path else state.folder
     inside = any(root in real.parents for root in state.context.roots)
     return BuiltinEffect("some", f"Runs the commands in {path}.", forget=True, runs=(str(real),) if inside else ())

@@ -51,7 +51,7 @@ class Use:
             kind = kinds[min(position, len(kinds) - 1)] if kinds else ""
             if not kind or (position >= len(kinds) and not kind.endswith("*")):
                 raise NotHarmless(
-                    f"{call.program} with {word.value or 'another word'} as well is not known to be harmless."
+                    f"{call.program} is not known to be read-only with {word.value or 'one argument'} added."
                 )
             reads += read_paths(kind.rstrip("*"), word, call)
         return tuple(dict.fromkeys(reads))
@@ -72,7 +72,7 @@ def read_paths(kind: str, word: Word, call: ProgramCall) -> list[str]:
     if kind == "text" or (kind == "file" and word.pipe):
         return []
     if word.value is None:
-        raise NotHarmless(f"Which file {call.program} is given is only known when it runs.")
+        raise NotHarmless(f"Which file {call.program} would read is only known when it runs.")
     if word.value == "-" and kind in ("file", "tree"):
         return []
     looks = {"file": paths.readable, "name": paths.named, "tree": paths.tree}

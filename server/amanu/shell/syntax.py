@@ -26,7 +26,7 @@ _NODES = 6_000
 _COMMANDS = 200
 _HERE_DOCUMENT = re.compile(r"<<-?[ \t]{0,9}(['\"])(\w{1,40})\1[^\n]*\n")
 _HERE_DOCUMENTS = 20
-_LONG = "It takes too long to understand."
+_LONG = "It takes too long to analyze."
 _CHUNK = 64  # bytes that are parsed between two looks at the clock
 _PLAIN = bytes(range(0x80)) + b"\x01" * 0x80
 """What the parser is given for each byte. To bash all that is not ASCII is a character of a word and never one of a
@@ -55,7 +55,7 @@ class ParseBudget:
         """Count a command that is judged. Raises Unclear when there are too many."""
         self._commands -= 1
         if self._commands < 0:
-            raise Unclear("It holds too many commands to be understood.")
+            raise Unclear("It has too many commands to analyze.")
         self.check()
 
     def check(self) -> None:
@@ -66,17 +66,17 @@ class ParseBudget:
 def refused(line: str) -> str | None:
     """Why a line is not even parsed. None: it may be."""
     if len(line) > LONGEST or len(line.encode("utf-8", "replace")) > LONGEST:
-        return "It is too long to be understood."
+        return "It is too long to analyze."
     if "\0" in line:
-        return "It holds a NUL character."
+        return "It contains a NUL character."
     if visible(line) != line:
-        return "It holds control characters or characters that cannot be seen."
+        return "It contains control characters or invisible characters."
     if not line.isascii() and any(category(char) == "Zs" for char in line if char != " "):
-        return "It holds characters that look like a blank and are none."
+        return "It contains characters that look like spaces but are not."
     if len(line) > _CODE and len(line) - _quoted_document_length(line) > _CODE:
-        return "It is too long to be understood."
+        return "It is too long to analyze."
     if line.count("|") > _PIPES:
-        return "It holds too many pipes to be understood."
+        return "It has too many pipes to analyze."
     return None
 
 
@@ -118,7 +118,7 @@ def parse(source: bytes, budget: ParseBudget) -> "Node":
         raise Unclear(_LONG)
     root = tree.root_node
     if root.descendant_count > _NODES or _deep(root, budget):
-        raise Unclear("It is too long or too deeply nested to be understood.")
+        raise Unclear("It is too long or nested too deeply to analyze.")
     return root
 
 
@@ -131,7 +131,7 @@ def blank(source: bytes, start: int, end: int, *, lines: bool, needed: bool = Fa
     remainder = gap.replace(b"\\\n", b"")
     fine = not remainder.strip(b" \t\n" if lines else b" \t") and (remainder or not (gap or needed))
     if not fine:
-        raise Unclear(f"What bash makes of {_excerpt(source[max(0, start - 8) : end + 8])} is not certain.")
+        raise Unclear(f"How bash reads {_excerpt(source[max(0, start - 8) : end + 8])} is not certain.")
 
 
 def text(node: "Node") -> str:
@@ -143,7 +143,7 @@ def text(node: "Node") -> str:
 
 
 def unclear(node: "Node") -> Unclear:
-    return Unclear(f"{_excerpt(node.text or b'')} is not understood.")
+    return Unclear(f"Amanu does not understand {_excerpt(node.text or b'')}.")
 
 
 def no_gap(node: "Node") -> None:

@@ -51,7 +51,7 @@ class Walk:
         blank(self._source, 0, root.start_byte, lines=True)
         blank(self._source, root.end_byte, len(self._source), lines=True)
         if root.has_error:
-            self._analysis.unclear("It is no shell command that is understood.")
+            self._analysis.unclear("It could not be parsed as a shell command.")
             self._salvage(root, state)
             return
         self._sequence(root, root.children, state, piped)
@@ -244,7 +244,7 @@ class Walk:
     def _loop(self, once: Callable[[State], None], state: State) -> None:
         """A body that may run again, with what it left behind."""
         if self._loops >= _MOST_LOOPS:
-            raise Unclear("Too many loops are in each other.")
+            raise Unclear("Loops are nested too deeply.")
         self._loops += 1
         try:
             for _ in range(3):
@@ -256,7 +256,7 @@ class Walk:
                 if state == previous:
                     return
                 del self._analysis.commands[mark:]
-            raise Unclear("What changes in the loop is not understood.")
+            raise Unclear("What the loop changes could not be determined.")
         finally:
             self._loops -= 1
 
@@ -291,9 +291,9 @@ class Walk:
             return
         values = tuple(word.value for word in argv)
         if runs_nothing(argv):
-            command = Command(text(node), values, "none", "Only compares, or looks whether a file is there.")
+            command = Command(text(node), values, "none", "Only compares values or checks whether a file exists.")
         else:
-            command = Command(text(node), values, "some", "This comparison can run what is in a name.")
+            command = Command(text(node), values, "some", "This comparison can run a command held in a variable.")
         self._analysis.commands.append(command)
 
     def _assignments(self, node: "Node", state: State, piped: bool) -> None:

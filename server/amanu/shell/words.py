@@ -217,7 +217,7 @@ class WordReader:
             raise unclear(node)
         for name in re.findall(r"[A-Za-z_]\w*", match[1]):
             if not _WHOLE.fullmatch(self._state.value(name) or ""):
-                raise Unclear(f"What {name} holds is not known, and arithmetic can run it.")
+                raise Unclear(f"The value of {name} is not known, and arithmetic can run it.")
         return [(None, True)]
 
 

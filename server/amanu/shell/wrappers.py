@@ -112,18 +112,16 @@ NAMES = frozenset({*_TRANSPARENT, *_ASKED, *_OTHERS, "xargs"})
 def unwrap(name: str, arguments: Sequence[Field]) -> WrappedCommand:
     """Of one of `NAMES`: the command it runs, as far as it can be told."""
     if name in _OTHERS:
-        return WrappedCommand(
-            (), f"{name} runs other programs, or runs them as somebody else.", candidates=tuple(arguments)
-        )
+        return WrappedCommand((), f"{name} runs other programs, possibly as another user.", candidates=tuple(arguments))
     if name == "xargs":
         return _xargs(arguments)
     transparent = name in _TRANSPARENT
     command, certain, options = _after_options(arguments, _TRANSPARENT[name] if transparent else _ASKED[name])
-    why = None if transparent else f"{name} runs another program in a way of its own."
+    why = None if transparent else f"{name} changes how another program runs."
     if not certain:
-        why = f"{name} is called in a way that is not understood."
+        why = f"{name} is called with arguments Amanu does not understand."
     if name in ("sudo", "doas"):
-        why = f"{name} runs it with the rights of somebody else."
+        why = f"{name} runs it with another user's privileges."
     candidates = () if certain else tuple(command[1:])
     if name == "env":
         command = [*_split_env_string([value for option, value in options if option in _SPLIT]), *command]
@@ -192,9 +190,9 @@ def _xargs(arguments: Sequence[Field]) -> WrappedCommand:
     command, certain, options = _after_options(arguments, _XARGS)
     why = None
     if any(name in ("-a", "--arg-file") for name, _ in options):
-        why = "xargs takes words from a file, which are not known before."
+        why = "xargs takes arguments from a file, so they are not known in advance."
     if not certain:
-        why = "xargs is called in a way that is not understood."
+        why = "xargs is called with arguments Amanu does not understand."
     if not command:
         return WrappedCommand((), why)
     # Of several marks the last counts, and -n or -L after one undoes it: any of it may be the case.

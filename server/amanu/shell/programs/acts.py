@@ -58,13 +58,13 @@ def act(call: ProgramCall) -> Act:
         return Act(_NEVER_REMEMBERED[call.program], network=call.program in _FETCHES, described=True)
     arity = _ARITY.get(call.program)
     if arity is None:
-        return Act(f"It is not known what {call.program} does.")
+        return Act(f"Amanu does not know what {call.program} does.")
     arguments = call.values
     if call.program in ("docker", "podman") and arguments[:1] == ("compose",):
         arity = 3
     for argument in arguments[: arity - 1]:
         if argument is None or argument.startswith("-"):
-            return Act(f"It is not certain what {call.program} is to do.")
+            return Act(f"What {call.program} would do is not certain.")
     prefix = (call.program, *(argument or "" for argument in arguments[: arity - 1]))
     if len(prefix) < arity or (prefix in _NEVER or prefix[:2] in _NEVER) or _leads_elsewhere(arguments):
         return Act(_describe(prefix), network=_needs_network(prefix))
@@ -212,42 +212,42 @@ _WHY: Mapping[tuple[str, ...], str] = {
     ("pip", "install"): "Installs packages from the network.",
     ("pip3", "install"): "Installs packages from the network.",
     ("pytest",): "Runs the tests of the workspace.",
-    ("mkdir",): "Makes folders.",
-    ("touch",): "Makes files or sets their time.",
+    ("mkdir",): "Creates folders.",
+    ("touch",): "Creates files or updates their timestamps.",
 }
 _NEVER_REMEMBERED: Mapping[str, str] = {
     "rm": "Deletes files.",
     "rmdir": "Deletes folders.",
     "mv": "Moves files.",
     "cp": "Copies files.",
-    "ln": "Makes links.",
+    "ln": "Creates links.",
     "dd": "Writes a file or a device.",
     "tee": "Writes files.",
-    "truncate": "Cuts files.",
+    "truncate": "Truncates files.",
     "install": "Copies files.",
-    "chmod": "Changes who may use files.",
-    "chown": "Changes whose files are.",
+    "chmod": "Changes file permissions.",
+    "chown": "Changes file ownership.",
     "kill": "Ends processes.",
     "pkill": "Ends processes.",
     "killall": "Ends processes.",
-    "sudo": "Runs a command with all rights.",
-    "su": "Runs a command as somebody else.",
-    "doas": "Runs a command with all rights.",
-    "eval": "Runs a text as a command.",
-    "exec": "Replaces the shell by a program.",
+    "sudo": "Runs a command as root.",
+    "su": "Runs a command as another user.",
+    "doas": "Runs a command as root.",
+    "eval": "Runs text as a command.",
+    "exec": "Replaces the shell with a program.",
     "source": "Runs a script in this shell.",
     ".": "Runs a script in this shell.",
-    "curl": "Speaks to the network.",
-    "wget": "Fetches from the network.",
-    "ssh": "Runs something on another machine.",
+    "curl": "Connects to the network.",
+    "wget": "Downloads from the network.",
+    "ssh": "Runs a command on another machine.",
     "scp": "Copies files to or from another machine.",
-    "rsync": "Copies files, perhaps to or from another machine.",
+    "rsync": "Copies files, possibly to or from another machine.",
     **dict.fromkeys(
-        ("nc", "ncat", "telnet", "ftp", "sftp", "ping", "dig", "nslookup", "host"), "Speaks to the network."
+        ("nc", "ncat", "telnet", "ftp", "sftp", "ping", "dig", "nslookup", "host"), "Connects to the network."
     ),
-    "crontab": "Changes what runs at certain times.",
+    "crontab": "Changes scheduled jobs.",
     "export": "Sets variables.",
-    "yes": "Prints without end.",
+    "yes": "Prints endlessly.",
 }
 """What cannot be remembered, in a sentence each."""
 
@@ -282,28 +282,28 @@ def _files(call: ProgramCall, names: str) -> tuple[str, ...]:
 # git
 
 _GIT_WHY: Mapping[str, str] = {
-    "add": "Puts changes into git's index.",
-    "commit": "Makes a commit.",
-    "push": "Sends commits to another repository.",
+    "add": "Stages changes.",
+    "commit": "Creates a commit.",
+    "push": "Pushes commits to another repository.",
     "pull": "Fetches commits and merges them.",
     "fetch": "Fetches commits.",
-    "clone": "Fetches a repository.",
-    "checkout": "Changes the files of the workspace to another state.",
-    "switch": "Changes the files of the workspace to another branch.",
-    "restore": "Takes back changes of files.",
-    "reset": "Moves the branch, and perhaps takes back changes of files.",
-    "clean": "Deletes files git does not know of.",
-    "stash": "Puts changes aside.",
+    "clone": "Clones a repository.",
+    "checkout": "Switches the workspace's files to another state.",
+    "switch": "Switches the workspace's files to another branch.",
+    "restore": "Discards changes to files.",
+    "reset": "Moves the branch and may discard changes to files.",
+    "clean": "Deletes untracked files.",
+    "stash": "Stashes changes.",
     "merge": "Merges another branch.",
-    "rebase": "Makes the commits of a branch anew.",
-    "cherry-pick": "Makes a commit anew here.",
-    "revert": "Makes a commit that takes another back.",
-    "rm": "Deletes files, and notes it in git's index.",
-    "mv": "Moves files, and notes it in git's index.",
-    "branch": "Makes, moves or deletes a branch.",
-    "tag": "Makes or deletes a tag.",
+    "rebase": "Rewrites the commits of a branch.",
+    "cherry-pick": "Applies a commit to this branch.",
+    "revert": "Creates a commit that undoes another.",
+    "rm": "Deletes files and stages the deletion.",
+    "mv": "Moves files and stages the move.",
+    "branch": "Creates, moves or deletes a branch.",
+    "tag": "Creates or deletes a tag.",
     "config": "Changes or shows git's configuration, which can name programs.",
-    "init": "Makes a repository.",
+    "init": "Creates a repository.",
 }
 _GIT_NETWORK = names("fetch pull push clone ls-remote")
 _GIT_NEVER = names(
@@ -340,7 +340,7 @@ def _git(call: ProgramCall) -> Act:
         return Act(str(error), git=True, network=any(word in _GIT_NETWORK for word in call.values))
     arguments = command.values
     if not arguments or arguments[0] is None or arguments[0].startswith("-"):
-        return Act("It is not certain what git is to do.", git=True)
+        return Act("What git would do is not certain.", git=True)
     name = arguments[0]
     network = name in _GIT_NETWORK or (name in ("submodule", "remote") and "update" in arguments)
     network = network or arguments[:2] == ("submodule", "add")
@@ -373,33 +373,33 @@ def _make(call: ProgramCall) -> Act:
     while arguments:
         word = arguments.pop(0)
         if word is None or "=" in word:
-            return Act("Runs rules of the Makefile with settings of its own.", None, runs, described=True)
+            return Act("Runs Makefile rules with variables set on the command line.", None, runs, described=True)
         if re.fullmatch(r"-j\d*|-[skiwB]+|--silent|--no-print-directory|--keep-going|--quiet|-n|--dry-run", word):
             if word == "-j" and arguments and (arguments[0] or "").isdigit():
                 arguments.pop(0)
             continue
         if word.startswith("-"):
-            return Act("Runs rules of a Makefile, perhaps of another folder.", None, runs, described=True)
+            return Act("Runs Makefile rules, possibly from another folder.", None, runs, described=True)
         targets.append(word)
     if len(targets) > 1:
-        return Act("Runs several rules of the Makefile.", None, runs, described=True)
-    return Act("Runs a rule of the Makefile.", ("make", *targets), runs, described=True)
+        return Act("Runs several Makefile rules.", None, runs, described=True)
+    return Act("Runs a Makefile rule.", ("make", *targets), runs, described=True)
 
 
 _NPM = names("npm pnpm yarn bun npx pnpx bunx")
 _NPM_TAKES = names("run run-script")
 _NPM_WHY: Mapping[str, str] = {
     **dict.fromkeys(
-        names("install i add ci update up upgrade dedupe"), "Installs packages, which may run scripts of their own."
+        names("install i add ci update up upgrade dedupe"), "Installs packages, which may run their own scripts."
     ),
     **dict.fromkeys(names("uninstall un remove rm"), "Removes packages."),
-    **{name: f"Runs the script {name} of package.json." for name in ("test", "start", "stop", "restart")},
-    **dict.fromkeys(names("ls list ll why explain"), "Lists installed packages, and writes a log of its own."),
-    "outdated": "Asks the network for newer packages.",
-    "audit": "Asks the network about faults of packages, and may change them.",
+    **{name: f"Runs the package.json script {name}." for name in ("test", "start", "stop", "restart")},
+    **dict.fromkeys(names("ls list ll why explain"), "Lists installed packages and writes its own log."),
+    "outdated": "Checks the network for newer packages.",
+    "audit": "Checks packages for known vulnerabilities over the network, and may change them.",
     "publish": "Publishes the package.",
-    "version": "Changes the version of the package, and may make a commit.",
-    "init": "Makes a package.json.",
+    "version": "Changes the package's version and may create a commit.",
+    "init": "Creates a package.json.",
 }
 _NPM_NEVER = names("exec x dlx config set publish unpublish login token owner uninstall remove rm link create init")
 
@@ -408,11 +408,11 @@ def _npm(call: ProgramCall) -> Act:
     arguments = call.values
     runs = _files(call, "package.json")
     if not arguments or arguments[0] is None or arguments[0].startswith("-") or _leads_elsewhere(arguments):
-        return Act(f"It is not certain what {call.program} is to do.", None, runs, network=True)
+        return Act(f"What {call.program} would do is not certain.", None, runs, network=True)
     if call.program in ("npx", "pnpx", "bunx"):
         plain = re.fullmatch(r"[\w@./-]+", arguments[0])
         return Act(
-            f"Runs {arguments[0]}, fetched if it is not there.",
+            f"Runs {arguments[0]}, downloading it first if needed.",
             (call.program, arguments[0]) if plain else None,
             runs,
             network=True,
@@ -420,9 +420,9 @@ def _npm(call: ProgramCall) -> Act:
         )
     if arguments[0] in _NPM_TAKES:
         if len(arguments) < 2 or arguments[1] is None or arguments[1].startswith("-"):
-            return Act(f"It is not certain what {call.program} is to run.", None, runs)
+            return Act(f"What {call.program} would run is not certain.", None, runs)
         return Act(
-            f"Runs the script {arguments[1]} of package.json.",
+            f"Runs the package.json script {arguments[1]}.",
             (call.program, arguments[0], arguments[1]),
             runs,
             described=True,
@@ -487,7 +487,7 @@ def _script(call: ProgramCall) -> Act:
         except NotHarmless:
             return Act(f"Runs a script with {call.program}.", described=True)
         if paths.inside(path, call.context) and path.is_file():
-            return Act(f"Runs {first}, a script of the workspace.", (call.program, first), (str(path),), described=True)
+            return Act(f"Runs {first}, a script in the workspace.", (call.program, first), (str(path),), described=True)
         return Act(f"Runs the script {first}.", described=True)
     return Act(f"Runs code with {call.program}.", described=True)
 
@@ -498,11 +498,11 @@ def _runner(call: ProgramCall) -> Act:
     if arguments[:1] == ("run",) and len(arguments) > 1:
         tool = arguments[1]
         if tool is None or tool.startswith("-") or not re.fullmatch(r"[\w.@-]+", tool):
-            return Act(f"It is not certain what {call.program} is to run.")
+            return Act(f"What {call.program} would run is not certain.")
         inner = act(ProgramCall(tool, call.arguments[2:], call.context, call.piped))
         return replace(inner, prefix=(call.program, "run", *inner.prefix) if inner.prefix else None)
     if not arguments or arguments[0] is None or arguments[0].startswith("-") or _leads_elsewhere(arguments):
-        return Act(f"It is not certain what {call.program} is to do.")
+        return Act(f"What {call.program} would do is not certain.")
     prefix = (call.program, arguments[0])
     if arguments[0] in ("pip", "tool", "python", "cache", "self", "publish", "config", "shell", "x"):
         return Act(_describe(prefix), None, (), prefix in _NETWORKED)

@@ -8,7 +8,7 @@ from amanu.shell.options import names
 from amanu.shell.spec import Use
 
 _USE = Use(
-    "Shows parts of lines, as its program says.",
+    "Shows the parts of lines its program selects.",
     "-F= -v=",
     ("text", "file*"),
     permutes=False,
@@ -25,22 +25,22 @@ _TOKEN = re.compile(
 )
 _NEVER = names("system getline close fflush ENVIRON PROCINFO SYMTAB FUNCTAB ARGV ARGC")
 _BEFORE_EXPRESSION = names("( , { } ; ~ ! && ||")
-_UNKNOWN = "The awk program holds more than what is known to only print."
+_UNKNOWN = "The awk program contains more than is known to only print."
 
 
 def awk(call: ProgramCall) -> Harmless:
     parsed = _USE.parse_call(call)
     if not parsed.operands or (program := parsed.operands[0].value) is None:
-        raise NotHarmless("What awk would do is only known when it runs.")
+        raise NotHarmless("The awk program is only known when it runs.")
     _check(program)
     for value in parsed.values("-v", "-F"):
         if value is None or re.match(r"(ENVIRON|ARGV|ARGC|PROCINFO)\b", value):
-            raise NotHarmless("A variable given to awk is only known when it runs.")
+            raise NotHarmless("A variable passed to awk is only known when it runs.")
     for word in parsed.operands[1:]:
         if word.value is None or "=" in word.value:
-            raise NotHarmless("awk takes a word with = for a variable, not for a file.")
+            raise NotHarmless("awk treats an argument with = as a variable, not a file.")
     if any(name.startswith(("AWK", "GAWK")) for name in call.context.environment):
-        raise NotHarmless("AWK variables of the environment change what awk does.")
+        raise NotHarmless("AWK variables in the environment change what awk does.")
     return Harmless(_USE.why, _USE.reads(parsed, call))
 
 

@@ -19,7 +19,7 @@ _SUM = Use(  # not -c: it reads what files a file names
 
 def _no_response_files(parsed: ParsedOptions, call: ProgramCall) -> None:
     if any(word.value is None or word.value.startswith("@") for word in parsed.operands):
-        raise NotHarmless(f"{call.program} takes options from a file that is named with @.")
+        raise NotHarmless(f"{call.program} reads options from files named with @.")
 
 
 def _xxd(call: ProgramCall) -> Harmless:
@@ -29,7 +29,7 @@ def _xxd(call: ProgramCall) -> Harmless:
     while arguments:
         word = arguments.pop(0)
         if word is None:
-            raise NotHarmless("What xxd is given is only known when it runs.")
+            raise NotHarmless("The arguments of xxd are only known when it runs.")
         if operands:
             operands.append(word)  # also what looks like an option
             continue
@@ -59,10 +59,10 @@ def _tar(call: ProgramCall) -> Harmless:
     """Only lists, and only an archive that is named by a plain path (`host:file` starts a program)."""
     arguments = call.values
     if not arguments or arguments[0] is None or not re.fullmatch(r"-?[tvzjJ]*t[vzjJ]*f|--list", arguments[0]):
-        raise NotHarmless("tar is known to be harmless only when it lists: tar tf, tar tzf, tar tvf.")
+        raise NotHarmless("tar is known to be read-only only when it lists an archive: tar tf, tar tzf, tar tvf.")
     operands = list(arguments[1:])
     if arguments[0] == "--list" and (not operands or operands.pop(0) not in ("-f", "-zf", "-vf", "-zvf")):
-        raise NotHarmless("tar is known to be harmless only when it lists: tar tf, tar tzf, tar tvf.")
+        raise NotHarmless("tar is known to be read-only only when it lists an archive: tar tf, tar tzf, tar tvf.")
     if not operands or any(word is None or word.startswith("-") for word in operands) or ":" in (operands[0] or ""):
         raise NotHarmless("Which archive tar would list is not certain.")
     if "TAR_OPTIONS" in call.context.environment:
@@ -83,7 +83,7 @@ PROGRAMS: Mapping[str, Judge] = {
     "hd": Use("Shows bytes.", "-b -c -C -d -o -x -v -e= -n= -s=", _FILES),
     "xxd": _xxd,
     "strings": Use(  # not -T
-        "Shows the texts in binary files.",
+        "Shows text in binary files.",
         "-a -d -f -w -e= -n= -t= -o -s= --all --data --print-file-name --bytes= --radix= --encoding= "
         "--include-all-whitespace --output-separator=",
         _FILES,
@@ -119,7 +119,7 @@ PROGRAMS: Mapping[str, Judge] = {
     },
     "sum": Use("Computes checksums.", "-r -s --sysv", _FILES),
     "file": Use(  # not -C, -f, -m, -p, -s, -z
-        "Says what kind of files they are.",
+        "Shows the types of files.",
         "-b -i -k -L -h -N -r -0 -F= -e= --brief --mime --mime-type --mime-encoding --extension --keep-going "
         "--dereference --no-dereference --separator= --raw --print0",
         _FILES,
@@ -138,10 +138,10 @@ PROGRAMS: Mapping[str, Judge] = {
 
 def _one_archive(parsed: ParsedOptions) -> None:
     if any(re.search(r"[*?\[\\]", word.value or "") for word in parsed.operands[:1]):
-        raise NotHarmless("Which archives a pattern names is for unzip to find, through links.")
+        raise NotHarmless("unzip expands this pattern itself, possibly through links.")
 
 
 def _lists(parsed: ParsedOptions) -> None:
     _one_archive(parsed)
     if not parsed.has("-l", "-v", "-Z1"):
-        raise NotHarmless("unzip writes the files of the archive.")
+        raise NotHarmless("unzip extracts the archive's files.")

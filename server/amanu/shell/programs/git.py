@@ -130,7 +130,7 @@ def _requires(*names: str) -> Callable[[ParsedOptions, ProgramCall], None]:
 
     def check(parsed: ParsedOptions, call: ProgramCall) -> None:
         if parsed.operands and not parsed.has(*names):
-            raise NotHarmless(f"git {call.arguments[0].value} with a name makes something.")
+            raise NotHarmless(f"git {call.arguments[0].value} with a name creates something.")
 
     return check
 
@@ -141,7 +141,7 @@ def _requires_verb(*verbs: str, bare: bool) -> Callable[[ParsedOptions, ProgramC
     def check(parsed: ParsedOptions, call: ProgramCall) -> None:
         verb = parsed.operands[0].value if parsed.operands else None
         if (verb is None and not (bare and not parsed.operands)) or (verb is not None and verb not in verbs):
-            raise NotHarmless(f"git {call.arguments[0].value} {verb or ''} is not known to only look.")
+            raise NotHarmless(f"git {call.arguments[0].value} {verb or ''} is not known to be read-only.")
 
     return check
 
@@ -149,22 +149,22 @@ def _requires_verb(*verbs: str, bare: bool) -> Callable[[ParsedOptions, ProgramC
 def _config(parsed: ParsedOptions, call: ProgramCall) -> None:
     names = [word.value or "" for word in parsed.operands]
     if parsed.operands_after_dashes is not None:
-        raise NotHarmless("git config takes -- for what it is to set.")  # measured, 2.39
+        raise NotHarmless("git config treats -- as a value to set.")  # measured, 2.39
     if not parsed.has("--get", "--get-all", "--get-regexp", "--list", "-l") and len(names) != 1:
         raise NotHarmless("git config with a name and a value changes the configuration.")
     plain = names and re.fullmatch(r"(user|core|init|branch|color|push|pull|remote)\.[\w./-]+", names[0])
     if not (plain or (parsed.has("--list", "-l") and parsed.has("--name-only", "--local"))):
-        raise NotHarmless("git's configuration may hold tokens.")
+        raise NotHarmless("git's configuration may contain tokens.")
 
 
 def _describe(parsed: ParsedOptions, call: ProgramCall) -> None:
     if parsed.has("--dirty", "--broken"):
-        raise NotHarmless("git describe --dirty writes the index anew.")
+        raise NotHarmless("git describe --dirty rewrites the index.")
 
 
 def _symbolic(parsed: ParsedOptions, call: ProgramCall) -> None:
     if len(parsed.operands) != 1:
-        raise NotHarmless("git symbolic-ref with two names changes one.")
+        raise NotHarmless("git symbolic-ref with two names changes a reference.")
 
 
 LOOKS: Mapping[str, _Look] = {
@@ -195,7 +195,7 @@ LOOKS: Mapping[str, _Look] = {
         shows=True,
     ),
     "grep": _Look(
-        "Searches files git knows of.",
+        "Searches files tracked by git.",
         "-i -v -w -x -n -l -L -c -h -H -E -F -G -P -o -q -p -W -I -a -A= -B= -C= -e= --ignore-case --invert-match "
         "--word-regexp --line-number --files-with-matches --files-without-match --name-only --count --extended-regexp "
         "--fixed-strings --perl-regexp --only-matching --quiet --show-function --function-context --heading --break "
@@ -205,7 +205,7 @@ LOOKS: Mapping[str, _Look] = {
         digits=True,
     ),
     "ls-files": _Look(
-        "Lists files git knows of.",
+        "Lists files tracked by git.",
         "-c -d -o -i -s -u -k -m -z -t -v -f -x= --cached --deleted --others --ignored --stage --unmerged --modified "
         "--exclude= --exclude-standard --error-unmatch --full-name --directory --no-empty-directory --abbrev?= "
         "--deduplicate --format=",
@@ -216,7 +216,7 @@ LOOKS: Mapping[str, _Look] = {
     ),
     "cat-file": _Look("Shows an object of git.", "-t -s -p -e", shows=True),
     "rev-parse": _Look(
-        "Says what a name stands for.",
+        "Shows what a name refers to.",
         "--verify -q --quiet --short?= --abbrev-ref?= --symbolic --symbolic-full-name --all --branches?= --tags?= "
         "--remotes?= "
         "--show-toplevel --show-prefix --show-cdup --git-dir --absolute-git-dir --git-common-dir --is-inside-git-dir "
@@ -254,10 +254,10 @@ LOOKS: Mapping[str, _Look] = {
     "diff-files": _Look("Shows what changed.", f"{_DIFFERENCES} -q", shows=True),
     "diff-index": _Look("Shows what changed.", f"{_DIFFERENCES} --cached --merge-base", shows=True),
     "count-objects": _Look("Counts objects.", "-v -H --verbose --human-readable", operands=0),
-    "check-ignore": _Look("Says what is ignored.", "-q -v -n -z --quiet --verbose --non-matching --no-index"),
+    "check-ignore": _Look("Shows which files are ignored.", "-q -v -n -z --quiet --verbose --non-matching --no-index"),
     "check-attr": _Look("Shows attributes.", "-a --all --cached -z"),
     "check-ref-format": _Look("Checks a name.", "--branch --normalize --allow-onelevel"),
-    "symbolic-ref": _Look("Shows what a name stands for.", "-q --short --quiet", check=_symbolic),
+    "symbolic-ref": _Look("Shows what a name refers to.", "-q --short --quiet", check=_symbolic),
     "branch": _Look(
         "Lists branches.",
         f"-a -r -v -l --list --all --remotes --verbose --show-current --abbrev?= --no-abbrev {_LIST}",
@@ -268,7 +268,7 @@ LOOKS: Mapping[str, _Look] = {
         "Lists remotes.", "-v --verbose --all --push", check=_requires_verb("get-url", bare=True), may_show_tokens=True
     ),
     "stash": _Look(
-        "Lists what was put aside.",
+        "Lists stashed changes.",
         "--oneline -p --stat --name-only --name-status --format= --date=",
         check=_requires_verb("list", "show", bare=False),
         shows=True,
@@ -302,24 +302,24 @@ LOOKS: Mapping[str, _Look] = {
 def _git(call: ProgramCall) -> Harmless:
     call = beyond_globals(call)
     if not call.arguments:
-        return Harmless("Shows how git is used.")
+        return Harmless("Shows git's help.")
     name = call.arguments[0].value
     if name in ("--version", "--help", "-v", "-h") and len(call.arguments) == 1:
-        return Harmless("Shows its version or how it is used.")
+        return Harmless("Shows its version or its help.")
     look = LOOKS.get(name or "")
     if look is None:
-        raise NotHarmless(f"git {name or ''} is not known to only look.")
+        raise NotHarmless(f"git {name or ''} is not known to be read-only.")
     _check_environment(call)
     parsed = _parse_look(look, call)
     if len(parsed.operands) > look.operands:
-        raise NotHarmless(f"git {name} with so many names is not known to only look.")
+        raise NotHarmless(f"git {name} is not known to be read-only with that many arguments.")
     if look.check is not None:
         look.check(parsed, call)
     if name in ("version", "help"):
         return Harmless(look.why)
     repo = repository(call.context.folder, call.context.roots)
     if look.may_show_tokens and repo.tokens:
-        raise NotHarmless("The repository's configuration may hold tokens.")
+        raise NotHarmless("The repository's configuration may contain tokens.")
     _check_runs_nothing(parsed)
     if _shows_content(name or "", look, parsed):
         _check_content(name or "", parsed, repo, call)
@@ -338,13 +338,13 @@ def _check_runs_nothing(parsed: ParsedOptions) -> None:
     """Raises `NotHarmless` for values that make git start a program or write."""
     formats = parsed.values("--format", "--pretty", "--group", "--sort")
     if any(value is None or "%G" in value or "signature" in value for value in formats):
-        raise NotHarmless("To show who signed, git runs gpg.")
+        raise NotHarmless("To show signatures, git runs gpg.")
     if any(name == "--submodule" and (value is None or value.value != "short") for name, value, _ in parsed.options):
         raise NotHarmless(
-            "To show what changed in a submodule, git starts another git there, which obeys its configuration."
+            "To show changes in a submodule, git starts another git there, which obeys the submodule's configuration."
         )
     if any(value not in _MERGES for value in parsed.values("--diff-merges")):
-        raise NotHarmless("To show how a merge was resolved, git merges anew, and writes what comes of it.")
+        raise NotHarmless("To show how a merge was resolved, git repeats the merge and writes the result.")
 
 
 _NAMES = ("--name-only", "--name-status", "--stat", "--shortstat", "--numstat", "--summary", "--compact-summary")
@@ -377,15 +377,17 @@ def beyond_globals(call: ProgramCall) -> ProgramCall:
             return call
         takes = _GLOBAL.get(first)
         if takes is None:
-            raise NotHarmless(f"git {call.arguments[0].value or ''} before the command is not known to be harmless.")
+            raise NotHarmless(
+                f"git {call.arguments[0].value or ''} before the subcommand is not known to be read-only."
+            )
         if takes.arity:
             value = call.arguments[1].value if len(call.arguments) > 1 else None
             if value is None or (first == "-c" and not _SETTINGS.fullmatch(value)):
-                raise NotHarmless("git -c changes what git does for this one time.")
+                raise NotHarmless("git -c changes git's configuration for this command.")
             if first == "-C":
                 folder = paths.real(value, call.context)
                 if not paths.inside(folder, call.context):
-                    raise NotHarmless(f"{folder} is outside the opened folders.")
+                    raise NotHarmless(f"{folder} is outside the workspace.")
                 call = replace(call, context=replace(call.context, folder=folder))
         call = call.without_first(2 if takes.arity else 1)
     return call
@@ -395,27 +397,27 @@ def _parse_look(look: _Look, call: ProgramCall) -> ParsedOptions:
     arguments_call = call.without_first(1)
     for word in arguments_call.arguments:  # an option that takes a value may be the last: `git branch --merged`
         if word.several:
-            raise NotHarmless("What git is given is only known when it runs.")
+            raise NotHarmless("The arguments of git are only known when it runs.")
     arguments = arguments_call.arguments
     last = arguments[-1].value if arguments else None
     if last in ("--contains", "--no-contains", "--merged", "--no-merged", "--points-at"):
         arguments = (*arguments[:-1], Word(f"{last}=HEAD"))
     parsed = parse(replace(arguments_call, arguments=arguments), table(f"{look.options} -h"), digits=look.digits)
     if parsed.operands_after_dashes is None and any(word.value is None for word in parsed.operands):
-        raise NotHarmless("What git is given is only known when it runs.")
+        raise NotHarmless("The arguments of git are only known when it runs.")
     return parsed
 
 
 def _check_environment(call: ProgramCall) -> None:
     for name, value in call.context.environment.items():
         if name.startswith("GIT_") and not _HARMLESS_VARIABLES.fullmatch(name) and LOOKING.get(name) != value:
-            raise NotHarmless(f"The variable {name} changes what git does.")
+            raise NotHarmless(f"The environment variable {name} changes what git does.")
 
 
 def _check_content(name: str, parsed: ParsedOptions, repo: Repository, call: ProgramCall) -> None:
     """What shows files must not show those that may not be read: neither named ones nor any of those git knows of."""
     if not paths.inside(repo.top, call.context):
-        raise NotHarmless(f"The repository is {repo.top}, which is more than the opened folders.")
+        raise NotHarmless(f"The repository at {repo.top} reaches beyond the workspace.")
     for word in parsed.operands:
         text = word.value
         if text is None:
@@ -423,16 +425,16 @@ def _check_content(name: str, parsed: ParsedOptions, repo: Repository, call: Pro
         for path in {text, text.partition(":")[2].partition(":")[0] or text}:
             for base in (call.context.folder, repo.top):
                 if not call.context.may_read(Path(os.path.normpath(base / path))):
-                    raise NotHarmless(f"{path} is not read without a question.")
+                    raise NotHarmless(f"Reading {path} needs approval.")
         if (
             name == "diff"
             and text.startswith(("/", "..", "~"))
             and not paths.inside(paths.real(text, call.context), call.context)
         ) and not re.match(r"\.\.\.?\w", text):
-            raise NotHarmless(f"{text} is outside the opened folders.")
+            raise NotHarmless(f"{text} is outside the workspace.")
     for tracked in _tracked_secrets(_read_index(repo)):
         if not call.context.may_read(repo.top / tracked):
-            raise NotHarmless(f"Git knows of {tracked}, which is not read without a question, and could show it.")
+            raise NotHarmless(f"Git tracks {tracked} and could show it; reading it needs approval.")
 
 
 _SECRET = re.compile(
@@ -460,16 +462,16 @@ def _read_index(repo: Repository) -> bytes:
     """The index of the repository; its names are plain in it (but not in version 4). Raises `NotHarmless` where it
     holds a submodule: git would start another git in it, which obeys that one's configuration."""
     if any(entry.name.startswith("sharedindex.") for entry in repo.folder.iterdir()):
-        raise NotHarmless(
-            "A part of git's index lies in another file, so that it cannot be seen which files git knows of."
-        )
+        raise NotHarmless("Part of git's index is in another file, so the files git tracks could not be checked.")
     try:
         with (repo.folder / "index").open("rb") as file:
             data = file.read(_LARGEST_INDEX + 1)
     except OSError:
         return b""
     if len(data) > _LARGEST_INDEX or data[4:8] not in (b"\0\0\0\2", b"\0\0\0\3"):
-        raise NotHarmless("It cannot be seen at once which files git knows of.")
+        raise NotHarmless(
+            "Git's index is too large or of an unknown version, so the files git tracks could not be checked."
+        )
     if _SUBMODULE in data:
         raise NotHarmless("The repository has submodules, and git obeys their configurations too.")
     return data

@@ -31,13 +31,13 @@ def _find(call: ProgramCall) -> Harmless:
     while arguments:
         word = arguments.pop(0)
         if word.several or word.value is None:
-            raise NotHarmless("What find is given is only known when it runs.")
+            raise NotHarmless("The arguments of find are only known when it runs.")
         if word.value in _FIND_FLAGS:
             continue
         if word.value in _FIND_TAKES or word.value == "-newer":
             value = arguments.pop(0) if arguments else None
             if value is None or value.several:
-                raise NotHarmless(f"What find {word.value} is given is not certain.")
+                raise NotHarmless(f"The value of find {word.value} is not certain.")
             if word.value == "-newer":
                 paths.named(value.value or "\0", call.context)
             continue
@@ -70,14 +70,14 @@ PROGRAMS: dict[str, Judge] = {
         _NAMES,
     ),
     "du": Use(  # not --files0-from, -X
-        "Shows how much room files take.",
+        "Shows the disk usage of files.",
         "-a -b -c -h -H -k -m -s -S -x -0 -B= -d= -t= --all --apparent-size --block-size= --bytes --total --max-depth= "
         "--human-readable --inodes --separate-dirs --si --summarize --threshold= --time?= --exclude= --one-file-system "
         "--null",
         _NAMES,
     ),
     "df": Use(  # not --sync
-        "Shows how full file systems are.",
+        "Shows free disk space.",
         "-a -h -H -i -k -l -P -T -t= -x= -B= --all --human-readable --si --inodes --local --portability --print-type "
         "--type= --exclude-type= --total --output?= --block-size=",
         _NAMES,
@@ -91,21 +91,21 @@ PROGRAMS: dict[str, Judge] = {
         "--changed-before= --color= --max-results= --unrestricted",
         ("text", "name*"),
     ),
-    "basename": Anything("Shows a part of a name."),
-    "dirname": Anything("Shows a part of a name."),
+    "basename": Anything("Shows part of a path."),
+    "dirname": Anything("Shows part of a path."),
     "realpath": Use(
-        "Shows where a path leads.",
+        "Resolves a path.",
         "-e -m -L -P -q -s -z --canonicalize-existing --canonicalize-missing --logical --physical --quiet "
         "--relative-to= --relative-base= --strip --no-symlinks --zero",
         ("text*",),
     ),
-    "readlink": Anything("Shows where a link leads."),
-    "pwd": Use("Shows the folder.", "-L -P --logical --physical"),
+    "readlink": Anything("Shows where a link points."),
+    "pwd": Use("Shows the current folder.", "-L -P --logical --physical"),
     "which": Use("Shows where a program is.", "-a -s --all", ("text*",)),
     "whereis": Use("Shows where a program is.", "-b -m -s -u", ("text*",)),
-    "type": Use("Says what a name stands for.", "-a -f -p -P -t", ("text*",)),
+    "type": Use("Shows what a name refers to.", "-a -f -p -P -t", ("text*",)),
     "command": Use(
-        "Says what a name stands for.",
+        "Shows what a name refers to.",
         "-v -V",
         ("text*",),
         check=lambda parsed, call: _only_asks(parsed.has("-v", "-V")),
@@ -116,4 +116,4 @@ PROGRAMS["fdfind"] = PROGRAMS["fd"]  # as Debian names it
 
 def _only_asks(says: bool) -> None:
     if not says:
-        raise NotHarmless("command runs what follows.")
+        raise NotHarmless("command runs the program named after it.")

@@ -32,7 +32,7 @@ def _version(*flags: str, unless: str = "") -> Judge:
 
 def _pip(call: ProgramCall) -> Harmless:
     if not call.arguments:
-        return Harmless("Shows how it is used.")
+        return Harmless("Shows its help.")
     match call.values[0]:
         case "--version" | "-V":
             return _version("--version", "-V")(call)
@@ -55,7 +55,7 @@ _PIP_FREEZE = Use("Lists installed packages.", "-l --local --user --all --exclud
 
 _PYTHON = _version("--version", "-V", "-VV")
 JSON_TOOL = Use(  # a second operand is a file it writes
-    "Shows JSON, set in lines.",
+    "Formats JSON.",
     "--sort-keys --no-ensure-ascii --json-lines --indent= --tab --no-indent --compact",
     ("file",),
 )
@@ -70,11 +70,11 @@ def _python(call: ProgramCall) -> Harmless:
     try:
         entry_names = [entry.name for entry in call.context.folder.iterdir()]
     except OSError:
-        raise NotHarmless(f"It cannot be seen what is in {call.context.folder}.") from None
+        raise NotHarmless(f"The folder {call.context.folder} could not be listed.") from None
     for name in entry_names:
         module = name.partition(".")[0].lower()
         if module in _MODULES or (module.startswith("_") and module not in ("__pycache__", "__init__")):
-            raise NotHarmless(f"Python would look for its modules in {call.context.folder} first, where {name} is.")
+            raise NotHarmless(f"Python would find {name} in {call.context.folder} before its own modules.")
     return JSON_TOOL(call.without_first(2))
 
 

@@ -97,7 +97,7 @@ def _rg(call: ProgramCall) -> Harmless:
     pattern = 0 if parsed.has("-e", "-f", "--regexp", "--file", "--files", "--type-list") else 1
     files = _RIPGREP.reads(ParsedOptions(parsed.options, []), call)
     if parsed.has("--type-list"):
-        return Harmless("Lists kinds of files.")
+        return Harmless("Lists file types.")
     operands = parsed.operands[pattern:]
     if parsed.has("--files"):
         return Harmless(

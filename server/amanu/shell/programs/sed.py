@@ -8,14 +8,14 @@ from amanu.shell.call import Harmless, NotHarmless, ProgramCall
 from amanu.shell.spec import Use
 
 _USE = Use(
-    "Shows lines of files, as its script says.",
+    "Shows the lines its script selects.",
     "-n -E -r -s -u -z -e= --quiet --silent --expression= --regexp-extended --separate --unbuffered --null-data "
     "--posix "
     "--sandbox",
     ("text", "file*"),
     first_by="-e --expression",
 )
-_UNKNOWN = "The sed script holds more than what is known to only print."
+_UNKNOWN = "The sed script contains more than is known to only print."
 
 
 def sed(call: ProgramCall) -> Harmless:
@@ -24,11 +24,11 @@ def sed(call: ProgramCall) -> Harmless:
     if not parsed.has("-e", "--expression"):
         if not parsed.operands:
             if parsed.has("--help", "--version"):
-                return Harmless("Shows how it is used.")
-            raise NotHarmless("sed is given no script.")
+                return Harmless("Shows its help.")
+            raise NotHarmless("sed has no script.")
         scripts = [parsed.operands[0].value]
     if any(script is None for script in scripts):
-        raise NotHarmless("What sed would do is only known when it runs.")
+        raise NotHarmless("The sed script is only known when it runs.")
     _Script("\n".join(script or "" for script in scripts)).check()
     return Harmless(_USE.why, _USE.reads(parsed, call))
 

@@ -35,12 +35,12 @@ def _printf(call: ProgramCall) -> Harmless:
     operands = arguments[1:] if arguments[:1] == ("--",) else arguments
     form = operands[0] if operands else None
     if form is None or (form.startswith("-") and arguments is operands):
-        raise NotHarmless("What printf does with its words is only known when it runs.")
+        raise NotHarmless("What printf does with its arguments is only known when it runs.")
     if not re.fullmatch(
         r"(?:[^%]|%%|%[-+ #0']*[\d*]*(?:\.[\d*]*)?(?:[hlLqjzt]*[diouxXeEfFgGaAcsbqQ]|\([^)]*\)T))*", form
     ):
         raise NotHarmless("This printf format can do more than print.")
-    return Harmless("Prints what it is given.")
+    return Harmless("Prints its arguments.")
 
 
 def _test(call: ProgramCall) -> Harmless:
@@ -48,13 +48,13 @@ def _test(call: ProgramCall) -> Harmless:
     bash cannot take it for an operator: in an expression of at most three words, one operator of them known."""
     operands = list(call.values)
     if call.program == "[" and (not operands or operands.pop() != "]"):
-        raise NotHarmless("A [ without its ].")
+        raise NotHarmless("This [ has no matching ].")
     if any(word.several for word in call.arguments):
-        raise NotHarmless("What is tested is only known when it runs, and could be an expression.")
+        raise NotHarmless("What is tested is only known when it runs and could be an expression.")
     if None not in operands:
         if any(word in ("-v", "-R", "-o", "-a") for word in operands):
-            raise NotHarmless("This test is not known to be harmless.")
-        return Harmless("Tests something.")
+            raise NotHarmless("This test is not known to be read-only.")
+        return Harmless("Evaluates a condition.")
     if operands[0] == "!":
         operands.pop(0)
     if (
@@ -62,20 +62,20 @@ def _test(call: ProgramCall) -> Harmless:
         or (len(operands) == 2 and operands[0] in _UNARY)
         or (len(operands) == 3 and operands[1] in _BINARY)
     ):
-        return Harmless("Tests something.")
-    raise NotHarmless("What is tested is only known when it runs, and could be an expression.")
+        return Harmless("Evaluates a condition.")
+    raise NotHarmless("What is tested is only known when it runs and could be an expression.")
 
 
 def _date(parsed: ParsedOptions, call: ProgramCall) -> None:
     if any(word.value is None or not word.value.startswith("+") for word in parsed.operands):
-        raise NotHarmless("date can set the clock.")
+        raise NotHarmless("With these arguments, date can set the clock.")
 
 
 def _addresses(parsed: ParsedOptions, call: ProgramCall) -> None:
     """ss asks the network for the address of what it takes for the name of a machine (measured, iproute2 6.1)."""
     for word in parsed.operands:
         if word.value is None or not _SOCKETS.fullmatch(word.value):
-            raise NotHarmless(f"ss may ask the network for the address of {word.value or 'what it is given'}.")
+            raise NotHarmless(f"ss may look up {word.value or 'its arguments'} on the network.")
 
 
 def _sleep(call: ProgramCall) -> Harmless:
@@ -83,8 +83,8 @@ def _sleep(call: ProgramCall) -> Harmless:
         float(word) for word in call.values if word and re.fullmatch(r"\d{1,6}(\.\d{1,6})?s?", word) and word[-1] != "s"
     ]
     if len(seconds) != len(call.arguments) or not seconds or sum(seconds) > _LONGEST_SLEEP:
-        raise NotHarmless("It is not certain that it ends soon.")
-    return Harmless("Waits a little.")
+        raise NotHarmless("It may not end soon.")
+    return Harmless("Waits briefly.")
 
 
 def _ps(call: ProgramCall) -> Harmless:
@@ -117,28 +117,28 @@ def _ps(call: ProgramCall) -> Harmless:
                 continue
         elif word is not None and re.fullmatch(r"--sort=[\w%,+-]+", word):
             continue
-        raise NotHarmless("This use of ps is not among those that are known to show no environments.")
+        raise NotHarmless("With these arguments, ps may show environment variables.")
     return Harmless("Lists processes.")
 
 
 def _printenv(parsed: ParsedOptions, call: ProgramCall) -> None:
     if not parsed.operands or any(word.value not in _PUBLIC for word in parsed.operands):
-        raise NotHarmless("The environment may hold tokens.")
+        raise NotHarmless("The environment may contain tokens.")
 
 
 def _environment(call: ProgramCall) -> Harmless:
-    raise NotHarmless("Shows the environment, which may hold tokens.")
+    raise NotHarmless("Shows the environment, which may contain tokens.")
 
 
 PROGRAMS: Mapping[str, Judge] = {
-    "echo": Anything("Prints what it is given."),
+    "echo": Anything("Prints its arguments."),
     "printf": _printf,
     "true": Anything("Does nothing."),
     "false": Anything("Does nothing."),
     ":": Anything("Does nothing."),
-    "expr": Anything("Computes something."),
+    "expr": Anything("Computes a value."),
     "seq": Anything("Prints numbers."),
-    "factor": Anything("Computes something."),
+    "factor": Anything("Computes a value."),
     "test": _test,
     "[": _test,
     "date": Use(  # not -s, -f; BSD sets the clock by an operand
@@ -149,27 +149,25 @@ PROGRAMS: Mapping[str, Judge] = {
     ),
     "cal": Use("Shows a calendar.", "-1 -3 -m -y -j -w", ("text*",)),
     "uname": Use(
-        "Shows what system this is.",
+        "Shows system information.",
         "-a -s -n -r -v -m -p -i -o --all --kernel-name --kernel-release --machine --operating-system",
     ),
-    "arch": Use("Shows what system this is."),
+    "arch": Use("Shows system information."),
     "nproc": Use("Counts processors.", "--all --ignore="),
-    "whoami": Use("Shows who runs this."),
-    "logname": Use("Shows who runs this."),
-    "id": Use("Shows who runs this.", "-u -g -G -n -r -z -a --user --group --groups --name --real", ("text*",)),
-    "groups": Use("Shows who runs this.", "", ("text*",)),
-    "hostname": Use("Shows the name of the machine.", "-s -I --short"),  # not -f, -i: they ask the network
-    "uptime": Use("Shows how long the machine runs.", "-p -s --pretty --since"),
-    "free": Use(
-        "Shows how full the memory is.", "-h -b -k -m -g -t -w -l --human --bytes --kibi --mebi --gibi --total --wide"
-    ),
-    "vmstat": Use("Shows how busy the machine is.", "-s -w"),
-    "lscpu": Use("Shows what machine this is.", "-e?= -p?= -J"),
-    "lsblk": Use("Shows disks.", "-a -f -J -l -o= -p"),
-    "getconf": Use("Shows limits of the system.", "-a", ("text*",)),
-    "lsb_release": Use("Shows what system this is.", "-a -i -d -r -c -s --all --id --description --release --short"),
-    "locale": Use("Shows the language.", "-a -m -k -c"),
-    "tty": Use("Says whether there is a terminal.", "-s --quiet --silent"),
+    "whoami": Use("Shows the current user."),
+    "logname": Use("Shows the current user."),
+    "id": Use("Shows the current user.", "-u -g -G -n -r -z -a --user --group --groups --name --real", ("text*",)),
+    "groups": Use("Shows the current user.", "", ("text*",)),
+    "hostname": Use("Shows the host name.", "-s -I --short"),  # not -f, -i: they ask the network
+    "uptime": Use("Shows how long the machine has been running.", "-p -s --pretty --since"),
+    "free": Use("Shows memory usage.", "-h -b -k -m -g -t -w -l --human --bytes --kibi --mebi --gibi --total --wide"),
+    "vmstat": Use("Shows system activity.", "-s -w"),
+    "lscpu": Use("Shows CPU information.", "-e?= -p?= -J"),
+    "lsblk": Use("Lists disks.", "-a -f -J -l -o= -p"),
+    "getconf": Use("Shows system limits.", "-a", ("text*",)),
+    "lsb_release": Use("Shows system information.", "-a -i -d -r -c -s --all --id --description --release --short"),
+    "locale": Use("Shows locale settings.", "-a -m -k -c"),
+    "tty": Use("Shows whether there is a terminal.", "-s --quiet --silent"),
     "ss": Use(  # not -K, -D, -F, -r
         "Lists open connections.", "-t -u -l -n -p -a -x -s -e -m -i -H -4 -6", ("text*",), check=_addresses
     ),
