@@ -1,6 +1,9 @@
-"""What is on record of a command while it runs: what of that which git, editors, shells and agents obey was there, and,
-where the sandbox leaves it open, its content. A record is locked as long as its daemon, or the command's last process,
-lives; one that is not is settled by the next command or daemon."""
+"""Records of running commands: which protected files (those git, editors, shells and agents obey) were there before, and
+their content where the sandbox leaves them writable.
+
+A record is locked while its daemon or the command's last process lives. A record that is not locked belongs to a killed
+daemon, and is settled by the next command or daemon.
+"""
 
 import contextlib
 import fcntl
@@ -29,7 +32,7 @@ _counter = itertools.count()
 
 
 def prior_state(tier: Tier, need: SandboxRequirements, view: FilesystemView) -> tuple[PriorState, list[Path]]:
-    """(What there is when a command begins; what of that the sandbox leaves open, and is too large to be kept.)"""
+    """What is there when a command begins; and the paths that the sandbox leaves writable but are too large to record."""
     contents, large = _contents(_left_open(tier, need, view))
     names = (*view.protected.names, *view.protected.executed_paths())
     prior = PriorState(
@@ -46,7 +49,7 @@ def prior_state(tier: Tier, need: SandboxRequirements, view: FilesystemView) -> 
 
 
 class CommandRecord:
-    """One command's record."""
+    """The record of one command."""
 
     def __init__(self, records: "CommandRecords", path: Path, prior: PriorState, handle: int) -> None:
         self._records = records
@@ -54,10 +57,10 @@ class CommandRecord:
         self._prior = prior
         self._result: QuarantineResult | None = None
         self.handle = handle
-        """Who holds it holds the lock."""
+        """Whoever holds this file descriptor holds the lock."""
 
     def settle(self) -> QuarantineResult:
-        """Once the command has ended: put aside and back what must be. The same answer each time. Blocking."""
+        """Quarantine and restore what must be, once the command has ended. Returns the same result each time. Blocking."""
         if self._result is None:
             with self._records.lock():
                 result = self._records.settle(self._prior)
@@ -66,13 +69,13 @@ class CommandRecord:
         return self._result
 
     def close(self) -> None:
-        """It has ended, and perhaps nobody asked for what it left."""
+        """Settle the record if nobody did, and keep the result for the next command."""
         if self._result is None and (result := self.settle()):
             self._records.keep_unreported(self._prior.roots, result)
 
 
 class CommandRecords:
-    """In `folder`; what is put aside lies in folders below `aside`. Not for several threads but within `lock`."""
+    """The records in `folder`; quarantined files go to folders below `aside`. Thread-safe only within `lock`."""
 
     def __init__(self, folder: Path, aside: Path) -> None:
         self._folder = folder
@@ -81,8 +84,8 @@ class CommandRecords:
 
     @contextmanager
     def lock(self) -> Generator[None]:
-        """Look at a workspace and begin, or settle: one command at a time, of all daemons. What dead ones left is
-        settled first. Blocking."""
+        """Lock for scanning a workspace, beginning a record and settling: one command at a time across all daemons. Settles
+        the records of dead daemons first. Blocking."""
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with (self._folder / "lock").open("w") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
@@ -91,7 +94,7 @@ class CommandRecords:
 
     @contextmanager
     def begin(self, prior: PriorState) -> Generator[CommandRecord]:
-        """Begin; in `lock`, and to be closed outside of it. Durable where contents are kept. Raises `OSError`."""
+        """Begin a record: enter within `lock`, leave outside of it. Durable where contents are kept. Raises `OSError`."""
         for running in self._running_states():
             prior = prior.joined(running)
         path = self._folder / f"{os.getpid()}-{next(_counter)}.json"
@@ -113,7 +116,7 @@ class CommandRecords:
                 record.close()
 
     def settle(self, prior: PriorState) -> QuarantineResult:
-        """In `lock`."""
+        """Settle a prior state; call within `lock`."""
         folder = self._aside / f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(4)}"
         result = settle(prior, folder)
         if result.quarantined or result.restored or result.failed:
@@ -124,11 +127,11 @@ class CommandRecords:
         return result
 
     def keep_unreported(self, roots: tuple[Path, ...], result: QuarantineResult) -> None:
-        """For the next command there."""
+        """Keep a result for the next command in the same roots."""
         self._unreported.append((roots, result))
 
     def take_unreported(self, roots: tuple[Path, ...]) -> QuarantineResult:
-        """What was kept for these roots; it is heard now."""
+        """Take the results kept for these roots."""
         result = QuarantineResult()
         for entry in [entry for entry in self._unreported if {*entry[0]} & {*roots}]:
             self._unreported.remove(entry)
@@ -139,14 +142,14 @@ class CommandRecords:
         for path in self._folder.glob("*.json"):
             with contextlib.suppress(OSError), path.open("rb") as file:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                with contextlib.suppress(ValueError, LookupError, TypeError):  # cut off: its command never began
+                with contextlib.suppress(ValueError, LookupError, TypeError):  # truncated: its command never began
                     prior = PriorState.from_json(json.load(file))
                     if result := self.settle(prior):
                         self.keep_unreported(prior.roots, result)
                 path.unlink(missing_ok=True)
 
     def _running_states(self) -> list[PriorState]:
-        """Of commands that run; `_recover` has removed all others."""
+        """The prior states of running commands; `_recover` has removed all others."""
         prior_states: list[PriorState] = []
         for path in self._folder.glob("*.json"):
             with contextlib.suppress(OSError, ValueError, LookupError, TypeError):
@@ -155,14 +158,14 @@ class CommandRecords:
 
 
 def _left_open(tier: Tier, need: SandboxRequirements, view: FilesystemView) -> list[Path]:
-    """What must be as before, and can be changed: links; git's settings, where that is the need; with Landlock all."""
+    """The guarded paths that the sandbox leaves writable: links; git's settings, where required; with Landlock, all."""
     if tier == "landlock":
         return list(view.guarded)
     return [path for path in view.guarded if path.is_symlink() or (need.settings and is_settings(path))]
 
 
 def _contents(paths: Iterable[Path]) -> tuple[dict[Path, Tree], list[Path]]:
-    """(What was there, of that which is small enough to be kept; the rest.)"""
+    """The contents of the paths that are small enough to keep; and the paths that are too large."""
     trees: dict[Path, Tree] = {}
     large: list[Path] = []
     for path in paths:

@@ -1,5 +1,5 @@
-"""What of the file system a command sees, and what of that it can change. Found anew for each command: nothing that an
-earlier one left behind was there when it was looked at once."""
+"""What a command sees of the file system, and what it can change. Determined for each command anew, since earlier
+commands may have changed what is there."""
 
 import os
 import stat
@@ -30,37 +30,37 @@ _SYSTEM_SECRETS = (
     *("/etc/krb5.keytab", "/etc/NetworkManager/system-connections", "/etc/wireguard"),
 )
 _TOOLS_SECONDS = 10.0
-"""What is installed is looked for anew after that long."""
+"""How long the list of installed tools is reused."""
 
 
 @dataclass(frozen=True)
 class FilesystemView:
-    """All paths are absolute, and real but for the last part of those that are not there. Later ones hide or show what
-    earlier ones show or hide, in the order of the fields."""
+    """All paths are absolute and real, except for the last part of missing ones. The fields apply in order: a later one
+    hides or shows what earlier ones show or hide."""
 
     hidden: tuple[Path, ...]
-    """Folders that are empty."""
+    """Folders that appear empty."""
     readable: tuple[Path, ...]
-    """Shown again, read only."""
+    """Visible again, read only."""
     links: tuple[tuple[Path, Path], ...]
-    """Names below `hidden` → what they lead to, shown again."""
+    """Symbolic links below `hidden` that are visible again, each with its target."""
     roots: tuple[Path, ...]
     writable: tuple[Path, ...]
-    """Roots among them, unless nothing may be written."""
+    """Includes the roots, unless nothing may be written."""
     read_only: tuple[Path, ...]
-    """Inside what can be written: read only."""
+    """Read-only paths inside `writable`."""
     guarded: tuple[Path, ...]
-    """Inside what can be written, by its own name: as before when the command has ended. Read only, where the sandbox
-    can do that."""
+    """Paths inside `writable`, by their own names, that are restored when the command has ended. Read only where the sandbox
+    can enforce that."""
     secret: tuple[Path, ...]
-    """Cannot be read."""
+    """Paths that cannot be read."""
     workspace_secrets: tuple[Path, ...]
-    """Of those, the ones of the workspace, which a command the user was asked about sees."""
+    """Those of `secret` in the workspace. A command that the user approved with access to secrets sees them."""
     sockets: tuple[Path, ...]
-    """Served by somebody outside: nobody answers."""
+    """Sockets served from outside the sandbox; connecting to them fails."""
     home: Path | None
     protected: ProtectedScan
-    """All that was there of that which git, editors and agents obey."""
+    """The protected files that are there, which git, editors and agents obey."""
 
 
 def filesystem_view(
@@ -70,9 +70,9 @@ def filesystem_view(
     settings: Settings,
     amanu_folders: Home,
 ) -> FilesystemView:
-    """What a command with that need sees in those roots, which are real paths. Blocking: milliseconds."""
+    """What a command with these requirements sees in these roots, which are real paths. Blocking: milliseconds."""
     home, homes = _homes(environment)
-    outside = [root for root in roots if root != Path("/")]  # nobody means the whole machine by "the workspace"
+    outside = [root for root in roots if root != Path("/")]  # the whole machine is never meant as the workspace
     hidden = [*_system(*_EMPTY, *_SERVICES), *homes, *_user_paths(settings.hide, home)]
     also_written = [path for path in _user_paths(settings.write, home) if path.exists()]
     chosen = [path for path in (*_user_paths(settings.read, home), *need.readable) if path.exists()]
@@ -140,8 +140,8 @@ def filesystem_view(
 def _outside(
     sockets: Sequence[Path], environment: Mapping[str, str], hidden: Sequence[Path], visible: Sequence[Path]
 ) -> tuple[Path, ...]:
-    """Sockets that a command sees and that are not of its own making: those of the roots that are served (all of them
-    where that is not known), and those elsewhere."""
+    """Sockets that a command sees but did not make: those in the roots that are served (all of them where that is not
+    known), and those elsewhere."""
     names = bound_names()
     ours = tuple(sockets) if names is None else served_sockets(sockets, names)
 
@@ -161,7 +161,7 @@ def _homes(environment: Mapping[str, str]) -> tuple[Path | None, tuple[Path, ...
 
 
 def _user_paths(paths: Iterable[str], home: Path | None) -> list[Path]:
-    """Paths of the user's settings."""
+    """Absolute real paths from the user's settings, with `~` expanded."""
     spelled = [path.replace("~", str(home), 1) if home and path.startswith("~") else path for path in paths]
     return [_real(path) for path in spelled if os.path.isabs(path)]  # noqa: PTH117
 
@@ -171,13 +171,13 @@ def _secrets(home: Path | None) -> Iterator[Path]:
         for name in (*protected.SECRETS, *protected.HOME_SECRETS):
             if "*" in name:
                 continue
-            path = f"{home}/{name}"  # as text: pathlib takes ten times as long
+            path = f"{home}/{name}"  # as text, since pathlib takes ten times as long
             if os.path.lexists(path):
                 yield _real(path)
 
 
 def _resolver(need: SandboxRequirements) -> list[Path]:
-    """How names are looked up is often described in `/run`."""
+    """The resolver configuration, which is often a file in `/run`."""
     return [_real("/etc/resolv.conf")] if need.network else []
 
 
@@ -202,7 +202,7 @@ def _above(path: str) -> Iterator[str]:
 
 @cache
 def _system(*paths: str) -> tuple[Path, ...]:
-    """Where these are, which only the system's owner can change."""
+    """The real paths of system folders, which only root can change."""
     return tuple(map(_real, paths))
 
 

@@ -1,5 +1,8 @@
-"""What a command made of that which git, editors, shells and agents obey: compared with what was there before; what is
-new is put aside, what was changed is put back. Nothing is lost: all of it is moved to a folder of our state."""
+"""Undo what a command did to protected files, those git, editors, shells and agents obey.
+
+The files are compared with what was there before: new ones are quarantined, changed ones restored. Nothing is lost:
+whatever the command made is moved to a folder in Amanu's state.
+"""
 
 import contextlib
 import errno
@@ -19,29 +22,29 @@ from amanu.sandbox.protected_scan import Identity, ProtectedScan, identity, prot
 from amanu.storage.errors import sync_folder
 
 _SHORT, _SHORT_ONES = 2000, 3
-"""Bytes and number of the texts that are shown of what was put aside."""
+"""Largest size in bytes, and number, of the quarantined texts that are shown."""
 
 
 @dataclass(frozen=True)
 class PriorState:
-    """What was there when the command began."""
+    """The protected files that were there when a command began."""
 
     roots: tuple[Path, ...]
     home: Path | None
     repositories: tuple[GitDirs, ...]
     folders: frozenset[str]
-    """That were looked through."""
+    """The folders that were scanned."""
     identities: dict[Path, Identity]
-    """Of all that is obeyed."""
+    """Device and inode of all protected files."""
     contents: dict[Path, Tree] = field(default_factory=dict[Path, Tree])
-    """Of that which the sandbox leaves open."""
+    """The content of those that the sandbox leaves writable."""
     settings: bool = False
     """The command may change git's settings, as git itself does."""
     checkout: bool = False
     """See `SandboxRequirements.checkout`."""
 
     def joined(self, running: "PriorState") -> "PriorState":
-        """As it was when `other` began, which still runs: what has changed since, it may have changed."""
+        """This state as of when the command `running` began, which still runs and may have made the changes since."""
         roots = [top for top in running.roots if any(_is_in(top, root) or _is_in(root, top) for root in self.roots)]
         if not roots:
             return self
@@ -89,27 +92,26 @@ class PriorState:
 
 @dataclass(frozen=True)
 class QuarantineResult:
-    """Whole paths."""
+    """What was undone after a command, as absolute paths."""
 
     quarantined: tuple[Path, ...] = ()
-    """Was new, and is there no more."""
+    """Was new, and has been moved to `folder`."""
     restored: tuple[Path, ...] = ()
-    """Was changed or removed, and is again as it was."""
+    """Was changed or removed, and has been restored."""
     folder: Path | None = None
-    """Where what was new, and what changes had made, lie now, by their whole paths."""
+    """Where quarantined files and the changed versions of restored ones are now, by their absolute paths."""
     added: tuple[Path, ...] = ()
-    """Is new in a new folder, and stays."""
+    """Is new in a new folder, and was left there."""
     failed: tuple[Path, ...] = ()
-    """Should not be as it is now, and could not be put aside or back."""
+    """Could not be quarantined or restored."""
     secrets: tuple[Path, ...] = ()
-    """Held secrets, had left with the folder above, and is again where it was."""
+    """Holds secrets, had been moved with its folder, and is back in its place."""
 
     def __bool__(self) -> bool:
         return any((self.quarantined, self.restored, self.added, self.failed, self.secrets))
 
     def texts(self) -> dict[Path, str]:
-        """Some short texts among what was put aside, by the paths they had: somebody may have to propose them.
-        Blocking."""
+        """A few short quarantined texts by their former paths, so that the model can propose them as edits. Blocking."""
         texts: dict[Path, str] = {}
         for folder, below, names in os.walk(self.folder or ""):
             below[:] = sorted(name for name in below if name != ".git")
@@ -135,8 +137,7 @@ class QuarantineResult:
 
 
 def settle(prior: PriorState, folder: Path) -> QuarantineResult:
-    """Put aside and back what must be; nothing of the command runs any more. `folder` is made where it is needed.
-    Blocking."""
+    """Quarantine and restore what must be, after the command has ended. `folder` is created when needed. Blocking."""
     return _Settling(prior, folder).run()
 
 
@@ -164,11 +165,11 @@ class _Settling:
         )
 
     def _scan(self) -> ProtectedScan:
-        prior = self._prior  # its folders may not be among the nearest any more
+        prior = self._prior  # its folders may no longer be among the nearest
         return scan_protected(prior.roots, prior.home, prior.repositories, prior.folders, checkout=prior.checkout)
 
     def _restore_repositories(self, scan: ProtectedScan) -> bool:
-        """One that was moved away is put where it was."""
+        """Move repositories back that were moved away. Returns whether any was."""
         moved = False
         present = {identity(path) for path in scan.names}
         for path, expected in self._prior.identities.items():
@@ -182,7 +183,7 @@ class _Settling:
             moved_to = _find_by_identity(expected, scan.folders)
             with self._failing(path):
                 if moved_to is None and path.exists():
-                    continue  # another one, judged below
+                    continue  # a different one, judged later
                 if moved_to is None:
                     raise OSError(errno.ENOENT, "it is gone")
                 if os.path.lexists(path):
@@ -193,14 +194,14 @@ class _Settling:
         return moved
 
     def _judge(self, path: Path, *, gits: bool, homes: bool) -> None:
-        """Whether what is there now may stay. `gits`: git runs it, in a repository; `homes`: a login does."""
+        """Quarantine a path unless it may stay. `gits`: git runs it in a repository; `homes`: a login runs it."""
         prior, current = self._prior, identity(path)
         if current is None or path in prior.contents or prior.identities.get(path) == current:
             return
         gits = gits or path.name in (".git", ".gitmodules")
         if self._moved_unchanged(path, current) or (gits and is_plain(path)):
             return
-        # `.github` alone is nobody's: what is in a new one is as new as at the top.
+        # `.github` itself is not protected: a file in a new one counts as one beside it.
         beside = path.parent if is_protected(path.name, "") else path.parent.parent
         if str(beside) not in prior.folders and not gits and not homes:
             self._added.append(path)
@@ -210,7 +211,7 @@ class _Settling:
             self._quarantined.append(path)
 
     def _moved_unchanged(self, path: Path, current: Identity) -> bool:
-        """It was moved with its folder, as it was."""
+        """Whether it was moved along with its folder, unchanged."""
         former_path = next(
             (candidate for candidate, known_identity in self._prior.identities.items() if known_identity == current),
             None,
@@ -222,9 +223,9 @@ class _Settling:
         return False
 
     def _compare(self, path: Path, content: Tree) -> None:
-        """Put back what was changed."""
+        """Restore the parts of a path that were changed."""
         if not path.parent.is_dir() or os.path.realpath(path.parent) != str(path.parent):
-            return  # its folder is gone, and it with that
+            return  # its folder is gone, and the path with it
         try:
             current = read_tree(path)
         except TooLarge:
@@ -287,7 +288,7 @@ def _is_gits_own_change(path: Path, content: Tree, current: Tree) -> bool:
 
 
 def _find_by_identity(wanted_identity: Identity, folders: Iterable[str]) -> Path | None:
-    """Where in those folders it is."""
+    """The path in these folders that has this identity."""
     for folder in folders:
         with contextlib.suppress(OSError), os.scandir(folder) as entries:
             for entry in entries:
@@ -301,7 +302,7 @@ def _is_in(path: Path, root: Path) -> bool:
 
 
 def _make_folders(folder: Path, top: Path) -> None:
-    """Durable, and closed to others."""
+    """Create folders, durably and closed to other users."""
     missing = [ancestor for ancestor in (folder, *folder.parents) if not ancestor.exists()]
     for ancestor in reversed(missing):
         ancestor.mkdir(mode=0o700)
@@ -309,14 +310,14 @@ def _make_folders(folder: Path, top: Path) -> None:
 
 
 def _make_writable(folder: Path) -> None:
-    """A command may have taken us the right to write in its folder."""
+    """Give ourselves write access to a folder; a command may have taken it away."""
     mode = folder.stat().st_mode
     if mode & stat.S_IRWXU != stat.S_IRWXU:
         folder.chmod(stat.S_IMODE(mode) | stat.S_IRWXU)
 
 
 def _move_across_filesystems(path: Path, target: Path) -> None:
-    """To another file system; sockets and pipes are left out."""
+    """Move to another file system; sockets and pipes are left out."""
     if path.is_symlink() or not path.is_dir():
         shutil.copy2(path, target, follow_symlinks=False)
         path.unlink()

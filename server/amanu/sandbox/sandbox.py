@@ -1,6 +1,8 @@
-"""The sandbox around a command that the kernel keeps. Which there are is proved by doing (`self_test.py`), once per
-process; what is inside is found for each command (`filesystem_view.py`). Neither the model nor a workspace has a say
-in it."""
+"""Run commands in a sandbox that the kernel enforces.
+
+Which tier of sandbox works here is found out once per process by trying (`self_test.py`); what a command sees is
+determined for each command (`filesystem_view.py`). Neither the model nor a workspace can influence either.
+"""
 
 import asyncio
 import contextlib
@@ -34,11 +36,11 @@ log = logging.getLogger(__name__)
 
 _HANDLE = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0)
 _proofs: dict[tuple[int, Tier], Proof] = {}
-"""What a machine allows a user does not change while a process runs."""
+"""By user and highest tier. What a machine allows a user does not change while the process runs."""
 
 
 class SandboxError(Exception):
-    """A command cannot be run in its sandbox. A sentence for model and user."""
+    """A command cannot be run in its sandbox. `str()` is a sentence for the model and the user."""
 
 
 @dataclass(frozen=True)
@@ -48,24 +50,24 @@ class SandboxedCommand:
     argv: list[str]
     environment: dict[str, str]
     folder: str
-    """Where its first process starts."""
+    """The folder its first process starts in."""
     pass_fds: tuple[int, ...] = ()
     holders: int = 0
-    """How many processes of ours are around it; they end by themselves when it has ended, and it when they do."""
+    """How many of our processes surround it. They end when the command ends, and the command when they do."""
     start_gate: StartGate | None = None
     workspace_secrets: tuple[Path, ...] = ()
-    """Files of the workspace that hold secrets and cannot be read."""
+    """Workspace files that hold secrets and cannot be read by the command."""
     settle: Callable[[], QuarantineResult] = QuarantineResult
-    """Puts aside or back what it made of that which git, editors, shells and agents obey, and says what that was; to be
-    called in a thread, once it has ended. Done anyway when the context of `Sandbox.launch` is left."""
+    """Undoes what the command did to files that git, editors, shells and agents obey, and returns what that was. To be
+    called in a thread once the command has ended; done anyway when the context of `Sandbox.launch` is left."""
 
     def answered(self) -> AbstractContextManager[None]:
-        """Stay in it while the command runs: it begins when it was answered. In the event loop."""
+        """A context to stay in while the command runs: the command waits until it is answered. In the event loop."""
         return contextlib.nullcontext() if self.start_gate is None else self.start_gate.answered()
 
 
 class Sandbox:
-    """One per daemon. `home` are our own folders: no command sees them. `best` is the highest tier that may be used."""
+    """One per daemon. `home` holds Amanu's own folders, which no command sees. `best` is the highest tier to use."""
 
     def __init__(self, settings: Settings, home: Home, *, best: Tier = "bubblewrap") -> None:
         self._settings = settings
@@ -80,7 +82,8 @@ class Sandbox:
         self._cleaned = False
 
     async def proved(self) -> Proof:
-        """Which tier holds here. The first call tries, some 0.1 s, the loop stays free; the others get the same."""
+        """Which tier works here. The first call runs the self-test, about 0.1 s without blocking the loop; later calls get
+        the same result."""
         if self.proof is None:
             if self._proving is None or self._proving.done():
                 self._proving = asyncio.create_task(self._prove())
@@ -99,11 +102,11 @@ class Sandbox:
 
     @property
     def summary(self) -> str:
-        """A sentence for the user: what holds commands here."""
+        """A sentence for the user: which sandbox commands run in."""
         return "Not known yet." if self.proof is None else self.proof.summary
 
     def describe(self, need: SandboxRequirements | None) -> CommandSandbox:
-        """What a command with that need would run in. Before `proved`: nothing is promised."""
+        """What a command with these requirements would run in. Before `proved`, no sandbox is promised."""
         need = need or SandboxRequirements()
         if self.tier == "none" or need.unsandboxed:
             why = "as you allowed" if need.unsandboxed else "no sandbox works here"
@@ -131,7 +134,7 @@ class Sandbox:
         entry_shell: EntryShell | None = None,
     ) -> AsyncGenerator[SandboxedCommand]:
         """How to start `argv` in its sandbox, in the folder of that handle; stay in the context until it has ended.
-        `roots` are real paths. `way_in` is gone through inside the sandbox. Raises `SandboxError`."""
+        `roots` are real paths. `entry_shell` runs inside the sandbox. Raises `SandboxError`."""
         need, proof = need or SandboxRequirements(), await self.proved()
         if need.unsandboxed:
             proof = Proof("none", ())
@@ -149,8 +152,8 @@ class Sandbox:
             await asyncio.shield(undoing)
 
     async def close(self) -> None:
-        """Remove temporary folders. Nothing runs any more."""
-        if self._proving is not None:  # to its end, which is near: what it started is gone then
+        """Remove temporary folders. No command may be running any more."""
+        if self._proving is not None:  # wait for its end, which is near, so that its processes are gone
             await asyncio.gather(self._proving, return_exceptions=True)
         await asyncio.gather(*self._undoing, return_exceptions=True)
         await asyncio.to_thread(self._temporary_exits.close)
@@ -171,7 +174,7 @@ class Sandbox:
         return proof
 
     def _clean(self) -> None:
-        """What killed daemons left. Blocking."""
+        """Clean up what killed daemons left behind. Blocking."""
         self._temporaries.clean()
         with contextlib.suppress(OSError), self._records.lock():
             pass
@@ -180,7 +183,7 @@ class Sandbox:
     async def _launch_in_tier(
         self, tier: Tier, argv: Sequence[str], root: Path, reads: Sequence[Path]
     ) -> AsyncGenerator[Launch]:
-        """For the self-test: the same road that commands take, and what the test itself must read."""
+        """Launch for the self-test: as commands are launched, plus what the test itself must read."""
         settings = self._settings.model_copy(update={"read": (*self._settings.read, *map(str, reads))})
         trial = Sandbox(settings, self._home)
         trial._records = CommandRecords(root.parent / "records", root.parent / "aside")  # gone with the stage
@@ -210,9 +213,9 @@ class Sandbox:
         environment: dict[str, str],
         entry_shell: EntryShell | None = None,
     ) -> SandboxedCommand:
-        """Blocking. What must be undone is on the stack."""
+        """Build the sandboxed command line. What must be undone later is pushed on the stack. Blocking."""
         entry_shell = entry_shell or plain_entry_shell()
-        start_folder = f"/proc/self/fd/{handle}"  # the very folder that was checked, whatever its name leads to now
+        start_folder = f"/proc/self/fd/{handle}"  # exactly the folder that was checked, whatever its name leads to now
         start_folder = start_folder if os.path.exists("/proc/self/fd") else str(folder)  # noqa: PTH110
         if entry_shell is not None and tier != "bubblewrap":
             argv = entry_shell.wrap(argv)
@@ -224,12 +227,12 @@ class Sandbox:
         settle = QuarantineResult if record is None else record.settle
         if record is not None and view.workspace_secrets:
             settle = partial(_settle_with_secrets, settle, identities(view.workspace_secrets), roots)
-            stack.callback(settle)  # once more: whoever gave up waiting has not called it
+            stack.callback(settle)  # in case the caller gave up waiting and never calls it
         temporary = self._temporary_for(tuple(roots))
         visible_temporary = Path("/tmp") if tier == "bubblewrap" else temporary
         environment |= dict.fromkeys(("TMPDIR", "TMP", "TEMP"), str(visible_temporary))
         if not need.git:
-            environment["GIT_OPTIONAL_LOCKS"] = "0"  # a mere look must not fail because it cannot refresh the index
+            environment["GIT_OPTIONAL_LOCKS"] = "0"  # a read-only command must not fail because it cannot refresh the index
         if tier == "seatbelt":
             gate = seatbelt.command(argv, need, view, temporary)
             return SandboxedCommand(
@@ -242,7 +245,7 @@ class Sandbox:
             orders = landlock.launcher_orders(need, view, temporary, filter, version, closed)
             spec = stack.enter_context(_bytes(orders))
             gate = landlock.command(argv, spec)
-            # The launcher, which outlives all of the command, keeps the record locked.
+            # The launcher, which outlives the whole command, keeps the record locked.
             passed = (spec,) if record is None else (spec, record.handle)
             return SandboxedCommand(
                 gate,
@@ -279,7 +282,8 @@ class Sandbox:
     def _begin(
         self, stack: ExitStack, tier: Tier, need: SandboxRequirements, roots: list[Path], environment: Mapping[str, str]
     ) -> tuple[FilesystemView, CommandRecord | None, list[Path]]:
-        """(What it sees, its record, what can neither be recorded nor made read only by itself.)"""
+        """Record what is there before the command. Returns what it sees, its record, and the paths too large to record,
+        which must be closed to it."""
         if need.writes == "nothing":
             return filesystem_view(need, roots, environment, self._settings, self._home), None, []
         try:
@@ -294,7 +298,7 @@ class Sandbox:
             ) from None
 
     def _temporary_for(self, roots: tuple[Path, ...]) -> Path:
-        """What a command leaves in `/tmp`, the next one in the same folders finds there."""
+        """The temporary folder shared by commands in the same roots: what one leaves in `/tmp`, the next one finds."""
         temporary = self._temporary.get(roots)
         if temporary is None or not temporary.is_dir():
             make = self._temporaries.make(lambda: tempfile.mkdtemp(prefix="amanu-"))
@@ -303,7 +307,7 @@ class Sandbox:
 
 
 def _candidates(best: Tier) -> dict[Tier, str]:
-    """The tiers to try, best first → why one need not be tried, "" when it can be."""
+    """The tiers to try, best first, each with why it cannot work here, or "" when it must be tried."""
     candidates: dict[Tier, str] = {}
     if sys.platform == "darwin":
         return {"seatbelt": "" if seatbelt.PROGRAM.exists() else "sandbox-exec is not installed."}
@@ -353,8 +357,8 @@ def _brief(tier: Tier, need: SandboxRequirements) -> str:
 
 
 async def _undo(preparing: asyncio.Task[SandboxedCommand], stack: ExitStack) -> None:
-    """In a thread: where others write a lot, a folder takes milliseconds to go. Not before what puts things on the
-    stack has ended, cancelled or not."""
+    """Close the stack once `_prepare` has ended, cancelled or not. In a thread, since removing folders on a busy disk takes
+    milliseconds."""
     await asyncio.wait({preparing})
     await asyncio.to_thread(stack.close)
 
@@ -376,8 +380,8 @@ def _opened(root: Path):
 
 
 def _check_inside(folder: int, roots: Mapping[Path, int]) -> None:
-    """What will be seen as the workspace must hold the very folder that was checked: a root may have been another for
-    a moment."""
+    """Raise `SandboxError` unless one of the opened roots contains exactly the folder that was checked: a root may have
+    been replaced for a moment."""
     if not roots or not os.path.exists("/proc/self/fd"):  # noqa: PTH110
         return
     path = Path(os.readlink(f"/proc/self/fd/{folder}"))  # noqa: PTH115

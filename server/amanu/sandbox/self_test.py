@@ -1,6 +1,6 @@
-"""Which sandbox holds here: each tier is tried by doing what it must prevent (`escape_attempts.py`), against files,
-sockets and a process of our own, in a folder made for it. A tier that lets one thing through, or in which nothing
-works, is not used.
+"""Find out which sandbox works here. Each tier is tested by attempting what it must prevent (`escape_attempts.py`) on
+files, sockets and a process of our own, in a folder made for the test. A tier that allows one of these attempts, or in
+which nothing works, is not used.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ _APPARMOR = Path("/proc/sys/kernel/apparmor_restrict_unprivileged_userns")
 
 @dataclass(frozen=True)
 class Launch:
-    """How to start the acts."""
+    """How to start the escape attempts."""
 
     argv: list[str]
     environment: dict[str, str]
@@ -48,18 +48,18 @@ class Launch:
 
 
 InTier = Callable[[Tier, Sequence[str], Path, Sequence[Path]], AbstractAsyncContextManager[Launch]]
-"""Tier, command line, root, what it must be able to read besides → how to start it there."""
+"""Tier, command line, root, and what else must be readable → how to start it in that tier."""
 
 
 @dataclass(frozen=True)
 class TierFinding:
-    """What was found of one tier."""
+    """The result of testing one tier."""
 
     tier: Tier
     fault: str = ""
-    """Why it is not used; a sentence. "": it is."""
+    """Why it is not used, as a sentence; "" when it is used."""
     open: tuple[str, ...] = ()
-    """Acts that it does not prevent, and need not."""
+    """Attempts that it does not prevent, and need not."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Proof:
 
     @property
     def advice(self) -> str:
-        """What the user can do for better sandbox; "" when there is nothing better."""
+        """What the user can do to get a better sandbox; "" when there is no better one."""
         if self.tier == "bubblewrap" or sys.platform != "linux":
             return ""
         fault = next((finding.fault for finding in self.findings if finding.tier == "bubblewrap"), "")
@@ -96,7 +96,7 @@ class Proof:
 
 
 async def prove(candidates: Mapping[Tier, str], in_tier: InTier) -> Proof:
-    """Try the tiers in order until one holds. `candidates`: tier → why it need not be tried, or ""."""
+    """Test the tiers in order until one works. `candidates`: tier → why it cannot work, or ""."""
     findings: list[TierFinding] = []
     for tier, fault in candidates.items():
         findings.append(TierFinding(tier, fault) if fault else await _try(tier, in_tier))
@@ -113,7 +113,7 @@ async def _try(tier: Tier, in_tier: InTier) -> TierFinding:
             if isinstance(result, str):
                 return TierFinding(tier, result)
             grows = await _still_growing(base / "root" / "inside")
-            observed = ("outlive", "write hook")  # from outside, when all is over
+            observed = ("outlive", "write hook")  # observed from outside at the end
             succeeded = {act for act, how in result.items() if how == "done" and act not in observed} | happened()
             succeeded |= {"outlive"} if grows else set[str]()
     except (OSError, TimeoutError) as error:
@@ -130,7 +130,7 @@ async def _try(tier: Tier, in_tier: InTier) -> TierFinding:
 
 
 async def _run(tier: Tier, in_tier: InTier, root: Path, orders: Mapping[str, Any]) -> dict[str, str] | str:
-    """What the acts said, or why there is none."""
+    """The outcome of each attempt, or a sentence why there is none."""
     acts = Path(__file__).with_name("escape_attempts.py")
     argv = [sys.executable, "-I", "-S", str(acts), json.dumps(orders)]
     reads = [acts, *map(Path, dict.fromkeys((sys.base_prefix, sys.prefix)))]
@@ -159,14 +159,15 @@ async def _run(tier: Tier, in_tier: InTier, root: Path, orders: Mapping[str, Any
 
 
 async def _kill(process: asyncio.subprocess.Process) -> None:
-    """What is below it ends when the sandbox is taken down; that is not waited for."""
+    """Kill the process. Its children end when the sandbox is taken down, which is not awaited."""
     with contextlib.suppress(ProcessLookupError):
         process.kill()
 
 
 @contextmanager
 def _stage(base: Path) -> Generator[tuple[dict[str, Any], Callable[[], set[str]]]]:
-    """The acts with what they are tried on; and what of them did happen, as seen from outside."""
+    """Files and sockets to attack: yields the attempts with their targets, and a function that tells which of them
+    succeeded, as seen from outside."""
     root, outside, hook = base / "root", base / "outside", base / "root" / ".git" / "hooks" / "pre-commit"
     hook.parent.mkdir(parents=True)
     (root / ".git" / "config").touch()
@@ -224,7 +225,7 @@ def _stage(base: Path) -> Generator[tuple[dict[str, Any], Callable[[], set[str]]
 
 
 async def _still_growing(beats: Path) -> bool:
-    """Something that should have ended with the command still writes."""
+    """Whether a process that should have ended with the command still writes."""
     await asyncio.sleep(0.01)
     earlier_size = os.stat(beats).st_size  # noqa: PTH116
     await asyncio.sleep(0.08)

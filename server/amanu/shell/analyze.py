@@ -1,4 +1,8 @@
-"""A command line → what is understood of it."""
+"""Analyze a bash command line: which commands it runs, what each does, and why it may need approval.
+
+`read` parses the line (`syntax.py`), walks its syntax tree (`walker.py`), and judges each command (`effects.py`) by the
+grammars of `programs/`. Nothing is run.
+"""
 
 from amanu.core.command import Command, CommandContext, Reading
 from amanu.shell import catastrophic, powershell, variables
@@ -10,8 +14,8 @@ from amanu.system.gc import uncollected
 
 
 def read(line: str, context: CommandContext) -> Reading:
-    """Understand a bash command line. Never fails, runs nothing, looks at files only by name and status; ends within
-    100 ms on any input."""
+    """Analyze a bash command line. Never raises, runs nothing, and looks at files only by name and status. Returns
+    within 100 ms on any input."""
     state = State(context, context.folder)
     why = refused(line)
     if why is None and powershell.looks_like(line):
@@ -19,7 +23,7 @@ def read(line: str, context: CommandContext) -> Reading:
     if why is not None:
         return Reading(_ruinous(line, state), unclear=why)
     prepare()
-    with uncollected():  # a walk over all objects of the daemon would be taken for a line that takes too long
+    with uncollected():  # a garbage collection over the whole daemon would count as time the line takes
         return _read(line, context, state)
 
 

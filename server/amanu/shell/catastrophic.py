@@ -1,4 +1,4 @@
-"""What no rule may allow: commands that end a home, a disk or a machine."""
+"""Catastrophic commands that no rule may allow: they destroy a home folder, a disk or a machine."""
 
 import itertools
 import os
@@ -21,14 +21,14 @@ _HIT = re.compile(
     + "|".join(_QUOTES.join(name) for name in sorted({*_TREES, *_ERASE, "dd", "find", "mkfs"}, reverse=True))
     + rf")(?:(?<=s)\.\w+)?{_QUOTES}(?![\w-])"
 )
-"""A name that matters, however it is quoted."""
+"""A program that matters here, however its name is quoted."""
 _TARGET = re.compile(r">[>|&]?\s{0,9}([\"']?/dev/[^\s;&|()<>`]+)")
 _HITS, _WORDS, _MOST = 200, 400, 200  # in a text: names looked at, words after all of them, words after one
 _PIECE = 4_000  # characters
 
 
 def by_words(argv: Sequence[Field], state: State) -> str | None:
-    """The sentence why a command is ruinous; None: it is not. Wrappers are already looked through."""
+    """The sentence why a command is catastrophic; None when it is not. `argv` comes without wrappers."""
     if not argv:
         return None
     name = os.path.basename(argv[0].value or _unquoted(argv[0].raw))  # noqa: PTH119 (text, not a file)
@@ -70,19 +70,20 @@ def by_words(argv: Sequence[Field], state: State) -> str | None:
 
 
 def by_target(path: str) -> str | None:
-    """The sentence why writing to a file is ruinous; None: it is not."""
+    """The sentence why writing to a file is catastrophic; None when it is not."""
     return f"It overwrites {path}." if _DEVICE.fullmatch(path) else None
 
 
 def by_text(line: str, state: State) -> list[tuple[str, str]]:
-    """Ruinous pieces of a line that could not be read, or that is read by another program: (piece, why)."""
+    """The catastrophic pieces of a line that could not be analyzed, or that another program interprets: (piece,
+    why)."""
     pieces = by_bomb(line)
     line = line.replace("\\\n", "  ")
     looked = 0
     end = -1
     for hit in itertools.islice(_HIT.finditer(line), _HITS):
         if hit.start() < end or looked > _WORDS:
-            continue  # in the piece before, or so long a text that asking has to do
+            continue  # inside the previous piece, or the text is so long that asking must do
         near = max(0, hit.start() - _PIECE)
         start = max(near, *(line.rfind(separator, near, hit.start()) + 1 for separator in ";&|\n(){}`"))
         stop = _SPLIT.search(line, hit.end(), hit.end() + _PIECE)
@@ -98,7 +99,7 @@ def by_text(line: str, state: State) -> list[tuple[str, str]]:
 
 
 def by_bomb(line: str) -> list[tuple[str, str]]:
-    """A function that calls itself twice, in the background."""
+    """Fork bombs: functions that call themselves twice, in the background."""
     return [
         (match[0], "It is a fork bomb: it starts copies of itself until the machine stops responding.")
         for match in _BOMB.finditer(line)
@@ -112,8 +113,8 @@ def _recursive(option: str) -> bool:
 
 
 def _whole_target(text: str, state: State, contents_matter: bool) -> str | None:
-    """What a path is, when it is the whole of something. As it is written: it need not exist. `mine`: the folder of
-    the command and the workspace count too."""
+    """What a path covers, when that is the whole of something: a home folder, the file system, a root. The path need
+    not exist. With `contents_matter`, the command's folder and the workspace count too."""
     if len(text) > 4096:
         return None
     home = state.context.environment.get("HOME", "")

@@ -1,4 +1,4 @@
-"""`[ … ]` and `[[ … ]]`: their words, and whether evaluating them can run anything."""
+"""The conditions `[ … ]` and `[[ … ]]`: their words, and whether evaluating them can run anything."""
 
 import re
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ _ARITHMETIC = ("-eq", "-ne", "-lt", "-le", "-gt", "-ge")
 
 
 def flattened(node: "Node", source: bytes, reader: WordReader) -> tuple[Field, ...]:
-    """The words of a `test_command` in their order. Raises Unclear."""
+    """The words of a `test_command`, in order. Raises `Unclear`."""
     leaves: list[Node] = []
     _collect(node, leaves)
     fields: list[Field] = []
@@ -42,7 +42,7 @@ def flattened(node: "Node", source: bytes, reader: WordReader) -> tuple[Field, .
 
 
 def runs_nothing(fields: Sequence[Field]) -> bool:
-    """Of `[[ … ]]`: no operand is evaluated as arithmetic or as a name."""
+    """Whether `[[ … ]]` evaluates no operand as arithmetic or as a variable name."""
     for index, field in enumerate(fields):
         if field.raw in ("-v", "-R"):
             return False

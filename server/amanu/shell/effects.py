@@ -1,4 +1,4 @@
-"""The words of a command → what it does: wrappers looked through, the program found, its grammar asked."""
+"""Judge one command: look through wrappers, find the program, and apply its grammar."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -19,29 +19,29 @@ from amanu.shell.words import Field
 
 _NESTED = 8  # wrappers and scripts in each other
 _NOT_POSIX = ("[[", "<(", ">(", "&>", "<<<", "|&", "$'", "{", "((", ">&", "function", "**")
-"""What another shell than bash reads differently, or not at all."""
+"""Syntax that other shells than bash read differently, or not at all."""
 
-_MOST_CANDIDATES = 12  # words at which a command may begin
+_MOST_CANDIDATES = 12  # words at which a wrapped command may begin
 _FILE_MARKS = ("", "{}", "'{}'", '"{}"')
-"""How the words of found files are written: not at all (xargs), or with the mark of find."""
+"""How a command is written to receive the found files: not at all (xargs), or by find's mark."""
 
 Script = Callable[[str, State, bool, int], None]
-"""How to read a text as a line of its own: text, state, whether its input is piped, how deep."""
+"""Walks a text as a line of its own: text, state, whether its input is piped, nesting depth."""
 
 
 Assignment = tuple[str, str | None]
-"""A variable and its value; None: not known."""
+"""A variable and its value; None when the value is not known."""
 
 
 @dataclass
 class LineAnalysis:
-    """The commands found in a line so far. One for a line and all that is nested in it."""
+    """The commands found in a line so far, including those in nested scripts."""
 
     budget: ParseBudget
     commands: list[Command] = field(default_factory=list[Command])
     unclear_because: str | None = None
     opaque: bool = False
-    """Text of the line may be run that is not read as commands: what a shell reads from a pipe."""
+    """Some text of the line may run that was not analyzed as commands, as when a shell reads from a pipe."""
 
     _identities: dict[tuple[str, Path | None], Identity] = field(
         default_factory=dict[tuple[str, Path | None], Identity]
@@ -50,7 +50,7 @@ class LineAnalysis:
     _version_files: dict[tuple[str, Path], Path | None] = field(default_factory=dict[tuple[str, Path], Path | None])
 
     def identify(self, name: str, state: State) -> Identity:
-        """The program of that name. Looked for once in a line: there may be hundreds of it."""
+        """The program of that name, looked up once per line."""
         if "/" in name or state.forgotten or "PATH" in state.variables:
             return identify(name, state)
         key = (name, state.folder)
@@ -59,35 +59,35 @@ class LineAnalysis:
         return self._identities[key]
 
     def version_file(self, program: str, folder: Path, state: State) -> Path | None:
-        """The file that says what runs in the place of a program. Looked for once in a line, too."""
+        """The file that decides which version of a program runs (`shims.py`), looked up once per line."""
         key = (program, folder)
         if key not in self._version_files:
             self._version_files[key] = version_file(program, folder, state.context)
         return self._version_files[key]
 
     def unclear(self, why: str) -> None:
-        """The first sentence counts."""
+        """Mark the line as unclear. The first reason is kept."""
         self.unclear_because = self.unclear_because or why
 
 
 @dataclass(frozen=True)
 class CommandCall:
-    """A command as it is about to be judged."""
+    """A command that is about to be judged."""
 
     argv: tuple[Field, ...]
     text: str
     piped: bool
     by_shell: bool = True
-    """The shell itself runs it, so that builtins come first; else a program does."""
+    """The shell itself runs it, so builtins come first; otherwise a program runs it."""
     assignments: tuple[Assignment, ...] = ()
-    """Assignments that are not harmless."""
+    """Assignments before the command that are not harmless."""
     depth: int = 0
     piped_path_start: str | None = None
-    """How the paths begin that come through its pipe, when all of them may be read. None: not certain."""
+    """How the paths that come through its pipe begin, when all of them may be read. None when not certain."""
 
 
 def judge(call: CommandCall, state: State, analysis: LineAnalysis, script: Script) -> None:
-    """Add a command, and what it wraps, to those found."""
+    """Judge a command and everything it wraps, and add them to the analysis. Raises `Unclear`."""
     analysis.budget.command()
     if call.depth > _NESTED:
         raise Unclear("Commands are wrapped too deeply.")
@@ -166,7 +166,7 @@ def _judge_program(name: str, call: CommandCall, state: State, analysis: LineAna
 
 
 def found_path_start(arguments: Sequence[str | None], state: State, analysis: LineAnalysis) -> str | None:
-    """How the paths begin that `find` names, when all of them may be read. None: not certain."""
+    """How the paths that `find` prints begin, when all of them may be read. None when not certain."""
     if state.folder is None:
         return None
     context = replace(state.context, folder=state.folder, until=analysis.budget.end)
@@ -174,7 +174,7 @@ def found_path_start(arguments: Sequence[str | None], state: State, analysis: Li
 
 
 def _with_files(argv: tuple[Field, ...], start: str | None) -> tuple[Field, ...]:
-    """A command with a file that stands for all it is handed, if it only reads them."""
+    """The command with one file standing for all the files it receives, if it only reads them."""
     if start is None or not argv or argv[0].value not in find_results.READERS:
         return argv
     return tuple(
@@ -183,7 +183,7 @@ def _with_files(argv: tuple[Field, ...], start: str | None) -> tuple[Field, ...]
 
 
 def _look_inside(base: str, call: CommandCall, state: State, analysis: LineAnalysis, script: Script) -> None:
-    """What a wrapper that is not the system's would run: it counts for what is denied."""
+    """Judge what a wrapper that is not the system's own would run, so that deny rules apply to it."""
     analysis.opaque |= base in wrappers.NAMES or base in wrappers.SHELLS
     if base in wrappers.NAMES:
         inner = wrappers.unwrap(base, call.argv[1:])
@@ -256,7 +256,7 @@ def _judge_inner(
 
 
 def _add_candidates(arguments: Sequence[Field], call: CommandCall, analysis: LineAnalysis) -> None:
-    """Commands that a wrapper may run, called in a way that is not understood: they count for what is denied."""
+    """Add the commands a wrapper may run when its arguments are not understood, so that deny rules apply to them."""
     for index, word in enumerate(arguments[:_MOST_CANDIDATES]):
         if word.value is not None and not word.value.startswith("-"):
             why = "Where the wrapped command begins is not certain."
@@ -335,8 +335,8 @@ def _judge_by_grammar(
 
 
 def _anchored(command: Command, script: str, state: State) -> Command:
-    """With the path of what it runs as it is seen from the top of the workspace: a rule for `./run.sh` is not for a
-    `run.sh` of whatever folder the line goes to."""
+    """The command with its script's path relative to the workspace root: a rule for `./run.sh` must not match a
+    `run.sh` in whatever folder the line changes to."""
     if state.folder is None or state.folder in state.context.roots or script.startswith(("/", "-")):
         return command
     path = os.path.normpath(state.folder / script)
@@ -345,15 +345,15 @@ def _anchored(command: Command, script: str, state: State) -> Command:
         return replace(command, prefix=None)
     shown_path = os.path.relpath(path, root)
     if command.words[command.assigned] == script and "/" not in shown_path:
-        shown_path = f"./{shown_path}"  # a path, and no name to be looked for
+        shown_path = f"./{shown_path}"  # keeps it a path rather than a name looked up in PATH
     argv = tuple(shown_path if word == script else word for word in command.words)
     prefix = command.prefix and tuple(shown_path if word == script else word for word in command.prefix)
     return replace(command, words=argv, prefix=prefix, spelled=command.words)
 
 
 def _shadowed_helper(base: str, state: State, analysis: LineAnalysis) -> str | None:
-    """A program that this one starts by its name, and that would not be the system's: PATH may name folders of the
-    workspace."""
+    """A program that this one starts by name and that is not the system's own, since PATH may name workspace
+    folders."""
     for name in STARTS.get(base, ()):
         identity = analysis.identify(name, state)
         if identity.program is not None and not identity.trusted:
@@ -369,7 +369,7 @@ def _apply_grammar(
 
 
 def _unknown_program(name: str, call: CommandCall, identity: Identity, state: State, analysis: LineAnalysis) -> Command:
-    """A program that is not the system's own: whatever its name, it can do anything."""
+    """The command for a program that is not the system's own: whatever its name, it can do anything."""
     if identity.program is None:
         return _make_command(
             call, "some", f"No program called {name} was found, or which one would run is not certain."
@@ -383,7 +383,7 @@ def _unknown_program(name: str, call: CommandCall, identity: Identity, state: St
         why = f"Runs {name} of the workspace{instead}."
     base = os.path.basename(name)  # noqa: PTH119 (text)
     judgement = _apply_grammar(base, call.argv[1:], call, state, analysis)
-    # Its words tell what they tell of the system's of that name; what no table has is remembered as a whole.
+    # Its arguments mean what they mean for the system's program of that name; one in no table is remembered as a whole.
     prefix: tuple[str, ...] | None = (name,)
     if acts.is_known(base):
         prefix = None if judgement.prefix is None else (name, *judgement.prefix[1:])
@@ -440,7 +440,8 @@ def _assignment_word(assignment: Assignment) -> str | None:
 
 
 def _with_assignments(call: CommandCall, prefix: tuple[str, ...] | None) -> tuple[str, ...] | None:
-    """What a rule would keep of it: with what is set for it, name and value, as that is part of what it does."""
+    """The prefix a rule would remember, with the assignments before the command, since they are part of what it
+    does."""
     if prefix is None or not all(starmap(variables.may_be_remembered, call.assignments)):
         return None
     return (*(_assignment_word(assignment) or "" for assignment in call.assignments), *prefix)

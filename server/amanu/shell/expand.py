@@ -1,6 +1,6 @@
-"""What bash makes of the unquoted characters of a word: braces, tildes, patterns of names.
+"""Expand the unquoted characters of a word as bash does: braces, tildes and file name patterns.
 
-A word is its characters, each with whether it is quoted; None stands for text that is not known.
+A word is a list of characters, each with whether it is quoted; None stands for unknown text.
 """
 
 import itertools
@@ -22,8 +22,8 @@ _WORDS = 200  # of one word with braces
 
 
 def braces(chars: Sequence[Char], *, literal: bool) -> list[list[Char]] | None:
-    """`a{b,c}` → `ab` `ac`. `literal`: no expansion of another kind is in the word, which bash would do later and on
-    other text. None: not certain."""
+    """`a{b,c}` → `ab` `ac`. `literal`: the word has no expansion of another kind, which bash would do later. None when
+    the result is not certain."""
     mask = "".join("\0" if char is None or quoted else char for char, quoted in chars)
     if "{" not in mask or not ("," in mask or ".." in mask):
         return [list(chars)]
@@ -45,7 +45,7 @@ def braces(chars: Sequence[Char], *, literal: bool) -> list[list[Char]] | None:
 
 
 def tilde(chars: Sequence[Char], state: State) -> tuple[list[Char] | None, bool]:
-    """`~/x` → the home folder, and whether the word stayed as it was. None: it leads to what is not known."""
+    """Expand `~/x`. Returns the word, None when its home is not known; and whether it was left unchanged."""
     word = list(chars)
     if _ASSIGNMENT.match("".join(char or "" for char, _ in word)) and ("~", False) in word:
         return None, False
@@ -67,8 +67,8 @@ def is_pattern(chars: Sequence[Char]) -> bool:
 
 
 def matching(chars: Sequence[Char], state: State, budget: ParseBudget) -> list[str] | None:
-    """The names a pattern matches now, sorted; none: bash leaves it as it is. None: too many, one that looks like an
-    option, or not certain."""
+    """The file names a pattern matches now, sorted; empty when bash leaves it as it is. None when there are too many,
+    one looks like an option, or the result is not certain."""
     if (
         len(chars) > _PATTERN
         or budget.names < 0
@@ -138,7 +138,7 @@ def _split(chars: Sequence[Char]) -> list[list[Char]]:
 
 
 def _expression(part: Sequence[Char]) -> "re.Pattern[str] | None":
-    """A pattern of one name. Classes and ranges depend on the locale: not certain."""
+    """The regular expression for one name's pattern. None for classes and ranges, which depend on the locale."""
     source = ""
     remaining = list(part)
     while remaining:
@@ -164,7 +164,7 @@ def _expression(part: Sequence[Char]) -> "re.Pattern[str] | None":
 
 
 def _listed(folder: Path, below: str, roots: Sequence[Path]) -> Iterator[str] | None:
-    """Names in a folder of the roots. None: it is not there, not one of theirs, or cannot be listed."""
+    """The names in a folder inside the roots. None when it is missing, outside them, or cannot be listed."""
     folder_path = (folder / below).resolve()
     if not any(folder_path == root or root in folder_path.parents for root in roots):
         return None

@@ -1,4 +1,4 @@
-"""The files `find` would name, when all of them may be read: so that `find … | xargs wc -l` need not be asked about."""
+"""Whether every file that `find` would print may be read, so that `find … | xargs wc -l` needs no approval."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -15,7 +15,7 @@ from amanu.shell.options import names
 READERS = names(
     "wc grep egrep fgrep head tail cat nl ls stat du sort md5sum sha1sum sha256sum basename dirname realpath echo"
 )
-"""Programs that treat all files they are given alike, in any number and order, and do nothing but read them."""
+"""Programs that treat all their file arguments alike, in any number and order, and only read them."""
 
 _FLAGS = names("-daystart -empty -executable -readable -writable -and -a -xdev -mount -print -print0")
 _TAKES = names(
@@ -24,13 +24,13 @@ _TAKES = names(
 )
 _START = re.compile(r"(?!-)[\w./-]+")
 _PLAIN = re.compile(r"[\w.,:;@%+=~#()\[\]{}^-]+")
-"""A name that xargs does not split or unquote. Nothing here reads it as a pattern or a command."""
-_PATTERN = re.compile(r"[^\\\[]+")  # what these do, fnmatch(3) and Python see differently
+"""A file name that xargs neither splits nor unquotes, and that no program here reads as a pattern or a command."""
+_PATTERN = re.compile(r"[^\\\[]+")  # fnmatch(3) and Python interpret the excluded characters differently
 
 
 @dataclass
 class _Branch:
-    """What stands between two `-o`: whatever it prints has one of these names. Only what comes before it counts."""
+    """One alternative between two `-o`: what it prints has one of these names. Only tests before the action count."""
 
     names: list[str] = field(default_factory=list[str])
     prints: bool = False
@@ -39,8 +39,8 @@ class _Branch:
 
 
 def path_start(arguments: Sequence[str | None], context: CommandContext) -> str | None:
-    """The words after `find` → how each path begins that it prints or hands to `-exec`, when every file among them may
-    be read and no name of them is read as more than one word. None: not certain."""
+    """The start of each path that `find` with these arguments prints or passes to `-exec`, when every such file may be
+    read and none of the names is read as more than one word. None when that is not certain."""
     try:
         return _path_start(arguments, context)
     except (NotHarmless, OSError):
@@ -80,7 +80,7 @@ def _path_start(arguments: Sequence[str | None], context: CommandContext) -> str
 
 
 def _branches(arguments: Sequence[str]) -> list[_Branch] | None:
-    """None: not all of it is understood."""
+    """The alternatives of a `find` expression. None when some of it is not known."""
     branches = [_Branch()]
     todo = list(arguments)
     while todo:
@@ -109,8 +109,8 @@ def _branches(arguments: Sequence[str]) -> list[_Branch] | None:
 
 
 def _skipped(branches: Sequence[_Branch], pruned: Sequence[str]) -> Callable[[str], bool]:
-    """Folders, by their path as find prints it, of which it names nothing that is in them: `-not -path './x/*'` where
-    that is for all it prints, `-path ./x -prune -o`."""
+    """A test for folders, by the path find prints, whose content it never prints: by `-not -path './x/*'` where that
+    applies to everything it prints, or `-path ./x -prune -o`."""
     without = [pattern[:-2] for pattern in branches[0].without if pattern.endswith("/*")] if len(branches) == 1 else []
     without = [pattern for pattern in (*without, *pruned) if _PATTERN.fullmatch(pattern)]
     return lambda path: any(fnmatchcase(path, pattern) for pattern in without)
@@ -130,7 +130,7 @@ def _below(top: str, context: CommandContext, skipped: Callable[[str], bool]) ->
 
 
 def _check(entry: "DirEntry[str]", context: CommandContext) -> None:
-    """Raises `NotHarmless` when what it names may not be read."""
+    """Raises `NotHarmless` when the file may not be read."""
     _plain(entry)
     if not entry.is_dir(follow_symlinks=False):
         paths.readable(entry.path, context)

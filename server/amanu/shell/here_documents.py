@@ -15,7 +15,7 @@ _DASH = re.compile(rb"[ \t]+-[ \t]*")
 
 
 def lost_dash(node: "Node", source: bytes) -> "tuple[Node, Node] | tuple[None, None]":
-    """Of `python3 - <<EOF` the command and the here-document: tree-sitter loses the word between the two."""
+    """The command and the here-document of `python3 - <<EOF`, where tree-sitter loses the `-` between the two."""
     if len(node.children) < 2 or node.children[1].type != "heredoc_redirect":
         return None, None
     last, document = node.children[:2]
@@ -29,7 +29,7 @@ def lost_dash(node: "Node", source: bytes) -> "tuple[Node, Node] | tuple[None, N
 
 
 def here_document(node: "Node", source: bytes, reader: WordReader) -> "list[Node]":
-    """Check a `heredoc_redirect`; returns what else stands on its line: redirections and commands."""
+    """Check a `heredoc_redirect`. Returns the other redirections and commands on its line. Raises `Unclear`."""
     operator, start, *parts = node.children
     delimiter = _DELIMITER.fullmatch(text(start))
     ends = [part for part in parts if part.type == "heredoc_end"]

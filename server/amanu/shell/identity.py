@@ -1,4 +1,4 @@
-"""A name of a program → the file that would run, and whether its name says what it does."""
+"""Find the file that a program's name would run, and whether its name can be trusted to say what it does."""
 
 import os
 import stat
@@ -9,25 +9,26 @@ from amanu.shell.state import State
 
 _FOLDERS = 100  # of PATH that are looked at
 _SYSTEM = ("/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/opt/homebrew/bin")
-"""Whose programs are known by their path, too."""
+"""Folders whose programs are also trusted when called by path."""
 
 
 @dataclass(frozen=True)
 class Identity:
-    """The program that a name leads to."""
+    """The program that a name resolves to."""
 
     program: str | None
-    """Absolute, as it is found: a link's name decides what it does. None: there is none, or not certain which."""
+    """Absolute path as found in PATH; links are not resolved, since a link's name can decide what it does. None when
+    there is no such program, or it is not certain which."""
     trusted: bool
-    """It is the system's or the user's own: nobody else can have put it there."""
+    """It belongs to the system or the user: nobody else can have put it there."""
     runs: tuple[str, ...] = ()
-    """The file, when it lies in the roots."""
+    """The file, when it is inside the roots."""
     shadows: bool = False
-    """A file of the roots that takes the place of another program of this name."""
+    """It is a file inside the roots that replaces another program of this name."""
 
 
 def identify(name: str, state: State) -> Identity:
-    """Find the program as bash would. A path needs a known folder; PATH is that of the surroundings."""
+    """Find the program as bash would. A path needs a known folder; PATH is taken from the command's environment."""
     if "/" in name:
         if not name.startswith("/") and state.folder is None:
             return Identity(None, False)
@@ -39,7 +40,7 @@ def identify(name: str, state: State) -> Identity:
     for index, entry in enumerate(folders):
         folder = Path(entry)
         if not folder.is_absolute():
-            certain = False  # depends on where it is looked for
+            certain = False  # depends on the current folder
             if state.folder is None:
                 return Identity(None, False)
             folder = state.folder / folder
@@ -67,7 +68,7 @@ def _identity_of(path: Path, state: State, *, by_name: bool) -> Identity:
 
 
 def _leads_out(identity: Identity, state: State) -> bool:
-    """Of a virtual environment: its `python` is a link to the system's."""
+    """Whether it links out of the roots, as the `python` of a virtual environment links to the system's."""
     return identity.program is not None and not _in_roots(Path(identity.program).resolve(), state)
 
 

@@ -1,8 +1,8 @@
-"""Options and operands, told apart as getopt does it: by what a program is known to take, and nothing guessed.
+"""Options and operands of a call, told apart as getopt does: by the options a program is known to take.
 
-A table is a text, `-n=text --color?=text -q --include=text`: a flag, one that takes a value (attached or the next
-word), one whose value can only be attached. A long option counts by its whole name: GNU also takes its beginning
-(`--out` for `--output`), which is nobody's habit and here unknown.
+A table is a text such as `-q -n=text --color?=text`: a flag; an option with a value, attached or in the next word; an
+option whose value can only be attached. After `=` comes the kind of the value (`spec.py`). Long options must be spelled
+out: GNU's abbreviations (`--out` for `--output`) are unknown here.
 """
 
 import re
@@ -19,7 +19,7 @@ _ENTRY = re.compile(r"(-[^=?]+)(?:(\?=|=)(\w*))?")
 
 @dataclass(frozen=True)
 class OptionValue:
-    """What follows an option: nothing, an attached value or none, a value of that kind."""
+    """Whether an option takes a value, and of what kind."""
 
     arity: str
     kind: str = "text"
@@ -27,13 +27,13 @@ class OptionValue:
 
 @dataclass
 class ParsedOptions:
-    """What was given: options by name, in order, with their values; and the operands."""
+    """The options of a call by name, in order, with their values; and its operands."""
 
     options: list[tuple[str, Word | None, str]] = field(default_factory=list[tuple[str, Word | None, str]])
     """Name, value, kind of the value."""
     operands: list[Word] = field(default_factory=list[Word])
     operands_after_dashes: int | None = None
-    """From this operand on they came after `--`: none of them can be an option."""
+    """Index of the first operand after `--`; from there on none can be an option. None without `--`."""
 
     def has(self, *names: str) -> bool:
         return any(name in names for name, _, _ in self.options)
@@ -43,7 +43,7 @@ class ParsedOptions:
 
 
 def names(text: str) -> frozenset[str]:
-    """The words of a text: a list one can read."""
+    """The words of a text: a readable way to write a set."""
     return frozenset(text.split())
 
 
@@ -64,10 +64,10 @@ def parse(
     clusters: bool = True,
     permutes: bool = True,
 ) -> ParsedOptions:
-    """Raises `NotHarmless` at the first thing that is not in the table.
+    """Parse a call by a table. Raises `NotHarmless` at the first option that is not in it.
 
     `digits`: `-5` is a count. `clusters`: `-ab` is `-a -b`, and `-n5` is `-n 5`. `permutes`: options may follow
-    operands, if this system's getopt does so too.
+    operands where this system's getopt allows it.
     """
     parsed = ParsedOptions()
     arguments = list(call.arguments)
@@ -129,7 +129,7 @@ def _cluster(
     index: int,
     parsed: ParsedOptions,
 ) -> int:
-    """`-abn5`. Returns where the next word is."""
+    """Parse a cluster such as `-abn5`. Returns the index of the next argument."""
     for position, letter in enumerate(text[1:], 1):
         takes = option_table.get(f"-{letter}")
         if takes is None:
@@ -138,7 +138,7 @@ def _cluster(
         if takes.arity == _NONE:
             parsed.options.append((f"-{letter}", None, takes.kind))
             continue
-        if attached.startswith("=") and takes.kind != "text":  # some programs leave the sign out, others do not
+        if attached.startswith("=") and takes.kind != "text":  # some programs drop the sign, others do not
             raise NotHarmless(f"How {call.program} interprets {text} is not certain.")
         if attached or takes.arity == _OPTIONAL:
             parsed.options.append((f"-{letter}", Word(attached) if attached else None, takes.kind))

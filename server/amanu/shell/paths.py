@@ -1,4 +1,5 @@
-"""Which files and folders a command may read or name without a question."""
+"""Which files and folders a command may read or name without approval. Everything here raises `NotHarmless`
+otherwise."""
 
 import os
 import re
@@ -13,9 +14,9 @@ from amanu.core.command import CommandContext
 from amanu.shell.call import NotHarmless
 
 MOST = 3_000
-"""Entries of a folder that are looked at, at most; beyond, the question costs the user less than the look."""
+"""The most folder entries that are checked; beyond, asking the user is cheaper than looking."""
 LONGEST = 0.012
-"""Seconds of processor time for that: a verdict has 20 ms, and should not hang on how busy the machine is."""
+"""Seconds of processor time for that check: a verdict has 20 ms, and must not depend on how busy the machine is."""
 
 _SYSTEM = ("/usr/include", "/usr/share/doc", "/usr/share/man", "/usr/share/zoneinfo", "/usr/lib/os-release")
 _SYSTEM_FILES = {
@@ -28,7 +29,7 @@ _TOKEN = re.compile(rb"extraheader|://[^/\s@]*@|password|oauth|token", re.IGNORE
 
 
 def real(text: str, context: CommandContext) -> Path:
-    """Where a word leads as a path, all links followed. Raises `NotHarmless`."""
+    """Resolve a word as a path, following all links. Raises `NotHarmless`."""
     if "\0" in text or len(text) > 4096:
         raise NotHarmless("This is not a valid path.")
     if time.thread_time() > context.until:
@@ -40,7 +41,7 @@ def real(text: str, context: CommandContext) -> Path:
 
 
 def named(text: str, context: CommandContext) -> Path:
-    """A path whose name and status may be seen, and the names in it."""
+    """Resolve a path whose name, status and folder entries may be seen."""
     path = real(text, context)
     if inside(path, context) or path == Path("/") or _under(path, _NAMES) or path == Path("/dev/null"):
         return path
@@ -48,7 +49,7 @@ def named(text: str, context: CommandContext) -> Path:
 
 
 def readable(text: str, context: CommandContext) -> Path:
-    """A file whose content may be seen (or a folder, which has none)."""
+    """Resolve a file whose content may be read (or a folder, which has none)."""
     return _readable(real(text, context), context)
 
 
@@ -66,9 +67,9 @@ def tree(
     follows: bool = False,
     obeyed_ignore_files: Collection[str] = (),
 ) -> Path:
-    """A file, or a folder everything in which may be seen, as far as a program looks: `reads` says which file names,
-    `enters` which folder names, `ignored` whether what `.gitignore` names, `follows` whether links. `obeys`: files in
-    whose words a name after `!` is looked at in any case (`.ignore`)."""
+    """Resolve a file, or a folder in which the program may read every file it looks at. `reads` says which file names
+    it reads, `enters` which folders it enters, `ignored` whether it also reads what `.gitignore` names, `follows`
+    whether it follows links. In `obeyed_ignore_files` (such as `.ignore`), a name after `!` is read in any case."""
     top = readable(text, context)
     if not top.is_dir():
         return top
@@ -84,7 +85,7 @@ def tree(
         entries = list(_entries(folder, MOST - count))
         entry_names = {entry.name for entry in entries} if obeyed_ignore_files else set[str]()
         if folder != top and ".git" in entry_names:
-            skipped = frozenset[str]()  # what a repository ignores, one within it does not
+            skipped = frozenset[str]()  # an inner repository does not inherit what the outer one ignores
         taken_back += tuple(
             pattern
             for name in obeyed_ignore_files
@@ -117,8 +118,8 @@ def tree(
 
 
 def globbed(patterns: list[str | None]) -> Callable[[str], bool]:
-    """Whether a name matches one of the patterns; unknown ones match everything, and so do those that programs read in
-    ways of their own: `[^a]`, `[[:punct:]]`, a backslash, a path."""
+    """A test whether a name matches one of the patterns. Unknown patterns match everything, and so do those that
+    programs interpret differently: `[^a]`, `[[:punct:]]`, a backslash, a path."""
     readable_patterns = [pattern for pattern in patterns if pattern is not None and not re.search(r"[\[\\/]", pattern)]
     if len(readable_patterns) < len(patterns) or not readable_patterns:
         return lambda name: True
@@ -126,7 +127,7 @@ def globbed(patterns: list[str | None]) -> Callable[[str], bool]:
 
 
 def may_hold_tokens(config: Path) -> bool:
-    """A git configuration with an address or a header that a password may be part of."""
+    """Whether a git configuration has a URL or header that may contain a password."""
     try:
         with config.open("rb") as file:
             return _TOKEN.search(file.read(1 << 16)) is not None
@@ -155,25 +156,26 @@ def _readable(path: Path, context: CommandContext) -> Path:
 
 
 def _entries(folder: Path, most: int) -> Iterator["os.DirEntry[str]"]:
-    """One more than `most`, so that it is seen that there are more."""
+    """List a folder, up to one entry more than `most`, so that the caller notices when there are more."""
     try:
         with os.scandir(folder) as entries:
             yield from islice(entries, most + 1)
     except OSError:
-        return  # what cannot be listed is not read either
+        return  # what cannot be listed cannot be read either
 
 
 def _taken_back(file: Path) -> Iterator[str]:
-    """The last names of the patterns that a file like `.gitignore` has after a `!`; of one that is too large, any."""
+    """The last names of the patterns that a file like `.gitignore` takes back with `!`. A file that is too large takes
+    back everything."""
     for line in _lines(file) if file.is_file() else ():
         if line.startswith("!"):
             yield line[1:].rstrip().rstrip("/").rpartition("/")[2] or "*"
 
 
 def _lines(file: Path) -> list[str]:
-    """Those of a file like `.gitignore`. None that cannot be read: nor does the program."""
+    """The lines of a file like `.gitignore`. Empty when it cannot be read, as for the program itself."""
     try:
-        with file.open(encoding="utf-8-sig", errors="replace") as lines:  # a mark at its beginning is no part of a line
+        with file.open(encoding="utf-8-sig", errors="replace") as lines:  # drops a byte order mark
             text = lines.read(_LONGEST_LIST + 1)
     except OSError:
         return []
@@ -181,12 +183,12 @@ def _lines(file: Path) -> list[str]:
 
 
 def _matches(name: str, patterns: tuple[str, ...]) -> bool:
-    """Not less than a program makes of them: one that is not plain is taken to match everything."""
+    """Whether a name may match one of these patterns. A pattern that is not plain counts as matching everything."""
     return any(fnmatchcase(name, pattern) if re.fullmatch(r"[\w.*? -]+", pattern) else True for pattern in patterns)
 
 
 def _ignored(top: Path, context: CommandContext) -> frozenset[str]:
-    """Names of folders that tools which heed `.gitignore` surely skip: plain lines of the one at the top of the
+    """Names of folders that tools which respect `.gitignore` certainly skip: its plain lines at the top of the
     repository, as long as no line takes anything back."""
     for folder in (top, *top.parents):
         if (folder / ".git").exists():

@@ -1,4 +1,4 @@
-"""What goes through the pipes of a line, and where tree-sitter sees its redirections."""
+"""What passes through a line's pipes, and where tree-sitter puts its redirections."""
 
 import re
 from collections.abc import Sequence
@@ -13,14 +13,15 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _PASSES_LINES = re.compile(r"(?:head|tail)(?: -n ?[0-9]+| -[0-9]+)?|sort(?: -[nru]+)?")
-"""What hands on whole lines of its input, and nothing else."""
+"""Commands that only pass on whole lines of their input."""
 
 
 def printed_path_start(
     child: "Node", commands: Sequence[Command], input_path_start: str | None, state: State, analysis: LineAnalysis
 ) -> str | None:
-    """Of a part of a pipeline and the commands found in it: how the paths begin that it prints, one a line and nothing
-    else, when all of those files may be read. `came`: the same of what it reads. None: not certain."""
+    """How the paths that one part of a pipeline prints begin, if it prints one path per line and nothing else, and all
+    those files may be read. `commands` were found in that part; `input_path_start` is the same for its input. None when
+    not certain."""
     if child.type == "redirected_statement" and text(child.children[-1]).replace(" ", "") == "2>/dev/null":
         child = child.children[0]
     if not only_words(child) or len(commands) != 1 or commands[0].effect != "none":
@@ -32,12 +33,13 @@ def printed_path_start(
 
 
 def only_words(node: "Node") -> bool:
-    """A command whose input and output are those of its place in the line."""
+    """Whether a node is a command without redirections of its own."""
     return node.type == "command" and not any(child.type.endswith("_redirect") for child in node.children)
 
 
 def redirected_around(node: "Node") -> bool:
-    """tree-sitter hangs the redirections of a last command over all that is before it."""
+    """Whether a redirection surrounds the node: tree-sitter attaches the last command's redirections to all before
+    it."""
     parent = node.parent
     while parent is not None and parent.type in ("list", "pipeline", "negated_command"):
         parent = parent.parent
@@ -45,7 +47,7 @@ def redirected_around(node: "Node") -> bool:
 
 
 def after_a_pipe(node: "Node") -> bool:
-    """There, `time` is no word of the shell but a program."""
+    """Whether a node follows a pipe, where `time` is not a shell keyword but a program."""
     parent = node.parent
     while parent is not None and parent.type == "redirected_statement":
         node, parent = parent, parent.parent

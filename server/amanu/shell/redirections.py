@@ -1,4 +1,4 @@
-"""Where a command's input comes from and its output goes: `2>&1`, `> file`, `< file`."""
+"""Judge redirections (`2>&1`, `> file`, `< file`): what they read and write."""
 
 import os
 import re
@@ -20,7 +20,7 @@ _WRITES = (">", ">>", ">|", "&>", "&>>", ">&")
 
 
 def redirection(node: "Node", source: bytes, reader: WordReader, state: State) -> Command | None:
-    """A `file_redirect` → what it writes or reads. None: no file, or one that has no effect. Raises Unclear."""
+    """Judge a `file_redirect`. None when it involves no file, or one without an effect. Raises `Unclear`."""
     parts = list(node.children)
     descriptor = parts.pop(0) if parts and parts[0].type == "file_descriptor" else None
     if not parts:
@@ -45,7 +45,7 @@ def redirection(node: "Node", source: bytes, reader: WordReader, state: State) -
 
 
 def reading(written: str, path: str | None, state: State) -> Command:
-    """Of `< path`. Only a regular file that policy lets tools read has no effect."""
+    """Judge `< path`. Only a regular file that tools may read has no effect."""
     if path is None or state.folder is None:
         return Command(written, ("<", path), "some", "Which file it reads is not known in advance.")
     if path.startswith(("/dev/tcp/", "/dev/udp/")):
@@ -75,8 +75,8 @@ def _write(written: str, path: str | None) -> Command:
 
 
 def _certain(node: "Node", source: bytes, descriptor: "Node | None") -> None:
-    """bash takes `2>` for a descriptor only where `2` stands alone, and `{x}>` for one that tree-sitter does not
-    know."""
+    """Raise `Unclear` where bash and tree-sitter differ: bash reads `2>` as a descriptor only where `2` stands alone,
+    and `{x}>` as one that tree-sitter does not know."""
     preceding = source[: node.start_byte][-100:]
     word = re.search(rb"[^\s|&;()<>]*\Z", preceding)
     if word is None or not word[0]:

@@ -1,7 +1,7 @@
-"""The git repository a folder belongs to, and whether what it says of itself is harmless: read by hand, for git obeys
-its configuration (git-config(1), gitrepository-layout(5)).
+"""Find the git repository a folder belongs to, and check that its configuration is harmless. The files are read here
+and not by git, since git would obey them (git-config(1), gitrepository-layout(5)).
 
-A configuration is harmless when all its keys are on a list. What is not on it may name a program (`core.fsmonitor`,
+A configuration is harmless when all its keys are on a list. Other keys may name a program (`core.fsmonitor`,
 `diff.*.command`, `filter.*`, `gpg.program` …), a file, or another configuration.
 """
 
@@ -36,8 +36,8 @@ _KEYS = re.compile(
     |versionsort\..+|help\.autocorrect|url\..+\.(insteadof|pushinsteadof)|github\.[\w.-]+|gitlab\.[\w.-]+""",
     re.VERBOSE,
 )
-"""Keys that start no program, read no further file and reach no network by a command that only looks. core.hooksPath
-is there for husky's sake: hooks are not run (see LOOKING in shell/programs/git.py)."""
+"""Keys with which a read-only git command starts no program, reads no other file and uses no network. core.hooksPath
+is included for husky: hooks are not run (see LOOKING in shell/programs/git.py)."""
 
 _HEAD = re.compile(r"ref: refs/[^\s\0]+\n?|(?:[0-9a-f]{40}|[0-9a-f]{64})\n?")
 _SECTION = re.compile(r'\[\s*([A-Za-z0-9.-]+)(?:\s+"((?:[^"\\\n]|\\.)*)")?\s*\]')
@@ -49,20 +49,20 @@ class Repository:
     top: Path
     """The folder that holds `.git`."""
     folder: Path
-    """What `.git` is or leads to."""
+    """The folder that `.git` is or points to."""
     common: Path
-    """Where the configuration is; another one in linked worktrees."""
+    """The folder with the configuration; differs from `folder` in linked worktrees."""
     tokens: bool
-    """Its configuration may hold passwords."""
+    """Its configuration may contain passwords."""
 
 
 def repository(start: Path, roots: tuple[Path, ...]) -> Repository:
-    """The repository git would find from there. Raises `NotHarmless` when there is none, or one that is not plain."""
+    """The repository git would find from `start`. Raises `NotHarmless` when there is none, or it is not harmless."""
     for folder in (start, *start.parents):
         git = folder / ".git"
         if git.is_symlink():
             raise NotHarmless(f"{git} is a symbolic link.")
-        # To git a HEAD may be a link that leads nowhere yet: what is asked is whether there is one.
+        # Git accepts a HEAD that is a dangling link, so only its existence is checked.
         if os.path.lexists(folder / "HEAD") and any(
             os.path.lexists(folder / name) for name in ("objects", "commondir")
         ):
@@ -97,7 +97,7 @@ def _check_repository(top: Path, git: Path, roots: tuple[Path, ...]) -> Reposito
         common = Path(os.path.realpath(folder / _text(folder / "commondir").strip()))
         if common != folder.parent.parent:
             raise NotHarmless(f"{git} keeps its configuration in {common}.")
-    # One that git takes for none is passed by, and the next above it counts.
+    # Git skips a folder it does not accept as a repository, and takes the next one above it.
     if (
         not (common / "objects").is_dir()
         or not (common / "refs").is_dir()
@@ -119,7 +119,7 @@ def _check_repository(top: Path, git: Path, roots: tuple[Path, ...]) -> Reposito
 
 
 def _no_links(folder: Path) -> None:
-    """What is shown of a repository must be its own. Hooks are not run."""
+    """Raise `NotHarmless` when an entry of the folder is a symbolic link. Hooks are not run, so they may be one."""
     try:
         with os.scandir(folder) as entries:
             link = next((entry for entry in entries if entry.is_symlink() and entry.name != "hooks"), None)
@@ -130,7 +130,7 @@ def _no_links(folder: Path) -> None:
 
 
 def _points_back(folder: Path, git: Path) -> bool:
-    """A worktree is git's own when both sides name each other."""
+    """Whether the worktree's folder names this `.git` file in return, as it does when git made it."""
     try:
         return Path(_text(folder / "gitdir").strip()) == git
     except NotHarmless:
@@ -147,7 +147,7 @@ def _harmless(config: Path) -> None:
 
 def keys(text: str) -> list[str]:
     """The keys a configuration sets: section and key in lower case, the subsection as it is. Raises `NotHarmless` for
-    what is not written as git writes it: a line that goes on in the next could hide one."""
+    text that git would not write: a continued line could hide a key."""
     keys_set: list[str] = []
     section = ""
     for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), 1):

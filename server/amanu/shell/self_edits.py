@@ -1,4 +1,4 @@
-"""Which of the files that a line runs the line itself changes."""
+"""Which of the files that a line runs are changed by the line itself."""
 
 from collections.abc import Sequence
 from pathlib import PurePath
@@ -17,9 +17,8 @@ _MANIFESTS = {"cargo": names("Cargo.toml Cargo.lock"), "pre-commit": names(".pre
 
 
 def rewritten(commands: Sequence[Command]) -> frozenset[str]:
-    """Of what these commands run, the files that one of them changes when all goes well: a package manager its
-    manifest, git whatever is in the tree. They cannot be shown to the line as they were approved and no other: it could
-    not write them."""
+    """The files these commands run that one of them also changes: a package manager its manifest, git anything in the
+    tree. Such files cannot be pinned to the content that was approved, since the line must be able to write them."""
     runs = frozenset(path for command in commands for path in command.runs)
     return frozenset(path for path in runs if any(_rewrites(command, PurePath(path).name) for command in commands))
 

@@ -1,4 +1,4 @@
-"""What the shell's own commands do, those that need no program."""
+"""What the shell's builtin commands do."""
 
 import os
 import re
@@ -20,7 +20,7 @@ _BUILTINS_TEXT = (
     "umask unalias unset wait"
 )
 BUILTINS = frozenset(_BUILTINS_TEXT.split())
-"""Of bash 5.2: found before any program of the name."""
+"""The builtins of bash 5.2, which take precedence over programs."""
 
 _UNARY = frozenset(f"-{letter}" for letter in "abcdefghknprstuwxzGLNOS")
 _BINARY_TEXT = "= == != < > -eq -ne -lt -le -gt -ge -nt -ot -ef"
@@ -36,13 +36,13 @@ class BuiltinEffect:
     effect: Effect
     why: str
     forget: bool = False
-    """Nothing is known of the shell after it."""
+    """Nothing is known of the shell's state after it."""
     reads: tuple[str, ...] = ()
     runs: tuple[str, ...] = ()
 
 
 def builtin(name: str, arguments: Sequence[Field], state: State) -> BuiltinEffect:
-    """Judge a builtin, and change the state as it does."""
+    """Judge a builtin, and update the state as it would."""
     match name:
         case "echo":
             return BuiltinEffect("none", "Only prints its arguments.")
@@ -73,7 +73,7 @@ def builtin(name: str, arguments: Sequence[Field], state: State) -> BuiltinEffec
 
 
 def assignment(name: str, value: str | None, state: State) -> BuiltinEffect | None:
-    """Set a variable. None: it steers nothing."""
+    """Set a variable in the state. Returns its effect; None when it influences nothing."""
     steers = variables.steers(name, value, state)
     state.variables[name] = None if steers else value
     if not steers:
@@ -91,14 +91,14 @@ def _printf(arguments: Sequence[Field], state: State) -> BuiltinEffect:
 
 
 def _jobs(arguments: Sequence[Field]) -> BuiltinEffect:
-    """`-x` runs a command."""
+    """`jobs`: `-x` runs a command."""
     if all(re.fullmatch(r"-[lnprs]+|%?\w+", argument.value or "") for argument in arguments):
         return BuiltinEffect("none", "Lists background jobs.")
     return BuiltinEffect("some", "jobs can run a command.", forget=True)
 
 
 def _limits(name: str, arguments: Sequence[Field]) -> BuiltinEffect:
-    """Without a value they only say what is set."""
+    """`ulimit` and `umask`: without a value they only print the setting."""
     flags = {"ulimit": r"-[HS]*[HSabcdefiklmnpqrstuvx]", "umask": r"-[pS]+"}[name]
     if len(arguments) <= 1 and all(re.fullmatch(flags, argument.value or "") for argument in arguments):
         return BuiltinEffect("none", "Only shows the current setting.")
@@ -106,7 +106,7 @@ def _limits(name: str, arguments: Sequence[Field]) -> BuiltinEffect:
 
 
 def _wait(arguments: Sequence[Field]) -> BuiltinEffect:
-    """`-p` sets a variable."""
+    """`wait`: `-p` sets a variable."""
     if all(
         re.fullmatch(r"-[nf]+|%?\w+", argument.value or "") or argument.raw in ("$!", '"$!"') for argument in arguments
     ):
@@ -115,7 +115,7 @@ def _wait(arguments: Sequence[Field]) -> BuiltinEffect:
 
 
 def _test(name: str, arguments: Sequence[Field]) -> BuiltinEffect:
-    """A comparison whose operator is not known could be `-v`, which evaluates its operand."""
+    """`test` and `[`: an unknown operator could be `-v`, which evaluates its operand."""
     operands = list(arguments)
     if name == "[" and (not operands or operands.pop().value != "]"):
         return BuiltinEffect("some", "Amanu does not understand this test.")

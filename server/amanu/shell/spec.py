@@ -1,4 +1,4 @@
-"""A program's harmless uses as data: its options, its operands, a sentence."""
+"""How a grammar is written down: a program's harmless uses as data (`Use`), with options, operands and a sentence."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,20 +13,20 @@ Judge = Callable[[ProgramCall], Harmless]
 
 @dataclass(frozen=True)
 class Use:
-    """Kinds of operands and values: `text` (no text can do harm), `file` (its content is read), `name` (only name and
-    status, of a folder the names in it), `tree` (all files of a folder are read). A last kind with `*` is for any
-    number of operands."""
+    """The options and operands a program may have and still be harmless. Operands and option values have a kind:
+    `text` (any text is harmless), `file` (its content is read), `name` (only name and status are read; of a folder, the
+    names in it), `tree` (all files below a folder are read). A last kind with `*` stands for any number of operands."""
 
     why: str
     options: str = ""
     operands: tuple[str, ...] = ()
     first_by: str = ""
-    """Options that stand for the first operand (`grep -e`)."""
+    """Options that replace the first operand (`grep -e`)."""
     digits: bool = False
     clusters: bool = True
     permutes: bool = True
     check: Callable[[ParsedOptions, ProgramCall], None] | None = None
-    """Raises `NotHarmless` for what the table cannot say."""
+    """Raises `NotHarmless` for what the table cannot express."""
 
     def __call__(self, call: ProgramCall) -> Harmless:
         parsed = self.parse_call(call)
@@ -59,7 +59,7 @@ class Use:
 
 @dataclass(frozen=True)
 class Anything:
-    """A program that does no harm whatever it is given."""
+    """A program that is harmless with any arguments."""
 
     why: str
 
@@ -68,7 +68,7 @@ class Anything:
 
 
 def read_paths(kind: str, word: Word, call: ProgramCall) -> list[str]:
-    """What a word of that kind lets be read. Raises `NotHarmless`."""
+    """The paths an argument of that kind lets the program read. Raises `NotHarmless`."""
     if kind == "text" or (kind == "file" and word.pipe):
         return []
     if word.value is None:

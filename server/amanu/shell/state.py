@@ -1,4 +1,4 @@
-"""What is known of the shell at one point of a line: its folder and its variables."""
+"""What is known of the shell at one point in a line: its folder and its variables."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,14 +11,14 @@ from amanu.core.command import CommandContext
 class State:
     context: CommandContext
     folder: Path | None
-    """None: not known."""
+    """None when it is not known."""
     variables: dict[str, str | None] = field(default_factory=dict[str, str | None])
-    """Set in this line. None: to something not known."""
+    """Variables set in this line. None: set to an unknown value."""
     forgotten: bool = False
-    """Anything may have been set."""
+    """Any variable may have been set."""
 
     def value(self, name: str) -> str | None:
-        """What a variable holds; None: not known."""
+        """The value of a variable; None when it is not known."""
         if name in self.variables:
             return self.variables[name]
         if self.forgotten:
@@ -31,13 +31,13 @@ class State:
         return State(self.context, self.folder, dict(self.variables), self.forgotten)
 
     def forget(self) -> None:
-        """After what can change anything in the shell."""
+        """Drop everything known, after a command that can change anything in the shell."""
         self.folder = None
         self.variables.clear()
         self.forgotten = True
 
     def merge(self, branch: Self) -> None:
-        """Either this or the other is the case."""
+        """Keep only what holds in both this state and `branch`, as after an `if`."""
         if self.folder != branch.folder:
             self.folder = None
         self.forgotten |= branch.forgotten

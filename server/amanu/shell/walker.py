@@ -1,6 +1,6 @@
-"""Through the syntax tree of a line, in the order bash runs it: each command is judged where it stands.
+"""Walk the syntax tree of a line in the order bash runs it, and judge each command with the state at that point.
 
-Every kind of node is understood by a method here, or not at all.
+Every kind of node is handled by one method; a node of another kind raises `Unclear`.
 """
 
 import re
@@ -33,7 +33,7 @@ _MOST_VALUES = 10  # words of a `for` that are looked at one by one
 
 
 class Walk:
-    """One line, or one script in it."""
+    """The walk over one line, or over one script inside it."""
 
     def __init__(self, source: bytes, analysis: LineAnalysis, depth: int = 0) -> None:
         self._source = source
@@ -41,11 +41,11 @@ class Walk:
         self._depth = depth
         self._loops = 0
         self._piped_path_start: str | None = None
-        """Of the command that comes next: see `CommandCall.handed`."""
+        """For the next command: see `CommandCall.piped_path_start`."""
         self._lost_dashes: set[int] = set()
-        """Commands whose last word is a `-` that is not in the tree."""
+        """Ids of commands whose last word is a `-` that is missing from the tree."""
         self.argv: tuple[str, ...] | None = None
-        """Of the last command: program and words, when there is nothing in it but words."""
+        """Program and arguments of the last command, when it consists of plain words only."""
 
     def program(self, root: "Node", state: State, *, piped: bool) -> None:
         blank(self._source, 0, root.start_byte, lines=True)
@@ -57,7 +57,7 @@ class Walk:
         self._sequence(root, root.children, state, piped)
 
     def _statement(self, node: "Node", state: State, piped: bool) -> State:
-        """Walk a statement. `state` becomes what holds after it in any case; returned is what holds if it succeeds."""
+        """Walk a statement. Updates `state` to what holds after it in any case; returns what holds if it succeeds."""
         self._analysis.budget.check()
         method = self._METHODS.get(node.type)
         if method is None:
@@ -65,7 +65,7 @@ class Walk:
         return method(self, node, state, piped) or state
 
     def _sequence(self, node: "Node", children: "Sequence[Node]", state: State, piped: bool) -> State:
-        """Statements one after the other. What is not understood does not hide the others."""
+        """Walk statements one after the other. One that raises `Unclear` does not hide the others."""
         ok = state
         position = children[0].start_byte if children else 0
         for index, child in enumerate(children):
@@ -93,7 +93,7 @@ class Walk:
         return ok
 
     def _salvage(self, node: "Node", state: State) -> None:
-        """Commands in what is not understood: they count for what is denied."""
+        """Judge the commands inside a statement that raised `Unclear`, so that deny rules still apply to them."""
         todo = [node]
         while todo:
             descendant = todo.pop()
@@ -149,7 +149,7 @@ class Walk:
         return self._statement(body[0], state, piped) if body else None
 
     def _redirect(self, node: "Node", state: State) -> bool:
-        """Of one redirection, whether it gives input."""
+        """Judge a redirection. Returns whether it provides input."""
         reader = self._reader(state)
         match node.type:
             case "file_redirect":
@@ -242,7 +242,7 @@ class Walk:
         self._loop(once, state)
 
     def _loop(self, once: Callable[[State], None], state: State) -> None:
-        """A body that may run again, with what it left behind."""
+        """Walk a loop's body, with the state each run leaves for the next, until the state no longer changes."""
         if self._loops >= _MOST_LOOPS:
             raise Unclear("Loops are nested too deeply.")
         self._loops += 1
@@ -312,7 +312,7 @@ class Walk:
             self._analysis.commands.append(Command(written, (word,), effect.effect, effect.why))
 
     def _split_assignment(self, node: "Node", state: State) -> tuple[str, str | None]:
-        """An assignment → its variable and value; None: not known."""
+        """The variable and value of an assignment; None when the value is not known."""
         if node.type != "variable_assignment":
             raise unclear(node)
         no_gap(node)
@@ -357,7 +357,7 @@ class Walk:
         self._analysis.commands.append(Command(text(node), tuple(argv), "some", why))
 
     def _command(self, node: "Node", state: State, piped: bool) -> None:
-        piped_path_start, self._piped_path_start = self._piped_path_start, None  # not for what is in its substitutions
+        piped_path_start, self._piped_path_start = self._piped_path_start, None  # not for commands in its substitutions
         assignments: list[Assignment] = []
         argv: list[Field] = []
         reader = self._reader(state)
@@ -430,7 +430,7 @@ class Walk:
         judge(call, state, self._analysis, self._script)
 
     def _script(self, line: str, state: State, piped: bool, depth: int) -> None:
-        """Read a text as a line of its own, whose commands are found too."""
+        """Walk a text as a line of its own (`bash -c`, `eval`), and judge its commands too."""
         why = refused(line)
         if why is not None:
             self._analysis.unclear(why)
@@ -439,7 +439,7 @@ class Walk:
         Walk(source, self._analysis, depth).program(parse(source, self._analysis.budget), state, piped=piped)
 
     def _substitution(self, node: "Node", state: State) -> None:
-        """`$(…)`, backquotes, `<(…)`, `>(…)`: its commands run in a shell of their own."""
+        """Walk `$(…)`, backquotes, `<(…)` or `>(…)`, whose commands run in a subshell."""
         first, *inner, last = node.children
         raw = text(node).lstrip(" \t\n")
         if first.type == "`" and (last.type != "`" or "`" in raw[1:-1] or "\\" in raw):
@@ -474,7 +474,7 @@ class Walk:
         return children
 
     def _check_gaps(self, node: "Node", *, lines: bool, skipped: "Node | None" = None) -> None:
-        """`but`: what is before that one is known."""
+        """Check the text between a node's children. The gap before `skipped` has been checked already."""
         position = node.start_byte
         for child in node.children:
             if skipped is None or child.id != skipped.id:

@@ -1,6 +1,6 @@
-"""A word of the line → the words the program gets, quotes and expansions done as bash does them.
+"""Expand one word of a line into the words the program receives, with quotes and expansions as bash does them.
 
-Unquoting is exact or not done at all: what is not certain has no value.
+Unquoting is exact or not done at all: a word that is not certain has no value.
 """
 
 import re
@@ -19,22 +19,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Field(Word):
-    """A word as the program gets it, and how it is written."""
+    """A word as the program receives it, and how it is written in the line."""
 
     raw: str = ""
     plain: bool = False
-    """Nothing was done but unquoting."""
+    """It was only unquoted; nothing was expanded."""
 
 
 Substitute = Callable[["Node"], None]
-"""What to do with the commands of a substitution."""
+"""Called with each command or process substitution, to judge its commands."""
 
 _WORDS_TEXT = (
     "word number string raw_string ansi_c_string concatenation simple_expansion expansion command_substitution "
     "process_substitution arithmetic_expansion brace_expression variable_name"
 )
 WORDS = frozenset(_WORDS_TEXT.split())
-"""Kinds of nodes that are a word."""
+"""Kinds of syntax nodes that are a word."""
 
 NAME = r"[A-Za-z_][A-Za-z0-9_]*"
 _WORD = re.compile(r"(?:[^\s|&;()<>$`\"'\\]|\\[^\n])+")
@@ -50,7 +50,7 @@ _BRACED = re.compile(
 _ARITHMETIC = re.compile(rf"\$\(\(((?:[0-9]+|{NAME}|\$\{{?{NAME}\}}?|[-+*/%()<>!~^ ]|==|!=|<=|>=|&&|\|\||[?:])*)\)\)")
 _EMPTY = re.compile(r"''|\"\"|\\\n")
 _SETS = re.compile(r"\+\+|--|<<=|>>=")
-"""What changes a name in arithmetic."""
+"""Operators that assign a variable in arithmetic."""
 _WHOLE = re.compile(r"-?[0-9]{1,18}")
 _ANSI = {
     "a": "\a",
@@ -65,11 +65,11 @@ _ANSI = {
     **{char: char for char in "\\'\"?"},
 }
 _SAFE = re.compile(r"[^\s*?\[\\]+")
-"""What splitting and pathname expansion leave as it is."""
+"""Text that word splitting and pathname expansion leave unchanged."""
 
 
 class WordReader:
-    """Reads words at one point of a line. Raises Unclear for what it does not know."""
+    """Expands the words at one point of a line. Raises `Unclear` for syntax it does not know."""
 
     def __init__(self, source: bytes, state: State, substitute: Substitute, budget: ParseBudget) -> None:
         self._source = source
@@ -78,7 +78,7 @@ class WordReader:
         self._budget = budget
 
     def fields(self, node: "Node") -> list[Field]:
-        """The words that a word becomes: one, or several by braces and patterns."""
+        """The words that a node expands to: one, or several by braces and patterns."""
         self._budget.check()
         raw = text(node)
         if raw.startswith("#"):
@@ -94,7 +94,7 @@ class WordReader:
         return [field for chars in expanded for field in self._field(chars, raw, plain)]
 
     def value(self, node: "Node") -> str | None:
-        """The value of an assignment, the text of a here-string: neither split nor matched against names."""
+        """The value of an assignment or here-string, which is neither split nor matched against file names."""
         chars = self._chars(node, quoted=False)
         if any(char is None for char, _ in chars):
             return None
@@ -103,7 +103,7 @@ class WordReader:
         return "".join(char or "" for char, _ in chars)
 
     def here_document(self, node: "Node") -> None:
-        """Check the text of a here-document that is expanded, and hand on its substitutions."""
+        """Check the text of an expanded here-document, and pass on its substitutions."""
         self._between(node, node.start_byte, node.end_byte, node.children, _IN_HERE_DOCUMENT)
 
     def _field(self, chars: Sequence[Char], raw: str, plain: bool) -> list[Field]:
@@ -165,13 +165,13 @@ class WordReader:
     def _between(
         self, node: "Node", start: int, end: int, children: "Sequence[Node]", literal: "re.Pattern[str]"
     ) -> list[Char]:
-        """The text from start to end, of which the children are expansions or plain."""
+        """The characters from start to end; the children among them are expansions or plain text."""
         chars: list[Char] = []
         position = start
         for child in children:
             if child.type in ("string_content", "heredoc_content", "$"):
                 continue
-            blanks = len(text(child)) - len(text(child).lstrip(" \t\n"))  # tree-sitter takes them for a part of it
+            blanks = len(text(child)) - len(text(child).lstrip(" \t\n"))  # tree-sitter counts them as part of the node
             chars += self._literal(node, position, child.start_byte + blanks, literal)
             chars += self._chars(child, quoted=True)
             position = child.end_byte
@@ -211,7 +211,7 @@ class WordReader:
         return [(char, True) for char in value]
 
     def _arithmetic(self, node: "Node") -> list[Char]:
-        """Names in arithmetic are evaluated, and what they hold can run commands: whole numbers only."""
+        """Arithmetic evaluates variables, and their values can run commands: only whole numbers are accepted."""
         match = _ARITHMETIC.fullmatch(text(node))
         if not match or _SETS.search(match[1]):
             raise unclear(node)
@@ -226,7 +226,8 @@ def _trimmed(node: "Node", quoted: bool) -> str:
 
 
 def _loose(chars: Sequence[Char]) -> bool:
-    """Quotes with nothing in them, which leave no character, would matter: `~''` is no home, `{1..''3}` no numbers."""
+    """Whether empty quotes, which leave no character behind, would matter: `~''` is not a home folder, `{1..''3}` not a
+    range."""
     unquoted = [char for char, quoted in chars if not quoted]
     return "~" in unquoted or ("{" in unquoted and "." in unquoted)
 
@@ -254,7 +255,7 @@ def _unquoted(node: "Node") -> list[Char]:
 
 
 def _ansi(node: "Node") -> list[Char]:
-    """`$'…'`. Escapes of bytes beyond ASCII, and NUL, which ends the word, are not known."""
+    """The characters of `$'…'`. Escapes beyond ASCII, and NUL, which ends the word, count as unknown."""
     inner = text(node)[2:-1]
     if not _IN_ANSI.fullmatch(inner):
         raise unclear(node)

@@ -1,4 +1,4 @@
-"""Programs that run another one: what that is."""
+"""Programs that run another program (`env`, `timeout`, `xargs`, `sudo` …): find the command they run."""
 
 import re
 from collections.abc import Sequence
@@ -11,43 +11,43 @@ _NAMED = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=[\s\S]*")
 
 @dataclass(frozen=True)
 class WrappedCommand:
-    """What a wrapper runs."""
+    """The command a wrapper runs."""
 
     inner: tuple[Field, ...] = ()
-    """The command's words. Empty: none."""
+    """Program and arguments of the command. Empty when there is none."""
     why: str | None = None
-    """Why the wrapper is asked about, too. None: looking at what it runs is enough."""
+    """Why the wrapper itself needs approval. None when judging the command it runs is enough."""
     script: bool = False
-    """`inner` is one word, the text of a shell script."""
+    """`inner` is one word: the text of a shell script."""
     candidates: tuple[Field, ...] = ()
-    """Where it is not understood: words at any of which its command could begin."""
+    """When the wrapper's arguments are not understood: words at any of which its command could begin."""
     unset: tuple[str, ...] = ()
-    """Variables it takes away."""
+    """Variables it unsets."""
 
 
 @dataclass(frozen=True)
 class _Options:
-    """How a wrapper's own words are told from those of its command."""
+    """Which arguments are the wrapper's own; the rest is its command."""
 
     alone: str = ""
     """Options without a value."""
     valued: str = ""
     """Options with a value, in the same word or the next."""
     attached: str = ""
-    """Options whose value can only be in the same word (`--replace=X`): the next word is not theirs."""
+    """Options whose value can only be in the same word (`--replace=X`)."""
     operands: int = 0
-    """Words of its own before the command."""
+    """How many operands of its own come before the command."""
     operand: str = r"[\s\S]*"
-    """What each of those looks like; else it may not be one, and be the command."""
+    """What each of those operands looks like; a word that does not match may be the command."""
     number: bool = False
     """`-10` is an option."""
     odd: str = ""
-    """Options without a value that make it another thing: known only so that its command is found, and asked about."""
+    """Options without a value that need approval; known only so that its command is found."""
     odd_valued: str = ""
 
 
 _Own = list[tuple[str, str]]
-"""Options a wrapper was given, in order, with their values; "" for none."""
+"""The options of a wrapper's call, in order, with their values; "" for none."""
 
 
 _NUMBER = r"[0-9][\w.,-]*"
@@ -106,11 +106,11 @@ _OTHERS = frozenset(_OTHERS_TEXT.split())
 SHELLS = frozenset({"bash", "sh", "dash", "zsh", "ksh", "fish", "ash", "mksh", "tcsh", "csh", "rbash", "yash"})
 
 NAMES = frozenset({*_TRANSPARENT, *_ASKED, *_OTHERS, "xargs"})
-"""What `wrapped` knows."""
+"""The wrappers that `unwrap` knows."""
 
 
 def unwrap(name: str, arguments: Sequence[Field]) -> WrappedCommand:
-    """Of one of `NAMES`: the command it runs, as far as it can be told."""
+    """The command that one of `NAMES` runs, as far as that can be determined."""
     if name in _OTHERS:
         return WrappedCommand((), f"{name} runs other programs, possibly as another user.", candidates=tuple(arguments))
     if name == "xargs":
@@ -134,8 +134,8 @@ def unwrap(name: str, arguments: Sequence[Field]) -> WrappedCommand:
 
 
 def split_exec(arguments: Sequence[Field]) -> tuple[list[Field], list[tuple[Field, ...]]]:
-    """Of `find`: its arguments without `-exec … ;`, and the commands in them. `{}` is not known before it runs. A word
-    in them that is not known is among the arguments, too."""
+    """The arguments of `find` without `-exec … ;`, and the commands of those. The value of `{}` is unknown. Unknown
+    words in a command are among the arguments too, since they could end it."""
     find_arguments: list[Field] = []
     commands: list[tuple[Field, ...]] = []
     todo = list(arguments)
@@ -149,11 +149,11 @@ def split_exec(arguments: Sequence[Field]) -> tuple[list[Field], list[tuple[Fiel
         while (
             todo
             and todo[0].value != ";"
-            and not (todo[0].value == "+" and marked)  # by what find gets, however it is written: `\\{} +`
+            and not (todo[0].value == "+" and marked)  # by the value find receives, however it is quoted: `\\{} +`
         ):
             argument = todo.pop(0)
             marked = argument.value == "{}"
-            if argument.value is None:  # it could be the end: what follows it may be for find
+            if argument.value is None:  # it could end the command, so what follows may be for find
                 find_arguments.append(argument)
             holds_path = argument.value is not None and "{}" in argument.value
             inner.append(Field(None, False, argument.raw) if holds_path else argument)
@@ -164,7 +164,7 @@ def split_exec(arguments: Sequence[Field]) -> tuple[list[Field], list[tuple[Fiel
 
 
 def shell_script(arguments: Sequence[Field]) -> tuple[Field | None, Field | None, bool]:
-    """Of a shell: the text after `-c`, the file it runs, and whether the options before them are understood."""
+    """What a shell runs: the text after `-c`, or a script file; and whether the options before are understood."""
     certain = True
     for index, word in enumerate(arguments):
         value = word.value
@@ -180,7 +180,7 @@ def shell_script(arguments: Sequence[Field]) -> tuple[Field | None, Field | None
 
 
 def appends_plain_words(arguments: Sequence[Field]) -> bool:
-    """Of xargs: whether what it reads becomes words behind those of its command, split at blanks or NUL only."""
+    """Whether this xargs appends its input to its command as words, split at blanks or NUL only."""
     command, certain, _ = _after_options(arguments, _XARGS)
     options = " ".join(argument.value or "" for argument in arguments[: len(arguments) - len(command)])
     return certain and bool(re.fullmatch(r"(?:-[0rt]+|--null|--no-run-if-empty|-[nPL] ?[0-9]+| )*", options))
@@ -195,7 +195,7 @@ def _xargs(arguments: Sequence[Field]) -> WrappedCommand:
         why = "xargs is called with arguments Amanu does not understand."
     if not command:
         return WrappedCommand((), why)
-    # Of several marks the last counts, and -n or -L after one undoes it: any of it may be the case.
+    # The last of several marks counts, and a later -n or -L cancels it: every case is assumed possible.
     marks = [value or "{}" for name, value in options if name in ("-I", "--replace")]
     appended = not marks or any(name in ("-n", "--max-args", "-L", "--max-lines") for name, _ in options)
     inner = [
@@ -210,12 +210,12 @@ def _xargs(arguments: Sequence[Field]) -> WrappedCommand:
 
 
 def _split_env_string(texts: Sequence[str]) -> list[Field]:
-    """Of `env -S`: about what it makes of a text, for rules that forbid."""
+    """Roughly the words `env -S` makes of a text, so that deny rules apply to them."""
     return [Field(piece, False, piece) for text in texts for piece in text.replace("'", " ").replace('"', " ").split()]
 
 
 def _after_options(arguments: Sequence[Field], options: _Options) -> tuple[list[Field], bool, _Own]:
-    """What is left after the wrapper's own words, whether all of those are understood, and its options."""
+    """The words after the wrapper's own, whether all of its own are understood, and its options."""
     alone, valued, attached = options.alone.split(), options.valued.split(), options.attached.split()
     odd, odd_valued = options.odd.split(), options.odd_valued.split()
     remaining = list(arguments)
@@ -249,7 +249,7 @@ def _after_options(arguments: Sequence[Field], options: _Options) -> tuple[list[
 
 
 def split_assignments(argv: Sequence[Field]) -> tuple[list[Field], list[Field]]:
-    """Of `env`: the `NAME=value` words before its command, and the command."""
+    """The `NAME=value` words before the command of `env`, and the command."""
     count = 0
     while count < len(argv) and _NAMED.fullmatch(argv[count].value or ""):
         count += 1

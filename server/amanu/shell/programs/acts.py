@@ -1,10 +1,10 @@
-"""What is known of commands that have, or may have, an effect: what a rule would remember of them, what they run,
+"""Describe commands that have, or may have, an effect: what a rule would remember of them, which files they run, and
 whether they need the network.
 
-The prefix is the program and as many words as tell what it does: `git commit`, `npm run build`, `python -m pytest`.
-What stands for more than a user sees in it has none, and is asked about each time: interpreters without a script,
-programs that delete, move or fetch anything, options that name a program (`git -c`, `rebase --exec`), uses that destroy
-work (`git reset --hard`). A program that is not in the tables has none either.
+A rule remembers a prefix: the program and as many words as tell what it does, as in `git commit`, `npm run build`,
+`python -m pytest`. A command that means more than a user sees in it has no prefix and needs approval each time:
+interpreters without a script, programs that delete, move or download anything, options that name a program (`git -c`,
+`rebase --exec`), and uses that destroy work (`git reset --hard`). A program that is in no table has none either.
 """
 
 import re
@@ -25,7 +25,7 @@ class Act:
     network: bool = False
     git: bool = False
     described: bool = False
-    """`why` says what it does; else only that it is not known."""
+    """`why` says what the command does, and not only that this is unknown."""
 
     def judgement(self, why: str) -> Judgement:
         return Judgement("some", why, self.prefix, (), self.runs, self.network, self.git)
@@ -35,13 +35,13 @@ _PYTHON = re.compile(r"python([23](\.\d+t?)?)?|pypy3?")
 
 
 def is_known(program: str) -> bool:
-    """Whether the words of a program of that name tell what it does."""
+    """Whether the arguments of a program of that name tell what it does."""
     tables = (_SPECIAL, _ARITY, _SCRIPTED, _NPM)
     return _PYTHON.fullmatch(program) is not None or any(program in program_table for program_table in tables)
 
 
 def takes_script(program: str) -> bool:
-    """Whether the second word of what is remembered of it may be a script."""
+    """Whether the second word of this program's prefix may be a script."""
     return program in _SCRIPTED or _PYTHON.fullmatch(program) is not None
 
 
@@ -115,7 +115,7 @@ _ARITY: Mapping[str, int] = {
         ("yamlfmt", "taplo", "typos", "codespell", "vulture", "pyupgrade", "pip-compile", "markdownlint"), 1
     ),
 }
-"""How many words tell what the command does."""
+"""How many words of the command tell what it does."""
 
 _NEVER: frozenset[tuple[str, ...]] = frozenset(
     {
@@ -203,7 +203,7 @@ _RUNS: Mapping[str, str] = {
     "pre-commit": ".pre-commit-config.yaml",
     "docker-compose": "docker-compose.yml compose.yaml",
 }
-"""Files of the folder that say what they do."""
+"""Files of the folder that decide what these programs do."""
 _WHY: Mapping[tuple[str, ...], str] = {
     ("cargo", "test"): "Builds and runs the tests.",
     ("cargo", "build"): "Builds the project.",
@@ -249,7 +249,7 @@ _NEVER_REMEMBERED: Mapping[str, str] = {
     "export": "Sets variables.",
     "yes": "Prints endlessly.",
 }
-"""What cannot be remembered, in a sentence each."""
+"""Programs that no rule may remember, each with a sentence for the user."""
 
 
 def _describe(prefix: tuple[str, ...]) -> str:
@@ -262,12 +262,12 @@ def _needs_network(prefix: tuple[str, ...]) -> bool:
 
 
 def _leads_elsewhere(arguments: Sequence[str | None]) -> bool:
-    """Whether options lead elsewhere than the prefix says: to another folder, another program, other settings."""
+    """Whether options change more than the prefix shows: to another folder, program or configuration."""
     return any(word is not None and _LEADING_ELSEWHERE.fullmatch(word) for word in arguments)
 
 
 def _files(call: ProgramCall, names: str) -> tuple[str, ...]:
-    """Those of the names that are files of the folder."""
+    """The real paths of those names that are files in the command's folder, and inside the workspace."""
     files: list[str] = []
     for name in names.split():
         try:
@@ -310,9 +310,9 @@ _GIT_NEVER = names(
     "config filter-branch filter-repo bisect difftool mergetool clean gc prune fast-import update-ref "
     "daemon instaweb send-email credential submodule replace remote worktree maintenance hook"
 )
-"""Not to be remembered: they run programs, name some, or destroy what git keeps."""
+"""Never remembered: they run programs, name some, or destroy what git keeps."""
 _GIT_OTHERS = names("am apply archive bundle format-patch lfs ls-remote sparse-checkout")
-"""What else may be remembered. Other names can be aliases, or programs of PATH: more than a user sees in them."""
+"""More subcommands that may be remembered. Other names can be aliases or programs in PATH, which a user cannot see."""
 _GIT_DESTROYS = re.compile(
     r"--hard|--force(-.*)?|--mirror|--delete|--prune|--exec(=.*)?|--upload-pack(=.*)?|--receive-pack(=.*)?"
     r"|--open-files-in-pager(=.*)?|--ext-diff|--textconv|--output(=.*)?|--template(=.*)?|--config(=.*)?|--extcmd(=.*)?"
@@ -320,7 +320,7 @@ _GIT_DESTROYS = re.compile(
     r"|-[a-zA-Z]*[fDxXOcu]\S*|\+.*|ext::.*|:.+|drop|clear|expire|--"
 )
 _GIT_PLAIN_FLAGS: Mapping[str, frozenset[str]] = {
-    # What looks alike and is not that.
+    # Options that match `_GIT_DESTROYS` but destroy nothing with this subcommand.
     "push": frozenset({"-u"}),
     "add": frozenset({"-u", "--"}),
     "commit": frozenset({"--", "-u"}),
@@ -441,7 +441,7 @@ _CODE_MODULES = names(
     "timeit code pdb trace runpy cProfile profile doctest idlelib bdb site ensurepip http.server http "
     "pickle pickletools shutil webbrowser smtpd turtledemo zipapp"
 )
-"""Modules that take code or paths to run, or serve and change files."""
+"""Python modules that run the code or paths they are given, or serve and change files."""
 
 
 def _python(call: ProgramCall) -> Act:
@@ -479,7 +479,7 @@ _SCRIPTED = names("node bash sh zsh dash fish ruby perl php lua tsx ts-node Rscr
 
 
 def _script(call: ProgramCall) -> Act:
-    """An interpreter with a script of the workspace: the script is remembered, and its bytes are what is approved."""
+    """An interpreter with a workspace script: a rule remembers the script, and its content is part of the approval."""
     first = call.values[0] if call.arguments else None
     if first is not None and not first.startswith("-"):
         try:
@@ -493,7 +493,7 @@ def _script(call: ProgramCall) -> Act:
 
 
 def _runner(call: ProgramCall) -> Act:
-    """`uv run pytest`: the tool is part of the prefix, and judged as if it stood alone."""
+    """`uv run pytest`: the tool is part of the prefix, and is judged as if it were called directly."""
     arguments = call.values
     if arguments[:1] == ("run",) and len(arguments) > 1:
         tool = arguments[1]

@@ -1,5 +1,6 @@
-"""awk whose program only prints. No parser of awk: a program made of a few kinds of tokens, in which nothing can name a
-command, a file or a variable that matters (`system`, `getline`, `|`, `>` after print, `ENVIRON`, `@load`)."""
+"""awk programs that only print. Instead of parsing awk, it accepts programs made of a few kinds of tokens, in which
+nothing can name a command, a file or a variable that matters (`system`, `getline`, `|`, `>` after print, `ENVIRON`,
+`@load`)."""
 
 import re
 
@@ -45,8 +46,8 @@ def awk(call: ProgramCall) -> Harmless:
 
 
 def _check(program: str) -> None:
-    """Raises `NotHarmless` unless the program is made of what is known. A `>` is a comparison only within parentheses
-    or outside of braces, where no `print` may stand; `/` is taken only where an expression must be meant."""
+    """Raises `NotHarmless` unless the program consists of known tokens. A `>` is a comparison only inside parentheses
+    or outside braces, where no `print` can be; `/` is accepted only where it must begin a regular expression."""
     position, deep, braces, preceding = 0, 0, 0, "{"
     if len(program) > 10_000:
         raise NotHarmless(_UNKNOWN)

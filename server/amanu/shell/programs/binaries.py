@@ -1,5 +1,5 @@
-"""Programs that show what binary files and archives hold: GNU binutils 2.40, util-linux 2.38, xxd 2022, file 5.44,
-tar 1.34, unzip 6.0. Binutils take options from a file named `@file`: no operand may begin so."""
+"""Programs that show the content of binary files and archives: GNU binutils 2.40, util-linux 2.38, xxd 2022, file 5.44,
+tar 1.34, unzip 6.0. Binutils read options from `@file`, so no operand may begin with `@`."""
 
 import re
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ def _no_response_files(parsed: ParsedOptions, call: ProgramCall) -> None:
 
 
 def _xxd(call: ProgramCall) -> Harmless:
-    """It has its own ways with options, and writes its second operand: only what cannot be misunderstood."""
+    """xxd parses options its own way and writes to its second operand, so only unambiguous calls are accepted."""
     arguments = list(call.values)
     operands: list[str] = []
     while arguments:
@@ -56,7 +56,7 @@ def _xxd(call: ProgramCall) -> Harmless:
 
 
 def _tar(call: ProgramCall) -> Harmless:
-    """Only lists, and only an archive that is named by a plain path (`host:file` starts a program)."""
+    """Accepts only listing, of an archive named by a plain path (`host:file` starts a program)."""
     arguments = call.values
     if not arguments or arguments[0] is None or not re.fullmatch(r"-?[tvzjJ]*t[vzjJ]*f|--list", arguments[0]):
         raise NotHarmless("tar is known to be read-only only when it lists an archive: tar tf, tar tzf, tar tvf.")

@@ -1,8 +1,8 @@
-"""git commands that only look. Options: git 2.39, by its manuals.
+"""git commands that only read. Options: git 2.39, from its manuals.
 
-Left out everywhere: `-c` but for looks, `--exec-path=`, `-p`, `--output`, `--ext-diff`, `--textconv`, `-O`, and all
-that reaches the network. The repository's own configuration must be harmless (`shell/repository.py`), and so must the
-environment.
+Left out everywhere: `-c` except for appearance, `--exec-path=`, `-p`, `--output`, `--ext-diff`, `--textconv`, `-O`, and
+everything that uses the network. The repository's configuration must be harmless (`shell/repository.py`), and so must
+the environment.
 """
 
 import os
@@ -31,15 +31,15 @@ LOOKING: Mapping[str, str] = {
                 ("core.hooksPath", "/dev/null"),
                 ("log.showSignature", "false"),
                 ("protocol.allow", "never"),
-                ("diff.submodule", "short"),  # what else there is starts a git in a folder that has its own settings
+                ("diff.submodule", "short"),  # other values start git in a folder with settings of its own
                 ("status.submoduleSummary", "false"),
             )
         )
         for part, text in zip(("KEY", "VALUE"), setting, strict=True)
     },
 }
-"""The environment in which a git command that only looks really only looks: else `status` and `diff` write the index
-anew (measured with 2.39; GIT_OPTIONAL_LOCKS alone holds `status` back, not `diff`)."""
+"""The environment that keeps a read-only git command read-only: without it, `status` and `diff` rewrite the index
+(measured with 2.39; GIT_OPTIONAL_LOCKS alone stops `status`, not `diff`)."""
 
 _WRITES_SETTINGS: Mapping[str, frozenset[str] | None] = {
     "submodule": names("add init update sync deinit set-url set-branch absorbgitdirs"),
@@ -47,16 +47,16 @@ _WRITES_SETTINGS: Mapping[str, frozenset[str] | None] = {
     "branch": None,
     "init": None,
 }
-"""Commands that change git's settings in a way git has for it, and which of their verbs; None: they have none. What a
-`git config` sets may be anything."""
+"""Commands that change git's settings in a way git provides, and which of their verbs do; None: they have no verbs.
+`git config` is not among them, since it can set anything."""
 
 _HARMLESS_VARIABLES = re.compile(
     r"GIT_(?:(?:SSL|HTTP|CURL|PROXY|SSH|LFS|AUTHOR|COMMITTER|PS1)_\w+|SSH|PAGER|EDITOR|SEQUENCE_EDITOR|ASKPASS|"
     r"TERMINAL_PROMPT|MERGE_AUTOEDIT|PROMPT_DISABLE|DISCOVERY_ACROSS_FILESYSTEM)"
 )
-"""Of the environment: they concern the network, which a look does not reach; who signs commits; and who is asked or
-shown something, which here is nobody. All others move git elsewhere (GIT_DIR), start programs (GIT_EXTERNAL_DIFF),
-set anything (GIT_CONFIG_…) or write files (GIT_TRACE)."""
+"""Harmless GIT_ environment variables: they concern the network, which a read-only command does not use; authorship;
+and prompts and pagers, which nobody sees here. All others move git elsewhere (GIT_DIR), start programs
+(GIT_EXTERNAL_DIFF), set anything (GIT_CONFIG_…) or write files (GIT_TRACE)."""
 _GLOBAL = table(
     "-C=text --no-pager --no-optional-locks --literal-pathspecs --no-replace-objects --glob-pathspecs -c=text "
     "--icase-pathspecs --no-advice"
@@ -103,8 +103,8 @@ _LIST = (
 
 
 def writes_settings(argv: Sequence[str | None]) -> bool:
-    """Whether these are words of a git command that changes remotes, branches or submodules in git's settings, and
-    nothing else there."""
+    """Whether this is a git command that changes remotes, branches or submodules in git's settings, and nothing else
+    there."""
     if len(argv) < 2 or argv[1] is None or argv[1] not in _WRITES_SETTINGS or None in argv:
         return False
     verbs = _WRITES_SETTINGS[argv[1]]
@@ -113,7 +113,7 @@ def writes_settings(argv: Sequence[str | None]) -> bool:
 
 @dataclass(frozen=True)
 class _Look:
-    """One command of git. `shows`: content of files, so that what may not be read counts."""
+    """The grammar of one git subcommand. `shows`: it prints the content of files, so all of them must be readable."""
 
     why: str
     options: str = ""
@@ -122,11 +122,11 @@ class _Look:
     operands: int = 1000
     check: Callable[[ParsedOptions, ProgramCall], None] | None = None
     may_show_tokens: bool = False
-    """It prints addresses of the configuration."""
+    """It prints URLs from the configuration."""
 
 
 def _requires(*names: str) -> Callable[[ParsedOptions, ProgramCall], None]:
-    """Operands make something unless one of these options is given."""
+    """A check that one of these options is given, without which operands create something."""
 
     def check(parsed: ParsedOptions, call: ProgramCall) -> None:
         if parsed.operands and not parsed.has(*names):
@@ -136,7 +136,7 @@ def _requires(*names: str) -> Callable[[ParsedOptions, ProgramCall], None]:
 
 
 def _requires_verb(*verbs: str, bare: bool) -> Callable[[ParsedOptions, ProgramCall], None]:
-    """The first operand must be one of these."""
+    """A check that the first operand is one of these verbs; `bare`: it may also be missing."""
 
     def check(parsed: ParsedOptions, call: ProgramCall) -> None:
         verb = parsed.operands[0].value if parsed.operands else None
@@ -329,13 +329,13 @@ def _git(call: ProgramCall) -> Harmless:
 
 
 _COMPARE = ("status", "diff", "diff-files", "diff-index")
-"""They look at the files of the workspace, and so into submodules, whatever they print."""
+"""They look at workspace files, and so into submodules, whatever they print."""
 _MERGES = names("off none on m first-parent 1 separate c combined cc dense-combined")
-"""Values of --diff-merges. Not remerge: it merges anew, in a folder it makes among the objects."""
+"""Values of --diff-merges. Not remerge, which repeats the merge in a folder among the objects."""
 
 
 def _check_runs_nothing(parsed: ParsedOptions) -> None:
-    """Raises `NotHarmless` for values that make git start a program or write."""
+    """Raises `NotHarmless` for option values that make git start a program or write."""
     formats = parsed.values("--format", "--pretty", "--group", "--sort")
     if any(value is None or "%G" in value or "signature" in value for value in formats):
         raise NotHarmless("To show signatures, git runs gpg.")
@@ -360,7 +360,7 @@ _PATCH = tuple(
 
 
 def _shows_content(name: str, look: _Look, parsed: ParsedOptions) -> bool:
-    """Whether the content of files is shown."""
+    """Whether the command prints the content of files."""
     if not look.shows or parsed.has(*_PATCH):
         return look.shows
     if name == "cat-file":
@@ -371,7 +371,8 @@ def _shows_content(name: str, look: _Look, parsed: ParsedOptions) -> bool:
 
 
 def beyond_globals(call: ProgramCall) -> ProgramCall:
-    """The call without options before the command, `-C` followed. Raises `NotHarmless` for those that matter."""
+    """The call without the options before the subcommand; `-C` changes its folder. Raises `NotHarmless` for options
+    that matter."""
     while call.arguments and (first := call.arguments[0].value or "-").startswith("-"):
         if first in ("--version", "--help", "-v", "-h"):
             return call
@@ -415,7 +416,7 @@ def _check_environment(call: ProgramCall) -> None:
 
 
 def _check_content(name: str, parsed: ParsedOptions, repo: Repository, call: ProgramCall) -> None:
-    """What shows files must not show those that may not be read: neither named ones nor any of those git knows of."""
+    """Raises `NotHarmless` when a named or tracked file may not be read, since the command could print it."""
     if not paths.inside(repo.top, call.context):
         raise NotHarmless(f"The repository at {repo.top} reaches beyond the workspace.")
     for word in parsed.operands:
@@ -441,11 +442,11 @@ _SECRET = re.compile(
     rb"\.env|\.pem|\.key|\.p12|\.pfx|\.jks|\.ppk|id_[rde]|credentials|netrc|npmrc|pypirc|pgpass|service.account|client_secret",
     re.IGNORECASE,
 )
-"""Parts of the names of secrets that are found in repositories."""
+"""Parts of the names of secret files as found in repositories."""
 
 
 def _tracked_secrets(index: bytes) -> Iterator[str]:
-    """Files in an index that hold secrets."""
+    """The paths in an index of files that hold secrets."""
     for match in _SECRET.finditer(index):
         begin, end = index.rfind(b"\0", 0, match.start()) + 1, index.find(b"\0", match.end())
         name = index[max(begin, match.start() - 1000) : end if end >= 0 else None].decode(errors="replace")
@@ -459,8 +460,8 @@ _SUBMODULE = b"\0\0\xe0\0"  # the mode of an entry, gitformat-index(5)
 
 
 def _read_index(repo: Repository) -> bytes:
-    """The index of the repository; its names are plain in it (but not in version 4). Raises `NotHarmless` where it
-    holds a submodule: git would start another git in it, which obeys that one's configuration."""
+    """The bytes of the repository's index, in which names are plain text (not in version 4). Raises `NotHarmless` when
+    it has a submodule: git would start another git there, which obeys the submodule's configuration."""
     if any(entry.name.startswith("sharedindex.") for entry in repo.folder.iterdir()):
         raise NotHarmless("Part of git's index is in another file, so the files git tracks could not be checked.")
     try:

@@ -1,4 +1,4 @@
-"""Programs that list files and say what is known of them. GNU coreutils 9.1, findutils 4.9, tree 2.1, fd 10."""
+"""Programs that list files and show their metadata. GNU coreutils 9.1, findutils 4.9, tree 2.1, fd 10."""
 
 from amanu.shell import paths
 from amanu.shell.call import Harmless, NotHarmless, ProgramCall
@@ -24,7 +24,7 @@ _FIND_TAKES = names(
 def _find(call: ProgramCall) -> Harmless:
     arguments = list(call.arguments)
     starts: list[str] = []
-    while arguments and arguments[0].value in ("-H", "-P"):  # not -L: it would leave the folders by links
+    while arguments and arguments[0].value in ("-H", "-P"):  # not -L: it would leave the workspace through links
         arguments.pop(0)
     while arguments and not (arguments[0].value or "-").startswith(("-", "(", ")", "!", ",")):
         starts.append(arguments.pop(0).value or "")

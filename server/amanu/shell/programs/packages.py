@@ -1,9 +1,8 @@
-"""Package managers, compilers and other tools, where they only show: mostly their version.
+"""Package managers, compilers and other tools, where they only print: mostly their version.
 
-Little is harmless here: npm writes a log at each command but `--version` and java a file in /tmp at every one
-(measured), yarn, pnpm, cargo, rustc and
-go can start another version of themselves that the workspace names, pytest before 8.4, flake8 and poetry load plugins
-of the workspace to tell their version, and `python -m` looks into the folder first."""
+Little is harmless here: npm writes a log with every command but `--version`, and java a file in /tmp with every command
+(measured); yarn, pnpm, cargo, rustc and go can start another version of themselves that the workspace names; pytest
+before 8.4, flake8 and poetry load workspace plugins to print their version; `python -m` looks into the folder first."""
 
 import sys
 from collections.abc import Mapping
@@ -16,7 +15,7 @@ _VERSION = "Shows its version."
 
 
 def _version(*flags: str, unless: str = "") -> Judge:
-    """Harmless with one of these flags and nothing else; `unless` one of these files is in the folder or above it."""
+    """A grammar for one of these flags and nothing else, `unless` one of these files is in the folder or above it."""
 
     def judge(call: ProgramCall) -> Harmless:
         if len(call.arguments) != 1 or call.values[0] not in flags:
@@ -63,8 +62,8 @@ _MODULES = {"sitecustomize", "usercustomize", *(name.lower() for name in sys.std
 
 
 def _python(call: ProgramCall) -> Harmless:
-    """Of `-m`: Python looks for its modules in the folder first, so none of those names may be there, nor one that
-    begins like its private ones, which differ from version to version."""
+    """`python -m` looks for its modules in the folder first, so the folder may contain none of those names, nor one
+    with a leading underscore: the private ones differ from version to version."""
     if call.values[:2] != ("-m", "json.tool"):
         return _PYTHON(call)
     try:
@@ -83,7 +82,7 @@ _RUST_VERSION = _version("--version", "-V", "-vV", unless="rust-toolchain rust-t
 
 
 def _rust(call: ProgramCall) -> Harmless:
-    """Behind these names is rustup, as a rule: the first of its kind in a home folder writes its settings."""
+    """These names usually start rustup, which writes its settings when it first runs in a home folder."""
     environment = call.context.environment
     home = Path(environment.get("RUSTUP_HOME") or f"{environment.get('HOME', '')}/.rustup")
     if not (home / "settings.toml").is_file():

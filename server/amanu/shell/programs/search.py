@@ -52,10 +52,10 @@ _TYPES = names(
     "py python js ts typescript rust go java c cpp cs md markdown json yaml toml html css rb ruby php kotlin swift lua "
     "sql txt xml tsx jsx vue svelte dart elixir haskell scala r proto"
 )
-"""Types of rg of which no file with a dot in front is (`sh` has some)."""
+"""File types of rg that include no hidden files (`sh` has some)."""
 
 _IGNORE_FILES = (".gitignore", ".ignore", ".rgignore", ".git/info/exclude")
-"""What they take back (`!.env`) rg looks at though it is hidden (measured, 13.0)."""
+"""Ignore files: rg also searches hidden files that they take back (`!.env`; measured, 13.0)."""
 
 
 def _grep(call: ProgramCall) -> Harmless:
@@ -65,7 +65,7 @@ def _grep(call: ProgramCall) -> Harmless:
     follows = parsed.has("-R", "--dereference-recursive")
     without = parsed.values("--exclude-dir")
     skipped = frozenset(pattern for pattern in without if pattern and not re.search(r"[*?\[\\/]", pattern))
-    # What neither kind names is searched, unless the first of them is --include.
+    # A file that neither kind of option names is searched, unless the first such option is --include.
     first = next((name for name, _, _ in parsed.options if name in ("--include", "--exclude")), None)
     included = parsed.values("--include") if first == "--include" else []
     pattern = () if parsed.has("-e", "-f", "--regexp", "--file") else parsed.operands[:1]
@@ -128,7 +128,8 @@ def _rg(call: ProgramCall) -> Harmless:
 
 
 def _name_filters(parsed: ParsedOptions, *, hidden: bool) -> tuple[Callable[[str], bool], Callable[[str], bool]]:
-    """Which names of files and of folders rg looks at. What a glob or a type names it takes even if it is hidden."""
+    """Tests for the names of files and of folders that rg searches. It also searches hidden files that a glob or type
+    names."""
     globs = [glob for glob in parsed.values("-g", "--glob", "--iglob") if glob is None or not glob.startswith("!")]
     plain = [glob for glob in globs if glob is not None and re.fullmatch(r"[\w.*?-]+", glob)]
     types = parsed.values("-t", "--type")

@@ -1,7 +1,7 @@
-"""sed whose script only prints: addresses and the commands p = q Q d D n N g G h H x s y l b t z and braces.
+"""sed scripts that only print: addresses and the commands p = q Q d D n N g G h H x s y l b t z and braces.
 
-Left out: w, W, r, R (files), e (runs), a, i, c (they take the rest of a line in ways of their own), F, v, and of s the
-flags w and e; -i, -f, -E's kin are by option. GNU sed 4.8; the syntax by its manual.
+Left out: w, W, r, R (files), e (runs commands), a, i, c (they read the rest of the line differently), F, v, and the
+flags w and e of s. The options -i and -f are not in the table. GNU sed 4.8; the syntax follows its manual.
 """
 
 from amanu.shell.call import Harmless, NotHarmless, ProgramCall
@@ -106,8 +106,8 @@ class _Script:
             raise NotHarmless(_UNKNOWN)
 
     def _until(self, mark: str) -> None:
-        """To the end of a part of s, y or an address. Brackets may hide the mark for sed but not here, or the other
-        way round: where one holds it, nothing is certain."""
+        """Skip to the end of a part of s, y or an address. A delimiter inside brackets may end the part for sed or
+        not, so it is refused."""
         if mark in "\\\n" or mark.isalnum() or mark in "[]":
             raise NotHarmless(_UNKNOWN)
         bracket = False

@@ -1,4 +1,4 @@
-"""What the shell itself says and tests, and programs that tell of the system.
+"""Programs that print text, test conditions, and show facts about the system.
 
 GNU coreutils 9.1, procps 4, iproute2 6.
 """
@@ -16,21 +16,21 @@ _PUBLIC = names(
     "GOROOT JAVA_HOME CARGO_HOME RUSTUP_HOME PYTHONPATH XDG_CONFIG_HOME XDG_CACHE_HOME XDG_STATE_HOME "
     "XDG_DATA_HOME CI HOSTNAME"
 )
-"""Variables of the environment that hold no secret."""
+"""Environment variables that hold no secret."""
 
 _SOCKETS = re.compile(
     r"state|exclude|all|connected|synchronized|bucket|big|established|syn-sent|syn-recv|fin-wait-[12]|time-wait|"
     r"closed|close-wait|last-ack|listening|closing|sport|dport|src|dst|and|or|not|[=!<>()]|==|!=|>=|<=|"
     r"(\d{1,3}(\.\d{1,3}){3}(/\d{1,2})?)?(:\d{1,5})?"
 )
-"""Words of a filter of ss that name no machine."""
+"""Words of an ss filter that do not name a machine."""
 
 _UNARY = names("-b -c -d -e -f -g -G -h -k -L -n -N -O -p -r -s -S -t -u -w -x -z")
 _BINARY = names("= == != < > -eq -ne -lt -le -gt -ge -nt -ot -ef")
 
 
 def _printf(call: ProgramCall) -> Harmless:
-    """`-v` sets a variable, and so does `%n`: the format must be known."""
+    """`-v` and `%n` set a variable, so the format must be known."""
     arguments = call.values
     operands = arguments[1:] if arguments[:1] == ("--",) else arguments
     form = operands[0] if operands else None
@@ -44,8 +44,8 @@ def _printf(call: ProgramCall) -> Harmless:
 
 
 def _test(call: ProgramCall) -> Harmless:
-    """Not -v and -R, which look into variables and may run what is between brackets. An unknown word counts only where
-    bash cannot take it for an operator: in an expression of at most three words, one operator of them known."""
+    """Not -v and -R, which look into variables and may run what is between brackets. An unknown word is accepted only
+    where bash cannot read it as an operator: in an expression of at most three words with a known operator."""
     operands = list(call.values)
     if call.program == "[" and (not operands or operands.pop() != "]"):
         raise NotHarmless("This [ has no matching ].")
@@ -72,7 +72,7 @@ def _date(parsed: ParsedOptions, call: ProgramCall) -> None:
 
 
 def _addresses(parsed: ParsedOptions, call: ProgramCall) -> None:
-    """ss asks the network for the address of what it takes for the name of a machine (measured, iproute2 6.1)."""
+    """ss looks up what it reads as a host name on the network (measured, iproute2 6.1)."""
     for word in parsed.operands:
         if word.value is None or not _SOCKETS.fullmatch(word.value):
             raise NotHarmless(f"ss may look up {word.value or 'its arguments'} on the network.")
@@ -88,7 +88,7 @@ def _sleep(call: ProgramCall) -> Harmless:
 
 
 def _ps(call: ProgramCall) -> Harmless:
-    """Its old options without a dash can show the environment of processes (`ps auxe`)."""
+    """Old-style options without a dash can show the environment of processes (`ps auxe`)."""
     arguments = list(call.values)
     while arguments:
         word = arguments.pop(0)

@@ -13,7 +13,7 @@ _ONE, _FILES = ("file",), ("file*",)
 
 
 def _trees_if_recursive(parsed: ParsedOptions, call: ProgramCall) -> None:
-    """Of two folders diff compares what has the same name, through links."""
+    """Of two folders, diff compares the files of the same name, following links."""
     for word in parsed.operands:
         if word.value is not None and (call.context.folder / word.value).is_dir():
             paths.tree(word.value, call.context, follows=not parsed.has("--no-dereference"))
@@ -25,8 +25,8 @@ def _jq(parsed: ParsedOptions, call: ProgramCall) -> None:
     program = parsed.operands[0].value
     if program is None:
         raise NotHarmless("The jq filter is only known when it runs.")
-    # `env` and `$ENV` are the environment, which may hold tokens; modules are files. `.env` is a field as any other.
-    # Between the sign and its name there may be blanks and remarks.
+    # `env` and `$ENV` are the environment, which may contain tokens; modules are files. `.env` is an ordinary field.
+    # There may be blanks and comments between `$` and the name.
     if re.search(
         r"(?<![.\w])(env|import|include|modulemeta|get_search_list|input_filename|\$__loc__)\b|\$(?=[\s#])|\$ENV",
         program,
