@@ -1,4 +1,5 @@
-"""Tier 1: namespaces, made by bubblewrap (0.8 or newer: handles can be bound, user namespaces closed)."""
+"""Tier 1: namespaces made by bubblewrap, version 0.8 or newer, which can bind by descriptor and disable user
+namespaces."""
 
 import os
 import stat
@@ -9,9 +10,10 @@ from amanu.core.requirements import SandboxRequirements
 from amanu.sandbox.filesystem_view import FilesystemView
 
 PLACES = ("/usr/bin/bwrap", "/bin/bwrap", "/run/current-system/sw/bin/bwrap")
-"""Only there: a copy could be anybody's, and Ubuntu lets only the first make user namespaces (codex #14919)."""
+"""Only here: a copy elsewhere could be anyone's, and Ubuntu allows user namespaces only to the first
+(github.com/openai/codex/issues/14919)."""
 HOLDERS = 2
-"""Processes of its own around the command."""
+"""How many processes of bubblewrap surround the command."""
 
 _NAMESPACES = (
     *("--new-session", "--die-with-parent", "--unshare-user", "--unshare-all", "--disable-userns"),
@@ -20,7 +22,7 @@ _NAMESPACES = (
 
 
 def program() -> Path | None:
-    """The system's bubblewrap: root's, and writable by nobody else. Blocking."""
+    """The system's bubblewrap, which belongs to root and is writable by nobody else. Blocking."""
     for candidate in map(Path, PLACES):
         try:
             status = candidate.stat()
@@ -44,9 +46,9 @@ def command(
     filter: int,
     as_root: bool,
 ) -> list[str]:
-    """The command line that runs `argv` in this sandbox. `roots` are handles of the roots, `pinned` of the bytes of
-    files; `filter` of the system call filter: bubblewrap reads and closes them. `temporary` becomes `/tmp`; `folder` is
-    where it starts."""
+    """The command line that runs `argv` in this sandbox. `roots` are descriptors of the roots, `pinned` of files'
+    bytes, and `filter` of the system call filter; bubblewrap reads and closes them. `temporary` becomes `/tmp`; the
+    command starts in `folder`."""
     nothing = need.writes == "nothing"
     out = [str(program), *_NAMESPACES, "--hostname", "amanu", *(("--share-net",) if need.network else ())]
     out += ["--ro-bind", "/", "/"]
@@ -74,7 +76,7 @@ def command(
         out += ["--perms", "0755", "--ro-bind-data", str(handle), path]
     closed = {path: path.is_dir() for path in view.secret}
     closed |= dict.fromkeys(view.sockets, False)
-    # bubblewrap reads the table of all mounts for each bind it makes, and for no other: folders come last.
+    # bubblewrap reads the mount table for each bind, but not for other mounts: folders come last, as tmpfs.
     for path, _ in sorted(closed.items(), key=lambda path_and_kind: path_and_kind[1]):
         out += _empty(path, folder=closed[path])
     return [*out, "--seccomp", str(filter), "--chdir", str(folder), "--", *argv]
@@ -85,7 +87,7 @@ def _bound(how: str, source: Path, target: Path | None = None) -> list[str]:
 
 
 def _empty(path: Path, *, folder: bool) -> list[str]:
-    """Nothing in it, and nothing can be put there. The device is one that cannot be opened where it is bound."""
+    """Cover a path: a folder becomes empty and unwritable, a file a device that cannot be opened where it is bound."""
     if folder:
         return ["--perms", "0555", "--tmpfs", str(path)]
     return ["--ro-bind", "/dev/null", str(path)]

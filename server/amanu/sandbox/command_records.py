@@ -1,5 +1,5 @@
-"""Records of running commands: which protected files (those git, editors, shells and agents obey) were there before, and
-their content where the sandbox leaves them writable.
+"""Records of running commands: which protected files (those git, editors, shells and agents obey) were there before,
+and their content where the sandbox leaves them writable.
 
 A record is locked while its daemon or the command's last process lives. A record that is not locked belongs to a killed
 daemon, and is settled by the next command or daemon.
@@ -32,7 +32,8 @@ _counter = itertools.count()
 
 
 def prior_state(tier: Tier, need: SandboxRequirements, view: FilesystemView) -> tuple[PriorState, list[Path]]:
-    """What is there when a command begins; and the paths that the sandbox leaves writable but are too large to record."""
+    """What is there when a command begins; and the paths that the sandbox leaves writable but are too large to
+    record."""
     contents, large = _contents(_left_open(tier, need, view))
     names = (*view.protected.names, *view.protected.executed_paths())
     prior = PriorState(
@@ -60,7 +61,8 @@ class CommandRecord:
         """Whoever holds this file descriptor holds the lock."""
 
     def settle(self) -> QuarantineResult:
-        """Quarantine and restore what must be, once the command has ended. Returns the same result each time. Blocking."""
+        """Quarantine and restore what must be, once the command has ended. Returns the same result each time.
+        Blocking."""
         if self._result is None:
             with self._records.lock():
                 result = self._records.settle(self._prior)
@@ -84,8 +86,8 @@ class CommandRecords:
 
     @contextmanager
     def lock(self) -> Generator[None]:
-        """Lock for scanning a workspace, beginning a record and settling: one command at a time across all daemons. Settles
-        the records of dead daemons first. Blocking."""
+        """Lock for scanning a workspace, beginning a record and settling: one command at a time across all daemons.
+        Settles the records of dead daemons first. Blocking."""
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with (self._folder / "lock").open("w") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
@@ -94,7 +96,8 @@ class CommandRecords:
 
     @contextmanager
     def begin(self, prior: PriorState) -> Generator[CommandRecord]:
-        """Begin a record: enter within `lock`, leave outside of it. Durable where contents are kept. Raises `OSError`."""
+        """Begin a record: enter within `lock`, leave outside of it. Durable where contents are kept. Raises
+        `OSError`."""
         for running in self._running_states():
             prior = prior.joined(running)
         path = self._folder / f"{os.getpid()}-{next(_counter)}.json"

@@ -1,6 +1,6 @@
 """Attempts to break out of a sandbox, each made for real. A script of its own, run inside the sandbox as `python -I -S
-escape_attempts.py ORDERS`, where ORDERS is JSON of name → [function, argument…]. Prints JSON of name → "done", or why the
-attempt failed.
+escape_attempts.py ORDERS`, where ORDERS is JSON of name → [function, argument…]. Prints JSON of name → "done", or why
+the attempt failed.
 
 The self-test at start-up (`self_test.py`) and the tests use the same attempts.
 """

@@ -1,4 +1,4 @@
-"""Small files and folders as they are, to be kept and put back."""
+"""Keep the content of small files and folders, to restore it later."""
 
 import base64
 import os
@@ -10,21 +10,21 @@ from amanu.storage.files import write_whole
 
 _ENTRIES = 1_000
 _LARGEST = 2 * 1024 * 1024
-"""Of one file or folder, in bytes."""
+"""Largest total size of one kept file or folder, in bytes."""
 
 Entry = list[str | int]
-"""`["file", mode, base64 of its bytes, how many names it has]`, `["folder", mode]`, `["link", target]`."""
+"""`["file", mode, base64 of its bytes, number of hard links]`, `["folder", mode]` or `["link", target]`."""
 Tree = dict[str, Entry]
-"""By the path from the top, which is ""; nothing in it: nothing is there."""
+"""Entries by their path from the top, which is "". Empty when nothing is there."""
 
 
 class TooLarge(Exception):
-    """There is more of it than is kept, or it cannot be read."""
+    """A file or folder is too large to keep, or cannot be read."""
 
 
 def read_tree(top: Path) -> Tree:
-    """What is there. No link is followed; sockets, pipes and the samples of git's hooks, which nobody runs, are left
-    out. Raises `TooLarge`. Blocking."""
+    """Read a file or folder. Links are not followed; sockets, pipes and git's sample hooks, which nothing runs, are
+    left out. Raises `TooLarge`. Blocking."""
     entries: Tree = {}
     try:
         _read(top, "", entries, [_LARGEST])
@@ -34,7 +34,7 @@ def read_tree(top: Path) -> Tree:
 
 
 def put_back(top: Path, content: Tree, changed: Iterable[str]) -> None:
-    """Make those parts of it as they were; nothing is in their place but folders. Raises `OSError`. Blocking."""
+    """Restore the changed parts of a file or folder; only folders may be in their place. Raises `OSError`. Blocking."""
     folders: list[tuple[Path, int]] = []
     for name in sorted(name for name in changed if name in content):
         path = top / name if name else top
@@ -54,7 +54,7 @@ def put_back(top: Path, content: Tree, changed: Iterable[str]) -> None:
 
 
 def file_bytes(content: Tree) -> bytes | None:
-    """The bytes of a single file; None: it is none."""
+    """The bytes of a single file; None when it is not a file."""
     match content.get(""):
         case ["file", int(), str(text), _]:
             return base64.b64decode(text)

@@ -50,8 +50,8 @@ class FilesystemView:
     read_only: tuple[Path, ...]
     """Read-only paths inside `writable`."""
     guarded: tuple[Path, ...]
-    """Paths inside `writable`, by their own names, that are restored when the command has ended. Read only where the sandbox
-    can enforce that."""
+    """Paths inside `writable`, by their own names, that are restored when the command has ended. Read only where the
+    sandbox can enforce that."""
     secret: tuple[Path, ...]
     """Paths that cannot be read."""
     workspace_secrets: tuple[Path, ...]

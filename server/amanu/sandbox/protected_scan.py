@@ -1,4 +1,5 @@
-"""What of some folders git, editors, shells and agents run or obey. Looked at before a command and after it."""
+"""Scan folders for protected files, those that git, editors, shells and agents run or obey. Done before a command and
+after it."""
 
 import os
 from collections import deque
@@ -11,27 +12,27 @@ from amanu.sandbox.folder_scan import FolderScan, scan_folder
 from amanu.sandbox.git_dirs import GitDirs, repository
 
 _FOLDERS = 500
-"""Of a root that are looked through, the nearest first."""
+"""The most folders of a root that are scanned, the nearest first."""
 
 Identity = tuple[int, int]
-"""Device and inode."""
+"""Device and inode of a file."""
 
 
 @dataclass(frozen=True)
 class ProtectedScan:
-    """Whole paths of what is there."""
+    """Absolute paths of the protected files that exist."""
 
     names: tuple[Path, ...]
     """Protected files and folders."""
     repositories: tuple[GitDirs, ...]
     folders: frozenset[str]
-    """That were looked through. As text: pathlib takes a millisecond for hundreds."""
+    """The folders that were scanned. As text, since pathlib takes a millisecond for hundreds."""
     secrets: tuple[Path, ...]
     """Real paths of files and folders that hold secrets."""
     sockets: tuple[Path, ...]
 
     def executed_paths(self) -> list[Path]:
-        """Of the repositories: what git runs, or is led elsewhere by. Blocking."""
+        """The existing paths that git runs or is redirected by, in the repositories. Blocking."""
         paths = dict.fromkeys(path for git_dirs in self.repositories for path in git_dirs.executed_paths())
         return [path for path in paths if os.path.lexists(path)]
 
@@ -44,9 +45,8 @@ def scan_protected(
     *,
     checkout: bool = False,
 ) -> ProtectedScan:
-    """What there is in the nearest folders of each root, in the home folder where that is one or below one, and in
-    those repositories and folders besides; `checkout`: without what git may change. Blocking; short where nothing
-    changed."""
+    """Scan the nearest folders of each root, the home folder if it is in a root, and the given repositories and
+    folders. `checkout`: without files that a git checkout may change. Blocking; fast where nothing changed."""
     roots = [root for root in roots if root != Path("/")]
     names: list[Path] = []
     scanned: list[str] = []
@@ -69,14 +69,14 @@ def scan_protected(
 
 
 def protected_in_home(roots: Iterable[Path], home: Path | None) -> list[Path]:
-    """What a login or a desktop runs, where the home folder can be written; it need not be there."""
+    """The files that a login or a desktop runs, when the home folder is in a root; they need not exist."""
     if home is None or not any(root == home or root in home.parents for root in roots):
         return []
     return [home / name for name in (*protected.HOME_FILES, *protected.HOME_FOLDERS)]
 
 
 def identity(path: Path) -> Identity | None:
-    """None: nothing is there."""
+    """The device and inode of a path; None when nothing is there."""
     try:
         status = path.lstat()
     except OSError:
@@ -85,7 +85,7 @@ def identity(path: Path) -> Identity | None:
 
 
 def _is_secret(path: str, roots: Iterable[Path]) -> bool:
-    """`path` is of a folder that was looked through for one of the roots."""
+    """Whether a path that was found under one of the roots is a secret file."""
     root = next((candidate for candidate in roots if path.startswith(f"{candidate}/")), None)
     if root is None or not protected.is_secret(os.path.relpath(path, root)):
         return False

@@ -111,7 +111,8 @@ class QuarantineResult:
         return any((self.quarantined, self.restored, self.added, self.failed, self.secrets))
 
     def texts(self) -> dict[Path, str]:
-        """A few short quarantined texts by their former paths, so that the model can propose them as edits. Blocking."""
+        """A few short quarantined texts by their former paths, so that the model can propose them as edits.
+        Blocking."""
         texts: dict[Path, str] = {}
         for folder, below, names in os.walk(self.folder or ""):
             below[:] = sorted(name for name in below if name != ".git")

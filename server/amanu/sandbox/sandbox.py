@@ -82,8 +82,8 @@ class Sandbox:
         self._cleaned = False
 
     async def proved(self) -> Proof:
-        """Which tier works here. The first call runs the self-test, about 0.1 s without blocking the loop; later calls get
-        the same result."""
+        """Which tier works here. The first call runs the self-test, about 0.1 s without blocking the loop; later calls
+        get the same result."""
         if self.proof is None:
             if self._proving is None or self._proving.done():
                 self._proving = asyncio.create_task(self._prove())
@@ -232,7 +232,9 @@ class Sandbox:
         visible_temporary = Path("/tmp") if tier == "bubblewrap" else temporary
         environment |= dict.fromkeys(("TMPDIR", "TMP", "TEMP"), str(visible_temporary))
         if not need.git:
-            environment["GIT_OPTIONAL_LOCKS"] = "0"  # a read-only command must not fail because it cannot refresh the index
+            environment["GIT_OPTIONAL_LOCKS"] = (
+                "0"  # a read-only command must not fail because it cannot refresh the index
+            )
         if tier == "seatbelt":
             gate = seatbelt.command(argv, need, view, temporary)
             return SandboxedCommand(
@@ -357,8 +359,8 @@ def _brief(tier: Tier, need: SandboxRequirements) -> str:
 
 
 async def _undo(preparing: asyncio.Task[SandboxedCommand], stack: ExitStack) -> None:
-    """Close the stack once `_prepare` has ended, cancelled or not. In a thread, since removing folders on a busy disk takes
-    milliseconds."""
+    """Close the stack once `_prepare` has ended, cancelled or not. In a thread, since removing folders on a busy disk
+    takes milliseconds."""
     await asyncio.wait({preparing})
     await asyncio.to_thread(stack.close)
 

@@ -1,5 +1,6 @@
-"""On macOS: the profile for `sandbox-exec`. The last rule that matches wins. Not as strong as namespaces: processes are
-found by their group only, and services of the system can be asked for things; the self-test says what holds.
+"""The sandbox on macOS: a profile for `sandbox-exec`, in which the last matching rule wins. It is weaker than
+namespaces: processes are found by their group only, and system services can be reached. The self-test tells what it
+prevents.
 
 Source: the profiles in `/usr/share/sandbox` of macOS, sandbox-exec(1).
 """
@@ -14,7 +15,7 @@ from amanu.sandbox.filesystem_view import FilesystemView
 PROGRAM = Path("/usr/bin/sandbox-exec")
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/tty", "/dev/dtracehelper")
 _STARTS_OTHERS = ("/usr/bin/open", "/usr/bin/osascript", "/bin/launchctl", "/usr/bin/at", "/usr/bin/crontab")
-"""They have something run outside the sandbox."""
+"""Programs that start others outside the sandbox."""
 
 
 def command(argv: Sequence[str], need: SandboxRequirements, view: FilesystemView, temporary: Path) -> list[str]:
@@ -23,7 +24,7 @@ def command(argv: Sequence[str], need: SandboxRequirements, view: FilesystemView
 
 
 def profile(need: SandboxRequirements, view: FilesystemView, temporary: Path) -> str:
-    """The sandbox as text."""
+    """The profile's text."""
     visible = (*view.readable, *view.roots, *view.writable, temporary)
     lines = [
         "(version 1)",
@@ -51,7 +52,7 @@ def profile(need: SandboxRequirements, view: FilesystemView, temporary: Path) ->
 
 
 def _absent(view: FilesystemView) -> list[Path]:
-    """At the top of what can be written: where what is protected would come to be."""
+    """Where protected files would appear at the top of the writable roots."""
     names = (*protected.FOLDERS, protected.OWN, *protected.FILES, *protected.PATHS, *protected.SHELL_FILES)
     tops = [root for root in view.roots if root in view.writable]
     return [top / name for top in tops for name in names if name not in (".git", ".gitmodules")]

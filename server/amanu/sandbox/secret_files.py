@@ -1,5 +1,5 @@
-"""A file that was hidden because of its name stays where it is: brought under a harmless name with the folder above it,
-the next command would read it."""
+"""Move secret files back to where they were. They are hidden by their names, so a command that moved one with its
+folder to a harmless name would let the next command read it."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -14,8 +14,8 @@ def identities(paths: Iterable[Path]) -> dict[Path, Identity]:
 
 
 def restore_secrets(former: Mapping[Path, Identity], roots: Iterable[Path]) -> list[Path]:
-    """Those that have left their places for ones whose names say nothing are there again. All of the roots is looked
-    through, where one is missing. Blocking."""
+    """Move back the files that were moved to names that do not look secret, and return them. Walks all of the roots
+    when one is missing. Blocking."""
     missing = {file_identity: path for path, file_identity in former.items() if identity(path) != file_identity}
     back: list[Path] = []
     for root in roots if missing else ():

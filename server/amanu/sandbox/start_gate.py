@@ -1,7 +1,7 @@
 """Make a command in bubblewrap wait until the daemon knows that its sandbox is complete.
 
-bubblewrap ties its processes to the life of the daemon only once they exist (`--die-with-parent`, in its init process). A
-daemon killed in the ten milliseconds before would leave a command that nothing ends.
+bubblewrap ties its processes to the life of the daemon only once they exist (`--die-with-parent`, in its init
+process). A daemon killed in the ten milliseconds before would leave a command that nothing ends.
 """
 
 import asyncio
@@ -21,7 +21,8 @@ class StartGate:
 
     @property
     def step(self) -> str:
-        """The shell code that waits, to run before the command. Needs bash: POSIX shells allow no descriptor above 9."""
+        """The shell code that waits, to run before the command. Needs bash: POSIX shells allow no descriptor above
+        9."""
         fd = self.handle
         return f"printf . >&{fd} && IFS= read -r -n 1 -u {fd} && exec {fd}>&- || exit 126"
 
