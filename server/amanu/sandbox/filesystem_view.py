@@ -68,9 +68,10 @@ def filesystem_view(
     roots: Sequence[Path],
     environment: Mapping[str, str],
     settings: Settings,
-    amanu_folders: Home,
+    ours: Home,
 ) -> FilesystemView:
-    """What a command with these requirements sees in these roots, which are real paths. Blocking: milliseconds."""
+    """What a command with these requirements sees in these roots, which are real paths. `ours` holds Amanu's own
+    folders, which it never sees. Blocking: milliseconds."""
     home, homes = _homes(environment)
     outside = [root for root in roots if root != Path("/")]  # the whole machine is never meant as the workspace
     hidden = [*_system(*_EMPTY, *_SERVICES), *homes, *_user_paths(settings.hide, home)]
@@ -88,29 +89,13 @@ def filesystem_view(
     readable += [git_dirs.common for git_dirs in repositories]
     readable += [git_dirs.folder for git_dirs in repositories]
     readable += [objects for git_dirs in repositories if need.borrowing for objects in borrowed_objects(git_dirs)]
-    writable = [*also_written]
-    read_only: list[Path] = []
-    guarded: list[Path] = []
-    if need.writes == "workspace":
-        gits = dict.fromkeys(
-            git_folder for git_dirs in repositories for git_folder in (git_dirs.folder, git_dirs.common)
-        )
-        writable += [*outside, *(gits if need.git else ())]
-        names, runs = [path for path in scan.names if path not in gits], scan.executed_paths()
-        guarded = [*names, *runs]
-        read_only = [*names, *(runs if need.git else gits)]
-        read_only = [path for path in read_only if not (need.settings and is_settings(path))]
+    writable, read_only, guarded = _write_access(need, outside, scan)
+    writable = [*also_written, *writable]
     visible = [*outside, *readable, *also_written]
     secret = [
-        *(path for path in _secrets(home) if not is_inside(path, chosen) and (is_inside(path, visible))),
+        *(path for path in _secrets(home) if not is_inside(path, chosen) and is_inside(path, visible)),
         *(path for path in map(Path, _SYSTEM_SECRETS) if os.access(path, os.R_OK)),
-        *(
-            path
-            for path in map(
-                _real, (amanu_folders.config, amanu_folders.state, amanu_folders.logs, amanu_folders.runtime)
-            )
-            if path.exists()
-        ),
+        *_amanu_folders(ours),
         *(path for path in _user_paths(settings.hide, home) if path.exists()),
     ]
     workspace_secrets = [] if need.secrets else [path for path in scan.secrets if not is_inside(path, chosen)]
@@ -134,6 +119,22 @@ def filesystem_view(
         sockets=_outside(scan.sockets, environment, hidden, visible),
         home=home,
         protected=scan,
+    )
+
+
+def _write_access(
+    need: SandboxRequirements, roots: Sequence[Path], scan: ProtectedScan
+) -> tuple[list[Path], list[Path], list[Path]]:
+    """What of the workspace is writable, and inside that, what is read only and what is guarded."""
+    if need.writes != "workspace":
+        return [], [], []
+    gits = dict.fromkeys(folder for git_dirs in scan.repositories for folder in (git_dirs.folder, git_dirs.common))
+    names, runs = [path for path in scan.names if path not in gits], scan.executed_paths()
+    read_only = [*names, *(runs if need.git else gits)]
+    return (
+        [*roots, *(gits if need.git else ())],
+        [path for path in read_only if not (need.settings and is_settings(path))],
+        [*names, *runs],
     )
 
 
@@ -174,6 +175,10 @@ def _secrets(home: Path | None) -> Iterator[Path]:
             path = f"{home}/{name}"  # as text, since pathlib takes ten times as long
             if os.path.lexists(path):
                 yield _real(path)
+
+
+def _amanu_folders(ours: Home) -> list[Path]:
+    return [path for path in map(_real, (ours.config, ours.state, ours.logs, ours.runtime)) if path.exists()]
 
 
 def _resolver(need: SandboxRequirements) -> list[Path]:

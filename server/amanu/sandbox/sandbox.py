@@ -12,7 +12,7 @@ import sys
 import tempfile
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -232,54 +232,16 @@ class Sandbox:
         visible_temporary = Path("/tmp") if tier == "bubblewrap" else temporary
         environment |= dict.fromkeys(("TMPDIR", "TMP", "TEMP"), str(visible_temporary))
         if not need.git:
-            environment["GIT_OPTIONAL_LOCKS"] = (
-                "0"  # a read-only command must not fail because it cannot refresh the index
-            )
+            # A read-only command must not fail because it cannot refresh the index.
+            environment["GIT_OPTIONAL_LOCKS"] = "0"
+        plain = SandboxedCommand(
+            argv, environment, start_folder, workspace_secrets=view.workspace_secrets, settle=settle
+        )
         if tier == "seatbelt":
-            gate = seatbelt.command(argv, need, view, temporary)
-            return SandboxedCommand(
-                gate, environment, start_folder, workspace_secrets=view.workspace_secrets, settle=settle
-            )
-        allowed = seccomp.allowed_families(network=need.network, own_namespace=tier == "bubblewrap")
+            return replace(plain, argv=seatbelt.command(argv, need, view, temporary))
         if tier == "landlock":
-            version = landlock.version()
-            filter = seccomp.filter_program(allowed, alone=False, cuts=landlock.refuses_truncation(version))
-            orders = landlock.launcher_orders(need, view, temporary, filter, version, closed)
-            spec = stack.enter_context(_bytes(orders))
-            gate = landlock.command(argv, spec)
-            # The launcher, which outlives the whole command, keeps the record locked.
-            passed = (spec,) if record is None else (spec, record.handle)
-            return SandboxedCommand(
-                gate,
-                environment,
-                start_folder,
-                passed,
-                landlock.HOLDERS,
-                workspace_secrets=view.workspace_secrets,
-                settle=settle,
-            )
-        program = bubblewrap.program()
-        if program is None:
-            raise SandboxError("bubblewrap is no longer installed; restart Amanu.")
-        filter = stack.enter_context(_bytes(seccomp.filter_program(allowed)))
-        pinned = {path: stack.enter_context(_bytes(data)) for path, data in need.pinned.items()}
-        gate = None if entry_shell is None else stack.enter_context(start_gate())
-        command = bubblewrap.command(
-            program,
-            argv if gate is None or entry_shell is None else entry_shell.with_step(gate.step).wrap(argv),
-            need,
-            view,
-            temporary=temporary,
-            folder=Path(os.readlink(start_folder)),  # noqa: PTH115
-            roots=handles,
-            pinned=pinned,
-            filter=filter,
-            as_root=os.geteuid() == 0,
-        )
-        passed = (*handles.values(), *pinned.values(), filter, *(() if gate is None else (gate.handle,)))
-        return SandboxedCommand(
-            command, environment, start_folder, passed, bubblewrap.HOLDERS, gate, view.workspace_secrets, settle
-        )
+            return _in_landlock(plain, stack, need, view, temporary, closed, record)
+        return _in_bubblewrap(plain, stack, need, view, temporary, handles, entry_shell)
 
     def _begin(
         self, stack: ExitStack, tier: Tier, need: SandboxRequirements, roots: list[Path], environment: Mapping[str, str]
@@ -330,6 +292,62 @@ def _candidates(best: Tier) -> dict[Tier, str]:
             "" if landlock.version() else "This kernel does not support Landlock, or it is turned off."
         )
     return candidates
+
+
+def _in_landlock(
+    plain: SandboxedCommand,
+    stack: ExitStack,
+    need: SandboxRequirements,
+    view: FilesystemView,
+    temporary: Path,
+    closed: list[Path],
+    record: CommandRecord | None,
+) -> SandboxedCommand:
+    """The plain command behind Landlock and a system call filter. `closed` paths cannot be written."""
+    version = landlock.version()
+    allowed = seccomp.allowed_families(network=need.network, own_namespace=False)
+    filter = seccomp.filter_program(allowed, alone=False, cuts=landlock.refuses_truncation(version))
+    spec = stack.enter_context(_bytes(landlock.launcher_orders(need, view, temporary, filter, version, closed)))
+    # The launcher, which outlives the whole command, keeps the record locked.
+    passed = (spec,) if record is None else (spec, record.handle)
+    return replace(plain, argv=landlock.command(plain.argv, spec), pass_fds=passed, holders=landlock.HOLDERS)
+
+
+def _in_bubblewrap(
+    plain: SandboxedCommand,
+    stack: ExitStack,
+    need: SandboxRequirements,
+    view: FilesystemView,
+    temporary: Path,
+    handles: Mapping[Path, int],
+    entry_shell: EntryShell | None,
+) -> SandboxedCommand:
+    """The plain command in bubblewrap. `handles` are the opened roots. With an entry shell, it waits at a start gate.
+    Raises `SandboxError`."""
+    program = bubblewrap.program()
+    if program is None:
+        raise SandboxError("bubblewrap is no longer installed; restart Amanu.")
+    allowed = seccomp.allowed_families(network=need.network, own_namespace=True)
+    filter = stack.enter_context(_bytes(seccomp.filter_program(allowed)))
+    pinned = {path: stack.enter_context(_bytes(data)) for path, data in need.pinned.items()}
+    inner, gate = plain.argv, None
+    if entry_shell is not None:
+        gate = stack.enter_context(start_gate())
+        inner = entry_shell.with_step(gate.step).wrap(inner)
+    argv = bubblewrap.command(
+        program,
+        inner,
+        need,
+        view,
+        temporary=temporary,
+        folder=Path(os.readlink(plain.folder)),  # noqa: PTH115
+        roots=handles,
+        pinned=pinned,
+        filter=filter,
+        as_root=os.geteuid() == 0,
+    )
+    passed = (*handles.values(), *pinned.values(), filter, *(() if gate is None else (gate.handle,)))
+    return replace(plain, argv=argv, pass_fds=passed, holders=bubblewrap.HOLDERS, start_gate=gate)
 
 
 def _settle_with_secrets(
