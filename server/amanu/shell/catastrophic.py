@@ -15,6 +15,8 @@ _BOMB = re.compile(
 _SPLIT = re.compile(r"[;&|\n(){}`]+|\$\(")
 _TREES = ("rm", "chmod", "chown", "chgrp", "shred", "srm")
 _ERASE = ("wipefs", "blkdiscard", "shred", "mkswap", "fdisk", "sfdisk", "parted", "sgdisk", "cryptsetup")
+_NARROWING = frozenset({"-name", "-iname", "-path", "-regex", "-newer", "-mtime", "-empty"})
+"""Tests of find that keep it from matching everything."""
 _QUOTES = r"[\\'\"]*"
 _HIT = re.compile(
     r"(?<![\w.-])(?:"
@@ -32,39 +34,18 @@ def by_words(argv: Sequence[Field], state: State) -> str | None:
     if not argv:
         return None
     name = os.path.basename(argv[0].value or _unquoted(argv[0].raw))  # noqa: PTH119 (text, not a file)
-    arguments = argv[1:]
-    texts = [argument.value if argument.value is not None else _unquoted(argument.raw) for argument in arguments]
+    texts = [word.value if word.value is not None else _unquoted(word.raw) for word in argv[1:]]
     if name == "mkfs" or name.startswith(("mkfs.", "newfs")) or name in _ERASE:
-        device = next((argument_text for argument_text in texts if _DEVICE.fullmatch(argument_text)), None)
+        device = next(filter(_DEVICE.fullmatch, texts), None)
         return f"It erases {device}." if device else None
-    if name == "dd":
-        device = next(
-            (
-                argument_text[3:]
-                for argument_text in texts
-                if argument_text.startswith("of=") and _DEVICE.fullmatch(argument_text[3:])
-            ),
-            None,
-        )
-        return f"It overwrites {device}." if device else None
-    if name in ("cp", "mv", "tee", "install") and (device := next((t for t in texts if _DEVICE.fullmatch(t)), None)):
+    if device := next(filter(_DEVICE.fullmatch, _written_files(name, texts)), None):
         return f"It overwrites {device}."
-    operands = [(text, field) for text, field in zip(texts, arguments, strict=True) if not text.startswith("-")]
-    if name == "find":
-        deletes = "-delete" in texts or any(os.path.basename(argument_text) == "rm" for argument_text in texts)  # noqa: PTH119
-        narrowed = any(
-            argument_text in ("-name", "-iname", "-path", "-regex", "-newer", "-mtime", "-empty")
-            for argument_text in texts
-        )
-        operands = operands[:1] if deletes and not narrowed else []
-    elif name == "mv":
-        operands = operands[:-1]
-    elif name not in _TREES or not any(map(_recursive, texts)):
-        return None
-    for text, field in operands:
-        mine = name not in ("chmod", "chown", "chgrp")
-        raw = _unquoted(field.raw)
-        if whole := _whole_target(text, state, mine) or (raw != text and _whole_target(raw, state, mine)):
+    contents_matter = name not in ("chmod", "chown", "chgrp")
+    for text, raw in _affected_trees(name, texts, [_unquoted(word.raw) for word in argv[1:]]):
+        whole = _whole_target(text, state, contents_matter)
+        if whole is None and raw != text:
+            whole = _whole_target(raw, state, contents_matter)
+        if whole is not None:
             return f"It would act on {whole}."
     return None
 
@@ -104,6 +85,24 @@ def by_bomb(line: str) -> list[tuple[str, str]]:
         (match[0], "It is a fork bomb: it starts copies of itself until the machine stops responding.")
         for match in _BOMB.finditer(line)
     ]
+
+
+def _written_files(name: str, texts: Sequence[str]) -> Sequence[str]:
+    """Arguments of a copying program that it may write to."""
+    if name == "dd":
+        return [text.removeprefix("of=") for text in texts if text.startswith("of=")]
+    return texts if name in ("cp", "mv", "tee", "install") else ()
+
+
+def _affected_trees(name: str, texts: Sequence[str], raws: Sequence[str]) -> list[tuple[str, str]]:
+    """The operands, expanded and as written, that a command deletes, moves or changes with all they contain."""
+    operands = [(text, raw) for text, raw in zip(texts, raws, strict=True) if not text.startswith("-")]
+    if name == "find":
+        deletes = "-delete" in texts or any(os.path.basename(text) == "rm" for text in texts)  # noqa: PTH119
+        return operands[:1] if deletes and _NARROWING.isdisjoint(texts) else []
+    if name == "mv":
+        return operands[:-1]
+    return operands if name in _TREES and any(map(_recursive, texts)) else []
 
 
 def _recursive(option: str) -> bool:
