@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class EntryShell:
+    """A bash that runs steps and then becomes the command."""
+
     bash: str
     """Path of bash. It runs in privileged mode (`-p`): no start-up files, no functions from the environment."""
     steps: tuple[str, ...] = ()

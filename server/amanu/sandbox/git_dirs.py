@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _RUNS = ("hooks", "config", "config.worktree", "info/attributes", "commondir")
-"""What in a repository's folder git runs, or is redirected by."""
+"""The files in a repository's folder that git runs, or that redirect it."""
 _HOOKS = (
     *("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit", "pre-merge-commit", "post-merge"),
     *("pre-rebase", "post-rewrite", "post-checkout", "pre-push", "reference-transaction", "post-index-change"),

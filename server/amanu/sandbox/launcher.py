@@ -137,7 +137,7 @@ def _end_all() -> None:
         try:
             os.waitpid(-1, 0)
         except OSError:
-            pass  # nobody is left
+            pass  # none is left
 
 
 def _descendants() -> "list[int]":

@@ -93,7 +93,7 @@ class Sandbox:
 
     @property
     def proof(self) -> Proof | None:
-        """None before `proved`."""
+        """The result of the self-test; None before `proved`."""
         return _proofs.get(self._key)
 
     @property

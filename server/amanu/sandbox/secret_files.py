@@ -10,6 +10,7 @@ from amanu.sandbox.protected_scan import Identity, identity
 
 
 def identities(paths: Iterable[Path]) -> dict[Path, Identity]:
+    """The device and inode of each path that exists. Blocking."""
     return {path: file_identity for path in paths if (file_identity := identity(path)) is not None}
 
 

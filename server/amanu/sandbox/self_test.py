@@ -64,6 +64,8 @@ class TierFinding:
 
 @dataclass(frozen=True)
 class Proof:
+    """Which tier works here, and the result of each test."""
+
     tier: Tier
     findings: tuple[TierFinding, ...]
     """Best first, up to the one that is used."""

@@ -45,6 +45,7 @@ class StartGate:
 
 @contextmanager
 def start_gate() -> Generator[StartGate]:
+    """Open a start gate; closed when the context is left."""
     ours, theirs = socket.socketpair()
     with ours, theirs:
         yield StartGate(ours, theirs)

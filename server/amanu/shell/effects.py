@@ -17,7 +17,7 @@ from amanu.shell.state import State
 from amanu.shell.syntax import ParseBudget, Unclear
 from amanu.shell.words import Field
 
-_NESTED = 8  # wrappers and scripts in each other
+_NESTED = 8  # nested wrappers and scripts
 _NOT_POSIX = ("[[", "<(", ">(", "&>", "<<<", "|&", "$'", "{", "((", ">&", "function", "**")
 """Syntax that other shells than bash read differently, or not at all."""
 

@@ -61,6 +61,7 @@ def tilde(chars: Sequence[Char], state: State) -> tuple[list[Char] | None, bool]
 
 
 def is_pattern(chars: Sequence[Char]) -> bool:
+    """Whether a word has an unquoted `*`, `?` or `[…]`."""
     unquoted = [char for char, quoted in chars if not quoted]
     bracket = "[" in unquoted and any(char == "]" for char, _ in chars[chars.index(("[", False)) :])
     return "*" in unquoted or "?" in unquoted or bracket

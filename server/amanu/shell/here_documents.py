@@ -1,4 +1,4 @@
-"""Here-documents: `cat <<EOF`. Where they end is found anew, for tree-sitter is not always right."""
+"""Here-documents (`cat <<EOF`). Their end is determined here again, since tree-sitter is not always right."""
 
 import re
 from typing import TYPE_CHECKING

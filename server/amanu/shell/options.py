@@ -49,6 +49,7 @@ def names(text: str) -> frozenset[str]:
 
 @cache
 def table(text: str) -> Mapping[str, OptionValue]:
+    """Read an option table: option → its value."""
     options: dict[str, OptionValue] = {}
     for entry in text.split():
         name, how, kind = _ENTRY.fullmatch(entry).groups()  # pyright: ignore[reportOptionalMemberAccess]
@@ -153,6 +154,7 @@ def _cluster(
 
 
 def unknown_option(call: ProgramCall, option: str) -> NotHarmless:
+    """The error for an option that is in no table."""
     return NotHarmless(f"{call.program} {option} is not known to be read-only.")
 
 

@@ -54,6 +54,7 @@ def readable(text: str, context: CommandContext) -> Path:
 
 
 def inside(path: Path, context: CommandContext) -> bool:
+    """Whether a path is in the workspace's roots."""
     return any(path == root or root in path.parents for root in context.roots)
 
 

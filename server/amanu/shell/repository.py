@@ -46,6 +46,8 @@ _KEY = re.compile(r"([A-Za-z][A-Za-z0-9-]*)\s*(=.*)?", re.DOTALL)
 
 @dataclass(frozen=True)
 class Repository:
+    """A git repository whose configuration is harmless."""
+
     top: Path
     """The folder that holds `.git`."""
     folder: Path

@@ -9,6 +9,8 @@ from amanu.core.command import CommandContext
 
 @dataclass
 class State:
+    """The shell's state as far as it is known; `context` is what the command starts with."""
+
     context: CommandContext
     folder: Path | None
     """None when it is not known."""

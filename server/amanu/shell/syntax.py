@@ -143,6 +143,7 @@ def text(node: "Node") -> str:
 
 
 def unclear(node: "Node") -> Unclear:
+    """The error for a node that is not understood."""
     return Unclear(f"Amanu does not understand {_excerpt(node.text or b'')}.")
 
 

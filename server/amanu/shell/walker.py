@@ -28,7 +28,7 @@ _RESERVED = frozenset(_RESERVED_TEXT.split())
 _ASSIGNMENT = re.compile(rf"{NAME}(\[.*\])?\+?=")
 _PATTERN = re.compile(r"[\w*?./:@%+=,-]*")  # of a `case`
 _SEPARATORS = (";", "\n", ";;")
-_MOST_LOOPS = 4  # in each other
+_MOST_LOOPS = 4  # nested
 _MOST_VALUES = 10  # words of a `for` that are looked at one by one
 
 

@@ -19,6 +19,8 @@ from amanu.shell.programs.git import LOOKS, beyond_globals
 
 @dataclass(frozen=True)
 class Act:
+    """What a command with an effect does, and the prefix a rule would remember; None: none."""
+
     why: str
     prefix: tuple[str, ...] | None = None
     runs: tuple[str, ...] = ()
@@ -46,6 +48,7 @@ def takes_script(program: str) -> bool:
 
 
 def act(call: ProgramCall) -> Act:
+    """Describe a call that has, or may have, an effect."""
     if call.program in _SPECIAL:
         return _SPECIAL[call.program](call)
     if _PYTHON.fullmatch(call.program):

@@ -30,6 +30,7 @@ _UNKNOWN = "The awk program contains more than is known to only print."
 
 
 def awk(call: ProgramCall) -> Harmless:
+    """The grammar of awk. Raises `NotHarmless`."""
     parsed = _USE.parse_call(call)
     if not parsed.operands or (program := parsed.operands[0].value) is None:
         raise NotHarmless("The awk program is only known when it runs.")

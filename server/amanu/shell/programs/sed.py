@@ -19,6 +19,7 @@ _UNKNOWN = "The sed script contains more than is known to only print."
 
 
 def sed(call: ProgramCall) -> Harmless:
+    """The grammar of sed. Raises `NotHarmless`."""
     parsed = _USE.parse_call(call)
     scripts = parsed.values("-e", "--expression")
     if not parsed.has("-e", "--expression"):

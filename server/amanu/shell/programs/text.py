@@ -13,7 +13,7 @@ _ONE, _FILES = ("file",), ("file*",)
 
 
 def _trees_if_recursive(parsed: ParsedOptions, call: ProgramCall) -> None:
-    """Of two folders, diff compares the files of the same name, following links."""
+    """Raises `NotHarmless` when diff would compare folders that may not be read: it follows links in them."""
     for word in parsed.operands:
         if word.value is not None and (call.context.folder / word.value).is_dir():
             paths.tree(word.value, call.context, follows=not parsed.has("--no-dereference"))
