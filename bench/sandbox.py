@@ -18,7 +18,7 @@ from typing import NamedTuple
 from amanu.config import SandboxSettings as Settings
 from amanu.core.requirements import SandboxRequirements
 from amanu.home import find_home
-from amanu.sandbox.rlimits import way_in
+from amanu.sandbox.rlimits import limited_entry_shell
 from amanu.sandbox.sandbox import Sandbox
 from amanu.sandbox.self_test import Tier
 
@@ -64,7 +64,7 @@ async def measure(rounds: int) -> dict[tuple[str, str], Cost]:
 async def _once(sandbox: Sandbox, need: SandboxRequirements, root: Path) -> Cost:
     handle = os.open(root, os.O_RDONLY)
     begun, used = time.perf_counter(), _used()
-    held = way_in("/bin/bash")
+    held = limited_entry_shell("/bin/bash")
     async with sandbox.launch(["/bin/sh", "-c", ":"], need, [root], root, handle, dict(os.environ), held) as started:
         process = await asyncio.create_subprocess_exec(
             *started.argv,

@@ -20,12 +20,12 @@ from amanu.core.requirements import SandboxRequirements
 from amanu.home import Home, find_home
 from amanu.sandbox import folder_scan as folders
 from amanu.sandbox import landlock, seatbelt, seccomp
-from amanu.sandbox.filesystem_view import view
+from amanu.sandbox.filesystem_view import filesystem_view
 from amanu.sandbox.git_dirs import repository
 from amanu.sandbox.sandbox import Sandbox, SandboxError
 from amanu.sandbox.self_test import Launch, Tier, prove
 from amanu.sandbox.temp_folders import TemporaryFolders
-from amanu.sandbox.toolchains import tools
+from amanu.sandbox.toolchains import find_toolchains
 from amanu.tools.shell.denial_hints import hint, led_outside
 from amanu_protocol.items import CommandSandbox
 from support.required_programs import needs
@@ -103,7 +103,7 @@ async def test_the_home_folder_as_workspace_shows_no_secret(tmp_path: Path) -> N
 async def test_a_root_that_became_a_link_is_refused(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "work").symlink_to("elsewhere")
-    with pytest.raises(SandboxError, match="leads to another place"):
+    with pytest.raises(SandboxError, match="no longer leads to the same folder"):
         await said(tmp_path, "true", root=tmp_path / "work")
 
 
@@ -128,8 +128,8 @@ def test_what_is_protected_is_found_whatever_its_case_and_behind_links(tmp_path:
     (root / ".claude").symlink_to("real")
     (root / ".zed").symlink_to(tmp_path)  # leads out: never shown because of that
     (root / "x.code-workspace").touch()
-    seen = view(SandboxRequirements(), [root], {"HOME": str(tmp_path / "no")}, Settings(), home_at(tmp_path))
-    kept = {str(each.relative_to(root)) for each in seen.kept}
+    seen = filesystem_view(SandboxRequirements(), [root], {"HOME": str(tmp_path / "no")}, Settings(), home_at(tmp_path))
+    kept = {str(each.relative_to(root)) for each in seen.read_only}
     assert kept == {".VSCode", "real", "a/b/.git", "x.code-workspace"}
     assert {root / ".claude", root / "real", root / ".VSCode"} <= {*seen.guarded}
 
@@ -145,12 +145,12 @@ async def test_sockets_in_places_that_are_not_hidden_are_closed(
             server.bind(str(path))
             server.listen()
         table = [os.fsencode(told), b"@abstract", b"/gone.sock", b"/run/no.sock"]
-        monkeypatch.setattr("amanu.sandbox.filesystem_view.bound", lambda: table)
+        monkeypatch.setattr("amanu.sandbox.filesystem_view.bound_names", lambda: table)
         environment = {"HOME": str(tmp_path / "no"), "BUS": f"unix:path={silent},guid=1"}
         args = (SandboxRequirements(), [tmp_path / "work"], environment, Settings(), home_at(tmp_path))
-        assert view(*args).sockets == (), "nothing of /tmp is seen"
+        assert filesystem_view(*args).sockets == (), "nothing of /tmp is seen"
         monkeypatch.setattr("amanu.sandbox.filesystem_view._EMPTY", ("/run",))
-        assert view(*args).sockets == (told, silent)
+        assert filesystem_view(*args).sockets == (told, silent)
         shown = Settings(read=(str(told),))
         line = f"/usr/bin/python3 -I -S -c 'import socket; socket.socket(socket.AF_UNIX).connect(\"{told}\")' 2>&1"
         assert "Connection refused" in await said(tmp_path, line, settings=shown)
@@ -164,10 +164,10 @@ def test_what_comes_to_be_in_a_folder_that_is_known_is_found(tmp_path: Path, mon
     for name in (".vscode", "mise.toml", ".idea"):
         assert not (tmp_path / "a" / name).exists()
         (tmp_path / "a" / name).touch()
-        assert str(tmp_path / "a" / name) in folders.look(str(tmp_path / "a")).protected
+        assert str(tmp_path / "a" / name) in folders.scan_folder(str(tmp_path / "a")).protected
     (tmp_path / "a" / ".idea").unlink()
-    assert len(folders.look(str(tmp_path / "a")).protected) == 2
-    assert folders.look(str(tmp_path / "none")) == folders.FolderScan()
+    assert len(folders.scan_folder(str(tmp_path / "a")).protected) == 2
+    assert folders.scan_folder(str(tmp_path / "none")) == folders.FolderScan()
 
 
 @pytest.mark.parametrize(("settled", "reads"), [(0.0, 1), (60.0, 3)], ids=["settled", "may have the same stamp"])
@@ -177,7 +177,7 @@ def test_a_folder_is_read_again_until_its_stamp_is_old(
     monkeypatch.setattr(folders, "_SETTLED", settled)
     with mock.patch.object(os, "scandir", wraps=os.scandir) as scandir:
         for _ in range(3):
-            folders.look(str(tmp_path))
+            folders.scan_folder(str(tmp_path))
     assert scandir.call_count == reads
 
 
@@ -187,7 +187,7 @@ def test_of_what_a_folder_of_programs_lies_in_only_their_parts_are_seen(tmp_path
         (home / name).parent.mkdir(parents=True, exist_ok=True)
         (home / name).touch()
     (home / "tool" / "include").symlink_to(home)
-    found = tools(f"{home}/tool/bin:{home}/venv/bin:/usr/bin", home, (home,), 0).readable
+    found = find_toolchains(f"{home}/tool/bin:{home}/venv/bin:/usr/bin", home, (home,), 0).readable
     assert {str(each.relative_to(home)) for each in found if home in each.parents} == {
         *("tool/bin", "tool/lib", "tool/share", "venv/bin", "venv")
     }
@@ -207,7 +207,7 @@ def test_temporary_files_a_killed_daemon_left_are_removed(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("program", "fault"),
     [
-        ("echo '{{}}'", "this did not work: spawn, write root"),
+        ("echo '{{}}'", "this failed: spawn, write root"),
         ("echo oh dear >&2; exit 1", "could not be set up: oh dear"),
         ("exec {python} {acts}", "did not prevent: write outside"),
     ],
@@ -225,7 +225,7 @@ async def test_a_tier_that_does_not_hold_is_not_used(tmp_path: Path, program: st
 
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
 def test_the_filter_ends_in_a_return_wherever_it_jumps(machine: str) -> None:
-    code = seccomp.program((1, 2), machine)
+    code = seccomp.filter_program((1, 2), machine)
     lines = [struct.unpack_from("=HBBI", code, at) for at in range(0, len(code), 8)]
     assert lines[-1][0] == 6
     for at, (kind, true, false, _) in enumerate(lines):
@@ -240,7 +240,7 @@ def test_the_filter_ends_in_a_return_wherever_it_jumps(machine: str) -> None:
 def test_the_filter_says(machine: str, *, alone: bool, cuts: bool, local: bool) -> None:
     """What the kernel would, of calls and their arguments."""
     of, shared = seccomp._MACHINES[machine].numbers, not alone  # pyright: ignore[reportPrivateUsage]
-    code = seccomp.program((1,) if local else (), machine, alone=alone, cuts=cuts)
+    code = seccomp.filter_program((1,) if local else (), machine, alone=alone, cuts=cuts)
     pointer = 0x7F00_0000_0000  # whose lower half is nothing
     for call, arguments, refused in (
         ("prlimit64", (0, 7, pointer, 0), False),
@@ -320,13 +320,13 @@ async def test_an_old_landlock_lets_no_file_be_cut(tmp_path: Path, monkeypatch: 
 
 def test_no_filter_for_an_unknown_machine() -> None:
     with pytest.raises(seccomp.FilterUnavailable, match="sparc"):
-        seccomp.program((), "sparc")
+        seccomp.filter_program((), "sparc")
 
 
 def test_the_profile_for_macos(tmp_path: Path) -> None:
     root = tmp_path / 'a "quoted" folder'
     (root / ".git").mkdir(parents=True)
-    seen = view(SandboxRequirements(), [root], {"HOME": str(tmp_path)}, Settings(), home_at(tmp_path))
+    seen = filesystem_view(SandboxRequirements(), [root], {"HOME": str(tmp_path)}, Settings(), home_at(tmp_path))
     lines = seatbelt.profile(SandboxRequirements(), seen, tmp_path / "t").splitlines()
     quoted = str(root).replace('"', '\\"')
     order = [
@@ -406,8 +406,10 @@ def test_the_launcher_loads_nothing_that_takes_long(tmp_path: Path) -> None:
         pytest.skip("This kernel has no Landlock")
     root = tmp_path / "work"
     root.mkdir()
-    seen = view(SandboxRequirements(), [root], {"HOME": str(tmp_path)}, Settings(), home_at(tmp_path))
-    orders = landlock.orders(SandboxRequirements(), seen, tmp_path, seccomp.program(()), landlock.version())
+    seen = filesystem_view(SandboxRequirements(), [root], {"HOME": str(tmp_path)}, Settings(), home_at(tmp_path))
+    orders = landlock.launcher_orders(
+        SandboxRequirements(), seen, tmp_path, seccomp.filter_program(()), landlock.version()
+    )
     with tempfile.TemporaryFile() as file:
         file.write(orders)
         file.seek(0)

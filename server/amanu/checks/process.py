@@ -14,8 +14,8 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 from amanu.core.requirements import SandboxRequirements
-from amanu.sandbox.entry_shell import plain_way_in
-from amanu.sandbox.rlimits import limits, way_in
+from amanu.sandbox.entry_shell import plain_entry_shell
+from amanu.sandbox.rlimits import limited_entry_shell, limits
 from amanu.sandbox.sandbox import Sandbox, SandboxError
 from amanu.system.process_tree import end_all
 from amanu.system.tasks import start_process, wait_killed
@@ -74,8 +74,8 @@ async def start(
         handle = await asyncio.to_thread(os.open, folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         stack.callback(os.close, handle)
         need = SandboxRequirements(writes="nothing", readable=tuple(readable))
-        plain = plain_way_in()
-        entry_shell = None if plain is None else way_in(plain.bash, limits(MEMORY_PARTS))
+        plain = plain_entry_shell()
+        entry_shell = None if plain is None else limited_entry_shell(plain.bash, limits(MEMORY_PARTS))
         started = await stack.enter_async_context(
             sandbox.launch(command, need, roots, folder, handle, variables, entry_shell)
         )

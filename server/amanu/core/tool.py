@@ -136,7 +136,9 @@ class CallContext:
     def require_reviewed(self, path: Path) -> None:
         """Raise `ToolError` unless the decision covered that resolved path: a link may lead elsewhere by now."""
         if self.preview is not None and str(path) not in self.preview.reads | self.preview.writes:
-            raise ToolError("The path now leads somewhere else than when this call was approved. Call the tool again.")
+            raise ToolError(
+                "The path no longer leads to the same place as when this call was approved. Call the tool again."
+            )
 
 
 class CallDraft(Protocol):

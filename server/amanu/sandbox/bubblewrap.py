@@ -1,4 +1,5 @@
-"""Tier 1: namespaces, made by bubblewrap (0.8 or newer: handles can be bound, user namespaces closed)."""
+"""Tier 1: namespaces made by bubblewrap, version 0.8 or newer, which can bind by descriptor and disable user
+namespaces."""
 
 import os
 import stat
@@ -9,9 +10,10 @@ from amanu.core.requirements import SandboxRequirements
 from amanu.sandbox.filesystem_view import FilesystemView
 
 PLACES = ("/usr/bin/bwrap", "/bin/bwrap", "/run/current-system/sw/bin/bwrap")
-"""Only there: a copy could be anybody's, and Ubuntu lets only the first make user namespaces (codex #14919)."""
+"""Only here: a copy elsewhere could be anyone's, and Ubuntu allows user namespaces only to the first
+(github.com/openai/codex/issues/14919)."""
 HOLDERS = 2
-"""Processes of its own around the command."""
+"""How many processes of bubblewrap surround the command."""
 
 _NAMESPACES = (
     *("--new-session", "--die-with-parent", "--unshare-user", "--unshare-all", "--disable-userns"),
@@ -20,14 +22,14 @@ _NAMESPACES = (
 
 
 def program() -> Path | None:
-    """The system's bubblewrap: root's, and writable by nobody else. Blocking."""
-    for place in map(Path, PLACES):
+    """The system's bubblewrap, which belongs to root and is writable by nobody else. Blocking."""
+    for candidate in map(Path, PLACES):
         try:
-            status = place.stat()
+            status = candidate.stat()
         except OSError:
             continue
         if status.st_uid == 0 and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-            return place
+            return candidate
     return None
 
 
@@ -44,9 +46,9 @@ def command(
     filter: int,
     as_root: bool,
 ) -> list[str]:
-    """The command line that runs `argv` in this sandbox. `roots` are handles of the roots, `pinned` of the bytes of
-    files; `filter` of the system call filter: bubblewrap reads and closes them. `temporary` becomes `/tmp`; `folder` is
-    where it starts."""
+    """The command line that runs `argv` in this sandbox. `roots` are descriptors of the roots, `pinned` of files'
+    bytes, and `filter` of the system call filter; bubblewrap reads and closes them. `temporary` becomes `/tmp`; the
+    command starts in `folder`."""
     nothing = need.writes == "nothing"
     out = [str(program), *_NAMESPACES, "--hostname", "amanu", *(("--share-net",) if need.network else ())]
     out += ["--ro-bind", "/", "/"]
@@ -61,21 +63,21 @@ def command(
         out += _bound("--ro-bind-try", path)
     for name, target in view.links:
         out += ["--symlink", str(target), str(name)]
-    for path in sorted({*view.roots, *view.writable}, key=lambda each: len(each.parts)):
+    for path in sorted({*view.roots, *view.writable}, key=lambda path: len(path.parts)):
         writable = path in view.writable
         if path in roots:
             out += ["--bind-fd" if writable else "--ro-bind-fd", str(roots[path]), str(path)]
         elif path != Path("/"):
             out += _bound("--bind" if writable else "--ro-bind", path)
     if not nothing:
-        for path in sorted(view.kept, key=lambda each: len(each.parts)):
+        for path in sorted(view.read_only, key=lambda path: len(path.parts)):
             out += _bound("--ro-bind-try", path)
     for path, handle in pinned.items():
         out += ["--perms", "0755", "--ro-bind-data", str(handle), path]
     closed = {path: path.is_dir() for path in view.secret}
     closed |= dict.fromkeys(view.sockets, False)
-    # bubblewrap reads the table of all mounts for each bind it makes, and for no other: folders come last.
-    for path, _ in sorted(closed.items(), key=lambda each: each[1]):
+    # bubblewrap reads the mount table for each bind, but not for other mounts: folders come last, as tmpfs.
+    for path, _ in sorted(closed.items(), key=lambda path_and_kind: path_and_kind[1]):
         out += _empty(path, folder=closed[path])
     return [*out, "--seccomp", str(filter), "--chdir", str(folder), "--", *argv]
 
@@ -85,7 +87,7 @@ def _bound(how: str, source: Path, target: Path | None = None) -> list[str]:
 
 
 def _empty(path: Path, *, folder: bool) -> list[str]:
-    """Nothing in it, and nothing can be put there. The device is one that cannot be opened where it is bound."""
+    """Cover a path: a folder becomes empty and unwritable, a file a device that cannot be opened where it is bound."""
     if folder:
         return ["--perms", "0555", "--tmpfs", str(path)]
     return ["--ro-bind", "/dev/null", str(path)]

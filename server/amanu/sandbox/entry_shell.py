@@ -1,5 +1,5 @@
-"""The shell through which a command is entered: it does what must be done in its place, and then becomes it. One for
-all of that: starting it takes longer than what it does."""
+"""The shell that enters a command: it runs preparing steps in the command's process, and then becomes the command. One
+shell for all steps, since starting it takes longer than running them."""
 
 import os
 from collections.abc import Sequence
@@ -8,22 +8,24 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class EntryShell:
-    bash: str
-    """Its path. Privileged mode (`-p`): it reads no start-up file, and takes no functions from the environment."""
-    steps: tuple[str, ...] = ()
-    """Of bash, one after the other. One that fails keeps nothing from being run, unless it exits."""
+    """A bash that runs steps and then becomes the command."""
 
-    def then(self, step: str) -> "EntryShell":
+    bash: str
+    """Path of bash. It runs in privileged mode (`-p`): no start-up files, no functions from the environment."""
+    steps: tuple[str, ...] = ()
+    """Bash commands, run in order. A failing one does not stop the rest, unless it exits."""
+
+    def with_step(self, step: str) -> "EntryShell":
         return EntryShell(self.bash, (*self.steps, step))
 
-    def to(self, argv: Sequence[str]) -> list[str]:
-        """The command line that ends up as `argv`: same process, arguments untouched."""
+    def wrap(self, argv: Sequence[str]) -> list[str]:
+        """The command line that becomes `argv`, in the same process and with its arguments unchanged."""
         if not self.steps:
             return list(argv)
         return [self.bash, "-p", "-c", "; ".join((*self.steps, 'exec "$@"')), self.bash, *argv]
 
 
-def plain_way_in() -> EntryShell | None:
-    """Nothing is to be done yet. None where there is no bash."""
+def plain_entry_shell() -> EntryShell | None:
+    """An entry shell without steps. None where there is no bash."""
     bash = "/bin/bash"
     return EntryShell(bash) if os.access(bash, os.X_OK) else None

@@ -1,8 +1,8 @@
-"""What a sandbox is for is what cannot be done in it. Each act is tried for real; a script of its own, run inside the
-sandbox as `python -I -S escape_attempts.py ORDERS`: JSON of act → its arguments. Prints JSON of act → "done", or why
-not.
+"""Attempts to break out of a sandbox, each made for real. A script of its own, run inside the sandbox as `python -I -S
+escape_attempts.py ORDERS`, where ORDERS is JSON of name → [function, argument…]. Prints JSON of name → "done", or why
+the attempt failed.
 
-The self-test at start (`self_test.py`) and the table of the tests use the same acts.
+The self-test at start-up (`self_test.py`) and the tests use the same attempts.
 """
 
 import contextlib
@@ -30,7 +30,7 @@ def write(path: str) -> None:
 
 
 def change(path: str) -> None:
-    """A file that is there: what one makes may be one's own."""
+    """Change an existing file: a new one might only exist inside the sandbox."""
     handle = os.open(path, os.O_WRONLY | os.O_APPEND)
     os.write(handle, b"acts were here\n")
     os.close(handle)
@@ -45,16 +45,16 @@ def folder(path: str) -> None:
     os.mkdir(path)  # noqa: PTH102
 
 
-def rename(path: str, other: str) -> None:
-    os.rename(path, other)  # noqa: PTH104
+def rename(path: str, target: str) -> None:
+    os.rename(path, target)  # noqa: PTH104
 
 
 def remove(path: str) -> None:
     os.unlink(path)  # noqa: PTH108
 
 
-def link(path: str, other: str) -> None:
-    os.link(path, other)
+def link(path: str, target: str) -> None:
+    os.link(path, target)
 
 
 def chmod(path: str) -> None:
@@ -66,34 +66,34 @@ def git(folder: str, *arguments: str) -> None:
 
 
 def tcp(port: int) -> None:
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as it:
-        it.settimeout(2)
-        it.connect(("127.0.0.1", port))
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as client:
+        client.settimeout(2)
+        client.connect(("127.0.0.1", port))
 
 
 def udp(port: int) -> None:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as it:
-        it.connect(("127.0.0.1", port))
-        it.send(b"acts were here")
-        it.settimeout(0.2)
-        it.recv(9)  # where nobody listens that is refused
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
+        client.connect(("127.0.0.1", port))
+        client.send(b"acts were here")
+        client.settimeout(0.2)
+        client.recv(9)  # refused where nobody listens
 
 
 def local(path: str) -> None:
-    """A unix socket in the file system; with a NUL first, one of the abstract space."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as it:
-        it.settimeout(2)
-        it.connect(path)
+    """Connect to a unix socket in the file system; with a leading NUL, in the abstract namespace."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
+        client.settimeout(2)
+        client.connect(path)
 
 
 def serve_local(path: str) -> None:
-    """The same by a unix socket, in the place of one that an earlier run left."""
+    """Serve and connect on a unix socket, replacing one that an earlier run left."""
     with contextlib.suppress(FileNotFoundError):
         os.unlink(path)  # noqa: PTH108
-    with socket.socket(socket.AF_UNIX) as it, socket.socket(socket.AF_UNIX) as other:
-        it.bind(path)
-        it.listen()
-        other.connect(path)
+    with socket.socket(socket.AF_UNIX) as server, socket.socket(socket.AF_UNIX) as client:
+        server.bind(path)
+        server.listen()
+        client.connect(path)
 
 
 def vsock() -> None:
@@ -101,7 +101,7 @@ def vsock() -> None:
 
 
 def odd_sockets() -> None:
-    """Of packets, of the kernel's ciphers, of Bluetooth, TIPC and XDP: more kernel than a command needs."""
+    """Open packet, crypto, Bluetooth, TIPC or XDP sockets: more kernel than a command needs."""
     for family, kind in ((17, 3), (38, 5), (31, 3), (30, 1), (44, 3)):
         with contextlib.suppress(OSError):
             socket.socket(family, kind).close()
@@ -110,25 +110,25 @@ def odd_sockets() -> None:
 
 
 def datagram(path: str) -> None:
-    """To a unix socket from one of a pair, which nobody had to ask for by `socket`."""
+    """Send to a unix socket from one end of a socket pair, which does not need the `socket` call."""
     for kind in (socket.SOCK_DGRAM, socket.SOCK_RAW):
         try:
-            mine, other = socket.socketpair(socket.AF_UNIX, kind)
+            mine, peer = socket.socketpair(socket.AF_UNIX, kind)
         except OSError as error:
-            found = error
+            last_error = error
             continue
-        with mine, other:
+        with mine, peer:
             mine.sendto(b"acts were here", path)
             return
-    raise found
+    raise last_error
 
 
 def serve() -> None:
-    """A server and a client of its own, as tests have them."""
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as it, socket.socket() as other:
-        it.bind(("127.0.0.1", 0))
-        it.listen()
-        other.connect(it.getsockname())
+    """Serve and connect over TCP on the loopback, as test suites do."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as server, socket.socket() as client:
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+        client.connect(server.getsockname())
 
 
 def signal_(pid: int) -> None:
@@ -144,7 +144,7 @@ def environment(pid: int) -> None:
 
 
 def ptrace() -> None:
-    """Even a child of its own."""
+    """Trace a process, here a child of its own."""
     child = os.fork()
     if child == 0:
         time.sleep(5)
@@ -157,7 +157,7 @@ def ptrace() -> None:
 
 
 def remount(path: str) -> None:
-    """Make what is read-only writable, and write there."""
+    """Remount the root writable, and write to a read-only file."""
     _checked(_libc.mount(b"none", b"/", None, 0x1000 | 0x20, None))  # MS_BIND | MS_REMOUNT
     change(path)
 
@@ -167,8 +167,8 @@ def mount(path: str) -> None:
 
 
 def namespace() -> None:
-    """A namespace of one's own, in which one is root: by unshare, clone and clone3."""
-    found: list[OSError] = []
+    """Create a user namespace, in which one is root: by unshare, clone and clone3."""
+    errors: list[OSError] = []
     for attempt in (
         lambda: _checked(_libc.unshare(0x10000000)),
         lambda: _child(_libc.syscall(*((220, 0x10000011, 0, 0, 0, 0) if _ARM else (56, 0x10000011, 0, 0, 0, 0)))),
@@ -177,9 +177,9 @@ def namespace() -> None:
         try:
             attempt()
         except OSError as error:
-            found.append(error)
-    if len(found) == 3:
-        raise found[0]
+            errors.append(error)
+    if len(errors) == 3:
+        raise errors[0]
 
 
 def kernel_setting() -> None:
@@ -196,7 +196,7 @@ def keyring() -> None:
 
 
 def type_ahead() -> None:
-    """Into the terminal of whoever looks."""
+    """Type into a terminal."""
     master, slave = os.openpty()
     try:
         fcntl.ioctl(slave, 0x5412, b"x")  # TIOCSTI
@@ -206,7 +206,7 @@ def type_ahead() -> None:
 
 
 def handles() -> None:
-    """Handles of the host that came along: through an open folder one leaves any namespace."""
+    """Find inherited file descriptors: through an open folder one can leave any namespace."""
     others: list[int] = []
     for number in range(3, 256):
         try:
@@ -219,7 +219,7 @@ def handles() -> None:
 
 
 def outlive(path: str) -> None:
-    """Leave the command, its session and its group behind, and write when it has ended, for a minute. Holds no stream
+    """Leave the command, its session and its group, and keep writing for a minute after it has ended. Holds no stream
     open."""
     if os.fork():
         return
@@ -237,7 +237,7 @@ def outlive(path: str) -> None:
 
 
 def truncate(path: str) -> None:
-    """Without opening it for writing."""
+    """Truncate a file without opening it for writing."""
     with contextlib.suppress(OSError):
         os.truncate(path, 0)
         return
@@ -245,12 +245,12 @@ def truncate(path: str) -> None:
 
 
 def terminal(path: str) -> None:
-    """Listen to what somebody types."""
+    """Open a terminal to read what is typed."""
     os.close(os.open(path, os.O_RDONLY | os.O_NOCTTY | os.O_NONBLOCK))
 
 
 def disk() -> None:
-    """Whatever device holds the file system: all files, and nobody's rights."""
+    """Read a disk device directly, bypassing all file permissions."""
     for name in sorted(os.listdir("/sys/class/block")):  # noqa: PTH208
         with contextlib.suppress(OSError):
             read(f"/dev/{name}")
@@ -259,14 +259,14 @@ def disk() -> None:
 
 
 def limits(pid: int) -> None:
-    """Another process's limits: with less time or memory it ends. Set to what they are."""
-    call, now = 261 if _ARM else 302, (ctypes.c_uint64 * 2)()
-    _syscall(call, pid, 7, None, ctypes.byref(now))  # RLIMIT_NOFILE
-    _syscall(call, pid, 7, ctypes.byref(now), None)
+    """Set another process's resource limits, here to their current values; lower ones could end it."""
+    call, current_limits = 261 if _ARM else 302, (ctypes.c_uint64 * 2)()
+    _syscall(call, pid, 7, None, ctypes.byref(current_limits))  # RLIMIT_NOFILE
+    _syscall(call, pid, 7, ctypes.byref(current_limits), None)
 
 
 def shared_memory(key: int) -> None:
-    """A segment by its key, as X11 and databases have them."""
+    """Open a shared memory segment by its key, as X11 and databases use them."""
     _syscall(194 if _ARM else 29, key, 0, 0)
 
 
@@ -275,10 +275,10 @@ def shared_queue(name: str) -> None:
 
 
 def other_memory(pid: int) -> None:
-    """What a process of somebody else has in its memory: by every way to it."""
-    here, there = (ctypes.c_uint64 * 2)(id(pid), 1), (ctypes.c_uint64 * 2)(id(pid), 1)
+    """Read another process's memory, by every interface there is."""
+    local_buffer, remote_buffer = (ctypes.c_uint64 * 2)(id(pid), 1), (ctypes.c_uint64 * 2)(id(pid), 1)
     for call in (270, 271) if _ARM else (310, 311):
-        if _libc.syscall(call, pid, here, 1, there, 1, 0) >= 0 or ctypes.get_errno() == errno.EFAULT:
+        if _libc.syscall(call, pid, local_buffer, 1, remote_buffer, 1, 0) >= 0 or ctypes.get_errno() == errno.EFAULT:
             return
     for name, how in (("mem", os.O_RDONLY), ("maps", os.O_RDONLY), ("clear_refs", os.O_WRONLY)):
         with contextlib.suppress(OSError):
@@ -289,7 +289,7 @@ def other_memory(pid: int) -> None:
 
 
 def other_files(pid: int) -> None:
-    """Through its root, its folder or a handle of its."""
+    """Reach another process's files, through its root, its folder or its descriptors."""
     for name in ("root", "cwd", "fd/0", "fd/1", "exe"):
         with contextlib.suppress(OSError):
             os.stat(f"/proc/{pid}/{name}")  # noqa: PTH116
@@ -302,7 +302,7 @@ def other_files(pid: int) -> None:
 
 
 def mount_anew(path: str) -> None:
-    """The calls for mounts that came with Linux 5."""
+    """Mount with the system calls added in Linux 5."""
     tree = _libc.syscall(428, -100, path.encode(), 1)  # open_tree, OPEN_TREE_CLONE
     if tree < 0:
         tree = _syscall(430, b"tmpfs", 0)  # fsopen
@@ -314,7 +314,7 @@ def chroot(path: str) -> None:
 
 
 def kernel_programs() -> None:
-    """bpf, perf_event_open and userfaultfd: the doors of the kernel that were broken most."""
+    """Call bpf, perf_event_open and userfaultfd, the kernel interfaces with the most exploits."""
     attributes = (ctypes.c_uint32 * 32)()
     attributes[1] = 128
     for call in (
@@ -332,7 +332,7 @@ def kernel_programs() -> None:
 
 
 def gain() -> None:
-    """Programs that give whoever starts them the rights of another user."""
+    """Check whether setuid programs could gain privileges."""
     if _checked(_libc.prctl(39, 0, 0, 0, 0)) == 1:  # PR_GET_NO_NEW_PRIVS
         raise OSError(errno.EPERM, "no new privileges")
 
@@ -355,7 +355,7 @@ def _checked(result: int) -> int:
     return result
 
 
-def _tried(act: str, arguments: "list[object]") -> str:
+def _attempt(act: str, arguments: "list[object]") -> str:
     try:
         globals()[act](*arguments)
     except OSError as error:
@@ -366,4 +366,4 @@ def _tried(act: str, arguments: "list[object]") -> str:
 
 
 if __name__ == "__main__":
-    print(json.dumps({name: _tried(act, given) for name, (act, *given) in json.loads(sys.argv[1]).items()}))
+    print(json.dumps({name: _attempt(act, arguments) for name, (act, *arguments) in json.loads(sys.argv[1]).items()}))

@@ -1,5 +1,5 @@
-"""What of the file system a command sees, and what of that it can change. Found anew for each command: nothing that an
-earlier one left behind was there when it was looked at once."""
+"""What a command sees of the file system, and what it can change. Determined for each command anew, since earlier
+commands may have changed what is there."""
 
 import os
 import stat
@@ -13,11 +13,11 @@ from amanu.config import SandboxSettings as Settings
 from amanu.core import protected_paths as protected
 from amanu.core.requirements import SandboxRequirements
 from amanu.home import Home
-from amanu.sandbox.git_dirs import GitDirs, borrowed, enclosing, repository, user_hooks
+from amanu.sandbox.git_dirs import GitDirs, borrowed_objects, enclosing_worktree, repository, user_hooks
 from amanu.sandbox.git_settings import is_settings
-from amanu.sandbox.protected_scan import ProtectedScan, obeyed
-from amanu.sandbox.toolchains import inside, tools
-from amanu.sandbox.unix_sockets import bound, elsewhere, served
+from amanu.sandbox.protected_scan import ProtectedScan, scan_protected
+from amanu.sandbox.toolchains import find_toolchains, is_inside
+from amanu.sandbox.unix_sockets import bound_names, outside_sockets, served_sockets
 
 _HOMES = ("/root", "/home", "/Users", "/mnt/c/Users", "/var/root")
 _EMPTY = ("/tmp", "/var/tmp", "/run")
@@ -30,140 +30,159 @@ _SYSTEM_SECRETS = (
     *("/etc/krb5.keytab", "/etc/NetworkManager/system-connections", "/etc/wireguard"),
 )
 _TOOLS_SECONDS = 10.0
-"""What is installed is looked for anew after that long."""
+"""How long the list of installed tools is reused."""
 
 
 @dataclass(frozen=True)
 class FilesystemView:
-    """All paths are absolute, and real but for the last part of those that are not there. Later ones hide or show what
-    earlier ones show or hide, in the order of the fields."""
+    """All paths are absolute and real, except for the last part of missing ones. The fields apply in order: a later one
+    hides or shows what earlier ones show or hide."""
 
     hidden: tuple[Path, ...]
-    """Folders that are empty."""
+    """Folders that appear empty."""
     readable: tuple[Path, ...]
-    """Shown again, read only."""
+    """Visible again, read only."""
     links: tuple[tuple[Path, Path], ...]
-    """Names below `hidden` → what they lead to, shown again."""
+    """Symbolic links below `hidden` that are visible again, each with its target."""
     roots: tuple[Path, ...]
     writable: tuple[Path, ...]
-    """Roots among them, unless nothing may be written."""
-    kept: tuple[Path, ...]
-    """Inside what can be written: read only."""
+    """Includes the roots, unless nothing may be written."""
+    read_only: tuple[Path, ...]
+    """Read-only paths inside `writable`."""
     guarded: tuple[Path, ...]
-    """Inside what can be written, by its own name: as before when the command has ended. Read only, where the sandbox
-    can do that."""
+    """Paths inside `writable`, by their own names, that are restored when the command has ended. Read only where the
+    sandbox can enforce that."""
     secret: tuple[Path, ...]
-    """Cannot be read."""
-    unseen: tuple[Path, ...]
-    """Of those, the ones of the workspace, which a command the user was asked about sees."""
+    """Paths that cannot be read."""
+    workspace_secrets: tuple[Path, ...]
+    """Those of `secret` in the workspace. A command that the user approved with access to secrets sees them."""
     sockets: tuple[Path, ...]
-    """Served by somebody outside: nobody answers."""
+    """Sockets served from outside the sandbox; connecting to them fails."""
     home: Path | None
-    obeyed: ProtectedScan
-    """All that was there of that which git, editors and agents obey."""
+    protected: ProtectedScan
+    """The protected files that are there, which git, editors and agents obey."""
 
 
-def view(
-    need: SandboxRequirements, roots: Sequence[Path], environment: Mapping[str, str], settings: Settings, ours: Home
+def filesystem_view(
+    need: SandboxRequirements,
+    roots: Sequence[Path],
+    environment: Mapping[str, str],
+    settings: Settings,
+    ours: Home,
 ) -> FilesystemView:
-    """What a command with that need sees in those roots, which are real paths. Blocking: milliseconds."""
+    """What a command with these requirements sees in these roots, which are real paths. `ours` holds Amanu's own
+    folders, which it never sees. Blocking: milliseconds."""
     home, homes = _homes(environment)
-    outside = [each for each in roots if each != Path("/")]  # nobody means the whole machine by "the workspace"
-    hidden = [*_system(*_EMPTY, *_SERVICES), *homes, *_own(settings.hide, home)]
-    also_written = [each for each in _own(settings.write, home) if each.exists()]
-    chosen = [each for each in (*_own(settings.read, home), *need.readable) if each.exists()]
-    above = [tree for root in outside if (tree := enclosing(root, homes)) is not None]
+    outside = [root for root in roots if root != Path("/")]  # the whole machine is never meant as the workspace
+    hidden = [*_system(*_EMPTY, *_SERVICES), *homes, *_user_paths(settings.hide, home)]
+    also_written = [path for path in _user_paths(settings.write, home) if path.exists()]
+    chosen = [path for path in (*_user_paths(settings.read, home), *need.readable) if path.exists()]
+    above = [tree for root in outside if (tree := enclosing_worktree(root, homes)) is not None]
     others: list[GitDirs] = []
     if need.git:
-        chosen += [each for each in (user_hooks(home),) if each is not None and each.exists()]
-        others = [each for tree in above if (each := repository(tree / ".git")) is not None]
-    seen = obeyed(outside, home, others, checkout=need.checkout)
-    repositories = seen.repositories
-    installed = tools(environment.get("PATH", ""), home, homes, int(time.monotonic() / _TOOLS_SECONDS))
+        chosen += [hooks for hooks in (user_hooks(home),) if hooks is not None and hooks.exists()]
+        others = [git_dirs for tree in above if (git_dirs := repository(tree / ".git")) is not None]
+    scan = scan_protected(outside, home, others, checkout=need.checkout)
+    repositories = scan.repositories
+    installed = find_toolchains(environment.get("PATH", ""), home, homes, int(time.monotonic() / _TOOLS_SECONDS))
     readable = [*installed.readable, *chosen, *above, *_resolver(need)]
-    readable += [each.common for each in repositories]
-    readable += [each.folder for each in repositories]
-    readable += [objects for each in repositories if need.borrowing for objects in borrowed(each)]
-    writable = [*also_written]
-    kept: list[Path] = []
-    guarded: list[Path] = []
-    if need.writes == "workspace":
-        gits = dict.fromkeys(place for each in repositories for place in (each.folder, each.common))
-        writable += [*outside, *(gits if need.git else ())]
-        names, runs = [each for each in seen.names if each not in gits], seen.runs()
-        guarded = [*names, *runs]
-        kept = [*names, *(runs if need.git else gits)]
-        kept = [each for each in kept if not (need.settings and is_settings(each))]
+    readable += [git_dirs.common for git_dirs in repositories]
+    readable += [git_dirs.folder for git_dirs in repositories]
+    readable += [objects for git_dirs in repositories if need.borrowing for objects in borrowed_objects(git_dirs)]
+    writable, read_only, guarded = _write_access(need, outside, scan)
+    writable = [*also_written, *writable]
     visible = [*outside, *readable, *also_written]
     secret = [
-        *(each for each in _secrets(home) if not inside(each, chosen) and (inside(each, visible))),
-        *(each for each in map(Path, _SYSTEM_SECRETS) if os.access(each, os.R_OK)),
-        *(each for each in map(_real, (ours.config, ours.state, ours.logs, ours.runtime)) if each.exists()),
-        *(each for each in _own(settings.hide, home) if each.exists()),
+        *(path for path in _secrets(home) if not is_inside(path, chosen) and is_inside(path, visible)),
+        *(path for path in map(Path, _SYSTEM_SECRETS) if os.access(path, os.R_OK)),
+        *_amanu_folders(ours),
+        *(path for path in _user_paths(settings.hide, home) if path.exists()),
     ]
-    unseen = [] if need.secrets else [each for each in seen.secrets if not inside(each, chosen)]
-    secret += unseen
+    workspace_secrets = [] if need.secrets else [path for path in scan.secrets if not is_inside(path, chosen)]
+    secret += workspace_secrets
     return FilesystemView(
-        hidden=_outermost(each for each in hidden if each.is_dir() and each != Path("/")),
-        readable=_outermost(each for each in readable if _reachable(each) and not inside(each, outside)),
-        links=tuple(each for each in installed.links if not inside(each[0], (*readable, *outside))),
+        hidden=_outermost(path for path in hidden if path.is_dir() and path != Path("/")),
+        readable=_outermost(path for path in readable if _reachable(path) and not is_inside(path, outside)),
+        links=tuple(link for link in installed.links if not is_inside(link[0], (*readable, *outside))),
         roots=tuple(dict.fromkeys(roots)),
         writable=tuple(dict.fromkeys(writable)),
-        kept=tuple(
-            dict.fromkeys(real for each in kept for real in (_real(each),) if inside(real, writable) and real.exists())
+        read_only=tuple(
+            dict.fromkeys(
+                real for path in read_only for real in (_real(path),) if is_inside(real, writable) and real.exists()
+            )
         ),
         guarded=tuple(
-            dict.fromkeys(path for each in guarded for path in (each, _real(each)) if inside(path, writable))
+            dict.fromkeys(path for name in guarded for path in (name, _real(name)) if is_inside(path, writable))
         ),
         secret=_outermost(secret),
-        unseen=tuple(unseen),
-        sockets=_outside(seen.sockets, environment, hidden, visible),
+        workspace_secrets=tuple(workspace_secrets),
+        sockets=_outside(scan.sockets, environment, hidden, visible),
         home=home,
-        obeyed=seen,
+        protected=scan,
+    )
+
+
+def _write_access(
+    need: SandboxRequirements, roots: Sequence[Path], scan: ProtectedScan
+) -> tuple[list[Path], list[Path], list[Path]]:
+    """What of the workspace is writable, and inside that, what is read only and what is guarded."""
+    if need.writes != "workspace":
+        return [], [], []
+    gits = dict.fromkeys(folder for git_dirs in scan.repositories for folder in (git_dirs.folder, git_dirs.common))
+    names, runs = [path for path in scan.names if path not in gits], scan.executed_paths()
+    read_only = [*names, *(runs if need.git else gits)]
+    return (
+        [*roots, *(gits if need.git else ())],
+        [path for path in read_only if not (need.settings and is_settings(path))],
+        [*names, *runs],
     )
 
 
 def _outside(
     sockets: Sequence[Path], environment: Mapping[str, str], hidden: Sequence[Path], visible: Sequence[Path]
 ) -> tuple[Path, ...]:
-    """Sockets that a command sees and that are not of its own making: those of the roots that are served (all of them
-    where that is not known), and those elsewhere."""
-    names = bound()
-    ours = tuple(sockets) if names is None else served(sockets, names)
+    """Sockets that a command sees but did not make: those in the roots that are served (all of them where that is not
+    known), and those elsewhere."""
+    names = bound_names()
+    ours = tuple(sockets) if names is None else served_sockets(sockets, names)
 
-    def seen(path: str) -> bool:
-        each = _real(path)
-        return inside(each, visible) or not inside(each, (*hidden, *_system("/dev", "/proc", "/sys")))
+    def is_visible(path: str) -> bool:
+        real_path = _real(path)
+        return is_inside(real_path, visible) or not is_inside(real_path, (*hidden, *_system("/dev", "/proc", "/sys")))
 
-    return tuple(dict.fromkeys((*ours, *elsewhere(names or (), {**os.environ, **environment}, seen))))
+    return tuple(dict.fromkeys((*ours, *outside_sockets(names or (), {**os.environ, **environment}, is_visible))))
 
 
 def _homes(environment: Mapping[str, str]) -> tuple[Path | None, tuple[Path, ...]]:
     """The user's home folder as the command knows it, and all home folders."""
     named = [environment.get("HOME", ""), os.path.expanduser("~")]  # noqa: PTH111
-    found = [_real(each) for each in named if os.path.isabs(each)]  # noqa: PTH117
-    found = [each for each in found if each != Path("/") and each.is_dir()]
-    return (found[0] if found else None), tuple(dict.fromkeys((*found, *_system(*_HOMES))))
+    home_folders = [_real(path) for path in named if os.path.isabs(path)]  # noqa: PTH117
+    home_folders = [path for path in home_folders if path != Path("/") and path.is_dir()]
+    return (home_folders[0] if home_folders else None), tuple(dict.fromkeys((*home_folders, *_system(*_HOMES))))
 
 
-def _own(paths: Iterable[str], home: Path | None) -> list[Path]:
-    """Paths of the user's settings."""
-    spelled = [each.replace("~", str(home), 1) if home and each.startswith("~") else each for each in paths]
-    return [_real(each) for each in spelled if os.path.isabs(each)]  # noqa: PTH117
+def _user_paths(paths: Iterable[str], home: Path | None) -> list[Path]:
+    """Absolute real paths from the user's settings, with `~` expanded."""
+    spelled = [path.replace("~", str(home), 1) if home and path.startswith("~") else path for path in paths]
+    return [_real(path) for path in spelled if os.path.isabs(path)]  # noqa: PTH117
 
 
 def _secrets(home: Path | None) -> Iterator[Path]:
     if home is not None:
-        for each in (*protected.SECRETS, *protected.HOME_SECRETS):
-            if "*" in each:
+        for name in (*protected.SECRETS, *protected.HOME_SECRETS):
+            if "*" in name:
                 continue
-            path = f"{home}/{each}"  # as text: pathlib takes ten times as long
+            path = f"{home}/{name}"  # as text, since pathlib takes ten times as long
             if os.path.lexists(path):
                 yield _real(path)
 
 
+def _amanu_folders(ours: Home) -> list[Path]:
+    return [path for path in map(_real, (ours.config, ours.state, ours.logs, ours.runtime)) if path.exists()]
+
+
 def _resolver(need: SandboxRequirements) -> list[Path]:
-    """How names are looked up is often described in `/run`."""
+    """The resolver configuration, which is often a file in `/run`."""
     return [_real("/etc/resolv.conf")] if need.network else []
 
 
@@ -176,8 +195,8 @@ def _reachable(path: Path) -> bool:
 
 
 def _outermost(folders: Iterable[Path]) -> tuple[Path, ...]:
-    found = {str(each): each for each in folders}
-    return tuple(each for path, each in found.items() if not any(above in found for above in _above(path)))
+    by_path = {str(folder): folder for folder in folders}
+    return tuple(folder for path, folder in by_path.items() if not any(above in by_path for above in _above(path)))
 
 
 def _above(path: str) -> Iterator[str]:
@@ -188,7 +207,7 @@ def _above(path: str) -> Iterator[str]:
 
 @cache
 def _system(*paths: str) -> tuple[Path, ...]:
-    """Where these are, which only the system's owner can change."""
+    """The real paths of system folders, which only root can change."""
     return tuple(map(_real, paths))
 
 

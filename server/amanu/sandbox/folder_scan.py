@@ -1,5 +1,5 @@
-"""What the sandbox must know of a folder of the workspace, by the names in it. Each command looks at hundreds; one that
-did not change is not read again."""
+"""Scan one workspace folder for names that matter to the sandbox. Each command scans hundreds of folders; one that did
+not change is not read again."""
 
 import os
 import stat
@@ -10,54 +10,54 @@ from amanu.core import protected_paths as protected
 
 _PASSED_BY = {".git", "node_modules", "__pycache__", "site-packages", "target", ".venv", "venv", ".tox", ".mypy_cache"}
 _SETTLED = 3.0
-"""Seconds. Two changes within one tick of a file system's clock (2 s on FAT) leave the same time stamp: what was read
-is known for good when it was read that long after the stamp was first seen. No clock but our own is asked."""
+"""Seconds. Two changes within one tick of a file system's clock (2 s on FAT) leave the same time stamp, so a scan is
+cached only when it was made this long after the stamp was first seen, by our own clock."""
 _MOST = 20_000
 
 _Stamp = tuple[int, int, int, int]
-_known: dict[str, "tuple[_Stamp, float, FolderScan | None]"] = {}
-"""Path → its stamp, when that was first seen, and what was found since it settled."""
+_cache: dict[str, "tuple[_Stamp, float, FolderScan | None]"] = {}
+"""Path → its time stamp, when that was first seen, and the scan made after it settled."""
 
 
 @dataclass(frozen=True, slots=True)
 class FolderScan:
-    """Whole paths of what is in it."""
+    """Absolute paths of a folder's entries, by what they mean to the sandbox."""
 
     protected: tuple[str, ...] = ()
     perhaps_secret: tuple[str, ...] = ()
-    """Files and folders like `.env`, by their names alone."""
+    """Files and folders that may be secret, like `.env`, judging by their names alone."""
     sockets: tuple[str, ...] = ()
     below: tuple[str, ...] = ()
-    """Folders that are worth a look."""
+    """Folders that are worth scanning."""
 
 
-def look(path: str) -> FolderScan:
-    """Nothing is in one that cannot be read. Blocking; takes a microsecond when nothing changed."""
+def scan_folder(path: str) -> FolderScan:
+    """Scan a folder; empty when it cannot be read. Blocking; takes a microsecond when nothing changed."""
     try:
         status = os.stat(path)  # noqa: PTH116
         stamp = (status.st_dev, status.st_ino, status.st_mtime_ns, status.st_ctime_ns)
-        now = time.monotonic()
-        seen, since, found = _known.get(path, (None, now, None))
-        if seen == stamp and found is not None:
-            return found
-        if seen != stamp:
-            since = now
+        moment = time.monotonic()
+        cached_stamp, since, cached_scan = _cache.get(path, (None, moment, None))
+        if cached_stamp == stamp and cached_scan is not None:
+            return cached_scan
+        if cached_stamp != stamp:
+            since = moment
         folder = _read(path)
     except OSError:
         return FolderScan()
-    if len(_known) >= _MOST:
-        _known.clear()
-    _known[path] = (stamp, since, folder if now - since >= _SETTLED else None)
+    if len(_cache) >= _MOST:
+        _cache.clear()
+    _cache[path] = (stamp, since, folder if moment - since >= _SETTLED else None)
     return folder
 
 
 def _read(path: str) -> FolderScan:
     names, perhaps_secret, sockets, below = list[str](), list[str](), list[str](), list[str]()
-    own = os.path.basename(path)  # noqa: PTH119
+    folder_name = os.path.basename(path)  # noqa: PTH119
     with os.scandir(path) as entries:
         for entry in entries:
             name = entry.name
-            if protected.is_protected(name, own):
+            if protected.is_protected(name, folder_name):
                 names.append(entry.path)
             if protected.may_be_secret(name):
                 perhaps_secret.append(entry.path)

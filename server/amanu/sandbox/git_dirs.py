@@ -1,4 +1,5 @@
-"""What of git's own files a command may change. Its hooks and settings are programs: never."""
+"""Git's own files: where a repository keeps them, and which a command must never change because git runs or obeys
+them."""
 
 import os
 import re
@@ -7,18 +8,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _RUNS = ("hooks", "config", "config.worktree", "info/attributes", "commondir")
-"""In a repository's folder: what git runs, or is led elsewhere by."""
+"""The files in a repository's folder that git runs, or that redirect it."""
 _HOOKS = (
     *("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit", "pre-merge-commit", "post-merge"),
     *("pre-rebase", "post-rewrite", "post-checkout", "pre-push", "reference-transaction", "post-index-change"),
     *("applypatch-msg", "pre-applypatch", "post-applypatch", "pre-auto-gc"),
 )
-"""Those a command in a working tree runs, githooks(5)."""
-_MODULES = 200  # submodules that are looked at
-_DEPTH = 4  # of a submodule's name, which may hold slashes
+"""Hooks that git commands in a working tree run, githooks(5)."""
+_MODULES = 200  # most submodules that are looked at
+_DEPTH = 4  # most levels of a submodule's name, which may contain slashes
 _POINTER = 4096  # bytes of a `.git` file
 _SETTINGS = 256 * 1024  # bytes of a file of settings
-_ALTERNATES = 10  # folders of objects of other repositories
+_ALTERNATES = 10  # most object folders of other repositories
 
 
 @dataclass(frozen=True)
@@ -26,38 +27,38 @@ class GitDirs:
     """Git's own files of one working tree."""
 
     folder: Path
-    """Index and HEAD."""
+    """The folder with index and HEAD."""
     common: Path
-    """Objects, refs, hooks and settings; of a linked worktree that of the main one, else `folder`."""
+    """The folder with objects, refs, hooks and settings: the main worktree's for a linked one, else `folder`."""
     top: Path
-    """Of the working tree."""
+    """The top folder of the working tree."""
 
-    def runs(self) -> Iterator[Path]:
-        """What a command may not change even when it may change the rest; it need not be there. Blocking."""
-        for place in dict.fromkeys((self.folder, self.common)):
-            yield from (place / each for each in _RUNS)
+    def executed_paths(self) -> Iterator[Path]:
+        """The paths a command must not change even when it may change the rest; they need not exist. Blocking."""
+        for folder in dict.fromkeys((self.folder, self.common)):
+            yield from (folder / name for name in _RUNS)
         yield self.common / "objects" / "info" / "alternates"
-        yield from (each / name for each in _entries(self.common / "worktrees") for name in ("gitdir", *_RUNS))
+        yield from (entry / name for entry in _entries(self.common / "worktrees") for name in ("gitdir", *_RUNS))
         if self.folder != self.common:
             yield self.folder / "gitdir"
         for module in _modules(self.common / "modules", _DEPTH):
-            yield from (module / each for each in _RUNS)
+            yield from (module / name for name in _RUNS)
         hooks = hooks_path(self.common / "config")
         if hooks is not None:
             yield from dict.fromkeys((self.top / hooks, self.common.parent / hooks))
 
 
 def repository(git: Path) -> GitDirs | None:
-    """The repository a `.git` stands for: a folder, or a file that leads to one. None when it is neither, or when the
-    file leads to what does not belong to this working tree: only a folder of the same user that names this very file
-    in return (a worktree, of a bare repository too), that lies in the working tree, or in the `.git/modules` of a
-    folder above (a submodule). Blocking."""
+    """The repository of a `.git`: a folder, or a file that points to one. None when it is neither, or when the file
+    points to a folder that does not belong to this working tree. It belongs when it has the same owner, and either
+    names this very file in return (a worktree, also of a bare repository), or is inside the working tree or in the
+    `.git/modules` of a folder above (a submodule). Blocking."""
     try:
         if git.is_symlink():
             return None
         if git.is_dir():
             return GitDirs(git, git, git.parent)
-        folder = _led_to(git)
+        folder = _gitdir_target(git)
         if folder is None or folder.stat().st_uid != git.lstat().st_uid:
             return None
         if folder.parent.name == "worktrees":
@@ -72,30 +73,29 @@ def repository(git: Path) -> GitDirs | None:
     return None
 
 
-def borrowed(repository: GitDirs) -> list[Path]:
-    """Folders of objects that a repository reads besides its own, as one made by `git clone --shared` does: those of
-    repositories that its settings name as remotes. A command may write the list of such folders, but not the settings,
-    so it leads nowhere else. Blocking."""
-    found: list[Path] = []
+def borrowed_objects(repository: GitDirs) -> list[Path]:
+    """Object folders of other repositories that a repository reads, as after `git clone --shared`: only those of its
+    remotes. A command may write the list of object folders, but not the remotes, so it cannot add any. Blocking."""
+    object_folders: list[Path] = []
     todo = [repository.common]
-    while todo and len(found) < _ALTERNATES:
+    while todo and len(object_folders) < _ALTERNATES:
         common = todo.pop(0)
-        remotes = {os.path.realpath(common.parent / each) for each in _remotes(common / "config")}
+        remotes = {os.path.realpath(common.parent / remote) for remote in _remotes(common / "config")}
         for line in _text(common / "objects" / "info" / "alternates").splitlines():
             objects = Path(os.path.realpath(common / "objects" / line))
             named = remotes & {
                 str(objects.parent),
                 *([str(objects.parent.parent)] if objects.parent.name == ".git" else ()),
             }
-            if named and objects.name == "objects" and objects not in found and _is_whole(objects.parent):
-                found.append(objects)
+            if named and objects.name == "objects" and objects not in object_folders and _is_whole(objects.parent):
+                object_folders.append(objects)
                 todo.append(objects.parent)
-    return found
+    return object_folders
 
 
-def enclosing(root: Path, homes: tuple[Path, ...]) -> Path | None:
-    """The working tree of this user that a root lies in, when it is not the root itself: a command of a part needs the
-    rest to read. Never a home folder, or what is above one. Blocking."""
+def enclosing_worktree(root: Path, homes: tuple[Path, ...]) -> Path | None:
+    """The working tree of this user that contains a root, when it is not the root itself: a command in a part of it
+    must be able to read the rest. Never a home folder, or one above it. Blocking."""
     for above in root.parents:
         if above == Path(above.anchor) or any(home == above or above in home.parents for home in homes):
             return None
@@ -110,19 +110,19 @@ def enclosing(root: Path, homes: tuple[Path, ...]) -> Path | None:
 
 
 def hooks_of(folder: Path, home: Path | None) -> list[str]:
-    """Names of the hooks git has for what is done in that folder: its repository's, else the user's. Blocking."""
+    """The names of the hooks git runs for commands in that folder: its repository's, else the user's. Blocking."""
     for above in (folder, *folder.parents):
         if os.path.lexists(above / ".git"):
-            if (found := repository(above / ".git")) is None:
+            if (git_dirs := repository(above / ".git")) is None:
                 return []
-            own = hooks_path(found.common / "config")
-            place = found.top / own if own else user_hooks(home) or found.common / "hooks"
-            return [name for name in _HOOKS if os.access(place / name, os.X_OK)]
+            hooks = hooks_path(git_dirs.common / "config")
+            hooks_folder = git_dirs.top / hooks if hooks else user_hooks(home) or git_dirs.common / "hooks"
+            return [name for name in _HOOKS if os.access(hooks_folder / name, os.X_OK)]
     return []
 
 
 def user_hooks(home: Path | None) -> Path | None:
-    """Where the user keeps hooks for all repositories, if so. Blocking."""
+    """The folder with the user's hooks for all repositories; None when there is none. Blocking."""
     for config in () if home is None else (home / ".gitconfig", home / ".config" / "git" / "config"):
         if (text := hooks_path(config)) is not None and home is not None:
             return home / text.removeprefix("~/")
@@ -130,13 +130,13 @@ def user_hooks(home: Path | None) -> Path | None:
 
 
 def hooks_path(config: Path) -> str | None:
-    """Where settings of git say that hooks are (husky and its like)."""
-    found = re.search(r"^\s*hooksPath\s*=\s*\"?([^\"\n]+?)\"?\s*$", _text(config), re.I | re.M)
-    return found[1] if found else None
+    """The hooks folder named in git settings, as by husky; None when they name none."""
+    match = re.search(r"^\s*hooksPath\s*=\s*\"?([^\"\n]+?)\"?\s*$", _text(config), re.I | re.M)
+    return match[1] if match else None
 
 
 def _is_whole(folder: Path) -> bool:
-    """It holds what every repository does, bare or not, gitrepository-layout(5)."""
+    """Whether a folder has what every repository has, bare or not, gitrepository-layout(5)."""
     return (folder / "HEAD").is_file() and (folder / "objects").is_dir() and (folder / "refs").is_dir()
 
 
@@ -145,9 +145,9 @@ def _module_folders(git: Path) -> Iterator[Path]:
 
 
 def _remotes(config: Path) -> list[str]:
-    """Remotes on this machine that settings name."""
-    found = re.findall(r"^\s*url\s*=\s*\"?(?:file://)?([^\"\n]+?)\"?\s*$", _text(config), re.I | re.M)
-    return [each for each in found if ":" not in each]
+    """The remotes in git settings that are paths on this machine."""
+    urls = re.findall(r"^\s*url\s*=\s*\"?(?:file://)?([^\"\n]+?)\"?\s*$", _text(config), re.I | re.M)
+    return [url for url in urls if ":" not in url]
 
 
 def _text(path: Path) -> str:
@@ -158,28 +158,28 @@ def _text(path: Path) -> str:
         return ""
 
 
-def _led_to(git: Path) -> Path | None:
+def _gitdir_target(git: Path) -> Path | None:
     with git.open("rb") as file:
         text = file.read(_POINTER).decode("utf-8", "surrogateescape")
-    found = re.fullmatch(r"gitdir: (.+?)\s*", text)
-    return None if found is None else Path(os.path.realpath(git.parent / found[1]))
+    match = re.fullmatch(r"gitdir: (.+?)\s*", text)
+    return None if match is None else Path(os.path.realpath(git.parent / match[1]))
 
 
-def _same(path: Path, other: Path) -> bool:
-    return os.path.realpath(path) == os.path.realpath(other)
+def _same(path: Path, second: Path) -> bool:
+    return os.path.realpath(path) == os.path.realpath(second)
 
 
 def _entries(folder: Path) -> list[Path]:
     try:
-        return [each for each in sorted(folder.iterdir())[:_MODULES] if each.is_dir() and not each.is_symlink()]
+        return [entry for entry in sorted(folder.iterdir())[:_MODULES] if entry.is_dir() and not entry.is_symlink()]
     except OSError:
         return []
 
 
 def _modules(folder: Path, depth: int) -> Iterator[Path]:
-    for each in _entries(folder):
-        if (each / "HEAD").is_file():
-            yield each
-            yield from _modules(each / "modules", depth)
+    for entry in _entries(folder):
+        if (entry / "HEAD").is_file():
+            yield entry
+            yield from _modules(entry / "modules", depth)
         elif depth:
-            yield from _modules(each, depth - 1)
+            yield from _modules(entry, depth - 1)

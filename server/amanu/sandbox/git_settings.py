@@ -1,7 +1,8 @@
-"""What git writes by itself when it makes a repository, a branch, a remote or a submodule: settings and files in which
-nothing is named that git would run, or obey elsewhere. What is not on the list may: then it is not plain.
+"""Recognize the settings and files that git itself writes when it makes a repository, a branch, a remote or a
+submodule. They are plain: nothing in them names a program, or settings elsewhere. Whatever is not on the list is not
+plain.
 
-Settings: git-config(1), gitmodules(5). A file is read as git writes it; what is written otherwise is not understood.
+Settings: git-config(1), gitmodules(5). Files are parsed as git writes them; other spellings are not understood.
 """
 
 import os
@@ -12,7 +13,7 @@ from pathlib import Path
 from amanu.sandbox.git_dirs import repository
 
 _LARGEST = 256 * 1024
-"""Bytes of settings."""
+"""Largest size of a settings file, in bytes."""
 _SECTION = re.compile(r'\[([A-Za-z0-9.-]+)(?: "((?:[^"\\\n]|\\.)*)")?\]')
 _ENTRY = re.compile(r"([A-Za-z][A-Za-z0-9-]*)(?:\s*=\s*(.*))?")
 _SETTINGS = re.compile(
@@ -26,18 +27,18 @@ _SETTINGS = re.compile(
 )
 _WORKTREE = "core.worktree"
 _MODULE_WORKTREE = re.compile(r"(\.\./)+(?!\.\.?(/|$))[^/]\S*")
-"""Of a submodule, as git writes it: up out of `.git/modules`, and down again."""
+"""A submodule's worktree as git writes it: up out of `.git/modules`, and down again."""
 _ODD_VALUE = re.compile(r"^[-!]|::|\\")
-"""An option, a command, a helper program, what goes on in the next line."""
+"""A value that could be an option, a command or a helper program, or continues in the next line."""
 
 Setting = tuple[str, str]
 
 
 def odd_settings(data: bytes) -> list[Setting] | None:
-    """Key and value of what git does not write by itself, in order; None: the text is not understood."""
+    """The settings that git does not write by itself, in order; None when the text is not understood."""
     if len(data) > _LARGEST or b"\0" in data or b"\r" in data:
         return None
-    found: list[Setting] = []
+    odd: list[Setting] = []
     section = ""
     for line in data.decode("utf-8", "surrogateescape").split("\n"):
         text = line.strip(" \t")
@@ -52,27 +53,27 @@ def odd_settings(data: bytes) -> list[Setting] | None:
             return None
         key, value = section + entry[1].lower(), entry[2] or ""
         if not _plain(key, value):
-            found.append((key, value))
-    return found
+            odd.append((key, value))
+    return odd
 
 
 def is_settings(path: Path) -> bool:
-    """Whether a file of that name holds git's settings, and nothing else."""
+    """Whether files of that name hold git's settings."""
     return path.name in ("config", "config.worktree", ".gitmodules")
 
 
 def is_plain(path: Path) -> bool:
-    """Whether a `.git`, a `.gitmodules`, or one of `GitDirs.runs` is as git makes it; of a `.git`, but for the
-    latter. Blocking."""
+    """Whether a `.git`, a `.gitmodules`, or one of `GitDirs.executed_paths` is as git makes it. For a `.git`, those
+    paths are not checked. Blocking."""
     if path.is_symlink():
         return False
     if path.name == ".git":
-        found = repository(path)
-        return found is not None and not os.path.lexists(found.common / "objects" / "info" / "alternates")
+        git_dirs = repository(path)
+        return git_dirs is not None and not os.path.lexists(git_dirs.common / "objects" / "info" / "alternates")
     try:
         kind = path.lstat().st_mode
         if path.name == "hooks":
-            return stat.S_ISDIR(kind) and all(each.name.endswith(".sample") for each in path.iterdir())
+            return stat.S_ISDIR(kind) and all(hook.name.endswith(".sample") for hook in path.iterdir())
         data = _text(path) if stat.S_ISREG(kind) else None
     except FileNotFoundError:
         return True

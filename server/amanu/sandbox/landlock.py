@@ -1,6 +1,7 @@
-"""Tier 2: Landlock and the same system call filter, put on by a launcher. Weaker than namespaces, and said so: what is
-not granted is refused, but nothing can be taken out of what is granted. So all of the workspace can be written, and
-what git, editors and agents obey is recorded before and put back afterwards (`command_records.py`).
+"""Tier 2: Landlock and the same system call filter, applied by a launcher (`launcher.py`).
+
+It is weaker than namespaces: what is not granted is refused, but nothing can be excepted from a granted folder. So the
+whole workspace is writable, and protected files are recorded before and restored afterwards (`command_records.py`).
 
 Rights and versions: landlock(7), linux/landlock.h.
 """
@@ -18,9 +19,9 @@ from amanu.core.requirements import SandboxRequirements
 from amanu.sandbox.filesystem_view import FilesystemView
 
 START = "import marshal,sys;code,orders=marshal.load(open(int(sys.argv[1]),'rb'));exec(code);os._exit(main(orders))"
-"""The launcher's beginning. Read from its file, it would be compiled anew for each command: 5 ms."""
+"""Starts the compiled launcher. Running its file would compile it anew for each command: 5 ms."""
 HOLDERS = 1
-"""Processes of its own around the command."""
+"""How many processes of our own surround the command."""
 _CREATE_RULESET = 444
 _VERSION = 1  # LANDLOCK_CREATE_RULESET_VERSION
 
@@ -37,15 +38,16 @@ _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 
 
 def version() -> int:
-    """The version of Landlock here; 0: there is none."""
-    found = (
+    """The version of Landlock in this kernel; 0 when there is none."""
+    abi_version = (
         ctypes.CDLL(None, use_errno=True).syscall(_CREATE_RULESET, None, 0, _VERSION) if sys.platform == "linux" else 0
     )
-    return max(0, found)
+    return max(0, abi_version)
 
 
-def handled(version: int, *, network: bool) -> tuple[int, int, int]:
-    """What is refused unless it is granted: of files, of TCP; and what is kept inside (signals, abstract sockets)."""
+def handled_rights(version: int, *, network: bool) -> tuple[int, int, int]:
+    """The rights that are refused unless granted, for files and for TCP; and the scopes that are closed (signals,
+    abstract sockets)."""
     files = READ | _WRITE_FILE | _TREE
     for since, right in ((2, _REFER), (3, _TRUNCATE), (5, _DEVICE)):
         files |= right if version >= since else 0
@@ -53,12 +55,12 @@ def handled(version: int, *, network: bool) -> tuple[int, int, int]:
     return files, tcp, _ABSTRACT | _SIGNAL if version >= 6 else 0
 
 
-def refuses_cuts(version: int) -> bool:
-    """Whether it keeps files that may be read from being cut; else the filter must."""
+def refuses_truncation(version: int) -> bool:
+    """Whether Landlock refuses to truncate read-only files; otherwise the system call filter must."""
     return version >= 3
 
 
-def orders(
+def launcher_orders(
     need: SandboxRequirements,
     view: FilesystemView,
     temporary: Path,
@@ -66,38 +68,38 @@ def orders(
     version: int,
     closed: Iterable[Path] = (),
 ) -> bytes:
-    """The launcher and what it does, marshalled. `closed` cannot be written, and then nothing can come to be beside it:
-    whoever may make files in a folder may replace those in it. Blocking: lists the folders that something is taken out
-    of."""
-    files, tcp, scoped = handled(version, network=need.network)
+    """The launcher and its orders, marshalled. `closed` paths cannot be written, and so no file can be created beside
+    them: whoever may create files in a folder may replace those in it. Blocking: lists the folders that contain
+    exceptions."""
+    files, tcp, scoped = handled_rights(version, network=need.network)
     rules: dict[str, int] = {}
 
     def grant(paths: Iterable[str], rights: int) -> None:
         for path in paths:
             rules[path] = rules.get(path, 0) | rights & files
 
-    # Of `/dev` only what is named below: terminals, disks and shared memory are there, and the user's own.
+    # Of `/dev` only the devices named below: it also has terminals, disks and shared memory, some of them the user's.
     grant(_Holes((*view.hidden, *view.secret, Path("/dev"))).around("/"), READ)
-    shown = (*view.readable, *(each for each in view.roots if each != Path("/")))
+    visible = (*view.readable, *(root for root in view.roots if root != Path("/")))
     secret = _Holes(view.secret)
-    grant((part for path in shown for part in secret.around(str(path))), READ)
+    grant((part for path in visible for part in secret.around(str(path))), READ)
     holes = _Holes({*closed, *view.secret})
     for path in view.writable:
         grant(holes.around(str(path)), WRITE)
     grant([str(temporary)], WRITE)
-    grant((f"/dev/{each}" for each in _DEVICES), READ | _WRITE_FILE | _DEVICE)
-    told = {
+    grant((f"/dev/{name}" for name in _DEVICES), READ | _WRITE_FILE | _DEVICE)
+    orders = {
         "rules": [[path, rights] for path, rights in rules.items()],
         "of_files": OF_FILES,
         "handled": [files, tcp, scoped],
         "version": version,
         "filter": filter,
     }
-    return marshal.dumps((_launcher(), told))
+    return marshal.dumps((_launcher(), orders))
 
 
 def command(argv: Sequence[str], spec: int) -> list[str]:
-    """The command line that runs `argv` as `orders` say, which can be read from that handle."""
+    """The command line that runs `argv` by the `launcher_orders` that can be read from descriptor `spec`."""
     return [sys.executable, "-I", "-S", "-c", START, str(spec), str(os.getpid()), *argv]
 
 
@@ -108,17 +110,17 @@ def _launcher() -> CodeType:
 
 
 class _Holes:
-    """Paths that are taken out. Of text: pathlib takes fifty times as long, for each command."""
+    """Paths to leave out of what is granted. As text, since pathlib takes fifty times as long."""
 
     def __init__(self, paths: Iterable[Path]) -> None:
-        self._holes = {str(each) for each in paths}
+        self._holes = {str(path) for path in paths}
         self._above: set[str] = set()
         for hole in self._holes:
             while (hole := os.path.dirname(hole)) not in self._above:  # noqa: PTH120
                 self._above.add(hole)
 
     def around(self, path: str) -> Iterator[str]:
-        """The largest files and folders in `path` that hold none of the holes."""
+        """The largest files and folders in `path` that contain none of the paths left out."""
         if path in self._holes:
             return
         if path not in self._above:
@@ -126,8 +128,8 @@ class _Holes:
             return
         try:
             with os.scandir(path) as entries:
-                found = sorted(each.path for each in entries if not each.is_symlink())
+                entry_paths = sorted(entry.path for entry in entries if not entry.is_symlink())
         except OSError:
             return
-        for each in found:
-            yield from self.around(each)
+        for entry_path in entry_paths:
+            yield from self.around(entry_path)

@@ -1,12 +1,14 @@
-"""Runs a command behind Landlock and a system call filter. A program of its own, for nothing may be done between fork
-and exec of the daemon, which has threads: `python -I -S -c START HANDLE PARENT PROGRAM ARGUMENT…`. In that handle,
-which `landlock.START` reads, are this file, compiled, and the orders (`landlock.orders`).
+"""Run a command behind Landlock and a system call filter.
 
-What it imports costs each command: `signal` takes 5 ms for its enums, so what is below it is used; `json`,
-`contextlib` or `typing` would take as long.
+A program of its own, since the daemon has threads and must do nothing between fork and exec: `python -I -S -c START
+HANDLE PARENT PROGRAM ARGUMENT…`. From HANDLE, `landlock.START` reads this file, compiled, and its orders
+(`landlock.launcher_orders`).
 
-It stays, outside the sandbox, as the reaper of all that the command starts: what leaves its parent becomes a child of
-ours, and is ended when the command has ended, and when the daemon is gone (also by SIGKILL).
+Every import delays each command: `signal` takes 5 ms for its enums, so `_signal` is used; `json`, `contextlib` or
+`typing` would take as long.
+
+It stays outside the sandbox as the subreaper of everything the command starts: orphaned processes become its children,
+and are killed when the command has ended or the daemon is gone (even by SIGKILL).
 """
 
 # ruff: noqa: SIM105
@@ -26,7 +28,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 _PDEATHSIG, _SUBREAPER, _NO_NEW_PRIVS, _SECCOMP, _CAPBSET_DROP = 1, 36, 38, 22, 24
 _CREATE, _ADD, _RESTRICT = 444, 445, 446  # landlock; the same numbers on every architecture
 _GONE = signal.SIGUSR1
-"""Our parent is no more. SIGTERM is for the command: whoever sends it sends it to each process."""
+"""Sent when our parent is gone. SIGTERM is not used: it is meant for the command, and is sent to every process."""
 
 
 class _Ruleset(ctypes.Structure):
@@ -49,7 +51,7 @@ class _Header(ctypes.Structure):
 def main(orders: "dict[str, Any]") -> int:
     parent, *argv = sys.argv[2:]
     _call("prctl", _SUBREAPER, 1, 0, 0, 0)
-    signal.signal(_GONE, _gone)
+    signal.signal(_GONE, _on_parent_gone)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     _call("prctl", _PDEATHSIG, int(_GONE), 0, 0, 0)
     if os.getppid() != int(parent):
@@ -78,18 +80,18 @@ def main(orders: "dict[str, Any]") -> int:
         try:
             signal.signal(number, signal.SIG_DFL)
         except (OSError, ValueError):
-            pass  # SIGKILL is so already
+            pass  # SIGKILL has its default action already
         os.kill(os.getpid(), number)
     return os.waitstatus_to_exitcode(status)
 
 
-def _gone(number: int, frame: object) -> None:
+def _on_parent_gone(number: int, frame: object) -> None:
     _end_all()
     os._exit(1)
 
 
 def _close(orders: "dict[str, Any]") -> None:
-    """Put the sandbox up around this process, for good."""
+    """Apply the sandbox to this process, irrevocably."""
     os.closerange(3, os.sysconf("SC_OPEN_MAX") if os.sysconf("SC_OPEN_MAX") < 1 << 16 else 1 << 16)
     if os.geteuid() == 0:
         for capability in range(64):
@@ -120,7 +122,7 @@ def _close(orders: "dict[str, Any]") -> None:
 
 
 def _end_all() -> None:
-    """End what descends from us, however far: what loses its parent becomes ours. Until there is none."""
+    """Kill all our descendants, until there are none; orphaned ones become our children."""
     while True:
         try:
             while os.waitpid(-1, os.WNOHANG)[0]:
@@ -135,7 +137,7 @@ def _end_all() -> None:
         try:
             os.waitpid(-1, 0)
         except OSError:
-            pass  # nobody is left
+            pass  # none is left
 
 
 def _descendants() -> "list[int]":
@@ -147,13 +149,13 @@ def _descendants() -> "list[int]":
                     parents[int(name)] = int(file.read().rpartition(b")")[2].split()[1])
             except (OSError, ValueError, IndexError):
                 pass  # gone
-    found = {os.getpid()}
+    tree = {os.getpid()}
     grown = True
     while grown:
-        below = {pid for pid, parent in parents.items() if parent in found} - found
-        found |= below
+        below = {pid for pid, parent in parents.items() if parent in tree} - tree
+        tree |= below
         grown = bool(below)
-    return [pid for pid in found if pid != os.getpid()]
+    return [pid for pid in tree if pid != os.getpid()]
 
 
 def _call(name: str, *arguments: object) -> int:

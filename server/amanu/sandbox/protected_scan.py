@@ -1,4 +1,5 @@
-"""What of some folders git, editors, shells and agents run or obey. Looked at before a command and after it."""
+"""Scan folders for protected files, those that git, editors, shells and agents run or obey. Done before a command and
+after it."""
 
 import os
 from collections import deque
@@ -7,36 +8,36 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from amanu.core import protected_paths as protected
-from amanu.sandbox.folder_scan import FolderScan, look
+from amanu.sandbox.folder_scan import FolderScan, scan_folder
 from amanu.sandbox.git_dirs import GitDirs, repository
 
 _FOLDERS = 500
-"""Of a root that are looked through, the nearest first."""
+"""The most folders of a root that are scanned, the nearest first."""
 
 Identity = tuple[int, int]
-"""Device and inode."""
+"""Device and inode of a file."""
 
 
 @dataclass(frozen=True)
 class ProtectedScan:
-    """Whole paths of what is there."""
+    """Absolute paths of the protected files that exist."""
 
     names: tuple[Path, ...]
     """Protected files and folders."""
     repositories: tuple[GitDirs, ...]
     folders: frozenset[str]
-    """That were looked through. As text: pathlib takes a millisecond for hundreds."""
+    """The folders that were scanned. As text, since pathlib takes a millisecond for hundreds."""
     secrets: tuple[Path, ...]
     """Real paths of files and folders that hold secrets."""
     sockets: tuple[Path, ...]
 
-    def runs(self) -> list[Path]:
-        """Of the repositories: what git runs, or is led elsewhere by. Blocking."""
-        found = dict.fromkeys(path for each in self.repositories for path in each.runs())
-        return [each for each in found if os.path.lexists(each)]
+    def executed_paths(self) -> list[Path]:
+        """The existing paths that git runs or is redirected by, in the repositories. Blocking."""
+        paths = dict.fromkeys(path for git_dirs in self.repositories for path in git_dirs.executed_paths())
+        return [path for path in paths if os.path.lexists(path)]
 
 
-def obeyed(
+def scan_protected(
     roots: Iterable[Path],
     home: Path | None,
     repositories: Iterable[GitDirs] = (),
@@ -44,39 +45,38 @@ def obeyed(
     *,
     checkout: bool = False,
 ) -> ProtectedScan:
-    """What there is in the nearest folders of each root, in the home folder where that is one or below one, and in
-    those repositories and folders besides; `checkout`: without what git may change. Blocking; short where nothing
-    changed."""
-    roots = [each for each in roots if each != Path("/")]
+    """Scan the nearest folders of each root, the home folder if it is in a root, and the given repositories and
+    folders. `checkout`: without files that a git checkout may change. Blocking; fast where nothing changed."""
+    roots = [root for root in roots if root != Path("/")]
     names: list[Path] = []
-    seen: list[str] = []
+    scanned: list[str] = []
     secrets: list[Path] = []
     sockets: list[Path] = []
     for path, folder in _walk(roots, folders):
-        seen.append(path)
-        names += (Path(each) for each in folder.protected if not (checkout and protected.is_checked_out(each)))
-        secrets += (Path(os.path.realpath(each)) for each in folder.perhaps_secret if _is_secret(each, roots))
+        scanned.append(path)
+        names += (Path(name) for name in folder.protected if not (checkout and protected.is_checked_out(name)))
+        secrets += (Path(os.path.realpath(name)) for name in folder.perhaps_secret if _is_secret(name, roots))
         sockets += map(Path, folder.sockets)
-    gits = [each for path in names if path.name.casefold() == ".git" and (each := repository(path)) is not None]
-    names += [each for each in of_home(roots, home) if os.path.lexists(each)]
+    gits = [git_dirs for path in names if path.name.casefold() == ".git" and (git_dirs := repository(path)) is not None]
+    names += [path for path in protected_in_home(roots, home) if os.path.lexists(path)]
     return ProtectedScan(
         tuple(dict.fromkeys(names)),
         tuple(dict.fromkeys((*gits, *repositories))),
-        frozenset(seen),
+        frozenset(scanned),
         tuple(secrets),
         tuple(sockets),
     )
 
 
-def of_home(roots: Iterable[Path], home: Path | None) -> list[Path]:
-    """What a login or a desktop runs, where the home folder can be written; it need not be there."""
+def protected_in_home(roots: Iterable[Path], home: Path | None) -> list[Path]:
+    """The files that a login or a desktop runs, when the home folder is in a root; they need not exist."""
     if home is None or not any(root == home or root in home.parents for root in roots):
         return []
-    return [home / each for each in (*protected.HOME_FILES, *protected.HOME_FOLDERS)]
+    return [home / name for name in (*protected.HOME_FILES, *protected.HOME_FOLDERS)]
 
 
 def identity(path: Path) -> Identity | None:
-    """None: nothing is there."""
+    """The device and inode of a path; None when nothing is there."""
     try:
         status = path.lstat()
     except OSError:
@@ -85,8 +85,8 @@ def identity(path: Path) -> Identity | None:
 
 
 def _is_secret(path: str, roots: Iterable[Path]) -> bool:
-    """`path` is of a folder that was looked through for one of the roots."""
-    root = next((each for each in roots if path.startswith(f"{each}/")), None)
+    """Whether a path that was found under one of the roots is a secret file."""
+    root = next((candidate for candidate in roots if path.startswith(f"{candidate}/")), None)
     if root is None or not protected.is_secret(os.path.relpath(path, root)):
         return False
     if path.endswith("/.npmrc"):
@@ -95,15 +95,15 @@ def _is_secret(path: str, roots: Iterable[Path]) -> bool:
 
 
 def _walk(roots: Iterable[Path], folders: Collection[str]) -> Iterator[tuple[str, FolderScan]]:
-    left = {*folders}
+    unvisited = {*folders}
     for root in roots:
-        todo, seen = deque([str(root)]), 0
-        while todo and seen < _FOLDERS:
-            seen += 1
+        todo, visited = deque([str(root)]), 0
+        while todo and visited < _FOLDERS:
+            visited += 1
             path = todo.popleft()
-            folder = look(path)
+            folder = scan_folder(path)
             todo += folder.below
-            left.discard(path)
+            unvisited.discard(path)
             yield path, folder
-    for path in left:
-        yield path, look(path)
+    for path in unvisited:
+        yield path, scan_folder(path)

@@ -1,5 +1,8 @@
-"""What a command made of that which git, editors, shells and agents obey: compared with what was there before; what is
-new is put aside, what was changed is put back. Nothing is lost: all of it is moved to a folder of our state."""
+"""Undo what a command did to protected files, those git, editors, shells and agents obey.
+
+The files are compared with what was there before: new ones are quarantined, changed ones restored. Nothing is lost:
+whatever the command made is moved to a folder in Amanu's state.
+"""
 
 import contextlib
 import errno
@@ -12,236 +15,260 @@ from pathlib import Path
 from typing import Any
 
 from amanu.core.protected_paths import is_protected, is_secret
-from amanu.sandbox.file_tree import TooLarge, Tree, data, put_back, tree
+from amanu.sandbox.file_tree import TooLarge, Tree, file_bytes, put_back, read_tree
 from amanu.sandbox.git_dirs import GitDirs
 from amanu.sandbox.git_settings import is_plain, is_settings, odd_settings
-from amanu.sandbox.protected_scan import Identity, ProtectedScan, identity, obeyed, of_home
+from amanu.sandbox.protected_scan import Identity, ProtectedScan, identity, protected_in_home, scan_protected
 from amanu.storage.errors import sync_folder
 
 _SHORT, _SHORT_ONES = 2000, 3
-"""Bytes and number of the texts that are shown of what was put aside."""
+"""Largest size in bytes, and number, of the quarantined texts that are shown."""
 
 
 @dataclass(frozen=True)
 class PriorState:
-    """What was there when the command began."""
+    """The protected files that were there when a command began."""
 
     roots: tuple[Path, ...]
     home: Path | None
     repositories: tuple[GitDirs, ...]
     folders: frozenset[str]
-    """That were looked through."""
+    """The folders that were scanned."""
     identities: dict[Path, Identity]
-    """Of all that is obeyed."""
+    """Device and inode of all protected files."""
     contents: dict[Path, Tree] = field(default_factory=dict[Path, Tree])
-    """Of that which the sandbox leaves open."""
+    """The content of those that the sandbox leaves writable."""
     settings: bool = False
     """The command may change git's settings, as git itself does."""
     checkout: bool = False
     """See `SandboxRequirements.checkout`."""
 
-    def joined(self, other: "PriorState") -> "PriorState":
-        """As it was when `other` began, which still runs: what has changed since, it may have changed."""
-        roots = [each for each in other.roots if any(_is_in(each, root) or _is_in(root, each) for root in self.roots)]
+    def joined(self, running: "PriorState") -> "PriorState":
+        """This state as of when the command `running` began, which still runs and may have made the changes since."""
+        roots = [top for top in running.roots if any(_is_in(top, root) or _is_in(root, top) for root in self.roots)]
         if not roots:
             return self
 
-        def new(path: Path) -> bool:
-            return path not in other.identities and str(path.parent) in other.folders
+        def appeared_since(path: Path) -> bool:
+            return path not in running.identities and str(path.parent) in running.folders
 
-        identities = {path: known for path, known in self.identities.items() if not new(path)}
-        contents = {path: kept for path, kept in self.contents.items() if not new(path)}
-        for path, kept in other.contents.items():
+        identities = {
+            path: file_identity for path, file_identity in self.identities.items() if not appeared_since(path)
+        }
+        contents = {path: content for path, content in self.contents.items() if not appeared_since(path)}
+        for path, content in running.contents.items():
             if path in contents or any(_is_in(path, root) for root in self.roots):
-                contents[path] = kept
+                contents[path] = content
         return replace(self, identities=identities, contents=contents)
 
     def to_json(self) -> dict[str, Any]:
         return {
-            "roots": [str(each) for each in self.roots],
+            "roots": [str(root) for root in self.roots],
             "home": None if self.home is None else str(self.home),
-            "repositories": [[str(each.folder), str(each.common), str(each.top)] for each in self.repositories],
+            "repositories": [
+                [str(repository.folder), str(repository.common), str(repository.top)]
+                for repository in self.repositories
+            ],
             "folders": [*self.folders],
-            "identities": {str(path): list(known) for path, known in self.identities.items()},
-            "contents": {str(path): kept for path, kept in self.contents.items()},
+            "identities": {str(path): list(file_identity) for path, file_identity in self.identities.items()},
+            "contents": {str(path): content for path, content in self.contents.items()},
             "settings": self.settings,
             "checkout": self.checkout,
         }
 
     @staticmethod
-    def from_json(found: dict[str, Any]) -> "PriorState":
+    def from_json(record: dict[str, Any]) -> "PriorState":
         return PriorState(
-            tuple(map(Path, found["roots"])),
-            None if found["home"] is None else Path(found["home"]),
-            tuple(GitDirs(*map(Path, each)) for each in found["repositories"]),
-            frozenset(found["folders"]),
-            {Path(path): (device, inode) for path, (device, inode) in found["identities"].items()},
-            {Path(path): kept for path, kept in found["contents"].items()},
-            settings=found["settings"],
-            checkout=found["checkout"],
+            tuple(map(Path, record["roots"])),
+            None if record["home"] is None else Path(record["home"]),
+            tuple(GitDirs(*map(Path, paths)) for paths in record["repositories"]),
+            frozenset(record["folders"]),
+            {Path(path): (device, inode) for path, (device, inode) in record["identities"].items()},
+            {Path(path): content for path, content in record["contents"].items()},
+            settings=record["settings"],
+            checkout=record["checkout"],
         )
 
 
 @dataclass(frozen=True)
 class QuarantineResult:
-    """Whole paths."""
+    """What was undone after a command, as absolute paths."""
 
-    aside: tuple[Path, ...] = ()
-    """Was new, and is there no more."""
-    back: tuple[Path, ...] = ()
-    """Was changed or removed, and is again as it was."""
+    quarantined: tuple[Path, ...] = ()
+    """Was new, and has been moved to `folder`."""
+    restored: tuple[Path, ...] = ()
+    """Was changed or removed, and has been restored."""
     folder: Path | None = None
-    """Where what was new, and what changes had made, lie now, by their whole paths."""
-    new: tuple[Path, ...] = ()
-    """Is new in a new folder, and stays."""
+    """Where quarantined files and the changed versions of restored ones are now, by their absolute paths."""
+    added: tuple[Path, ...] = ()
+    """Is new in a new folder, and was left there."""
     failed: tuple[Path, ...] = ()
-    """Should not be as it is now, and could not be put aside or back."""
+    """Could not be quarantined or restored."""
     secrets: tuple[Path, ...] = ()
-    """Held secrets, had left with the folder above, and is again where it was."""
+    """Holds secrets, had been moved with its folder, and is back in its place."""
 
     def __bool__(self) -> bool:
-        return any((self.aside, self.back, self.new, self.failed, self.secrets))
+        return any((self.quarantined, self.restored, self.added, self.failed, self.secrets))
 
     def texts(self) -> dict[Path, str]:
-        """Some short texts among what was put aside, by the paths they had: somebody may have to propose them.
+        """A few short quarantined texts by their former paths, so that the model can propose them as edits.
         Blocking."""
-        found: dict[Path, str] = {}
+        texts: dict[Path, str] = {}
         for folder, below, names in os.walk(self.folder or ""):
-            below[:] = sorted(each for each in below if each != ".git")
-            for path in (Path(folder, each) for each in sorted(names)):
+            below[:] = sorted(name for name in below if name != ".git")
+            for path in (Path(folder, name) for name in sorted(names)):
                 if is_secret(path.as_posix()):
                     continue
                 with contextlib.suppress(OSError, ValueError):
                     if not path.is_symlink() and path.is_file() and path.stat().st_size <= _SHORT:
-                        found[Path("/") / path.relative_to(self.folder or "")] = path.read_text("utf-8")
-                if len(found) == _SHORT_ONES:
-                    return found
-        return found
+                        texts[Path("/") / path.relative_to(self.folder or "")] = path.read_text("utf-8")
+                if len(texts) == _SHORT_ONES:
+                    return texts
+        return texts
 
-    def joined(self, other: "QuarantineResult") -> "QuarantineResult":
+    def joined(self, earlier: "QuarantineResult") -> "QuarantineResult":
         return QuarantineResult(
-            (*other.aside, *self.aside),
-            (*other.back, *self.back),
-            self.folder or other.folder,
-            (*other.new, *self.new),
-            (*other.failed, *self.failed),
-            (*other.secrets, *self.secrets),
+            (*earlier.quarantined, *self.quarantined),
+            (*earlier.restored, *self.restored),
+            self.folder or earlier.folder,
+            (*earlier.added, *self.added),
+            (*earlier.failed, *self.failed),
+            (*earlier.secrets, *self.secrets),
         )
 
 
-def settle(before: PriorState, folder: Path) -> QuarantineResult:
-    """Put aside and back what must be; nothing of the command runs any more. `folder` is made where it is needed.
-    Blocking."""
-    return _Settling(before, folder).all()
+def settle(prior: PriorState, folder: Path) -> QuarantineResult:
+    """Quarantine and restore what must be, after the command has ended. `folder` is created when needed. Blocking."""
+    return _Settling(prior, folder).run()
 
 
 class _Settling:
-    def __init__(self, before: PriorState, folder: Path) -> None:
-        self._before = before
+    def __init__(self, prior: PriorState, folder: Path) -> None:
+        self._prior = prior
         self._folder = folder
-        self._aside: list[Path] = []
-        self._back: list[Path] = []
-        self._new: list[Path] = []
+        self._quarantined: list[Path] = []
+        self._restored: list[Path] = []
+        self._added: list[Path] = []
         self._failed: list[Path] = []
 
-    def all(self) -> QuarantineResult:
-        now = self._look()
-        if self._repositories_back(now):
-            now = self._look()
-        runs, home = now.runs(), of_home(self._before.roots, self._before.home)
-        for path in sorted({*now.names, *runs}):
+    def run(self) -> QuarantineResult:
+        scan = self._scan()
+        if self._restore_repositories(scan):
+            scan = self._scan()
+        runs, home = scan.executed_paths(), protected_in_home(self._prior.roots, self._prior.home)
+        for path in sorted({*scan.names, *runs}):
             self._judge(path, gits=path in runs, homes=path in home)
-        for path, kept in self._before.contents.items():
-            self._compare(path, kept)
+        for path, content in self._prior.contents.items():
+            self._compare(path, content)
         used = self._folder if self._folder.exists() else None
-        return QuarantineResult(tuple(self._aside), tuple(self._back), used, tuple(self._new), tuple(self._failed))
+        return QuarantineResult(
+            tuple(self._quarantined), tuple(self._restored), used, tuple(self._added), tuple(self._failed)
+        )
 
-    def _look(self) -> ProtectedScan:
-        before = self._before  # its folders may not be among the nearest any more
-        return obeyed(before.roots, before.home, before.repositories, before.folders, checkout=before.checkout)
+    def _scan(self) -> ProtectedScan:
+        prior = self._prior  # its folders may no longer be among the nearest
+        return scan_protected(prior.roots, prior.home, prior.repositories, prior.folders, checkout=prior.checkout)
 
-    def _repositories_back(self, now: ProtectedScan) -> bool:
-        """One that was moved away is put where it was."""
+    def _restore_repositories(self, scan: ProtectedScan) -> bool:
+        """Move repositories back that were moved away. Returns whether any was."""
         moved = False
-        here = {identity(path) for path in now.names}
-        for path, known in self._before.identities.items():
-            if path.name.casefold() != ".git" or identity(path) == known or known in here or not path.parent.is_dir():
+        present = {identity(path) for path in scan.names}
+        for path, expected in self._prior.identities.items():
+            if (
+                path.name.casefold() != ".git"
+                or identity(path) == expected
+                or expected in present
+                or not path.parent.is_dir()
+            ):
                 continue
-            place = _find(known, now.folders)
+            moved_to = _find_by_identity(expected, scan.folders)
             with self._failing(path):
-                if place is None and path.exists():
-                    continue  # another one, judged below
-                if place is None:
+                if moved_to is None and path.exists():
+                    continue  # a different one, judged later
+                if moved_to is None:
                     raise OSError(errno.ENOENT, "it is gone")
                 if os.path.lexists(path):
-                    self._put_aside(path)
-                place.rename(path)
-                self._back.append(path)
+                    self._quarantine(path)
+                moved_to.rename(path)
+                self._restored.append(path)
                 moved = True
         return moved
 
     def _judge(self, path: Path, *, gits: bool, homes: bool) -> None:
-        """Whether what is there now may stay. `gits`: git runs it, in a repository; `homes`: a login does."""
-        before, known = self._before, identity(path)
-        if known is None or path in before.contents or before.identities.get(path) == known:
+        """Quarantine a path unless it may stay. `gits`: git runs it in a repository; `homes`: a login runs it."""
+        prior, current = self._prior, identity(path)
+        if current is None or path in prior.contents or prior.identities.get(path) == current:
             return
         gits = gits or path.name in (".git", ".gitmodules")
-        if self._was_elsewhere(path, known) or (gits and is_plain(path)):
+        if self._moved_unchanged(path, current) or (gits and is_plain(path)):
             return
-        # `.github` alone is nobody's: what is in a new one is as new as at the top.
+        # `.github` itself is not protected: a file in a new one counts as one beside it.
         beside = path.parent if is_protected(path.name, "") else path.parent.parent
-        if str(beside) not in before.folders and not gits and not homes:
-            self._new.append(path)
+        if str(beside) not in prior.folders and not gits and not homes:
+            self._added.append(path)
             return
         with self._failing(path):
-            self._put_aside(path)
-            self._aside.append(path)
+            self._quarantine(path)
+            self._quarantined.append(path)
 
-    def _was_elsewhere(self, path: Path, known: Identity) -> bool:
-        """It was moved with its folder, as it was."""
-        old = next((each for each, other in self._before.identities.items() if other == known), None)
-        if old is None or identity(old) == known:
+    def _moved_unchanged(self, path: Path, current: Identity) -> bool:
+        """Whether it was moved along with its folder, unchanged."""
+        former_path = next(
+            (candidate for candidate, known_identity in self._prior.identities.items() if known_identity == current),
+            None,
+        )
+        if former_path is None or identity(former_path) == current:
             return False
         with contextlib.suppress(TooLarge):
-            return old not in self._before.contents or tree(path) == self._before.contents[old]
+            return former_path not in self._prior.contents or read_tree(path) == self._prior.contents[former_path]
         return False
 
-    def _compare(self, path: Path, kept: Tree) -> None:
-        """Put back what was changed."""
+    def _compare(self, path: Path, content: Tree) -> None:
+        """Restore the parts of a path that were changed."""
         if not path.parent.is_dir() or os.path.realpath(path.parent) != str(path.parent):
-            return  # its folder is gone, and it with that
+            return  # its folder is gone, and the path with it
         try:
-            now = tree(path)
+            current = read_tree(path)
         except TooLarge:
-            now = None
-        if now == kept or (self._before.settings and now is not None and _is_gits_own_change(path, kept, now)):
+            current = None
+        if current == content or (
+            self._prior.settings and current is not None and _is_gits_own_change(path, content, current)
+        ):
             return
-        changed = {"", *kept} if now is None else {each for each in {*kept, *now} if kept.get(each) != now.get(each)}
+        changed = (
+            {"", *content}
+            if current is None
+            else {name for name in {*content, *current} if content.get(name) != current.get(name)}
+        )
         with self._failing(path):
             for name in sorted(changed):
-                each = path / name if name else path
-                known, at = identity(each), (now or {}).get(name)
-                both_folders = at is not None and at[0] == "folder" and kept.get(name, [""])[0] == "folder"
-                if known is not None and not both_folders:
-                    self._put_aside(each)
-            put_back(path, kept, changed)
+                part = path / name if name else path
+                part_identity, current_entry = identity(part), (current or {}).get(name)
+                both_folders = (
+                    current_entry is not None
+                    and current_entry[0] == "folder"
+                    and content.get(name, [""])[0] == "folder"
+                )
+                if part_identity is not None and not both_folders:
+                    self._quarantine(part)
+            put_back(path, content, changed)
             sync_folder(path.parent)
-            self._back.append(path)
+            self._restored.append(path)
 
-    def _put_aside(self, path: Path) -> None:
+    def _quarantine(self, path: Path) -> None:
         target = self._folder / path.relative_to(path.anchor)
         while os.path.lexists(target):
             target = target.with_name(f"{target.name}~")
-        _make(target.parent, self._folder)
-        _opened_up(path.parent)
+        _make_folders(target.parent, self._folder)
+        _make_writable(path.parent)
         if not path.is_symlink() and path.is_dir():
-            _opened_up(path)
+            _make_writable(path)
         try:
             path.rename(target)
         except OSError as error:
             if error.errno != errno.EXDEV:
                 raise
-            _carry(path, target)
+            _move_across_filesystems(path, target)
         sync_folder(target.parent)
         sync_folder(path.parent)
 
@@ -253,21 +280,21 @@ class _Settling:
             self._failed.append(path)
 
 
-def _is_gits_own_change(path: Path, kept: Tree, now: Tree) -> bool:
-    before, after = data(kept), data(now)
-    if not is_settings(path) or before is None or after is None or kept[""][1] != now[""][1]:
+def _is_gits_own_change(path: Path, content: Tree, current: Tree) -> bool:
+    prior_text, current_text = file_bytes(content), file_bytes(current)
+    if not is_settings(path) or prior_text is None or current_text is None or content[""][1] != current[""][1]:
         return False
-    odd = odd_settings(before)
-    return odd is not None and odd == odd_settings(after)
+    odd = odd_settings(prior_text)
+    return odd is not None and odd == odd_settings(current_text)
 
 
-def _find(known: Identity, folders: Iterable[str]) -> Path | None:
-    """Where in those folders it is."""
+def _find_by_identity(wanted_identity: Identity, folders: Iterable[str]) -> Path | None:
+    """The path in these folders that has this identity."""
     for folder in folders:
         with contextlib.suppress(OSError), os.scandir(folder) as entries:
-            for each in entries:
-                if each.inode() == known[1] and identity(Path(each.path)) == known:
-                    return Path(each.path)
+            for entry in entries:
+                if entry.inode() == wanted_identity[1] and identity(Path(entry.path)) == wanted_identity:
+                    return Path(entry.path)
     return None
 
 
@@ -275,33 +302,33 @@ def _is_in(path: Path, root: Path) -> bool:
     return path == root or root in path.parents
 
 
-def _make(folder: Path, top: Path) -> None:
-    """Durable, and closed to others."""
-    missing = [each for each in (folder, *folder.parents) if not each.exists()]
-    for each in reversed(missing):
-        each.mkdir(mode=0o700)
-        sync_folder(each.parent)
+def _make_folders(folder: Path, top: Path) -> None:
+    """Create folders, durably and closed to other users."""
+    missing = [ancestor for ancestor in (folder, *folder.parents) if not ancestor.exists()]
+    for ancestor in reversed(missing):
+        ancestor.mkdir(mode=0o700)
+        sync_folder(ancestor.parent)
 
 
-def _opened_up(folder: Path) -> None:
-    """A command may have taken us the right to write in its folder."""
+def _make_writable(folder: Path) -> None:
+    """Give ourselves write access to a folder; a command may have taken it away."""
     mode = folder.stat().st_mode
     if mode & stat.S_IRWXU != stat.S_IRWXU:
         folder.chmod(stat.S_IMODE(mode) | stat.S_IRWXU)
 
 
-def _carry(path: Path, target: Path) -> None:
-    """To another file system; sockets and pipes are left out."""
+def _move_across_filesystems(path: Path, target: Path) -> None:
+    """Move to another file system; sockets and pipes are left out."""
     if path.is_symlink() or not path.is_dir():
         shutil.copy2(path, target, follow_symlinks=False)
         path.unlink()
         return
     for folder, _, _ in os.walk(path):
-        _opened_up(Path(folder))
-    shutil.copytree(path, target, symlinks=True, ignore=_no_files)
+        _make_writable(Path(folder))
+    shutil.copytree(path, target, symlinks=True, ignore=_special_files)
     shutil.rmtree(path)
 
 
-def _no_files(folder: str, names: list[str]) -> list[str]:
+def _special_files(folder: str, names: list[str]) -> list[str]:
     kinds = {name: stat.S_IFMT(os.lstat(f"{folder}/{name}").st_mode) for name in names}
     return [name for name, kind in kinds.items() if kind not in (stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK)]

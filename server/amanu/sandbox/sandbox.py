@@ -1,6 +1,8 @@
-"""The sandbox around a command that the kernel keeps. Which there are is proved by doing (`self_test.py`), once per
-process; what is inside is found for each command (`filesystem_view.py`). Neither the model nor a workspace has a say
-in it."""
+"""Run commands in a sandbox that the kernel enforces.
+
+Which tier of sandbox works here is found out once per process by trying (`self_test.py`); what a command sees is
+determined for each command (`filesystem_view.py`). Neither the model nor a workspace can influence either.
+"""
 
 import asyncio
 import contextlib
@@ -10,7 +12,7 @@ import sys
 import tempfile
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -18,27 +20,27 @@ from amanu.config import SandboxSettings as Settings
 from amanu.core.requirements import SandboxRequirements
 from amanu.home import Home
 from amanu.sandbox import bubblewrap, landlock, seatbelt, seccomp
-from amanu.sandbox.command_records import CommandRecord, CommandRecords, before
-from amanu.sandbox.entry_shell import EntryShell, plain_way_in
-from amanu.sandbox.filesystem_view import FilesystemView, view
+from amanu.sandbox.command_records import CommandRecord, CommandRecords, prior_state
+from amanu.sandbox.entry_shell import EntryShell, plain_entry_shell
+from amanu.sandbox.filesystem_view import FilesystemView, filesystem_view
 from amanu.sandbox.protected_scan import Identity
 from amanu.sandbox.quarantine import QuarantineResult
-from amanu.sandbox.secret_files import bring_back, identities
+from amanu.sandbox.secret_files import identities, restore_secrets
 from amanu.sandbox.self_test import Launch, Proof, Tier, prove
 from amanu.sandbox.start_gate import StartGate, start_gate
 from amanu.sandbox.temp_folders import TemporaryFolders
-from amanu.sandbox.toolchains import inside
+from amanu.sandbox.toolchains import is_inside
 from amanu_protocol.items import CommandSandbox
 
 log = logging.getLogger(__name__)
 
 _HANDLE = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0)
 _proofs: dict[tuple[int, Tier], Proof] = {}
-"""What a machine allows a user does not change while a process runs."""
+"""By user and highest tier. What a machine allows a user does not change while the process runs."""
 
 
 class SandboxError(Exception):
-    """A command cannot be run in its sandbox. A sentence for model and user."""
+    """A command cannot be run in its sandbox. `str()` is a sentence for the model and the user."""
 
 
 @dataclass(frozen=True)
@@ -48,24 +50,24 @@ class SandboxedCommand:
     argv: list[str]
     environment: dict[str, str]
     folder: str
-    """Where its first process starts."""
+    """The folder its first process starts in."""
     pass_fds: tuple[int, ...] = ()
     holders: int = 0
-    """How many processes of ours are around it; they end by themselves when it has ended, and it when they do."""
-    lifeline: StartGate | None = None
-    unseen: tuple[Path, ...] = ()
-    """Files of the workspace that hold secrets and cannot be read."""
+    """How many of our processes surround it. They end when the command ends, and the command when they do."""
+    start_gate: StartGate | None = None
+    workspace_secrets: tuple[Path, ...] = ()
+    """Workspace files that hold secrets and cannot be read by the command."""
     settle: Callable[[], QuarantineResult] = QuarantineResult
-    """Puts aside or back what it made of that which git, editors, shells and agents obey, and says what that was; to be
-    called in a thread, once it has ended. Done anyway when the context of `Sandbox.launch` is left."""
+    """Undoes what the command did to files that git, editors, shells and agents obey, and returns what that was. To be
+    called in a thread once the command has ended; done anyway when the context of `Sandbox.launch` is left."""
 
     def answered(self) -> AbstractContextManager[None]:
-        """Stay in it while the command runs: it begins when it was answered. In the event loop."""
-        return contextlib.nullcontext() if self.lifeline is None else self.lifeline.answered()
+        """A context to stay in while the command runs: the command waits until it is answered. In the event loop."""
+        return contextlib.nullcontext() if self.start_gate is None else self.start_gate.answered()
 
 
 class Sandbox:
-    """One per daemon. `home` are our own folders: no command sees them. `best` is the highest tier that may be used."""
+    """One per daemon. `home` holds Amanu's own folders, which no command sees. `best` is the highest tier to use."""
 
     def __init__(self, settings: Settings, home: Home, *, best: Tier = "bubblewrap") -> None:
         self._settings = settings
@@ -74,13 +76,14 @@ class Sandbox:
         self._temporaries = TemporaryFolders(home.runtime / "temporary")
         self._records = CommandRecords(home.state / "sandbox", home.state / "aside")
         self._temporary: dict[tuple[Path, ...], Path] = {}
-        self._kept = ExitStack()
+        self._temporary_exits = ExitStack()
         self._proving: asyncio.Task[Proof] | None = None
         self._undoing: set[asyncio.Task[None]] = set()
         self._cleaned = False
 
     async def proved(self) -> Proof:
-        """Which tier holds here. The first call tries, some 0.1 s, the loop stays free; the others get the same."""
+        """Which tier works here. The first call runs the self-test, about 0.1 s without blocking the loop; later calls
+        get the same result."""
         if self.proof is None:
             if self._proving is None or self._proving.done():
                 self._proving = asyncio.create_task(self._prove())
@@ -90,7 +93,7 @@ class Sandbox:
 
     @property
     def proof(self) -> Proof | None:
-        """None before `proved`."""
+        """The result of the self-test; None before `proved`."""
         return _proofs.get(self._key)
 
     @property
@@ -99,15 +102,15 @@ class Sandbox:
 
     @property
     def summary(self) -> str:
-        """A sentence for the user: what holds commands here."""
+        """A sentence for the user: which sandbox commands run in."""
         return "Not known yet." if self.proof is None else self.proof.summary
 
     def describe(self, need: SandboxRequirements | None) -> CommandSandbox:
-        """What a command with that need would run in. Before `proved`: nothing is promised."""
+        """What a command with these requirements would run in. Before `proved`, no sandbox is promised."""
         need = need or SandboxRequirements()
         if self.tier == "none" or need.unsandboxed:
             why = "as you allowed" if need.unsandboxed else "no sandbox works here"
-            sentence = f"Not sandboxed ({why}): it can do all that you can."
+            sentence = f"Not sandboxed ({why}): it can do anything you can."
             return CommandSandbox(
                 tier="none", writes="everything", network=True, summary=sentence, brief="not sandboxed"
             )
@@ -128,16 +131,16 @@ class Sandbox:
         folder: Path,
         handle: int,
         environment: Mapping[str, str],
-        way_in: EntryShell | None = None,
+        entry_shell: EntryShell | None = None,
     ) -> AsyncGenerator[SandboxedCommand]:
         """How to start `argv` in its sandbox, in the folder of that handle; stay in the context until it has ended.
-        `roots` are real paths. `way_in` is gone through inside the sandbox. Raises `SandboxError`."""
+        `roots` are real paths. `entry_shell` runs inside the sandbox. Raises `SandboxError`."""
         need, proof = need or SandboxRequirements(), await self.proved()
         if need.unsandboxed:
             proof = Proof("none", ())
         stack = ExitStack()
-        given = (list(argv), need, list(roots), folder, handle, dict(environment), way_in)
-        preparing = asyncio.create_task(asyncio.to_thread(self._prepare, stack, proof.tier, *given))
+        launch_arguments = (list(argv), need, list(roots), folder, handle, dict(environment), entry_shell)
+        preparing = asyncio.create_task(asyncio.to_thread(self._prepare, stack, proof.tier, *launch_arguments))
         try:
             started = await asyncio.shield(preparing)
             with started.answered():
@@ -149,11 +152,11 @@ class Sandbox:
             await asyncio.shield(undoing)
 
     async def close(self) -> None:
-        """Remove temporary folders. Nothing runs any more."""
-        if self._proving is not None:  # to its end, which is near: what it started is gone then
+        """Remove temporary folders. No command may be running any more."""
+        if self._proving is not None:  # wait for its end, which is near, so that its processes are gone
             await asyncio.gather(self._proving, return_exceptions=True)
         await asyncio.gather(*self._undoing, return_exceptions=True)
-        await asyncio.to_thread(self._kept.close)
+        await asyncio.to_thread(self._temporary_exits.close)
 
     # Inside -----------------------------------------------------------------------------------------
 
@@ -165,38 +168,38 @@ class Sandbox:
         if not self._cleaned:
             self._cleaned = True
             await asyncio.to_thread(self._clean)
-        proof = await prove(_candidates(self._best), self._in_tier)
+        proof = await prove(_candidates(self._best), self._launch_in_tier)
         _proofs[self._key] = proof
         log.info("sandbox: %s", proof.summary)
         return proof
 
     def _clean(self) -> None:
-        """What killed daemons left. Blocking."""
+        """Clean up what killed daemons left behind. Blocking."""
         self._temporaries.clean()
         with contextlib.suppress(OSError), self._records.lock():
             pass
 
     @asynccontextmanager
-    async def _in_tier(
+    async def _launch_in_tier(
         self, tier: Tier, argv: Sequence[str], root: Path, reads: Sequence[Path]
     ) -> AsyncGenerator[Launch]:
-        """For the self-test: the same road that commands take, and what the test itself must read."""
+        """Launch for the self-test: as commands are launched, plus what the test itself must read."""
         settings = self._settings.model_copy(update={"read": (*self._settings.read, *map(str, reads))})
-        tried = Sandbox(settings, self._home)
-        tried._records = CommandRecords(root.parent / "records", root.parent / "aside")  # gone with the stage
+        trial = Sandbox(settings, self._home)
+        trial._records = CommandRecords(root.parent / "records", root.parent / "aside")  # gone with the stage
         handle = os.open(root, _HANDLE)
         stack = ExitStack()
         try:
             environment = {"PATH": os.defpath, "HOME": os.environ.get("HOME", "/")}
             started = await asyncio.to_thread(
-                tried._prepare, stack, tier, list(argv), SandboxRequirements(), [root], root, handle, environment
+                trial._prepare, stack, tier, list(argv), SandboxRequirements(), [root], root, handle, environment
             )
             with started.answered():
                 yield Launch(started.argv, started.environment, started.folder, started.pass_fds)
         finally:
             await asyncio.to_thread(stack.close)
             os.close(handle)
-            await tried.close()
+            await trial.close()
 
     def _prepare(
         self,
@@ -208,114 +211,149 @@ class Sandbox:
         folder: Path,
         handle: int,
         environment: dict[str, str],
-        way_in: EntryShell | None = None,
+        entry_shell: EntryShell | None = None,
     ) -> SandboxedCommand:
-        """Blocking. What must be undone is on the stack."""
-        way_in = way_in or plain_way_in()
-        there = f"/proc/self/fd/{handle}"  # the very folder that was checked, whatever its name leads to now
-        there = there if os.path.exists("/proc/self/fd") else str(folder)  # noqa: PTH110
-        if way_in is not None and tier != "bubblewrap":
-            argv = way_in.to(argv)
+        """Build the sandboxed command line. What must be undone later is pushed on the stack. Blocking."""
+        entry_shell = entry_shell or plain_entry_shell()
+        start_folder = f"/proc/self/fd/{handle}"  # exactly the folder that was checked, whatever its name leads to now
+        start_folder = start_folder if os.path.exists("/proc/self/fd") else str(folder)  # noqa: PTH110
+        if entry_shell is not None and tier != "bubblewrap":
+            argv = entry_shell.wrap(argv)
         if tier == "none":
-            return SandboxedCommand(argv, environment, there)
+            return SandboxedCommand(argv, environment, start_folder)
         handles = {root: stack.enter_context(_opened(root)) for root in roots if root != Path("/")}
-        _is_in_them(handle, handles)
-        seen, kept, closed = self._begin(stack, tier, need, roots, environment)
-        settle = QuarantineResult if kept is None else kept.settle
-        if kept is not None and seen.unseen:
-            settle = partial(_settle, settle, identities(seen.unseen), roots)
-            stack.callback(settle)  # once more: whoever gave up waiting has not called it
+        _check_inside(handle, handles)
+        view, record, closed = self._begin(stack, tier, need, roots, environment)
+        settle = QuarantineResult if record is None else record.settle
+        if record is not None and view.workspace_secrets:
+            settle = partial(_settle_with_secrets, settle, identities(view.workspace_secrets), roots)
+            stack.callback(settle)  # in case the caller gave up waiting and never calls it
         temporary = self._temporary_for(tuple(roots))
-        shown = Path("/tmp") if tier == "bubblewrap" else temporary
-        environment |= dict.fromkeys(("TMPDIR", "TMP", "TEMP"), str(shown))
+        visible_temporary = Path("/tmp") if tier == "bubblewrap" else temporary
+        environment |= dict.fromkeys(("TMPDIR", "TMP", "TEMP"), str(visible_temporary))
         if not need.git:
-            environment["GIT_OPTIONAL_LOCKS"] = "0"  # a mere look must not fail because it cannot refresh the index
-        if tier == "seatbelt":
-            line = seatbelt.command(argv, need, seen, temporary)
-            return SandboxedCommand(line, environment, there, unseen=seen.unseen, settle=settle)
-        allowed = seccomp.families(network=need.network, own_namespace=tier == "bubblewrap")
-        if tier == "landlock":
-            version = landlock.version()
-            filter = seccomp.program(allowed, alone=False, cuts=landlock.refuses_cuts(version))
-            orders = landlock.orders(need, seen, temporary, filter, version, closed)
-            spec = stack.enter_context(_bytes(orders))
-            line = landlock.command(argv, spec)
-            # The launcher, which outlives all of the command, keeps the record locked.
-            passed = (spec,) if kept is None else (spec, kept.handle)
-            return SandboxedCommand(
-                line, environment, there, passed, landlock.HOLDERS, unseen=seen.unseen, settle=settle
-            )
-        program = bubblewrap.program()
-        if program is None:
-            raise SandboxError("bubblewrap is gone; restart Amanu.")
-        filter = stack.enter_context(_bytes(seccomp.program(allowed)))
-        pinned = {path: stack.enter_context(_bytes(data)) for path, data in need.pinned.items()}
-        line = None if way_in is None else stack.enter_context(start_gate())
-        command = bubblewrap.command(
-            program,
-            argv if line is None or way_in is None else way_in.then(line.step).to(argv),
-            need,
-            seen,
-            temporary=temporary,
-            folder=Path(os.readlink(there)),  # noqa: PTH115
-            roots=handles,
-            pinned=pinned,
-            filter=filter,
-            as_root=os.geteuid() == 0,
+            # A read-only command must not fail because it cannot refresh the index.
+            environment["GIT_OPTIONAL_LOCKS"] = "0"
+        plain = SandboxedCommand(
+            argv, environment, start_folder, workspace_secrets=view.workspace_secrets, settle=settle
         )
-        passed = (*handles.values(), *pinned.values(), filter, *(() if line is None else (line.handle,)))
-        return SandboxedCommand(command, environment, there, passed, bubblewrap.HOLDERS, line, seen.unseen, settle)
+        if tier == "seatbelt":
+            return replace(plain, argv=seatbelt.command(argv, need, view, temporary))
+        if tier == "landlock":
+            return _in_landlock(plain, stack, need, view, temporary, closed, record)
+        return _in_bubblewrap(plain, stack, need, view, temporary, handles, entry_shell)
 
     def _begin(
         self, stack: ExitStack, tier: Tier, need: SandboxRequirements, roots: list[Path], environment: Mapping[str, str]
     ) -> tuple[FilesystemView, CommandRecord | None, list[Path]]:
-        """(What it sees, its record, what can neither be recorded nor made read only by itself.)"""
+        """Record what is there before the command. Returns what it sees, its record, and the paths too large to record,
+        which must be closed to it."""
         if need.writes == "nothing":
-            return view(need, roots, environment, self._settings, self._home), None, []
+            return filesystem_view(need, roots, environment, self._settings, self._home), None, []
         try:
             with self._records.lock():
-                seen = view(need, roots, environment, self._settings, self._home)
-                found, closed = before(tier, need, seen)
-                return seen, stack.enter_context(self._records.kept(found)), closed
+                view = filesystem_view(need, roots, environment, self._settings, self._home)
+                prior, closed = prior_state(tier, need, view)
+                return view, stack.enter_context(self._records.begin(prior)), closed
         except OSError as error:
             raise SandboxError(
-                f"What git, editors and agents obey in the workspace could not be recorded in {self._home.state}: "
-                f"{error.strerror}. The command was not run; free some space there, or check who owns it."
+                f"The files that git, editors and agents obey could not be recorded in {self._home.state}: "
+                f"{error.strerror}. The command was not run. Free some disk space there, or check who owns that folder."
             ) from None
 
     def _temporary_for(self, roots: tuple[Path, ...]) -> Path:
-        """What a command leaves in `/tmp`, the next one in the same folders finds there."""
-        found = self._temporary.get(roots)
-        if found is None or not found.is_dir():
+        """The temporary folder shared by commands in the same roots: what one leaves in `/tmp`, the next one finds."""
+        temporary = self._temporary.get(roots)
+        if temporary is None or not temporary.is_dir():
             make = self._temporaries.make(lambda: tempfile.mkdtemp(prefix="amanu-"))
-            found = self._temporary[roots] = Path(os.path.realpath(self._kept.enter_context(make)))
-        return found
+            temporary = self._temporary[roots] = Path(os.path.realpath(self._temporary_exits.enter_context(make)))
+        return temporary
 
 
 def _candidates(best: Tier) -> dict[Tier, str]:
-    """The tiers to try, best first → why one need not be tried, "" when it can be."""
-    found: dict[Tier, str] = {}
+    """The tiers to try, best first, each with why it cannot work here, or "" when it must be tried."""
+    candidates: dict[Tier, str] = {}
     if sys.platform == "darwin":
-        return {"seatbelt": "" if seatbelt.PROGRAM.exists() else "There is no sandbox-exec."}
+        return {"seatbelt": "" if seatbelt.PROGRAM.exists() else "sandbox-exec is not installed."}
     if sys.platform != "linux":
         return {}
     try:
-        seccomp.program(())
+        seccomp.filter_program(())
         no_filter = ""
     except seccomp.FilterUnavailable as error:
         no_filter = str(error)
     if best == "bubblewrap":
         places = " or ".join(bubblewrap.PLACES[:1])
-        found["bubblewrap"] = no_filter or ("" if bubblewrap.program() else f"There is no bubblewrap at {places}.")
+        candidates["bubblewrap"] = no_filter or (
+            "" if bubblewrap.program() else f"bubblewrap is not installed at {places}."
+        )
     if best != "none":
-        found["landlock"] = no_filter or ("" if landlock.version() else "This kernel has no Landlock, or it is off.")
-    return found
+        candidates["landlock"] = no_filter or (
+            "" if landlock.version() else "This kernel does not support Landlock, or it is turned off."
+        )
+    return candidates
 
 
-def _settle(
+def _in_landlock(
+    plain: SandboxedCommand,
+    stack: ExitStack,
+    need: SandboxRequirements,
+    view: FilesystemView,
+    temporary: Path,
+    closed: list[Path],
+    record: CommandRecord | None,
+) -> SandboxedCommand:
+    """The plain command behind Landlock and a system call filter. `closed` paths cannot be written."""
+    version = landlock.version()
+    allowed = seccomp.allowed_families(network=need.network, own_namespace=False)
+    filter = seccomp.filter_program(allowed, alone=False, cuts=landlock.refuses_truncation(version))
+    spec = stack.enter_context(_bytes(landlock.launcher_orders(need, view, temporary, filter, version, closed)))
+    # The launcher, which outlives the whole command, keeps the record locked.
+    passed = (spec,) if record is None else (spec, record.handle)
+    return replace(plain, argv=landlock.command(plain.argv, spec), pass_fds=passed, holders=landlock.HOLDERS)
+
+
+def _in_bubblewrap(
+    plain: SandboxedCommand,
+    stack: ExitStack,
+    need: SandboxRequirements,
+    view: FilesystemView,
+    temporary: Path,
+    handles: Mapping[Path, int],
+    entry_shell: EntryShell | None,
+) -> SandboxedCommand:
+    """The plain command in bubblewrap. `handles` are the opened roots. With an entry shell, it waits at a start gate.
+    Raises `SandboxError`."""
+    program = bubblewrap.program()
+    if program is None:
+        raise SandboxError("bubblewrap is no longer installed; restart Amanu.")
+    allowed = seccomp.allowed_families(network=need.network, own_namespace=True)
+    filter = stack.enter_context(_bytes(seccomp.filter_program(allowed)))
+    pinned = {path: stack.enter_context(_bytes(data)) for path, data in need.pinned.items()}
+    inner, gate = plain.argv, None
+    if entry_shell is not None:
+        gate = stack.enter_context(start_gate())
+        inner = entry_shell.with_step(gate.step).wrap(inner)
+    argv = bubblewrap.command(
+        program,
+        inner,
+        need,
+        view,
+        temporary=temporary,
+        folder=Path(os.readlink(plain.folder)),  # noqa: PTH115
+        roots=handles,
+        pinned=pinned,
+        filter=filter,
+        as_root=os.geteuid() == 0,
+    )
+    passed = (*handles.values(), *pinned.values(), filter, *(() if gate is None else (gate.handle,)))
+    return replace(plain, argv=argv, pass_fds=passed, holders=bubblewrap.HOLDERS, start_gate=gate)
+
+
+def _settle_with_secrets(
     settle: Callable[[], QuarantineResult], secrets: Mapping[Path, Identity], roots: list[Path]
 ) -> QuarantineResult:
-    back = bring_back(secrets, [each for each in roots if each != Path("/")])
+    back = restore_secrets(secrets, [root for root in roots if root != Path("/")])
     return QuarantineResult(secrets=tuple(back)).joined(settle())
 
 
@@ -323,14 +361,14 @@ def _sentence(tier: Tier, need: SandboxRequirements) -> str:
     writes = "It can change nothing"
     if need.writes == "workspace":
         git = "git's hooks and settings" if need.git else "git's own files"
-        writes = f"It can change the workspace but {git} and what editors and agents obey"
+        writes = f"It can change the workspace except {git} and files that editors and agents obey"
         if tier == "landlock":
             writes = (
-                "It can change the workspace; what it does to git's hooks and settings and to what editors and agents "
-                "obey is put aside when it has ended"
+                "It can change the workspace; changes to git's hooks and settings and to files that editors and agents "
+                "obey are moved aside when it ends"
             )
-    network = "it can use the network" if need.network else "it has no network"
-    return f"Sandboxed ({tier}). {writes}; {network}; of your home folder it sees installed tools only."
+    network = "it can use the network" if need.network else "it has no network access"
+    return f"Sandboxed ({tier}). {writes}; {network}; in your home folder it sees only installed tools."
 
 
 def _brief(tier: Tier, need: SandboxRequirements) -> str:
@@ -339,8 +377,8 @@ def _brief(tier: Tier, need: SandboxRequirements) -> str:
 
 
 async def _undo(preparing: asyncio.Task[SandboxedCommand], stack: ExitStack) -> None:
-    """In a thread: where others write a lot, a folder takes milliseconds to go. Not before what puts things on the
-    stack has ended, cancelled or not."""
+    """Close the stack once `_prepare` has ended, cancelled or not. In a thread, since removing folders on a busy disk
+    takes milliseconds."""
     await asyncio.wait({preparing})
     await asyncio.to_thread(stack.close)
 
@@ -348,7 +386,9 @@ async def _undo(preparing: asyncio.Task[SandboxedCommand], stack: ExitStack) -> 
 @contextlib.contextmanager
 def _opened(root: Path):
     if os.path.realpath(root) != str(root):
-        raise SandboxError(f"{root} leads to another place than when the session was opened; open that folder anew.")
+        raise SandboxError(
+            f"{root} no longer leads to the same folder as when the session was opened. Open that folder again."
+        )
     try:
         handle = os.open(root, _HANDLE)
     except OSError as error:
@@ -359,18 +399,18 @@ def _opened(root: Path):
         os.close(handle)
 
 
-def _is_in_them(folder: int, roots: Mapping[Path, int]) -> None:
-    """What will be seen as the workspace must hold the very folder that was checked: a root may have been another for
-    a moment."""
+def _check_inside(folder: int, roots: Mapping[Path, int]) -> None:
+    """Raise `SandboxError` unless one of the opened roots contains exactly the folder that was checked: a root may have
+    been replaced for a moment."""
     if not roots or not os.path.exists("/proc/self/fd"):  # noqa: PTH110
         return
     path = Path(os.readlink(f"/proc/self/fd/{folder}"))  # noqa: PTH115
     for root, handle in roots.items():
-        if inside(path, [root]):
+        if is_inside(path, [root]):
             with contextlib.suppress(OSError):
                 if os.path.samestat(os.stat(path.relative_to(root), dir_fd=handle), os.fstat(folder)):
                     return
-    raise SandboxError(f"{path} is another folder than a moment ago, so the command was not run. Call again.")
+    raise SandboxError(f"{path} was replaced by another folder a moment ago, so the command was not run. Try again.")
 
 
 @contextlib.contextmanager

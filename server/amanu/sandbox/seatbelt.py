@@ -1,5 +1,6 @@
-"""On macOS: the profile for `sandbox-exec`. The last rule that matches wins. Not as strong as namespaces: processes are
-found by their group only, and services of the system can be asked for things; the self-test says what holds.
+"""The sandbox on macOS: a profile for `sandbox-exec`, in which the last matching rule wins. It is weaker than
+namespaces: processes are found by their group only, and system services can be reached. The self-test tells what it
+prevents.
 
 Source: the profiles in `/usr/share/sandbox` of macOS, sandbox-exec(1).
 """
@@ -14,7 +15,7 @@ from amanu.sandbox.filesystem_view import FilesystemView
 PROGRAM = Path("/usr/bin/sandbox-exec")
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/tty", "/dev/dtracehelper")
 _STARTS_OTHERS = ("/usr/bin/open", "/usr/bin/osascript", "/bin/launchctl", "/usr/bin/at", "/usr/bin/crontab")
-"""They have something run outside the sandbox."""
+"""Programs that start others outside the sandbox."""
 
 
 def command(argv: Sequence[str], need: SandboxRequirements, view: FilesystemView, temporary: Path) -> list[str]:
@@ -23,8 +24,8 @@ def command(argv: Sequence[str], need: SandboxRequirements, view: FilesystemView
 
 
 def profile(need: SandboxRequirements, view: FilesystemView, temporary: Path) -> str:
-    """The sandbox as text."""
-    shown = (*view.readable, *view.roots, *view.writable, temporary)
+    """The profile's text."""
+    visible = (*view.readable, *view.roots, *view.writable, temporary)
     lines = [
         "(version 1)",
         "(allow default)",
@@ -34,11 +35,11 @@ def profile(need: SandboxRequirements, view: FilesystemView, temporary: Path) ->
         *_rule("deny process-exec", "literal", _STARTS_OTHERS),
         *_rule("deny file-read*", "subpath", view.hidden),
         *_rule("allow file-read-metadata", "subpath", view.hidden),
-        *_rule("allow file-read*", "subpath", shown),
+        *_rule("allow file-read*", "subpath", visible),
         "(deny file-write*)",
         *_rule("allow file-write*", "literal", _DEVICES),
         *_rule("allow file-write*", "subpath", (temporary, *view.writable)),
-        *_rule("deny file-write*", "subpath", (*view.kept, *_absent(view))),
+        *_rule("deny file-write*", "subpath", (*view.read_only, *_absent(view))),
         *_rule("deny file-read* file-write*", "subpath", view.secret),
     ]
     if not need.network:
@@ -51,9 +52,9 @@ def profile(need: SandboxRequirements, view: FilesystemView, temporary: Path) ->
 
 
 def _absent(view: FilesystemView) -> list[Path]:
-    """At the top of what can be written: where what is protected would come to be."""
+    """Where protected files would appear at the top of the writable roots."""
     names = (*protected.FOLDERS, protected.AMANU_FOLDER, *protected.FILES, *protected.PATHS, *protected.SHELL_FILES)
-    tops = [each for each in view.roots if each in view.writable]
+    tops = [root for root in view.roots if root in view.writable]
     return [top / name for top in tops for name in names if name not in (".git", ".gitmodules")]
 
 

@@ -1,6 +1,6 @@
-"""The system calls a sandboxed command cannot make: a filter in the kernel's BPF, built here, loaded by bubblewrap or
-by our launcher. What it refuses is refused with EPERM; `clone3` with ENOSYS, so that programs fall back to `clone`,
-whose flags can be looked at.
+"""The filter for system calls that a sandboxed command must not make, as a BPF program for the kernel. bubblewrap or
+our launcher loads it. Refused calls fail with EPERM; `clone3` fails with ENOSYS, so that programs fall back to `clone`,
+whose flags a filter can check.
 
 Sources: seccomp(2), linux/audit.h, linux/filter.h; numbers from the kernel's tables for x86_64 and for arm64 (generic).
 """
@@ -25,9 +25,10 @@ _X32 = 0x40000000
 
 _NEW_NAMESPACES = 0x7E020080  # every CLONE_NEW* flag
 _SEQUENCES = (socket.SOCK_STREAM, socket.SOCK_SEQPACKET)
-_KIND = 0xF  # of a socket's type; above it flags
+_KIND = 0xF  # mask of a socket's type; the bits above are flags
 _CUTTING = (os.O_TRUNC | os.O_RDONLY, os.O_TRUNC | os.O_ACCMODE)
-"""Flags that cut a file without opening it for writing; the second is a way in of its own, for neither (open(2))."""
+"""Open flags that truncate a file without opening it for writing; the second is Linux's access mode 3, for neither
+reading nor writing (open(2))."""
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C  # type into the terminal · its ancient relative
 
 
@@ -75,47 +76,48 @@ _MACHINES = {
     ),
 }  # fmt: skip
 _LOOKED_AT = {"unshare", "clone", "clone3", "ioctl", "socket", "socketpair"}
-"""Refused for some arguments only; those that no other set names are refused always."""
+"""Calls that are refused only for some arguments. Calls in no set like this one are always refused."""
 _SHARED = {
     *("shmget", "shmat", "shmctl", "semget", "semop", "semctl", "semtimedop", "msgget", "msgsnd", "msgrcv", "msgctl"),
     *("mq_open", "mq_unlink"),
 }
-"""System V's and POSIX's: without a namespace the other programs' of the user, by a number that can be guessed."""
+"""System V and POSIX IPC: without a namespace, the objects of the user's other programs can be reached by guessing."""
 _CUTS = {"truncate", "open", "openat", "openat2"}
-"""How a file is cut that was not opened for writing."""
+"""Calls that can truncate a file that was not opened for writing."""
 
 Instruction = tuple[int, int, int, int]
 """Code, jump if true, jump if false, constant."""
 
 
 class FilterUnavailable(Exception):
-    """There is no filter for this kind of machine. A sentence."""
+    """There is no filter for this kind of machine. `str()` is a sentence for the user."""
 
 
-def families(*, network: bool, own_namespace: bool) -> tuple[int, ...]:
+def allowed_families(*, network: bool, own_namespace: bool) -> tuple[int, ...]:
     """The socket families a command may use. A pair of connected unix sockets is always possible.
 
-    Without a network of its own to be alone in (`own_namespace`), it gets none: UDP cannot be refused otherwise, and a
-    unix socket reaches the session's services, which start programs outside. With the host's network, names of unix
-    sockets in the abstract space are the host's, too."""
+    Without a network namespace of its own (`own_namespace`) it may use none: UDP cannot be refused otherwise, and unix
+    sockets reach the session's services, which start programs outside. With the host's network, the abstract unix
+    sockets are the host's too."""
     internet = (socket.AF_INET, socket.AF_INET6, 16)  # 16: AF_NETLINK, to look at interfaces
     if network:
         return internet
     return (socket.AF_UNIX, *internet) if own_namespace else ()
 
 
-def program(
+def filter_program(
     allowed_families: Sequence[int], machine: str | None = None, *, alone: bool = True, cuts: bool = True
 ) -> bytes:
-    """The filter as an array of `struct sock_filter`. Raises `FilterUnavailable`. `alone`: in namespaces of its own,
-    so that the calls that reach other processes by a number find none. `cuts` false: nothing else keeps it from
-    cutting files that it may only read (Landlock before version 3)."""
+    """The filter as an array of `struct sock_filter`. Raises `FilterUnavailable`. `alone`: the command has namespaces
+    of its own, so calls that reach other processes by a number find none. `cuts` false: the filter must refuse
+    truncation of files that may only be read, since nothing else does (Landlock before version 3)."""
     name = machine or platform.machine()
-    found = _MACHINES.get(name)
-    if found is None:
-        raise FilterUnavailable(f"There is no system call filter for {name}.")
+    machine_calls = _MACHINES.get(name)
+    if machine_calls is None:
+        raise FilterUnavailable(f"No system call filter is available for {name}.")
     return b"".join(
-        struct.pack("=HBBI", *each) for each in _instructions(found, allowed_families, alone=alone, cuts=cuts)
+        struct.pack("=HBBI", *instruction)
+        for instruction in _instructions(machine_calls, allowed_families, alone=alone, cuts=cuts)
     )
 
 
@@ -127,29 +129,29 @@ def _instructions(machine: _Machine, allowed_families: Sequence[int], *, alone: 
     return [
         (_LOAD, 0, 0, _ARCH),
         (_EQUAL, 1, 0, machine.arch),
-        refuse,  # 32-bit programs have other numbers
+        refuse,  # 32-bit programs use other call numbers
         (_LOAD, 0, 0, _NUMBER),
         *(((_AT_LEAST, 0, 1, _X32), refuse) if machine.x32 else ()),
-        *_each(number for call, number in of.items() if call not in not_always),
-        *_on(of["clone3"], [(_RETURN, 0, 0, _ERRNO | errno.ENOSYS)]),
-        *_on(of["unshare"], [*_any_flag(_NEW_NAMESPACES), allow]),
-        *_on(of["clone"], [*_any_flag(_NEW_NAMESPACES), allow]),
-        *_on(of["ioctl"], [(_LOAD, 0, 0, _ARGUMENTS + 8), *_each((_TIOCSTI, _TIOCLINUX)), allow]),
-        *([] if alone else _on(of["prlimit64"], [*_others_limits(), allow])),
-        *([] if cuts else _no_cuts(of, allow)),
-        *_on(of["socketpair"], [*_pairs(allowed_families, allow), refuse]),
-        *_on(of["socket"], [(_LOAD, 0, 0, _ARGUMENTS), *_each(allowed_families, allow), refuse]),
+        *_for_each(number for call, number in of.items() if call not in not_always),
+        *_on_call(of["clone3"], [(_RETURN, 0, 0, _ERRNO | errno.ENOSYS)]),
+        *_on_call(of["unshare"], [*_any_flag(_NEW_NAMESPACES), allow]),
+        *_on_call(of["clone"], [*_any_flag(_NEW_NAMESPACES), allow]),
+        *_on_call(of["ioctl"], [(_LOAD, 0, 0, _ARGUMENTS + 8), *_for_each((_TIOCSTI, _TIOCLINUX)), allow]),
+        *([] if alone else _on_call(of["prlimit64"], [*_refuse_foreign_limits(), allow])),
+        *([] if cuts else _refuse_truncation(of, allow)),
+        *_on_call(of["socketpair"], [*_socketpair_rules(allowed_families, allow), refuse]),
+        *_on_call(of["socket"], [(_LOAD, 0, 0, _ARGUMENTS), *_for_each(allowed_families, allow), refuse]),
         allow,
     ]
 
 
-def _each(values: Iterable[int], then: Instruction = (_RETURN, 0, 0, _ERRNO | errno.EPERM)) -> list[Instruction]:
-    """What is loaded is one of these: `then`."""
+def _for_each(values: Iterable[int], then: Instruction = (_RETURN, 0, 0, _ERRNO | errno.EPERM)) -> list[Instruction]:
+    """If the loaded value is one of these, run `then`."""
     return [part for value in values for part in ((_EQUAL, 0, 1, value), then)]
 
 
 def _any_flag(flags: int) -> list[Instruction]:
-    """The first argument has one of these bits: refuse."""
+    """Refuse if the first argument has one of these bits."""
     return [
         (_LOAD, 0, 0, _ARGUMENTS),
         (_AND, 0, 0, flags),
@@ -158,15 +160,15 @@ def _any_flag(flags: int) -> list[Instruction]:
     ]
 
 
-def _pairs(allowed_families: Sequence[int], allow: Instruction) -> list[Instruction]:
-    """One of a pair that takes datagrams can send them to any name, as a socket can."""
+def _socketpair_rules(allowed_families: Sequence[int], allow: Instruction) -> list[Instruction]:
+    """Allow socket pairs. A datagram one can send to any address, as a socket can, so it needs AF_UNIX allowed."""
     if socket.AF_UNIX in allowed_families:
         return [allow]
-    return [(_LOAD, 0, 0, _ARGUMENTS + 8), (_AND, 0, 0, _KIND), *_each(_SEQUENCES, allow)]
+    return [(_LOAD, 0, 0, _ARGUMENTS + 8), (_AND, 0, 0, _KIND), *_for_each(_SEQUENCES, allow)]
 
 
-def _others_limits() -> list[Instruction]:
-    """Limits are set (the third argument, a pointer) of a process that is named (the first)."""
+def _refuse_foreign_limits() -> list[Instruction]:
+    """Refuse setting limits (third argument not NULL) of another process (first argument not 0)."""
     return [
         (_LOAD, 0, 0, _ARGUMENTS),
         (_EQUAL, 5, 0, 0),
@@ -178,17 +180,18 @@ def _others_limits() -> list[Instruction]:
     ]
 
 
-def _no_cuts(of: Mapping[str, int], allow: Instruction) -> list[Instruction]:
-    """Opened for writing it may be cut: that was looked at. `openat2` has its flags where no filter sees them."""
-    lines = [*_on(of["truncate"], [(_RETURN, 0, 0, _ERRNO | errno.EPERM)])]
-    lines += _on(of["openat2"], [(_RETURN, 0, 0, _ERRNO | errno.ENOSYS)])
+def _refuse_truncation(of: Mapping[str, int], allow: Instruction) -> list[Instruction]:
+    """Refuse truncation except when a file is opened for writing, which Landlock checks. The flags of `openat2` are in
+    memory that no filter can read, so it fails with ENOSYS."""
+    lines = [*_on_call(of["truncate"], [(_RETURN, 0, 0, _ERRNO | errno.EPERM)])]
+    lines += _on_call(of["openat2"], [(_RETURN, 0, 0, _ERRNO | errno.ENOSYS)])
     for call, flags in (("open", _ARGUMENTS + 8), ("openat", _ARGUMENTS + 16)):
         if call in of:
-            cut = [(_LOAD, 0, 0, flags), (_AND, 0, 0, os.O_TRUNC | os.O_ACCMODE), *_each(_CUTTING), allow]
-            lines += _on(of[call], cut)
+            cut = [(_LOAD, 0, 0, flags), (_AND, 0, 0, os.O_TRUNC | os.O_ACCMODE), *_for_each(_CUTTING), allow]
+            lines += _on_call(of[call], cut)
     return lines
 
 
-def _on(number: int, body: list[Instruction]) -> list[Instruction]:
-    """For that system call: `body`, which must end in a return."""
+def _on_call(number: int, body: list[Instruction]) -> list[Instruction]:
+    """For that system call, run `body`, which must end with a return."""
     return [(_EQUAL, 0, len(body), number), *body]

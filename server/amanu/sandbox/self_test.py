@@ -1,6 +1,6 @@
-"""Which sandbox holds here: each tier is tried by doing what it must prevent (`escape_attempts.py`), against files,
-sockets and a process of our own, in a folder made for it. A tier that lets one thing through, or in which nothing
-works, is not used.
+"""Find out which sandbox works here. Each tier is tested by attempting what it must prevent (`escape_attempts.py`) on
+files, sockets and a process of our own, in a folder made for the test. A tier that allows one of these attempts, or in
+which nothing works, is not used.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ _MUST_FAIL = (
 _MUST_FAIL_IN: dict[Tier, tuple[str, ...]] = {
     "bubblewrap": (*_MUST_FAIL, "signal", "see", "remount", "namespace", "outlive"),
     "landlock": (*_MUST_FAIL, "remount", "namespace"),
-    "seatbelt": tuple(each for each in _MUST_FAIL if each not in ("abstract socket", "ptrace")),
+    "seatbelt": tuple(attempt for attempt in _MUST_FAIL if attempt not in ("abstract socket", "ptrace")),
 }
 _SAID = 300  # characters of what a tier said when it could not start
 _APPARMOR = Path("/proc/sys/kernel/apparmor_restrict_unprivileged_userns")
@@ -39,7 +39,7 @@ _APPARMOR = Path("/proc/sys/kernel/apparmor_restrict_unprivileged_userns")
 
 @dataclass(frozen=True)
 class Launch:
-    """How to start the acts."""
+    """How to start the escape attempts."""
 
     argv: list[str]
     environment: dict[str, str]
@@ -48,22 +48,24 @@ class Launch:
 
 
 InTier = Callable[[Tier, Sequence[str], Path, Sequence[Path]], AbstractAsyncContextManager[Launch]]
-"""Tier, command line, root, what it must be able to read besides → how to start it there."""
+"""Tier, command line, root, and what else must be readable → how to start it in that tier."""
 
 
 @dataclass(frozen=True)
 class TierFinding:
-    """What was found of one tier."""
+    """The result of testing one tier."""
 
     tier: Tier
     fault: str = ""
-    """Why it is not used; a sentence. "": it is."""
+    """Why it is not used, as a sentence; "" when it is used."""
     open: tuple[str, ...] = ()
-    """Acts that it does not prevent, and need not."""
+    """Attempts that it does not prevent, and need not."""
 
 
 @dataclass(frozen=True)
 class Proof:
+    """Which tier works here, and the result of each test."""
+
     tier: Tier
     findings: tuple[TierFinding, ...]
     """Best first, up to the one that is used."""
@@ -71,32 +73,32 @@ class Proof:
     @property
     def summary(self) -> str:
         """A sentence for the user."""
-        faults = " ".join(f"{each.tier}: {each.fault}" for each in self.findings if each.fault)
+        faults = " ".join(f"{finding.tier}: {finding.fault}" for finding in self.findings if finding.fault)
         if self.tier == "none":
             return f"No sandbox works here. {faults}".strip()
-        opened = next((each.open for each in self.findings if each.tier == self.tier), ())
-        what = f", which does not prevent: {', '.join(opened)}" if opened else ""
-        return f"Commands run in {self.tier}{what}.{' Not used: ' + faults if faults else ''}"
+        opened = next((finding.open for finding in self.findings if finding.tier == self.tier), ())
+        gaps = f", which does not prevent: {', '.join(opened)}" if opened else ""
+        return f"Commands run in {self.tier}{gaps}.{' Not used: ' + faults if faults else ''}"
 
     @property
     def advice(self) -> str:
-        """What the user can do for better sandbox; "" when there is nothing better."""
+        """What the user can do to get a better sandbox; "" when there is no better one."""
         if self.tier == "bubblewrap" or sys.platform != "linux":
             return ""
-        fault = next((each.fault for each in self.findings if each.tier == "bubblewrap"), "")
-        if "There is no bubblewrap" in fault:
+        fault = next((finding.fault for finding in self.findings if finding.tier == "bubblewrap"), "")
+        if "bubblewrap is not installed" in fault:
             return "Install bubblewrap (sudo apt install bubblewrap) and restart Amanu."
         with contextlib.suppress(OSError):
             if _APPARMOR.read_text().strip() == "1":
                 return (
-                    "Ubuntu's AppArmor lets only programs with a profile make user namespaces: "
-                    "sudo apt install apparmor-profiles, link bwrap-userns-restrict into /etc/apparmor.d, reload."
+                    "Ubuntu's AppArmor allows user namespaces only to programs with a profile. Run sudo apt install "
+                    "apparmor-profiles, link bwrap-userns-restrict into /etc/apparmor.d, and reload AppArmor."
                 )
-        return "bubblewrap 0.8 or newer and user namespaces are needed (sysctl kernel.unprivileged_userns_clone=1)."
+        return "Install bubblewrap 0.8 or newer and allow user namespaces (sysctl kernel.unprivileged_userns_clone=1)."
 
 
 async def prove(candidates: Mapping[Tier, str], in_tier: InTier) -> Proof:
-    """Try the tiers in order until one holds. `candidates`: tier → why it need not be tried, or ""."""
+    """Test the tiers in order until one works. `candidates`: tier → why it cannot work, or ""."""
     findings: list[TierFinding] = []
     for tier, fault in candidates.items():
         findings.append(TierFinding(tier, fault) if fault else await _try(tier, in_tier))
@@ -113,24 +115,24 @@ async def _try(tier: Tier, in_tier: InTier) -> TierFinding:
             if isinstance(result, str):
                 return TierFinding(tier, result)
             grows = await _still_growing(base / "root" / "inside")
-            seen = ("outlive", "write hook")  # from outside, when all is over
-            done = {act for act, how in result.items() if how == "done" and act not in seen} | happened()
-            done |= {"outlive"} if grows else set[str]()
+            observed = ("outlive", "write hook")  # observed from outside at the end
+            succeeded = {act for act, how in result.items() if how == "done" and act not in observed} | happened()
+            succeeded |= {"outlive"} if grows else set[str]()
     except (OSError, TimeoutError) as error:
-        return TierFinding(tier, f"It could not be tried: {error or type(error).__name__}.")
+        return TierFinding(tier, f"The self-test could not run: {error or type(error).__name__}.")
     finally:
         await asyncio.to_thread(shutil.rmtree, base, ignore_errors=True)
-    missing = [act for act in _MUST_WORK if act not in done]
+    missing = [act for act in _MUST_WORK if act not in succeeded]
     if missing:
-        return TierFinding(tier, f"In it even this did not work: {', '.join(missing)}.")
-    let = [act for act in _MUST_FAIL_IN[tier] if act in done]
+        return TierFinding(tier, f"Commands cannot work in it; this failed: {', '.join(missing)}.")
+    let = [act for act in _MUST_FAIL_IN[tier] if act in succeeded]
     if let:
         return TierFinding(tier, f"It did not prevent: {', '.join(let)}.")
-    return TierFinding(tier, open=tuple(sorted(done - {*_MUST_WORK})))
+    return TierFinding(tier, open=tuple(sorted(succeeded - {*_MUST_WORK})))
 
 
 async def _run(tier: Tier, in_tier: InTier, root: Path, orders: Mapping[str, Any]) -> dict[str, str] | str:
-    """What the acts said, or why there is none."""
+    """The outcome of each attempt, or a sentence why there is none."""
     acts = Path(__file__).with_name("escape_attempts.py")
     argv = [sys.executable, "-I", "-S", str(acts), json.dumps(orders)]
     reads = [acts, *map(Path, dict.fromkeys((sys.base_prefix, sys.prefix)))]
@@ -147,26 +149,27 @@ async def _run(tier: Tier, in_tier: InTier, root: Path, orders: Mapping[str, Any
             start_new_session=True,
         )
         try:
-            said, errors = await process.communicate()
+            output, errors = await process.communicate()
         except BaseException:
             await _kill(process)
             raise
     try:
-        return json.loads(said)
+        return json.loads(output)
     except ValueError:
         last = errors.decode("utf-8", "replace").strip().splitlines()[-1:] or [f"exit code {process.returncode}"]
         return f"It could not be set up: {last[0][:_SAID].rstrip('.')}."
 
 
 async def _kill(process: asyncio.subprocess.Process) -> None:
-    """What is below it ends when the sandbox is taken down; that is not waited for."""
+    """Kill the process. Its children end when the sandbox is taken down, which is not awaited."""
     with contextlib.suppress(ProcessLookupError):
         process.kill()
 
 
 @contextmanager
 def _stage(base: Path) -> Generator[tuple[dict[str, Any], Callable[[], set[str]]]]:
-    """The acts with what they are tried on; and what of them did happen, as seen from outside."""
+    """Files and sockets to attack: yields the attempts with their targets, and a function that tells which of them
+    succeeded, as seen from outside."""
     root, outside, hook = base / "root", base / "outside", base / "root" / ".git" / "hooks" / "pre-commit"
     hook.parent.mkdir(parents=True)
     (root / ".git" / "config").touch()
@@ -203,29 +206,29 @@ def _stage(base: Path) -> Generator[tuple[dict[str, Any], Callable[[], set[str]]
             abstract.bind(name)
             listeners.append(abstract)
             orders["abstract socket"] = ["local", name]
-        for each in (*listeners, udp):
-            if each is not udp:
-                each.listen()
-            each.setblocking(False)
+        for listener in (*listeners, udp):
+            if listener is not udp:
+                listener.listen()
+            listener.setblocking(False)
 
         def happened() -> set[str]:
-            found = {"write outside"} if outside.stat().st_size else set[str]()
-            found |= {"write hook"} if hook.exists() else set[str]()
+            acts = {"write outside"} if outside.stat().st_size else set[str]()
+            acts |= {"write hook"} if hook.exists() else set[str]()
             for act, listener in (("tcp", tcp), ("local socket", local), ("abstract socket", abstract)):
                 with contextlib.suppress(OSError):
                     listener.accept()[0].close()
-                    found.add(act)
+                    acts.add(act)
             with contextlib.suppress(OSError):
                 udp.recv(1)
-                found.add("udp")
-            return found
+                acts.add("udp")
+            return acts
 
         yield orders, happened
 
 
 async def _still_growing(beats: Path) -> bool:
-    """Something that should have ended with the command still writes."""
+    """Whether a process that should have ended with the command still writes."""
     await asyncio.sleep(0.01)
-    before = os.stat(beats).st_size  # noqa: PTH116
+    earlier_size = os.stat(beats).st_size  # noqa: PTH116
     await asyncio.sleep(0.08)
-    return os.stat(beats).st_size != before  # noqa: PTH116
+    return os.stat(beats).st_size != earlier_size  # noqa: PTH116

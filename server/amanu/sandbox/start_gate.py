@@ -1,7 +1,7 @@
-"""A command behind bubblewrap begins when the daemon knows that its sandbox stands.
+"""Make a command in bubblewrap wait until the daemon knows that its sandbox is complete.
 
-bubblewrap ties them to the life of its parent only when they are made (`--die-with-parent`, in its init process). Who
-is killed in the ten milliseconds before would leave a command that nobody ends.
+bubblewrap ties its processes to the life of the daemon only once they exist (`--die-with-parent`, in its init
+process). A daemon killed in the ten milliseconds before would leave a command that nothing ends.
 """
 
 import asyncio
@@ -12,22 +12,23 @@ from contextlib import contextmanager
 
 
 class StartGate:
-    """Two ends of a line: the command says that it is there, and waits for the daemon's answer, or for its end."""
+    """A socket pair: the command reports that it is there, then waits for the daemon's answer or its end."""
 
     def __init__(self, ours: socket.socket, theirs: socket.socket) -> None:
         self._ours = ours
         self.handle = theirs.fileno()
-        """Of the command's end; to be inherited."""
+        """The command's end, to be inherited by it."""
 
     @property
     def step(self) -> str:
-        """On the way into the command. POSIX shells know no handle above 9, bash does."""
+        """The shell code that waits, to run before the command. Needs bash: POSIX shells allow no descriptor above
+        9."""
         fd = self.handle
         return f"printf . >&{fd} && IFS= read -r -n 1 -u {fd} && exec {fd}>&- || exit 126"
 
     @contextmanager
     def answered(self) -> Generator[None]:
-        """While it is open, the command is answered when it calls. In the event loop."""
+        """While this context is open, the command is answered when it reports. In the event loop."""
         loop = asyncio.get_running_loop()
         loop.add_reader(self._ours, self._answer, loop)
         try:
@@ -44,6 +45,7 @@ class StartGate:
 
 @contextmanager
 def start_gate() -> Generator[StartGate]:
+    """Open a start gate; closed when the context is left."""
     ours, theirs = socket.socketpair()
     with ours, theirs:
         yield StartGate(ours, theirs)

@@ -1,4 +1,4 @@
-"""Folders for commands' temporary files. What a killed daemon left is removed by the next one: its record is not
+"""Folders for commands' temporary files. The next daemon removes those of a killed one, whose records are not
 locked."""
 
 import contextlib
@@ -14,14 +14,14 @@ _counter = itertools.count()
 
 
 class TemporaryFolders:
-    """Their records live in `folder`, one file for each, locked while its daemon lives."""
+    """The records of temporary folders, in `folder`: one file each, locked while its daemon lives."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     @contextmanager
     def make(self, make: Callable[[], str]) -> Generator[Path]:
-        """A folder that `make` makes, removed with all that is in it; by the next daemon if need be. Blocking."""
+        """The folder that `make` creates, removed with its content on leaving, or by the next daemon. Blocking."""
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         path = self._folder / f"{os.getpid()}-{next(_counter)}"
         with path.open("x") as file:
@@ -36,7 +36,7 @@ class TemporaryFolders:
                 path.unlink(missing_ok=True)
 
     def clean(self) -> None:
-        """Remove what daemons left that are no more. Blocking."""
+        """Remove the folders of dead daemons. Blocking."""
         with contextlib.suppress(OSError):
             for path in self._folder.iterdir():
                 with contextlib.suppress(OSError), path.open("rb") as file:

@@ -1,4 +1,4 @@
-"""What of the home folder a command may read: installed tools and caches that work when they cannot be written."""
+"""Find the tools in the home folder that a command may read: installations, and caches that work read-only."""
 
 import os
 from collections.abc import Iterable
@@ -24,74 +24,78 @@ _INSTALLED = (
     *(".gitconfig", ".config/git", ".gitignore", ".gitignore_global", ".editorconfig", ".tool-versions"),
     *("Library/Python", "Library/Android/sdk"),
 )  # fmt: skip
-"""Below the home folder. Caches that tools cannot work with unless they may write them (npm, uv, go-build, pre-commit)
-are not here: without them the tools make empty ones in the private home folder; `[sandbox] write` shares them."""
+"""Paths below the home folder. Caches that tools must be able to write (npm, uv, go-build, pre-commit) are left out:
+without them, the tools make empty ones in the private home folder. The setting `[sandbox] write` shares them."""
 
 _ELSEWHERE = ("/home/linuxbrew/.linuxbrew", "/run/current-system", "/run/wrappers/bin", "/run/opengl-driver")
 """Installed tools below folders that are hidden."""
 _ENVIRONMENT = ("pyvenv.cfg", "conda-meta")
-"""What is only in a folder that is an installation whole."""
+"""Names that only exist in a folder that is an installation as a whole."""
 _PARTS = ("lib", "lib64", "libexec", "share", "include", "versions")
-"""What programs in a `bin` need of the folders beside it."""
+"""The folders beside a `bin` that its programs need."""
 
 
 @dataclass(frozen=True)
 class Toolchains:
-    """Absolute paths."""
+    """Installed tools, as absolute paths."""
 
     readable: tuple[Path, ...]
-    """Real."""
+    """Real paths."""
     links: tuple[tuple[Path, Path], ...]
-    """Names in a home folder → what they lead to."""
+    """Symbolic links in a home folder, with their targets."""
 
 
 @lru_cache(maxsize=8)
-def tools(path: str, home: Path | None, homes: tuple[Path, ...], moment: int) -> Toolchains:
-    """What is installed below hidden folders; each folder of that PATH there among it, with the installation it is the
-    `bin` of. Another `moment`: looked for anew. Blocking."""
-    known = [*map(Path, _ELSEWHERE), *((home / each for each in _INSTALLED) if home is not None else ())]
-    named = [Path(each) for each in path.split(os.pathsep) if os.path.isabs(each)]  # noqa: PTH117
-    of_path = [real for each in named for folder in (_real(each),) for real in (folder, *_installation(folder, homes))]
+def find_toolchains(path: str, home: Path | None, homes: tuple[Path, ...], moment: int) -> Toolchains:
+    """The tools installed below hidden folders, including each folder of that PATH with the installation it is the
+    `bin` of. A different `moment` looks again instead of reusing the result. Blocking."""
+    installed = [*map(Path, _ELSEWHERE), *((home / name for name in _INSTALLED) if home is not None else ())]
+    named = [Path(folder) for folder in path.split(os.pathsep) if os.path.isabs(folder)]  # noqa: PTH117
+    of_path = [
+        real for on_path in named for folder in (_real(on_path),) for real in (folder, *_installation(folder, homes))
+    ]
     hidden = (*homes, *map(_real, ("/run", "/tmp", "/var/tmp")))
-    found = [*(_real(each) for each in known), *(each for each in of_path if not _holds_secrets(each, homes))]
+    readable = [*(_real(path) for path in installed), *(path for path in of_path if not _holds_secrets(path, homes))]
     spelled = dict.fromkeys(
-        each for each in (*known, *named) if each.is_symlink() and _real(each.parent) == each.parent
+        path for path in (*installed, *named) if path.is_symlink() and _real(path.parent) == path.parent
     )
     return Toolchains(
-        tuple(each for each in dict.fromkeys(found) if each not in homes and _below(each, hidden) and each.exists()),
-        tuple((each, _real(each)) for each in spelled if _below(each, homes)),
+        tuple(path for path in dict.fromkeys(readable) if path not in homes and _below(path, hidden) and path.exists()),
+        tuple((path, _real(path)) for path in spelled if _below(path, homes)),
     )
 
 
 def _installation(folder: Path, homes: tuple[Path, ...]) -> list[Path]:
-    """What a `bin` or `shims` folder belongs to, and the interpreter a virtual environment was made of."""
+    """The installation that a `bin` or `shims` folder belongs to, and the one a virtual environment was made from."""
     above = folder.parent
     if above in homes or folder.name not in ("bin", "shims", "sbin", "Scripts"):
         return []
-    if not any((above / each).exists() for each in _ENVIRONMENT):  # beside a `bin` there may be a project, too
-        return [real for each in _PARTS if (real := _real(above / each)).is_dir() and real.parent == above]
+    if not any((above / marker).exists() for marker in _ENVIRONMENT):  # a project may have a `bin` too
+        return [real for name in _PARTS if (real := _real(above / name)).is_dir() and real.parent == above]
     python = _real(folder / "python")
     base = [python.parent.parent] if (above / "pyvenv.cfg").is_file() and python.parent.name == "bin" else []
     return [above, *base]
 
 
 def _holds_secrets(folder: Path, homes: tuple[Path, ...]) -> bool:
-    """It is above, in or one of the places where secrets are: `~/.local` is the parent of `~/.local/bin`."""
+    """Whether a folder is, contains or is inside a place for secrets: `~/.local` is the parent of `~/.local/bin`."""
     text = f"{folder}/"
-    return any(text.startswith(each) or each.startswith(text) for home in homes for each in _secret_places(str(home)))
+    return any(
+        text.startswith(secret) or secret.startswith(text) for home in homes for secret in _secret_places(str(home))
+    )
 
 
 @cache
 def _secret_places(home: str) -> tuple[str, ...]:
-    return tuple(f"{home}/{each}/" for each in (*protected.SECRETS, *protected.HOME_SECRETS, ".local/state"))
+    return tuple(f"{home}/{name}/" for name in (*protected.SECRETS, *protected.HOME_SECRETS, ".local/state"))
 
 
 def _below(path: Path, folders: tuple[Path, ...]) -> bool:
-    return path not in folders and inside(path, folders)
+    return path not in folders and is_inside(path, folders)
 
 
-def inside(path: Path, folders: Iterable[Path]) -> bool:
-    """The path is one of the folders or in one of them. Of text: pathlib takes a hundred times as long."""
+def is_inside(path: Path, folders: Iterable[Path]) -> bool:
+    """Whether the path is one of the folders or inside one. As text, since pathlib takes a hundred times as long."""
     text = f"{path}/"
     return any(text.startswith(f"{str(folder).rstrip('/')}/") for folder in folders)
 

@@ -1,5 +1,5 @@
-"""Unix sockets that somebody outside the sandbox serves. The kernel tells of a socket that is bound the name it was
-bound to, as the server wrote it. What serves in a container is not told; the environment may name that.
+"""Find unix sockets that are served from outside the sandbox. The kernel lists bound sockets by the names their servers
+used. It does not list those served from containers, but the environment may name them.
 """
 
 import os
@@ -10,35 +10,39 @@ from pathlib import Path
 
 _TABLE = Path("/proc/net/unix")
 _FIELDS = 7
-"""Before the name."""
+"""How many fields precede the name in the table."""
 _ABSOLUTE = re.compile(r"/[^\s,;:]+")
-"""In a value of the environment: `unix:path=/run/user/1000/bus,guid=…`, `/tmp/tmux-1000/default,7,0`."""
+"""A path in an environment variable: `unix:path=/run/user/1000/bus,guid=…`, `/tmp/tmux-1000/default,7,0`."""
 
 
-def served(sockets: Iterable[Path], names: Iterable[bytes]) -> tuple[Path, ...]:
-    """Of these sockets, those that are served; the others are left over, and a command may well remove them. A server
-    may have written the way to its own in any manner: the last part of the names is compared."""
-    found = tuple(sockets)
-    last = {each.rpartition(b"/")[2] for each in names} if found else set[bytes]()
-    return tuple(each for each in found if os.fsencode(each.name) in last)
+def served_sockets(sockets: Iterable[Path], names: Iterable[bytes]) -> tuple[Path, ...]:
+    """Those of the sockets that are served; the others are leftovers that a command may remove. A server may have
+    written its path in any form, so only the last part is compared."""
+    candidates = tuple(sockets)
+    last = {name.rpartition(b"/")[2] for name in names} if candidates else set[bytes]()
+    return tuple(socket_path for socket_path in candidates if os.fsencode(socket_path.name) in last)
 
 
-def elsewhere(names: Iterable[bytes], environment: Mapping[str, str], seen: Callable[[str], bool]) -> list[Path]:
-    """Sockets by their whole paths that a command would see: who connects needs no right to write where they are, so
-    none that is shown can be left open. Real paths. Blocking."""
-    told = [os.fsdecode(each) for each in names if each.startswith(b"/")]
-    told += [path for value in environment.values() if "/" in value for path in _ABSOLUTE.findall(value)]
-    return [Path(os.path.realpath(path)) for path in dict.fromkeys(told) if _is_socket(path) and seen(path)]
+def outside_sockets(
+    names: Iterable[bytes], environment: Mapping[str, str], is_visible: Callable[[str], bool]
+) -> list[Path]:
+    """Real paths of the sockets named by absolute path that a command would see. Connecting needs no write access to
+    their folder, so every visible one must be closed. Blocking."""
+    socket_paths = [os.fsdecode(name) for name in names if name.startswith(b"/")]
+    socket_paths += [path for value in environment.values() if "/" in value for path in _ABSOLUTE.findall(value)]
+    return [
+        Path(os.path.realpath(path)) for path in dict.fromkeys(socket_paths) if _is_socket(path) and is_visible(path)
+    ]
 
 
-def bound() -> list[bytes] | None:
-    """The names of unix sockets here that have one; None where the system does not tell. Blocking."""
+def bound_names() -> list[bytes] | None:
+    """The names of all bound unix sockets; None where the system does not tell. Blocking."""
     try:
         lines = _TABLE.read_bytes().splitlines()
     except OSError:
         return None
     parts = (line.split(maxsplit=_FIELDS) for line in lines)
-    return [each[_FIELDS] for each in parts if len(each) > _FIELDS]
+    return [fields[_FIELDS] for fields in parts if len(fields) > _FIELDS]
 
 
 def _is_socket(path: str) -> bool:

@@ -1,8 +1,11 @@
-"""A command line → what is understood of it."""
+"""Analyze a bash command line: which commands it runs, what each does, and why it may need approval.
+
+`read` parses the line (`syntax.py`), walks its syntax tree (`walker.py`), and judges each command (`effects.py`) by the
+grammars of `programs/`. Nothing is run.
+"""
 
 from amanu.core.command import Command, CommandContext, Reading
-from amanu.shell import catastrophic as ruin
-from amanu.shell import powershell, variables
+from amanu.shell import catastrophic, powershell, variables
 from amanu.shell.effects import LineAnalysis
 from amanu.shell.state import State
 from amanu.shell.syntax import LONGEST, ParseBudget, Unclear, parse, prepare, refused
@@ -10,40 +13,40 @@ from amanu.shell.walker import Walk
 from amanu.system.gc import uncollected
 
 
-def read(line: str, here: CommandContext) -> Reading:
-    """Understand a bash command line. Never fails, runs nothing, looks at files only by name and status; ends within
-    100 ms on any input."""
-    state = State(here, here.folder)
+def read(line: str, context: CommandContext) -> Reading:
+    """Analyze a bash command line. Never raises, runs nothing, and looks at files only by name and status. Returns
+    within 100 ms on any input."""
+    state = State(context, context.folder)
     why = refused(line)
     if why is None and powershell.looks_like(line):
         why = powershell.SENTENCE
     if why is not None:
         return Reading(_ruinous(line, state), unclear=why)
     prepare()
-    with uncollected():  # a walk over all objects of the daemon would be taken for a line that takes too long
-        return _read(line, here, state)
+    with uncollected():  # a garbage collection over the whole daemon would count as time the line takes
+        return _read(line, context, state)
 
 
-def _read(line: str, here: CommandContext, state: State) -> Reading:
-    judging = LineAnalysis(ParseBudget())
+def _read(line: str, context: CommandContext, state: State) -> Reading:
+    analysis = LineAnalysis(ParseBudget())
     source = line.encode()
-    walk = Walk(source, judging)
+    walk = Walk(source, analysis)
     try:
-        walk.program(parse(source, judging.budget), state.copy(), piped=False)
+        walk.program(parse(source, analysis.budget), state.copy(), piped=False)
     except Unclear as error:
-        judging.unclear(str(error))
+        analysis.unclear(str(error))
     except RecursionError:
-        judging.unclear("It is too deeply nested to be understood.")
-    if any(variables.SURROUNDING.fullmatch(name) for name in here.environment):
-        judging.unclear("The environment changes what the shell does.")
-    unclear = judging.unclear_because
-    commands = tuple(dict.fromkeys(judging.commands))
-    if unclear or judging.opaque:
+        analysis.unclear("It is nested too deeply to analyze.")
+    if any(variables.SURROUNDING.fullmatch(name) for name in context.environment):
+        analysis.unclear("The environment changes how the shell behaves.")
+    unclear = analysis.unclear_because
+    commands = tuple(dict.fromkeys(analysis.commands))
+    if unclear or analysis.opaque:
         commands += _ruinous(line, state)
     argv = walk.argv if unclear is None and len(commands) == 1 and commands[0].text == line.strip() else None
     return Reading(commands, unclear, argv)
 
 
 def _ruinous(line: str, state: State) -> tuple[Command, ...]:
-    found = ruin.by_text(line[:LONGEST], state)
-    return tuple(Command(piece, tuple(piece.split()), "ruin", why) for piece, why in found)
+    pieces = catastrophic.by_text(line[:LONGEST], state)
+    return tuple(Command(piece, tuple(piece.split()), "ruin", why) for piece, why in pieces)

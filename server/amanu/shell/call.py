@@ -1,4 +1,4 @@
-"""What a grammar is asked about, and what it answers."""
+"""The question a grammar answers (`ProgramCall`) and its answer (`Judgement`, `Harmless` or `NotHarmless`)."""
 
 from dataclasses import dataclass, field
 
@@ -7,19 +7,19 @@ from amanu.core.command import CommandContext, Effect
 
 @dataclass(frozen=True)
 class Word:
-    """A word as the program gets it."""
+    """One argument as the program receives it, after the shell's expansions."""
 
     value: str | None
-    """None: not known before it runs."""
+    """None when the value is only known at run time."""
     several: bool = False
-    """Unknown, and not quoted: any number of words, none included."""
+    """An unknown, unquoted expansion: it may become any number of words, including none."""
     pipe: bool = field(default=False, kw_only=True)
-    """Of `<(ls)`: an unknown path under /dev/fd, to read what commands print. They are judged for themselves."""
+    """A process substitution, `<(ls)`: a path under /dev/fd. Its commands are judged on their own."""
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """What a program does when called so. As the fields of `reading.Command`."""
+    """What a program does with these arguments. The fields have the meaning of those of `core.command.Command`."""
 
     effect: Effect
     why: str
@@ -32,34 +32,34 @@ class Judgement:
 
 @dataclass(frozen=True)
 class ProgramCall:
-    """A program called with words."""
+    """A program, its arguments, and the context it would run in."""
 
     program: str
-    words: tuple[Word, ...]
-    here: CommandContext
+    arguments: tuple[Word, ...]
+    context: CommandContext
     piped: bool
 
     @property
     def values(self) -> tuple[str | None, ...]:
-        return tuple(word.value for word in self.words)
+        return tuple(word.value for word in self.arguments)
 
-    def after(self, count: int) -> "ProgramCall":
-        """The same without its first words."""
-        return ProgramCall(self.program, self.words[count:], self.here, self.piped)
+    def without_first(self, count: int) -> "ProgramCall":
+        """The same call without its first `count` arguments."""
+        return ProgramCall(self.program, self.arguments[count:], self.context, self.piped)
 
 
 @dataclass(frozen=True)
 class Harmless:
-    """Nothing but output; what is read for it."""
+    """A call that only prints, and the files it reads."""
 
     why: str
     reads: tuple[str, ...] = ()
 
 
 class NotHarmless(Exception):
-    """This use is not known to be harmless. `str()` is the sentence for the user."""
+    """This call is not known to be harmless. `str()` is the sentence for the user."""
 
     def __init__(self, why: str, *reads: str) -> None:
-        """`reads`: files it would read all the same, absolute and real; rules about reading them count in any mode."""
+        """`reads` are absolute real paths it would read anyway; rules about reading them apply in every mode."""
         super().__init__(why)
         self.reads = reads

@@ -1,4 +1,4 @@
-"""What no rule may allow: commands that end a home, a disk or a machine."""
+"""Catastrophic commands that no rule may allow: they destroy a home folder, a disk or a machine."""
 
 import itertools
 import os
@@ -15,83 +15,94 @@ _BOMB = re.compile(
 _SPLIT = re.compile(r"[;&|\n(){}`]+|\$\(")
 _TREES = ("rm", "chmod", "chown", "chgrp", "shred", "srm")
 _ERASE = ("wipefs", "blkdiscard", "shred", "mkswap", "fdisk", "sfdisk", "parted", "sgdisk", "cryptsetup")
+_NARROWING = frozenset({"-name", "-iname", "-path", "-regex", "-newer", "-mtime", "-empty"})
+"""Tests of find that keep it from matching everything."""
 _QUOTES = r"[\\'\"]*"
 _HIT = re.compile(
     r"(?<![\w.-])(?:"
-    + "|".join(_QUOTES.join(each) for each in sorted({*_TREES, *_ERASE, "dd", "find", "mkfs"}, reverse=True))
+    + "|".join(_QUOTES.join(name) for name in sorted({*_TREES, *_ERASE, "dd", "find", "mkfs"}, reverse=True))
     + rf")(?:(?<=s)\.\w+)?{_QUOTES}(?![\w-])"
 )
-"""A name that matters, however it is quoted."""
+"""A program that matters here, however its name is quoted."""
 _TARGET = re.compile(r">[>|&]?\s{0,9}([\"']?/dev/[^\s;&|()<>`]+)")
 _HITS, _WORDS, _MOST = 200, 400, 200  # in a text: names looked at, words after all of them, words after one
 _PIECE = 4_000  # characters
 
 
-def by_words(words: Sequence[Field], state: State) -> str | None:
-    """The sentence why a command is ruinous; None: it is not. Wrappers are already looked through."""
-    if not words:
+def by_words(argv: Sequence[Field], state: State) -> str | None:
+    """The sentence why a command is catastrophic; None when it is not. `argv` comes without wrappers."""
+    if not argv:
         return None
-    name = os.path.basename(words[0].value or _unquoted(words[0].raw))  # noqa: PTH119 (text, not a file)
-    arguments = words[1:]
-    texts = [each.value if each.value is not None else _unquoted(each.raw) for each in arguments]
+    name = os.path.basename(argv[0].value or _unquoted(argv[0].raw))  # noqa: PTH119 (text, not a file)
+    texts = [word.value if word.value is not None else _unquoted(word.raw) for word in argv[1:]]
     if name == "mkfs" or name.startswith(("mkfs.", "newfs")) or name in _ERASE:
-        device = next((each for each in texts if _DEVICE.fullmatch(each)), None)
+        device = next(filter(_DEVICE.fullmatch, texts), None)
         return f"It erases {device}." if device else None
-    if name == "dd":
-        device = next((each[3:] for each in texts if each.startswith("of=") and _DEVICE.fullmatch(each[3:])), None)
-        return f"It writes over {device}." if device else None
-    if name in ("cp", "mv", "tee", "install") and (device := next((t for t in texts if _DEVICE.fullmatch(t)), None)):
-        return f"It writes over {device}."
-    operands = [(text, field) for text, field in zip(texts, arguments, strict=True) if not text.startswith("-")]
-    if name == "find":
-        deletes = "-delete" in texts or any(os.path.basename(each) == "rm" for each in texts)  # noqa: PTH119
-        narrowed = any(each in ("-name", "-iname", "-path", "-regex", "-newer", "-mtime", "-empty") for each in texts)
-        operands = operands[:1] if deletes and not narrowed else []
-    elif name == "mv":
-        operands = operands[:-1]
-    elif name not in _TREES or not any(map(_recursive, texts)):
-        return None
-    for text, field in operands:
-        mine = name not in ("chmod", "chown", "chgrp")
-        raw = _unquoted(field.raw)
-        if whole := _everything(text, state, mine) or (raw != text and _everything(raw, state, mine)):
-            return f"It is meant for {whole}."
+    if device := next(filter(_DEVICE.fullmatch, _written_files(name, texts)), None):
+        return f"It overwrites {device}."
+    contents_matter = name not in ("chmod", "chown", "chgrp")
+    for text, raw in _affected_trees(name, texts, [_unquoted(word.raw) for word in argv[1:]]):
+        whole = _whole_target(text, state, contents_matter)
+        if whole is None and raw != text:
+            whole = _whole_target(raw, state, contents_matter)
+        if whole is not None:
+            return f"It would act on {whole}."
     return None
 
 
 def by_target(path: str) -> str | None:
-    """The sentence why writing to a file is ruinous; None: it is not."""
-    return f"It writes over {path}." if _DEVICE.fullmatch(path) else None
+    """The sentence why writing to a file is catastrophic; None when it is not."""
+    return f"It overwrites {path}." if _DEVICE.fullmatch(path) else None
 
 
 def by_text(line: str, state: State) -> list[tuple[str, str]]:
-    """Ruinous pieces of a line that could not be read, or that is read by another program: (piece, why)."""
-    found = by_bomb(line)
+    """The catastrophic pieces of a line that could not be analyzed, or that another program interprets: (piece,
+    why)."""
+    pieces = by_bomb(line)
     line = line.replace("\\\n", "  ")
     looked = 0
     end = -1
     for hit in itertools.islice(_HIT.finditer(line), _HITS):
         if hit.start() < end or looked > _WORDS:
-            continue  # in the piece before, or so long a text that asking has to do
+            continue  # inside the previous piece, or the text is so long that asking must do
         near = max(0, hit.start() - _PIECE)
-        start = max(near, *(line.rfind(each, near, hit.start()) + 1 for each in ";&|\n(){}`"))
+        start = max(near, *(line.rfind(separator, near, hit.start()) + 1 for separator in ";&|\n(){}`"))
         stop = _SPLIT.search(line, hit.end(), hit.end() + _PIECE)
         end = stop.start() if stop else min(len(line), hit.end() + _PIECE)
-        words = [Field(None, True, each) for each in line[hit.start() : end].split()][:_MOST]
-        looked += len(words)
-        if why := by_words(words, state):
-            found.append((line[start:end].strip(), why))
+        argv = [Field(None, True, word) for word in line[hit.start() : end].split()][:_MOST]
+        looked += len(argv)
+        if why := by_words(argv, state):
+            pieces.append((line[start:end].strip(), why))
     for target in itertools.islice(_TARGET.finditer(line), _HITS):
         if why := by_target(_unquoted(target[1])):
-            found.append((target[0], why))
-    return found
+            pieces.append((target[0], why))
+    return pieces
 
 
 def by_bomb(line: str) -> list[tuple[str, str]]:
-    """A function that calls itself twice, in the background."""
+    """Fork bombs: functions that call themselves twice, in the background."""
     return [
-        (found[0], "It starts itself again and again until the machine stands still.") for found in _BOMB.finditer(line)
+        (match[0], "It is a fork bomb: it starts copies of itself until the machine stops responding.")
+        for match in _BOMB.finditer(line)
     ]
+
+
+def _written_files(name: str, texts: Sequence[str]) -> Sequence[str]:
+    """Arguments of a copying program that it may write to."""
+    if name == "dd":
+        return [text.removeprefix("of=") for text in texts if text.startswith("of=")]
+    return texts if name in ("cp", "mv", "tee", "install") else ()
+
+
+def _affected_trees(name: str, texts: Sequence[str], raws: Sequence[str]) -> list[tuple[str, str]]:
+    """The operands, expanded and as written, that a command deletes, moves or changes with all they contain."""
+    operands = [(text, raw) for text, raw in zip(texts, raws, strict=True) if not text.startswith("-")]
+    if name == "find":
+        deletes = "-delete" in texts or any(os.path.basename(text) == "rm" for text in texts)  # noqa: PTH119
+        return operands[:1] if deletes and _NARROWING.isdisjoint(texts) else []
+    if name == "mv":
+        return operands[:-1]
+    return operands if name in _TREES and any(map(_recursive, texts)) else []
 
 
 def _recursive(option: str) -> bool:
@@ -100,34 +111,34 @@ def _recursive(option: str) -> bool:
     return option.startswith("-") and option[1:].isalpha() and "r" in option.lower()
 
 
-def _everything(text: str, state: State, mine: bool) -> str | None:
-    """What a path is, when it is the whole of something. As it is written: it need not exist. `mine`: the folder of
-    the command and the workspace count too."""
+def _whole_target(text: str, state: State, contents_matter: bool) -> str | None:
+    """What a path covers, when that is the whole of something: a home folder, the file system, a root. The path need
+    not exist. With `contents_matter`, the command's folder and the workspace count too."""
     if len(text) > 4096:
         return None
-    home = state.here.environment.get("HOME", "")
-    known = re.sub(r"^(?:~|\$HOME|\$\{HOME\})(?=/|$)", lambda _: home or "/~", text)
-    known = re.sub(r"^(?:\$PWD|\$\{PWD\}|\$\(pwd\))(?=/|$)", ".", known)
-    known = re.sub(r"/(?:\*|\.\*|\{,\.\}\*)/?$", "/.", known)  # all that is in it
-    if known in ("*", ".*", "{,.}*"):
-        known = "."
-    if any(each in known for each in "*?[$"):
+    home = state.context.environment.get("HOME", "")
+    expanded = re.sub(r"^(?:~|\$HOME|\$\{HOME\})(?=/|$)", lambda _: home or "/~", text)
+    expanded = re.sub(r"^(?:\$PWD|\$\{PWD\}|\$\(pwd\))(?=/|$)", ".", expanded)
+    expanded = re.sub(r"/(?:\*|\.\*|\{,\.\}\*)/?$", "/.", expanded)  # all that is in it
+    if expanded in ("*", ".*", "{,.}*"):
+        expanded = "."
+    if any(char in expanded for char in "*?[$"):
         return None
-    folder = state.folder or state.here.folder
-    path = os.path.normpath(os.path.join(folder, known))  # noqa: PTH118 (links are not followed)
+    folder = state.folder or state.context.folder
+    path = os.path.normpath(os.path.join(folder, expanded))  # noqa: PTH118 (links are not followed)
     path = "/" + path.lstrip("/")
-    if path == "/" or not known:
-        return "the whole machine" if known else None
+    if path == "/" or not expanded:
+        return "the whole file system" if expanded else None
     if home and path == os.path.normpath(home):
         return "your home folder"
     if path.count("/") == 1 and path != "/tmp":
         return f"all of {path}"
-    roots = [str(root) for root in state.here.roots]
+    roots = [str(root) for root in state.context.roots]
     above = any(root.startswith(f"{path}/") for root in roots)
-    if above or (mine and (path in roots or (known in (".", "..", "./", "../") and "*" not in text))):
+    if above or (contents_matter and (path in roots or (expanded in (".", "..", "./", "../") and "*" not in text))):
         return f"all of {path}"
     return None
 
 
 def _unquoted(raw: str) -> str:
-    return re.sub(r"\\(.)|[\"']", lambda found: found[1] or "", raw)
+    return re.sub(r"\\(.)|[\"']", lambda match: match[1] or "", raw)

@@ -1,4 +1,4 @@
-"""`[ … ]` and `[[ … ]]`: their words, and whether evaluating them can run anything."""
+"""The conditions `[ … ]` and `[[ … ]]`: their words, and whether evaluating them can run anything."""
 
 import re
 from collections.abc import Sequence
@@ -15,39 +15,39 @@ _PATTERN = re.compile(r"[^\s$`\"'\\&;<>]+")
 _ARITHMETIC = ("-eq", "-ne", "-lt", "-le", "-gt", "-ge")
 
 
-def flattened(node: "Node", source: bytes, words: WordReader) -> tuple[Field, ...]:
-    """The words of a `test_command` in their order. Raises Unclear."""
+def flattened(node: "Node", source: bytes, reader: WordReader) -> tuple[Field, ...]:
+    """The words of a `test_command`, in order. Raises `Unclear`."""
     leaves: list[Node] = []
     _collect(node, leaves)
-    found: list[Field] = []
+    fields: list[Field] = []
     double = text(leaves[0]) == "[["
     for index, leaf in enumerate(leaves):
         if index:
             blank(source, leaves[index - 1].end_byte, leaf.start_byte, lines=False, needed=True)
         if leaf.type in WORDS and not double:
-            found += words.fields(leaf)
+            fields += reader.fields(leaf)
         elif leaf.type in WORDS:
-            found.append(Field(words.value(leaf), False, text(leaf)))
+            fields.append(Field(reader.value(leaf), False, text(leaf)))
         elif leaf.type in ("extglob_pattern", "regex"):
             if not _PATTERN.fullmatch(text(leaf).rstrip("$")) or (not double and re.search(r"[*?\[]", text(leaf))):
                 raise unclear(leaf)
-            found.append(Field(text(leaf), False, text(leaf)))
+            fields.append(Field(text(leaf), False, text(leaf)))
         elif not leaf.is_named or leaf.type == "test_operator":
             if not double and text(leaf) in ("<", ">", "(", ")", "&&", "||"):
                 raise unclear(leaf)
-            found.append(Field(text(leaf), False, text(leaf)))
+            fields.append(Field(text(leaf), False, text(leaf)))
         else:
             raise unclear(leaf)
-    return tuple(found)
+    return tuple(fields)
 
 
-def runs_nothing(words: Sequence[Field]) -> bool:
-    """Of `[[ … ]]`: no operand is evaluated as arithmetic or as a name."""
-    for index, each in enumerate(words):
-        if each.raw in ("-v", "-R"):
+def runs_nothing(fields: Sequence[Field]) -> bool:
+    """Whether `[[ … ]]` evaluates no operand as arithmetic or as a variable name."""
+    for index, field in enumerate(fields):
+        if field.raw in ("-v", "-R"):
             return False
-        if each.raw in _ARITHMETIC:
-            sides = (words[index - 1], words[index + 1]) if 0 < index < len(words) - 1 else ()
+        if field.raw in _ARITHMETIC:
+            sides = (fields[index - 1], fields[index + 1]) if 0 < index < len(fields) - 1 else ()
             if not sides or not all(re.fullmatch(r"-?[0-9]+", side.value or "") for side in sides):
                 return False
     return True

@@ -1,4 +1,4 @@
-"""The words of a command → what it does: wrappers looked through, the program found, its grammar asked."""
+"""Judge one command: look through wrappers, find the program, and apply its grammar."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -7,383 +7,402 @@ from itertools import starmap
 from pathlib import Path
 
 from amanu.core.command import Command
-from amanu.shell import catastrophic as ruin
-from amanu.shell import find_results as finding
-from amanu.shell import grammar, powershell, variables, wrappers
+from amanu.shell import catastrophic, find_results, grammar, powershell, variables, wrappers
 from amanu.shell.grammar import Judgement
 from amanu.shell.identity import Identity, identify
 from amanu.shell.programs import STARTS, acts
 from amanu.shell.shell_builtins import BUILTINS, builtin
-from amanu.shell.shims import chosen_by
+from amanu.shell.shims import version_file
 from amanu.shell.state import State
 from amanu.shell.syntax import ParseBudget, Unclear
 from amanu.shell.words import Field
 
-_NESTED = 8  # wrappers and scripts in each other
+_NESTED = 8  # nested wrappers and scripts
 _NOT_POSIX = ("[[", "<(", ">(", "&>", "<<<", "|&", "$'", "{", "((", ">&", "function", "**")
-"""What another shell than bash reads differently, or not at all."""
+"""Syntax that other shells than bash read differently, or not at all."""
 
-_PERHAPS = 12  # words at which a command may begin
-_HANDED = ("", "{}", "'{}'", '"{}"')
-"""How the words of found files are written: not at all (xargs), or with the mark of find."""
+_MOST_CANDIDATES = 12  # words at which a wrapped command may begin
+_FILE_MARKS = ("", "{}", "'{}'", '"{}"')
+"""How a command is written to receive the found files: not at all (xargs), or by find's mark."""
 
 Script = Callable[[str, State, bool, int], None]
-"""How to read a text as a line of its own: text, state, whether its input is piped, how deep."""
+"""Walks a text as a line of its own: text, state, whether its input is piped, nesting depth."""
 
 
 Assignment = tuple[str, str | None]
-"""A variable and its value; None: not known."""
+"""A variable and its value; None when the value is not known."""
 
 
 @dataclass
 class LineAnalysis:
-    """The commands found in a line so far. One for a line and all that is nested in it."""
+    """The commands found in a line so far, including those in nested scripts."""
 
     budget: ParseBudget
     commands: list[Command] = field(default_factory=list[Command])
     unclear_because: str | None = None
     opaque: bool = False
-    """Text of the line may be run that is not read as commands: what a shell reads from a pipe."""
+    """Some text of the line may run that was not analyzed as commands, as when a shell reads from a pipe."""
 
-    _known: dict[tuple[str, Path | None], Identity] = field(default_factory=dict[tuple[str, Path | None], Identity])
+    _identities: dict[tuple[str, Path | None], Identity] = field(
+        default_factory=dict[tuple[str, Path | None], Identity]
+    )
 
-    _chosen: dict[tuple[str, Path], Path | None] = field(default_factory=dict[tuple[str, Path], Path | None])
+    _version_files: dict[tuple[str, Path], Path | None] = field(default_factory=dict[tuple[str, Path], Path | None])
 
     def identify(self, name: str, state: State) -> Identity:
-        """The program of that name. Looked for once in a line: there may be hundreds of it."""
+        """The program of that name, looked up once per line."""
         if "/" in name or state.forgotten or "PATH" in state.variables:
             return identify(name, state)
         key = (name, state.folder)
-        if key not in self._known:
-            self._known[key] = identify(name, state)
-        return self._known[key]
+        if key not in self._identities:
+            self._identities[key] = identify(name, state)
+        return self._identities[key]
 
-    def chosen_by(self, program: str, folder: Path, state: State) -> Path | None:
-        """The file that says what runs in the place of a program. Looked for once in a line, too."""
+    def version_file(self, program: str, folder: Path, state: State) -> Path | None:
+        """The file that decides which version of a program runs (`shims.py`), looked up once per line."""
         key = (program, folder)
-        if key not in self._chosen:
-            self._chosen[key] = chosen_by(program, folder, state.here)
-        return self._chosen[key]
+        if key not in self._version_files:
+            self._version_files[key] = version_file(program, folder, state.context)
+        return self._version_files[key]
 
     def unclear(self, why: str) -> None:
-        """The first sentence counts."""
+        """Mark the line as unclear. The first reason is kept."""
         self.unclear_because = self.unclear_because or why
 
 
 @dataclass(frozen=True)
 class CommandCall:
-    """A command as it is about to be judged."""
+    """A command that is about to be judged."""
 
-    words: tuple[Field, ...]
+    argv: tuple[Field, ...]
     text: str
     piped: bool
     by_shell: bool = True
-    """The shell itself runs it, so that builtins come first; else a program does."""
-    before: tuple[Assignment, ...] = ()
-    """Assignments that are not harmless."""
+    """The shell itself runs it, so builtins come first; otherwise a program runs it."""
+    assignments: tuple[Assignment, ...] = ()
+    """Assignments before the command that are not harmless."""
     depth: int = 0
-    handed: str | None = None
-    """How the paths begin that come through its pipe, when all of them may be read. None: not certain."""
+    piped_path_start: str | None = None
+    """How the paths that come through its pipe begin, when all of them may be read. None when not certain."""
 
 
-def judge(call: CommandCall, state: State, judging: LineAnalysis, script: Script) -> None:
-    """Add a command, and what it wraps, to those found."""
-    judging.budget.command()
+def judge(call: CommandCall, state: State, analysis: LineAnalysis, script: Script) -> None:
+    """Judge a command and everything it wraps, and add them to the analysis. Raises `Unclear`."""
+    analysis.budget.command()
     if call.depth > _NESTED:
-        raise Unclear("Too many commands are wrapped in each other.")
-    name = call.words[0].value
-    if why := ruin.by_words(call.words, state):
-        judging.commands.append(_command(call, "ruin", why))
+        raise Unclear("Commands are wrapped too deeply.")
+    name = call.argv[0].value
+    if why := catastrophic.by_words(call.argv, state):
+        analysis.commands.append(_make_command(call, "ruin", why))
         return
     if name is None:
-        judging.commands.append(_command(call, "some", "It is not known which program runs."))
+        analysis.commands.append(_make_command(call, "some", "Which program runs is not known in advance."))
     elif call.by_shell and name in BUILTINS and name not in ("command", "builtin", "exec"):
-        _builtin(name, call, state, judging, script)
+        _judge_builtin(name, call, state, analysis, script)
     elif name in ("command", "builtin", "exec") and call.by_shell:
-        _run_by_shell(name, call, state, judging, script)
+        _run_by_shell(name, call, state, analysis, script)
     else:
-        _program(name, call, state, judging, script)
+        _judge_program(name, call, state, analysis, script)
 
 
-def _builtin(name: str, call: CommandCall, state: State, judging: LineAnalysis, script: Script) -> None:
-    done = builtin(name, call.words[1:], state)
-    judging.opaque |= name in ("eval", "source", ".")
-    if name == "eval" and call.words[1:] and all(each.value is not None for each in call.words[1:]):
-        script(" ".join(each.value or "" for each in call.words[1:]), state.copy(), call.piped, call.depth + 1)
-    if done.forget:
+def _judge_builtin(name: str, call: CommandCall, state: State, analysis: LineAnalysis, script: Script) -> None:
+    builtin_effect = builtin(name, call.argv[1:], state)
+    analysis.opaque |= name in ("eval", "source", ".")
+    if name == "eval" and call.argv[1:] and all(word.value is not None for word in call.argv[1:]):
+        script(" ".join(word.value or "" for word in call.argv[1:]), state.copy(), call.piped, call.depth + 1)
+    if builtin_effect.forget:
         state.forget()
-    effect = "some" if call.before else done.effect
-    why = _set_before(call) or done.why
-    judging.commands.append(_command(call, effect, why, reads=done.reads, runs=done.runs))
+    effect = "some" if call.assignments else builtin_effect.effect
+    why = _assignment_warning(call) or builtin_effect.why
+    analysis.commands.append(_make_command(call, effect, why, reads=builtin_effect.reads, runs=builtin_effect.runs))
 
 
-def _run_by_shell(name: str, call: CommandCall, state: State, judging: LineAnalysis, script: Script) -> None:
-    first = call.words[1].value if len(call.words) > 1 else None
+def _run_by_shell(name: str, call: CommandCall, state: State, analysis: LineAnalysis, script: Script) -> None:
+    first = call.argv[1].value if len(call.argv) > 1 else None
     if name == "command" and first in ("-v", "-V"):
-        judging.commands.append(_command(call, "none", "Only says what a name stands for."))
+        analysis.commands.append(_make_command(call, "none", "Only shows what a name refers to."))
         return
-    inner = wrappers.wrapped(name, call.words[1:])
+    inner = wrappers.unwrap(name, call.argv[1:])
     if inner.inner:
-        judge(replace(call, words=inner.inner, depth=call.depth + 1), state, judging, script)
-    _perhaps(inner.perhaps, call, judging)
+        judge(replace(call, argv=inner.inner, depth=call.depth + 1), state, analysis, script)
+    _add_candidates(inner.candidates, call, analysis)
     if inner.why or not inner.inner:
         state.forget()
-        why = inner.why or f"{name} changes the shell itself, or what it does next."
-        judging.commands.append(_command(call, "some", why))
+        why = inner.why or f"{name} changes the state of the shell."
+        analysis.commands.append(_make_command(call, "some", why))
 
 
-def _program(name: str, call: CommandCall, state: State, judging: LineAnalysis, script: Script) -> None:
-    found = judging.identify(name, state)
+def _judge_program(name: str, call: CommandCall, state: State, analysis: LineAnalysis, script: Script) -> None:
+    identity = analysis.identify(name, state)
     base = os.path.basename(name)  # noqa: PTH119 (text)
     if base in powershell.SHELLS:
-        judging.unclear(powershell.SENTENCE)
-    if not found.known:
-        _look_inside(base, call, state, judging, script)
-        judging.commands.append(_unknown(name, call, found, state, judging))
+        analysis.unclear(powershell.SENTENCE)
+    if not identity.trusted:
+        _look_inside(base, call, state, analysis, script)
+        analysis.commands.append(_unknown_program(name, call, identity, state, analysis))
     elif base in wrappers.SHELLS:
-        _shell(base, call, found, state, judging, script)
+        _judge_shell(base, call, identity, state, analysis, script)
     elif base in wrappers.NAMES:
-        _wrapper(base, call, found, state, judging, script)
+        _judge_wrapper(base, call, identity, state, analysis, script)
     elif base == "find":
-        rest, executed = wrappers.executed(call.words[1:])
+        arguments, executed = wrappers.split_exec(call.argv[1:])
         inside = state.copy()
-        if any(each.value in ("-execdir", "-okdir") for each in call.words):
+        if any(word.value in ("-execdir", "-okdir") for word in call.argv):
             inside.folder = None
         start = (
-            files_of([each.value for each in call.words[1:]], state, judging) if executed and inside.folder else None
+            found_path_start([word.value for word in call.argv[1:]], state, analysis)
+            if executed and inside.folder
+            else None
         )
-        for words in executed:
-            words = _with_files(words, start)
-            if words:
+        for argv in executed:
+            argv = _with_files(argv, start)
+            if argv:
                 judge(
-                    CommandCall(words, call.text, True, by_shell=False, depth=call.depth + 1), inside, judging, script
+                    CommandCall(argv, call.text, True, by_shell=False, depth=call.depth + 1), inside, analysis, script
                 )
-        _judged(base, rest, call, found, state, judging)
+        _judge_by_grammar(base, arguments, call, identity, state, analysis)
     else:
-        _judged(base, call.words[1:], call, found, state, judging)
+        _judge_by_grammar(base, call.argv[1:], call, identity, state, analysis)
 
 
-def files_of(arguments: Sequence[str | None], state: State, judging: LineAnalysis) -> str | None:
-    """How the paths begin that `find` names, when all of them may be read. None: not certain."""
+def found_path_start(arguments: Sequence[str | None], state: State, analysis: LineAnalysis) -> str | None:
+    """How the paths that `find` prints begin, when all of them may be read. None when not certain."""
     if state.folder is None:
         return None
-    here = replace(state.here, folder=state.folder, until=judging.budget.end)
-    return finding.starts(arguments, here)
+    context = replace(state.context, folder=state.folder, until=analysis.budget.end)
+    return find_results.path_start(arguments, context)
 
 
-def _with_files(words: tuple[Field, ...], start: str | None) -> tuple[Field, ...]:
-    """A command with a file that stands for all it is handed, if it only reads them."""
-    if start is None or not words or words[0].value not in finding.READERS:
-        return words
+def _with_files(argv: tuple[Field, ...], start: str | None) -> tuple[Field, ...]:
+    """The command with one file standing for all the files it receives, if it only reads them."""
+    if start is None or not argv or argv[0].value not in find_results.READERS:
+        return argv
     return tuple(
-        Field(start, False, each.raw) if each.value is None and each.raw in _HANDED else each for each in words
+        Field(start, False, word.raw) if word.value is None and word.raw in _FILE_MARKS else word for word in argv
     )
 
 
-def _look_inside(base: str, call: CommandCall, state: State, judging: LineAnalysis, script: Script) -> None:
-    """What a wrapper that is not the system's would run: it counts for what is denied."""
-    judging.opaque |= base in wrappers.NAMES or base in wrappers.SHELLS
+def _look_inside(base: str, call: CommandCall, state: State, analysis: LineAnalysis, script: Script) -> None:
+    """Judge what a wrapper that is not the system's own would run, so that deny rules apply to it."""
+    analysis.opaque |= base in wrappers.NAMES or base in wrappers.SHELLS
     if base in wrappers.NAMES:
-        inner = wrappers.wrapped(base, call.words[1:])
+        inner = wrappers.unwrap(base, call.argv[1:])
         if inner.inner and not inner.script:
-            _inner(inner.inner, call, state, judging, script)
-        _perhaps(inner.perhaps, call, judging)
+            _judge_inner(inner.inner, call, state, analysis, script)
+        _add_candidates(inner.candidates, call, analysis)
     elif base in wrappers.SHELLS:
-        text, _, _ = wrappers.shell_script(call.words[1:])
+        text, _, _ = wrappers.shell_script(call.argv[1:])
         if text is not None and text.value is not None:
             script(text.value, state.copy(), call.piped, call.depth + 1)
 
 
-def _wrapper(
-    base: str, call: CommandCall, found: Identity, state: State, judging: LineAnalysis, script: Script
+def _judge_wrapper(
+    base: str, call: CommandCall, identity: Identity, state: State, analysis: LineAnalysis, script: Script
 ) -> None:
-    inner = wrappers.wrapped(base, call.words[1:])
+    inner = wrappers.unwrap(base, call.argv[1:])
     if inner.script and inner.inner[0].value is not None:
         script(inner.inner[0].value, state.copy(), call.piped, call.depth + 1)
     elif inner.inner:
-        words = inner.inner
-        if base == "xargs" and wrappers.hands_on_words(call.words[1:]):
-            words = _with_files(words, call.handed)
-        without = tuple((name, None) for name in inner.unset if variables.taking_away_matters(name))
-        handed = replace(call, before=(*call.before, *without))
-        _inner(words, handed, state, judging, script, piped=call.piped or base == "xargs")
+        argv = inner.inner
+        if base == "xargs" and wrappers.appends_plain_words(call.argv[1:]):
+            argv = _with_files(argv, call.piped_path_start)
+        without = tuple((name, None) for name in inner.unset if variables.unsetting_matters(name))
+        nested = replace(call, assignments=(*call.assignments, *without))
+        _judge_inner(argv, nested, state, analysis, script, piped=call.piped or base == "xargs")
     elif inner.why is None:
         if base == "xargs":
-            judging.commands.append(_command(call, "none", "Only prints what it reads.", program=found.program))
+            analysis.commands.append(
+                _make_command(call, "none", "Only prints what it reads.", program=identity.program)
+            )
         else:
-            _judged(base, call.words[1:], call, found, state, judging)
+            _judge_by_grammar(base, call.argv[1:], call, identity, state, analysis)
     if inner.why is not None:
-        judging.opaque = True
-        judging.commands.append(_command(call, "some", inner.why, program=found.program, network=base == "ssh"))
-    _perhaps(inner.perhaps, call, judging)
+        analysis.opaque = True
+        analysis.commands.append(
+            _make_command(call, "some", inner.why, program=identity.program, network=base == "ssh")
+        )
+    _add_candidates(inner.candidates, call, analysis)
 
 
-def _inner(
-    words: Sequence[Field],
+def _judge_inner(
+    arguments: Sequence[Field],
     call: CommandCall,
     state: State,
-    judging: LineAnalysis,
+    analysis: LineAnalysis,
     script: Script,
     *,
     piped: bool | None = None,
 ) -> None:
-    set_, rest = wrappers.assignments(words) if call.words[0].value and _is_env(call) else ([], list(words))
-    before = list(call.before)
-    for each in set_:
-        name, _, value = (each.value or "").partition("=")
+    variables_set, argv = (
+        wrappers.split_assignments(arguments) if call.argv[0].value and _is_env(call) else ([], list(arguments))
+    )
+    assignments = list(call.assignments)
+    for word in variables_set:
+        name, _, value = (word.value or "").partition("=")
         if not variables.harmless(name, value):
-            before.append((name, value))
-    if not rest:
-        judging.commands.append(_command(call, "some", "It prints the environment, which can hold keys."))
+            assignments.append((name, value))
+    if not argv:
+        analysis.commands.append(_make_command(call, "some", "It prints the environment, which may contain secrets."))
         return
     nested = replace(
         call,
-        words=tuple(rest),
+        argv=tuple(argv),
         piped=call.piped if piped is None else piped,
         by_shell=False,
-        before=tuple(before),
+        assignments=tuple(assignments),
         depth=call.depth + 1,
     )
-    judge(nested, state.copy(), judging, script)
+    judge(nested, state.copy(), analysis, script)
 
 
-def _perhaps(words: Sequence[Field], call: CommandCall, judging: LineAnalysis) -> None:
-    """Commands that a wrapper may run, called in a way that is not understood: they count for what is denied."""
-    for at, each in enumerate(words[:_PERHAPS]):
-        if each.value is not None and not each.value.startswith("-"):
-            why = "It is not certain where the command begins that would run."
-            judging.commands.append(_command(replace(call, words=tuple(words[at:])), "some", why))
+def _add_candidates(arguments: Sequence[Field], call: CommandCall, analysis: LineAnalysis) -> None:
+    """Add the commands a wrapper may run when its arguments are not understood, so that deny rules apply to them."""
+    for index, word in enumerate(arguments[:_MOST_CANDIDATES]):
+        if word.value is not None and not word.value.startswith("-"):
+            why = "Where the wrapped command begins is not certain."
+            analysis.commands.append(_make_command(replace(call, argv=tuple(arguments[index:])), "some", why))
 
 
 def _is_env(call: CommandCall) -> bool:
-    return os.path.basename(call.words[0].value or "") in ("env", "sudo", "doas")  # noqa: PTH119 (text)
+    return os.path.basename(call.argv[0].value or "") in ("env", "sudo", "doas")  # noqa: PTH119 (text)
 
 
-def _shell(base: str, call: CommandCall, found: Identity, state: State, judging: LineAnalysis, script: Script) -> None:
-    text, file, certain = wrappers.shell_script(call.words[1:])
+def _judge_shell(
+    base: str, call: CommandCall, identity: Identity, state: State, analysis: LineAnalysis, script: Script
+) -> None:
+    text, file, certain = wrappers.shell_script(call.argv[1:])
     if text is not None and text.value is not None:
-        if call.before:
-            judging.commands.append(_command(call, "some", _set_before(call) or "", program=found.program))
-        script(text.value, State(state.here, state.folder, forgotten=state.forgotten), call.piped, call.depth + 1)
-        if base != "bash" and (base not in ("sh", "dash", "ash") or any(each in text.value for each in _NOT_POSIX)):
-            judging.unclear(f"It is written for {base}, which can read it differently from bash.")
+        if call.assignments:
+            analysis.commands.append(
+                _make_command(call, "some", _assignment_warning(call) or "", program=identity.program)
+            )
+        script(text.value, State(state.context, state.folder, forgotten=state.forgotten), call.piped, call.depth + 1)
+        if base != "bash" and (base not in ("sh", "dash", "ash") or any(token in text.value for token in _NOT_POSIX)):
+            analysis.unclear(f"It is written for {base}, which may interpret it differently from bash.")
         if not certain:
-            judging.commands.append(
-                _command(call, "some", f"{base} is called in a way that is not understood.", program=found.program)
+            analysis.commands.append(
+                _make_command(
+                    call,
+                    "some",
+                    f"{base} is called with arguments Amanu does not understand.",
+                    program=identity.program,
+                )
             )
         return
     if text is not None:
-        judging.unclear(f"What {base} would run is not known before it runs.")
-    path = file.value if file is not None and certain and not call.before else None
+        analysis.unclear(f"What {base} would run is not known in advance.")
+    path = file.value if file is not None and certain and not call.assignments else None
     if path is None:
-        judging.opaque = True
-        why = f"{base} runs what it reads as commands."
-        judging.commands.append(_command(call, "some", why, program=found.program))
+        analysis.opaque = True
+        why = f"{base} runs its input as commands."
+        analysis.commands.append(_make_command(call, "some", why, program=identity.program))
         return
-    runs = _in_roots(path, state)
-    command = _command(call, "some", f"Runs the script {path}.", (base, path), program=found.program, runs=runs)
-    judging.commands.append(_anchored(command, path, state))
+    runs = _script_in_roots(path, state)
+    command = _make_command(call, "some", f"Runs the script {path}.", (base, path), program=identity.program, runs=runs)
+    analysis.commands.append(_anchored(command, path, state))
 
 
-def _judged(
-    base: str, arguments: Sequence[Field], call: CommandCall, found: Identity, state: State, judging: LineAnalysis
+def _judge_by_grammar(
+    base: str, arguments: Sequence[Field], call: CommandCall, identity: Identity, state: State, analysis: LineAnalysis
 ) -> None:
-    judgement = _grammar(base, arguments, call, state, judging)
+    judgement = _apply_grammar(base, arguments, call, state, analysis)
     effect, why, prefix = judgement.effect, judgement.why, judgement.prefix
     if state.folder is None and effect == "none":
-        effect, why, prefix = "some", "It is not known in which folder it runs.", None
-    if effect == "none" and (other := _taken_instead(base, state, judging)):
-        effect, why, prefix = "some", f"{base} starts {other} by its name, which is not the system's here.", None
-    if effect == "none" and found.program and state.folder:
-        chosen = judging.chosen_by(found.program, state.folder, state)
+        effect, why, prefix = "some", "The folder it runs in is not known in advance.", None
+    if effect == "none" and (helper := _shadowed_helper(base, state, analysis)):
+        effect, why, prefix = "some", f"{base} starts {helper}, which is not the system's own program here.", None
+    if effect == "none" and identity.program and state.folder:
+        chosen = analysis.version_file(identity.program, state.folder, state)
         if chosen is not None:
-            effect, why = "some", f"{chosen} says which {base} runs."
-    if call.before:
-        effect, why = ("ruin" if effect == "ruin" else "some"), _set_before(call) or why
+            effect, why = "some", f"{chosen} decides which {base} runs."
+    if call.assignments:
+        effect, why = ("ruin" if effect == "ruin" else "some"), _assignment_warning(call) or why
     command = Command(
         call.text,
         _values(call),
         effect,
         why,
-        None if effect == "ruin" else _remembered(call, prefix),
-        found.program,
+        None if effect == "ruin" else _with_assignments(call, prefix),
+        identity.program,
         judgement.reads,
         judgement.runs,
         judgement.network,
         judgement.git,
-        len(call.before),
+        len(call.assignments),
     )
     script = prefix[1] if prefix is not None and len(prefix) == 2 and acts.takes_script(base) else None
-    judging.commands.append(_anchored(command, script, state) if script is not None else command)
+    analysis.commands.append(_anchored(command, script, state) if script is not None else command)
 
 
 def _anchored(command: Command, script: str, state: State) -> Command:
-    """With the path of what it runs as it is seen from the top of the workspace: a rule for `./run.sh` is not for a
-    `run.sh` of whatever folder the line goes to."""
-    if state.folder is None or state.folder in state.here.roots or script.startswith(("/", "-")):
+    """The command with its script's path relative to the workspace root: a rule for `./run.sh` must not match a
+    `run.sh` in whatever folder the line changes to."""
+    if state.folder is None or state.folder in state.context.roots or script.startswith(("/", "-")):
         return command
     path = os.path.normpath(state.folder / script)
-    root = next((each for each in state.here.roots if each in Path(path).parents), None)
+    root = next((root for root in state.context.roots if root in Path(path).parents), None)
     if root is None:
         return replace(command, prefix=None)
-    seen = os.path.relpath(path, root)
-    if command.words[command.assigned] == script and "/" not in seen:
-        seen = f"./{seen}"  # a path, and no name to be looked for
-    words = tuple(seen if each == script else each for each in command.words)
-    prefix = command.prefix and tuple(seen if each == script else each for each in command.prefix)
-    return replace(command, words=words, prefix=prefix, spelled=command.words)
+    shown_path = os.path.relpath(path, root)
+    if command.words[command.assigned] == script and "/" not in shown_path:
+        shown_path = f"./{shown_path}"  # keeps it a path rather than a name looked up in PATH
+    argv = tuple(shown_path if word == script else word for word in command.words)
+    prefix = command.prefix and tuple(shown_path if word == script else word for word in command.prefix)
+    return replace(command, words=argv, prefix=prefix, spelled=command.words)
 
 
-def _taken_instead(base: str, state: State, judging: LineAnalysis) -> str | None:
-    """A program that this one starts by its name, and that would not be the system's: PATH may name folders of the
-    workspace."""
+def _shadowed_helper(base: str, state: State, analysis: LineAnalysis) -> str | None:
+    """A program that this one starts by name and that is not the system's own, since PATH may name workspace
+    folders."""
     for name in STARTS.get(base, ()):
-        found = judging.identify(name, state)
-        if found.program is not None and not found.known:
+        identity = analysis.identify(name, state)
+        if identity.program is not None and not identity.trusted:
             return name
     return None
 
 
-def _grammar(
-    base: str, arguments: Sequence[Field], call: CommandCall, state: State, judging: LineAnalysis
+def _apply_grammar(
+    base: str, arguments: Sequence[Field], call: CommandCall, state: State, analysis: LineAnalysis
 ) -> Judgement:
-    here = replace(state.here, folder=state.folder or state.here.folder, until=judging.budget.end)
-    return grammar.judge(base, arguments, here, piped=call.piped)
+    context = replace(state.context, folder=state.folder or state.context.folder, until=analysis.budget.end)
+    return grammar.judge(base, arguments, context, piped=call.piped)
 
 
-def _unknown(name: str, call: CommandCall, found: Identity, state: State, judging: LineAnalysis) -> Command:
-    """A program that is not the system's own: whatever its name, it can do anything."""
-    if found.program is None:
-        return _command(call, "some", f"There is no program {name}, or it is not certain which.")
-    if "/" not in name and not found.runs:
-        return _command(call, "some", f"Others can change {found.program}.", program=found.program)
+def _unknown_program(name: str, call: CommandCall, identity: Identity, state: State, analysis: LineAnalysis) -> Command:
+    """The command for a program that is not the system's own: whatever its name, it can do anything."""
+    if identity.program is None:
+        return _make_command(call, "some", f"No program called {name} was found, or it is unclear which one would run.")
+    if "/" not in name and not identity.runs:
+        return _make_command(call, "some", f"Other users can change {identity.program}.", program=identity.program)
     if "/" in name:
-        why = f"Runs {name}, a program {'of the workspace' if found.runs else 'that is not one of the system'}."
+        why = f"Runs {name}, a program {'of the workspace' if identity.runs else 'that is not one of the system'}."
     else:
-        instead = ", which takes the place of the system's" if found.shadows else ""
+        instead = ", which takes the place of the system's" if identity.shadows else ""
         why = f"Runs {name} of the workspace{instead}."
     base = os.path.basename(name)  # noqa: PTH119 (text)
-    judgement = _grammar(base, call.words[1:], call, state, judging)
-    # Its words tell what they tell of the system's of that name; what no table has is remembered as a whole.
+    judgement = _apply_grammar(base, call.argv[1:], call, state, analysis)
+    # Its arguments mean what they mean for the system's program of that name; one in no table is remembered as a whole.
     prefix: tuple[str, ...] | None = (name,)
-    if acts.known(base):
+    if acts.is_known(base):
         prefix = None if judgement.prefix is None else (name, *judgement.prefix[1:])
-    command = _command(
+    command = _make_command(
         call,
         "some",
-        " ".join(filter(None, [why, _set_before(call)])),
-        None if found.shadows else prefix,
-        program=found.program,
-        runs=(*found.runs, *judgement.runs),
+        " ".join(filter(None, [why, _assignment_warning(call)])),
+        None if identity.shadows else prefix,
+        program=identity.program,
+        runs=(*identity.runs, *judgement.runs),
         network=judgement.network,
     )
-    if not found.shadows:
+    if not identity.shadows:
         return _anchored(command, name, state) if "/" in name else command
-    at = command.assigned
-    return replace(command, words=(*command.words[:at], found.program, *command.words[at + 1 :]))
+    program_index = command.assigned
+    return replace(
+        command, words=(*command.words[:program_index], identity.program, *command.words[program_index + 1 :])
+    )
 
 
-def _command(
+def _make_command(
     call: CommandCall,
     effect: str,
     why: str,
@@ -400,42 +419,43 @@ def _command(
         _values(call),
         kind,
         why,
-        _remembered(call, prefix),
+        _with_assignments(call, prefix),
         program,
         reads,
         runs,
         network,
-        assigned=len(call.before),
+        assigned=len(call.assignments),
     )
 
 
 def _values(call: CommandCall) -> tuple[str | None, ...]:
-    return (*map(_word, call.before), *(each.value for each in call.words))
+    return (*map(_assignment_word, call.assignments), *(word.value for word in call.argv))
 
 
-def _word(each: Assignment) -> str | None:
-    name, value = each
+def _assignment_word(assignment: Assignment) -> str | None:
+    name, value = assignment
     return None if value is None else f"{name}={value}"
 
 
-def _remembered(call: CommandCall, prefix: tuple[str, ...] | None) -> tuple[str, ...] | None:
-    """What a rule would keep of it: with what is set for it, name and value, as that is part of what it does."""
-    if prefix is None or not all(starmap(variables.kept, call.before)):
+def _with_assignments(call: CommandCall, prefix: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    """The prefix a rule would remember, with the assignments before the command, since they are part of what it
+    does."""
+    if prefix is None or not all(starmap(variables.may_be_remembered, call.assignments)):
         return None
-    return (*(_word(each) or "" for each in call.before), *prefix)
+    return (*(_assignment_word(assignment) or "" for assignment in call.assignments), *prefix)
 
 
-def _set_before(call: CommandCall) -> str | None:
-    names = ", ".join(name for name, _ in call.before)
-    return f"{names} can change what the program does." if call.before else None
+def _assignment_warning(call: CommandCall) -> str | None:
+    names = ", ".join(name for name, _ in call.assignments)
+    return f"{names} can change what the program does." if call.assignments else None
 
 
-def _in_roots(path: str, state: State) -> tuple[str, ...]:
+def _script_in_roots(path: str, state: State) -> tuple[str, ...]:
     if state.folder is None:
         return ()
     try:
         real = (state.folder / path).resolve()
     except (OSError, RuntimeError, ValueError):
         return ()
-    inside = any(root in Path(real).parents for root in state.here.roots)
+    inside = any(root in Path(real).parents for root in state.context.roots)
     return (str(real),) if inside else ()

@@ -1,6 +1,6 @@
-"""What bash makes of the unquoted characters of a word: braces, tildes, patterns of names.
+"""Expand the unquoted characters of a word as bash does: braces, tildes and file name patterns.
 
-A word is its characters, each with whether it is quoted; None stands for text that is not known.
+A word is a list of characters, each with whether it is quoted; None stands for unknown text.
 """
 
 import itertools
@@ -22,32 +22,32 @@ _WORDS = 200  # of one word with braces
 
 
 def braces(chars: Sequence[Char], *, literal: bool) -> list[list[Char]] | None:
-    """`a{b,c}` → `ab` `ac`. `literal`: no expansion of another kind is in the word, which bash would do later and on
-    other text. None: not certain."""
-    mask = "".join("\0" if it is None or quoted else it for it, quoted in chars)
+    """`a{b,c}` → `ab` `ac`. `literal`: the word has no expansion of another kind, which bash would do later. None when
+    the result is not certain."""
+    mask = "".join("\0" if char is None or quoted else char for char, quoted in chars)
     if "{" not in mask or not ("," in mask or ".." in mask):
         return [list(chars)]
-    found = list(_BRACES.finditer(mask))
-    rest = _BRACES.sub("", mask)
-    if not literal or "{" in rest or "}" in rest:
+    matches = list(_BRACES.finditer(mask))
+    remainder = _BRACES.sub("", mask)
+    if not literal or "{" in remainder or "}" in remainder:
         return None
     parts: list[list[Sequence[Char]]] = []
     position = count = 0
-    for each in found:
-        parts += [[chars[position : each.start()]], _alternatives(chars, each)]
-        position = each.end()
+    for match in matches:
+        parts += [[chars[position : match.start()]], _alternatives(chars, match)]
+        position = match.end()
         count = max(count, 1) * len(parts[-1])
         if count > _WORDS:
             return None
     parts.append([chars[position:]])
-    words = [list(itertools.chain(*each)) for each in itertools.product(*parts)]
-    return words if all(words) else None
+    expansions = [list(itertools.chain(*pieces)) for pieces in itertools.product(*parts)]
+    return expansions if all(expansions) else None
 
 
 def tilde(chars: Sequence[Char], state: State) -> tuple[list[Char] | None, bool]:
-    """`~/x` → the home folder, and whether the word stayed as it was. None: it leads to what is not known."""
+    """Expand `~/x`. Returns the word, None when its home is not known; and whether it was left unchanged."""
     word = list(chars)
-    if _ASSIGNMENT.match("".join(it or "" for it, _ in word)) and ("~", False) in word:
+    if _ASSIGNMENT.match("".join(char or "" for char, _ in word)) and ("~", False) in word:
         return None, False
     if not word or word[0] != ("~", False):
         return word, True
@@ -57,71 +57,72 @@ def tilde(chars: Sequence[Char], state: State) -> tuple[list[Char] | None, bool]
     home = state.value("HOME")
     if end > 1 or not home:
         return None, False
-    return [*((each, True) for each in home), *word[1:]], False
+    return [*((char, True) for char in home), *word[1:]], False
 
 
 def is_pattern(chars: Sequence[Char]) -> bool:
-    unquoted = [it for it, quoted in chars if not quoted]
-    bracket = "[" in unquoted and any(it == "]" for it, _ in chars[chars.index(("[", False)) :])
+    """Whether a word has an unquoted `*`, `?` or `[…]`."""
+    unquoted = [char for char, quoted in chars if not quoted]
+    bracket = "[" in unquoted and any(char == "]" for char, _ in chars[chars.index(("[", False)) :])
     return "*" in unquoted or "?" in unquoted or bracket
 
 
 def matching(chars: Sequence[Char], state: State, budget: ParseBudget) -> list[str] | None:
-    """The names a pattern matches now, sorted; none: bash leaves it as it is. None: too many, one that looks like an
-    option, or not certain."""
+    """The file names a pattern matches now, sorted; empty when bash leaves it as it is. None when there are too many,
+    one looks like an option, or the result is not certain."""
     if (
         len(chars) > _PATTERN
         or budget.names < 0
         or state.folder is None
         or state.value("GLOBIGNORE")
-        or "GLOBIGNORE" in state.here.environment
+        or "GLOBIGNORE" in state.context.environment
     ):
         return None
     parts = _split(chars)
     absolute = not parts[0] and len(parts) > 1
-    found = ["/"] if absolute else [""]
+    prefixes = ["/"] if absolute else [""]
     for index, part in enumerate(parts):
         if not part:
             if index in (0, len(parts) - 1):
                 continue  # an absolute path; a folder with its slash
             return None
         if not is_pattern(part):
-            name = "".join(it or "" for it, _ in part)
+            name = "".join(char or "" for char, _ in part)
             if name == "..":
                 return None
-            found = [each + name for each in found]
+            prefixes = [prefix + name for prefix in prefixes]
         else:
-            wanted = _expression(part)
-            if wanted is None or wanted.fullmatch(".") or wanted.fullmatch(".."):
+            pattern = _expression(part)
+            if pattern is None or pattern.fullmatch(".") or pattern.fullmatch(".."):
                 return None  # `.*` is also `..`, for bash before 5.2 and other shells
             grown: list[str] = []
-            for each in found:
+            for prefix in prefixes:
                 budget.names -= 1
-                names = _listed(state.folder, each, state.here.roots)
+                names = _listed(state.folder, prefix, state.context.roots)
                 if names is None:
                     return None
                 for name in names:
                     budget.names -= 1
                     if len(chars) > _PATTERN or budget.names < 0 or budget.over:
                         return None
-                    if wanted.fullmatch(name):
-                        grown.append(each + name)
-            found = grown
+                    if pattern.fullmatch(name):
+                        grown.append(prefix + name)
+            prefixes = grown
         if index < len(parts) - 1:
-            found = [each + "/" for each in found if (state.folder / each).is_dir()]
-    found = sorted(each for each in found if os.path.lexists(state.folder / each))
-    return None if any(each.startswith("-") or not _printable(each) for each in found) else found
+            prefixes = [prefix + "/" for prefix in prefixes if (state.folder / prefix).is_dir()]
+    prefixes = sorted(path for path in prefixes if os.path.lexists(state.folder / path))
+    return None if any(path.startswith("-") or not _printable(path) for path in prefixes) else prefixes
 
 
-def _alternatives(chars: Sequence[Char], found: "re.Match[str]") -> list[Sequence[Char]]:
-    if found[1] is None:
-        first, last = int(found[2]), int(found[3])
+def _alternatives(chars: Sequence[Char], match: "re.Match[str]") -> list[Sequence[Char]]:
+    if match[1] is None:
+        first, last = int(match[2]), int(match[3])
         step = 1 if last >= first else -1
         numbers = range(first, last + step, step)
-        return [[(each, False) for each in str(number)] for number in numbers[: _WORDS + 1]]
+        return [[(digit, False) for digit in str(number)] for number in numbers[: _WORDS + 1]]
     alternatives: list[Sequence[Char]] = []
-    start = found.start() + 1
-    for part in found[1].split(","):
+    start = match.start() + 1
+    for part in match[1].split(","):
         alternatives.append(chars[start : start + len(part)])
         start += len(part) + 1
     return alternatives
@@ -129,33 +130,33 @@ def _alternatives(chars: Sequence[Char], found: "re.Match[str]") -> list[Sequenc
 
 def _split(chars: Sequence[Char]) -> list[list[Char]]:
     parts: list[list[Char]] = [[]]
-    for it, quoted in chars:
-        if it == "/":
+    for char, quoted in chars:
+        if char == "/":
             parts.append([])
         else:
-            parts[-1].append((it, quoted))
+            parts[-1].append((char, quoted))
     return parts
 
 
 def _expression(part: Sequence[Char]) -> "re.Pattern[str] | None":
-    """A pattern of one name. Classes and ranges depend on the locale: not certain."""
+    """The regular expression for one name's pattern. None for classes and ranges, which depend on the locale."""
     source = ""
-    rest = list(part)
-    while rest:
-        it, quoted = rest.pop(0)
-        if quoted or it not in ("*", "?", "["):
-            source += re.escape(it or "")
-        elif it == "[" and ("]", False) in rest:
-            end = rest.index(("]", False))
-            inside = "".join(each or "" for each, _ in rest[:end])
+    remaining = list(part)
+    while remaining:
+        char, quoted = remaining.pop(0)
+        if quoted or char not in ("*", "?", "["):
+            source += re.escape(char or "")
+        elif char == "[" and ("]", False) in remaining:
+            end = remaining.index(("]", False))
+            inside = "".join(char or "" for char, _ in remaining[:end])
             if not re.fullmatch(r"[A-Za-z0-9_]+", inside):
                 return None
             source += f"[{inside}]"
-            del rest[: end + 1]
-        elif it == "[":
+            del remaining[: end + 1]
+        elif char == "[":
             return None
         else:
-            source += "[^/]*" if it == "*" else "[^/]"
+            source += "[^/]*" if char == "*" else "[^/]"
     source = re.sub(r"(\[\^/\]\*)+", r"[^/]*", source)
     if source.count("[^/]*") > 4:
         return None  # matching could take long
@@ -164,21 +165,21 @@ def _expression(part: Sequence[Char]) -> "re.Pattern[str] | None":
 
 
 def _listed(folder: Path, below: str, roots: Sequence[Path]) -> Iterator[str] | None:
-    """Names in a folder of the roots. None: it is not there, not one of theirs, or cannot be listed."""
-    there = (folder / below).resolve()
-    if not any(there == root or root in there.parents for root in roots):
+    """The names in a folder inside the roots. None when it is missing, outside them, or cannot be listed."""
+    folder_path = (folder / below).resolve()
+    if not any(folder_path == root or root in folder_path.parents for root in roots):
         return None
     try:
-        entries = os.scandir(there)
+        entries = os.scandir(folder_path)
     except OSError:
         return None
     return _names(entries)
 
 
-def _names(there: "AbstractContextManager[Iterator[os.DirEntry[str]]]") -> Iterator[str]:
-    with there as entries:
-        for each in entries:
-            yield each.name
+def _names(scan: "AbstractContextManager[Iterator[os.DirEntry[str]]]") -> Iterator[str]:
+    with scan as entries:
+        for entry in entries:
+            yield entry.name
 
 
 def _printable(name: str) -> bool:

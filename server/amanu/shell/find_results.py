@@ -1,4 +1,4 @@
-"""The files `find` would name, when all of them may be read: so that `find … | xargs wc -l` need not be asked about."""
+"""Whether every file that `find` would print may be read, so that `find … | xargs wc -l` needs no approval."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -15,7 +15,7 @@ from amanu.shell.options import names
 READERS = names(
     "wc grep egrep fgrep head tail cat nl ls stat du sort md5sum sha1sum sha256sum basename dirname realpath echo"
 )
-"""Programs that treat all files they are given alike, in any number and order, and do nothing but read them."""
+"""Programs that treat all their file arguments alike, in any number and order, and only read them."""
 
 _FLAGS = names("-daystart -empty -executable -readable -writable -and -a -xdev -mount -print -print0")
 _TAKES = names(
@@ -24,13 +24,13 @@ _TAKES = names(
 )
 _START = re.compile(r"(?!-)[\w./-]+")
 _PLAIN = re.compile(r"[\w.,:;@%+=~#()\[\]{}^-]+")
-"""A name that xargs does not split or unquote. Nothing here reads it as a pattern or a command."""
-_PATTERN = re.compile(r"[^\\\[]+")  # what these do, fnmatch(3) and Python see differently
+"""A file name that xargs neither splits nor unquotes, and that no program here reads as a pattern or a command."""
+_PATTERN = re.compile(r"[^\\\[]+")  # fnmatch(3) and Python interpret the excluded characters differently
 
 
 @dataclass
 class _Branch:
-    """What stands between two `-o`: whatever it prints has one of these names. Only what comes before it counts."""
+    """One alternative between two `-o`: what it prints has one of these names. Only tests before the action count."""
 
     names: list[str] = field(default_factory=list[str])
     prints: bool = False
@@ -38,18 +38,18 @@ class _Branch:
     """Patterns of `-not -path`."""
 
 
-def starts(words: Sequence[str | None], here: CommandContext) -> str | None:
-    """The words after `find` → how each path begins that it prints or hands to `-exec`, when every file among them may
-    be read and no name of them is read as more than one word. None: not certain."""
+def path_start(arguments: Sequence[str | None], context: CommandContext) -> str | None:
+    """The start of each path that `find` with these arguments prints or passes to `-exec`, when every such file may be
+    read and none of the names is read as more than one word. None when that is not certain."""
     try:
-        return _starts(words, here)
+        return _path_start(arguments, context)
     except (NotHarmless, OSError):
         return None
 
 
-def _starts(words: Sequence[str | None], here: CommandContext) -> str | None:
-    todo = [each for each in words if each is not None]
-    if len(todo) != len(words):
+def _path_start(arguments: Sequence[str | None], context: CommandContext) -> str | None:
+    todo = [argument for argument in arguments if argument is not None]
+    if len(todo) != len(arguments):
         return None
     tops: list[str] = []
     while todo and not todo[0].startswith(("-", "(", ")", "!", ",")):
@@ -61,28 +61,28 @@ def _starts(words: Sequence[str | None], here: CommandContext) -> str | None:
     branches = _branches(todo)
     if branches is None or not all(map(_START.fullmatch, tops)):
         return None
-    explicit = any(each.prints for each in branches)
+    explicit = any(branch.prints for branch in branches)
     if explicit and "(" in todo:
         return None
-    printing = [each for each in branches if each.prints or not explicit]
-    wanted = [pattern for each in printing for pattern in each.names]
-    named = all(each.names for each in printing) and all(map(_PATTERN.fullmatch, wanted))
+    printing = [branch for branch in branches if branch.prints or not explicit]
+    name_patterns = [pattern for branch in printing for pattern in branch.names]
+    named = all(branch.names for branch in printing) and all(map(_PATTERN.fullmatch, name_patterns))
     skipped = _skipped(branches, pruned)
     count = 0
     for top in tops or ["."]:
-        for entry in _below(top, here, skipped):
+        for entry in _below(top, context, skipped):
             count += 1
-            if count > paths.MOST or (count % 32 == 0 and thread_time() > here.until):
+            if count > paths.MOST or (count % 32 == 0 and thread_time() > context.until):
                 return None
-            if not named or any(fnmatchcase(entry.name.lower(), pattern.lower()) for pattern in wanted):
-                _check(entry, here)
+            if not named or any(fnmatchcase(entry.name.lower(), pattern.lower()) for pattern in name_patterns):
+                _check(entry, context)
     return (tops or ["."])[0]
 
 
-def _branches(words: Sequence[str]) -> list[_Branch] | None:
-    """None: not all of it is understood."""
+def _branches(arguments: Sequence[str]) -> list[_Branch] | None:
+    """The alternatives of a `find` expression. None when some of it is not known."""
     branches = [_Branch()]
-    todo = list(words)
+    todo = list(arguments)
     while todo:
         word = todo.pop(0)
         branch = branches[-1]
@@ -109,15 +109,15 @@ def _branches(words: Sequence[str]) -> list[_Branch] | None:
 
 
 def _skipped(branches: Sequence[_Branch], pruned: Sequence[str]) -> Callable[[str], bool]:
-    """Folders, by their path as find prints it, of which it names nothing that is in them: `-not -path './x/*'` where
-    that is for all it prints, `-path ./x -prune -o`."""
-    without = [each[:-2] for each in branches[0].without if each.endswith("/*")] if len(branches) == 1 else []
-    without = [each for each in (*without, *pruned) if _PATTERN.fullmatch(each)]
-    return lambda path: any(fnmatchcase(path, each) for each in without)
+    """A test for folders, by the path find prints, whose content it never prints: by `-not -path './x/*'` where that
+    applies to everything it prints, or `-path ./x -prune -o`."""
+    without = [pattern[:-2] for pattern in branches[0].without if pattern.endswith("/*")] if len(branches) == 1 else []
+    without = [pattern for pattern in (*without, *pruned) if _PATTERN.fullmatch(pattern)]
+    return lambda path: any(fnmatchcase(path, pattern) for pattern in without)
 
 
-def _below(top: str, here: CommandContext, skipped: Callable[[str], bool]) -> "Iterator[DirEntry[str]]":
-    todo = [(str(paths.readable(top, here)), top.rstrip("/"))]
+def _below(top: str, context: CommandContext, skipped: Callable[[str], bool]) -> "Iterator[DirEntry[str]]":
+    todo = [(str(paths.readable(top, context)), top.rstrip("/"))]
     while todo:
         folder, written = todo.pop()
         with scandir(folder) as entries:
@@ -129,11 +129,11 @@ def _below(top: str, here: CommandContext, skipped: Callable[[str], bool]) -> "I
                     todo.append((entry.path, path))
 
 
-def _check(entry: "DirEntry[str]", here: CommandContext) -> None:
-    """Raises `NotHarmless` when what it names may not be read."""
+def _check(entry: "DirEntry[str]", context: CommandContext) -> None:
+    """Raises `NotHarmless` when the file may not be read."""
     _plain(entry)
     if not entry.is_dir(follow_symlinks=False):
-        paths.readable(entry.path, here)
+        paths.readable(entry.path, context)
 
 
 def _plain(entry: "DirEntry[str]") -> None:

@@ -1,7 +1,7 @@
-"""Which uses of which programs have no effect: a positive grammar per program, options and operands included.
+"""Which calls of which programs have no effect: an allow-list grammar per program, with its options and operands.
 
-What the grammar of a program does not know is not harmless. No grammar means: it has an effect. The tables are in
-`programs/`, one file per family.
+Whatever a grammar does not list counts as having an effect, and so does a program without a grammar. The grammars are
+in `programs/`, one file per family.
 """
 
 from collections.abc import Sequence
@@ -15,24 +15,24 @@ from amanu.shell.programs.acts import act
 __all__ = ["Judgement", "Word", "judge"]
 
 _MOST = 300
-"""Words of one command; each may be a path to look at, and a verdict has 20 ms."""
+"""Arguments of one command. Each may be a path to look up, and a verdict must take at most 20 ms."""
 
 
-def judge(program: str, arguments: Sequence[Word], here: CommandContext, *, piped: bool) -> Judgement:
-    """Judge a program (its bare name, known to be the system's own) called with those arguments, wrappers already
-    looked through. `piped`: its input comes from a pipe or is empty, so that reading it waits for nobody.
+def judge(program: str, arguments: Sequence[Word], context: CommandContext, *, piped: bool) -> Judgement:
+    """Judge a call of a program, given by its bare name and known to be the system's own. Wrappers such as `env` are
+    already removed. `piped`: its input comes from a pipe or is empty, so reading it does not wait for a user.
 
-    Never raises. Looks at files by name and status, and at git's configuration of the repository."""
-    call = ProgramCall(program, tuple(arguments), here, piped)
-    known = HARMLESS.get(program)
+    Never raises. Looks at files by name and status, and at the repository's git configuration."""
+    call = ProgramCall(program, tuple(arguments), context, piped)
+    grammar = HARMLESS.get(program)
     try:
-        if known is None:
-            raise NotHarmless(f"It is not known what {program} does.")
+        if grammar is None:
+            raise NotHarmless(f"Amanu does not know what {program} does.")
         if len(arguments) > _MOST and program not in ("echo", "printf"):
-            raise NotHarmless(f"{program} is given more than can be looked at at once.")
-        harmless = known(call)
-    except NotHarmless as asked:
+            raise NotHarmless(f"{program} has too many arguments to check.")
+        harmless = grammar(call)
+    except NotHarmless as error:
         acts = act(call)
-        judgement = acts.judgement(acts.why if acts.known or known is None else str(asked))
-        return replace(judgement, reads=asked.reads)
+        judgement = acts.judgement(acts.why if acts.described or grammar is None else str(error))
+        return replace(judgement, reads=error.reads)
     return Judgement("none", harmless.why, act(call).prefix, harmless.reads)

@@ -1,4 +1,4 @@
-"""A name of a program → the file that would run, and whether its name says what it does."""
+"""Find the file that a program's name would run, and whether its name can be trusted to say what it does."""
 
 import os
 import stat
@@ -9,66 +9,67 @@ from amanu.shell.state import State
 
 _FOLDERS = 100  # of PATH that are looked at
 _SYSTEM = ("/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/opt/homebrew/bin")
-"""Whose programs are known by their path, too."""
+"""Folders whose programs are also trusted when called by path."""
 
 
 @dataclass(frozen=True)
 class Identity:
-    """The program that a name leads to."""
+    """The program that a name resolves to."""
 
     program: str | None
-    """Absolute, as it is found: a link's name decides what it does. None: there is none, or not certain which."""
-    known: bool
-    """It is the system's or the user's own: nobody else can have put it there."""
+    """Absolute path as found in PATH; links are not resolved, since a link's name can decide what it does. None when
+    there is no such program, or it is not certain which."""
+    trusted: bool
+    """It belongs to the system or the user: nobody else can have put it there."""
     runs: tuple[str, ...] = ()
-    """The file, when it lies in the roots."""
+    """The file, when it is inside the roots."""
     shadows: bool = False
-    """A file of the roots that takes the place of another program of this name."""
+    """It is a file inside the roots that replaces another program of this name."""
 
 
 def identify(name: str, state: State) -> Identity:
-    """Find the program as bash would. A path needs a known folder; PATH is that of the surroundings."""
+    """Find the program as bash would. A path needs a known folder; PATH is taken from the command's environment."""
     if "/" in name:
         if not name.startswith("/") and state.folder is None:
             return Identity(None, False)
-        return _judged(Path(state.folder or "/") / name, state, by_name=False)
+        return _identity_of(Path(state.folder or "/") / name, state, by_name=False)
     if state.forgotten or "PATH" in state.variables:
         return Identity(None, False)
-    folders = state.here.environment.get("PATH", "").split(os.pathsep)[:_FOLDERS]
+    folders = state.context.environment.get("PATH", "").split(os.pathsep)[:_FOLDERS]
     certain = True
-    for index, each in enumerate(folders):
-        folder = Path(each)
+    for index, entry in enumerate(folders):
+        folder = Path(entry)
         if not folder.is_absolute():
-            certain = False  # depends on where it is looked for
+            certain = False  # depends on the current folder
             if state.folder is None:
                 return Identity(None, False)
             folder = state.folder / folder
         if not _runnable(folder / name):
             continue
-        found = _judged(folder / name, state, by_name=True)
-        if not certain or not found.known:
-            others = any(_runnable(Path(other) / name) for other in folders[index + 1 :] if other.startswith("/"))
-            return Identity(found.program, False, found.runs, shadows=others and not _leads_out(found, state))
-        return found
+        identity = _identity_of(folder / name, state, by_name=True)
+        if not certain or not identity.trusted:
+            others = any(_runnable(Path(later) / name) for later in folders[index + 1 :] if later.startswith("/"))
+            return Identity(identity.program, False, identity.runs, shadows=others and not _leads_out(identity, state))
+        return identity
     return Identity(None, False)
 
 
-def _judged(path: Path, state: State, *, by_name: bool) -> Identity:
+def _identity_of(path: Path, state: State, *, by_name: bool) -> Identity:
     try:
         real = path.resolve(strict=True)
         named = path.parent.resolve() / path.name
         runnable = _runnable(path)
-        open_to_all = any(each.stat().st_mode & stat.S_IWOTH for each in (named.parent, real.parent, real))
+        open_to_all = any(part.stat().st_mode & stat.S_IWOTH for part in (named.parent, real.parent, real))
     except (OSError, RuntimeError, ValueError):
         return Identity(None, False)
-    inside = tuple(str(each) for each in dict.fromkeys((named, real)) if _in_roots(each, state))
-    system = by_name or any(str(named.parent) == each for each in _SYSTEM)
+    inside = tuple(str(candidate) for candidate in dict.fromkeys((named, real)) if _in_roots(candidate, state))
+    system = by_name or any(str(named.parent) == system_folder for system_folder in _SYSTEM)
     return Identity(str(path) if runnable else None, runnable and system and not inside and not open_to_all, inside)
 
 
-def _leads_out(found: Identity, state: State) -> bool:
-    """Of a virtual environment: its `python` is a link to the system's."""
-    return found.program is not None and not _in_roots(Path(found.program).resolve(), state)
+def _leads_out(identity: Identity, state: State) -> bool:
+    """Whether it links out of the roots, as the `python` of a virtual environment links to the system's."""
+    return identity.program is not None and not _in_roots(Path(identity.program).resolve(), state)
 
 
 def _runnable(path: Path) -> bool:
@@ -79,4 +80,4 @@ def _runnable(path: Path) -> bool:
 
 
 def _in_roots(path: Path, state: State) -> bool:
-    return any(root == path or root in path.parents for root in state.here.roots)
+    return any(root == path or root in path.parents for root in state.context.roots)

@@ -1,8 +1,8 @@
-"""Options and operands, told apart as getopt does it: by what a program is known to take, and nothing guessed.
+"""Options and operands of a call, told apart as getopt does: by the options a program is known to take.
 
-A table is a text, `-n=text --color?=text -q --include=text`: a flag, one that takes a value (attached or the next
-word), one whose value can only be attached. A long option counts by its whole name: GNU also takes its beginning
-(`--out` for `--output`), which is nobody's habit and here unknown.
+A table is a text such as `-q -n=text --color?=text`: a flag; an option with a value, attached or in the next word; an
+option whose value can only be attached. After `=` comes the kind of the value (`spec.py`). Long options must be spelled
+out: GNU's abbreviations (`--out` for `--output`) are unknown here.
 """
 
 import re
@@ -19,21 +19,21 @@ _ENTRY = re.compile(r"(-[^=?]+)(?:(\?=|=)(\w*))?")
 
 @dataclass(frozen=True)
 class OptionValue:
-    """What follows an option: nothing, an attached value or none, a value of that kind."""
+    """Whether an option takes a value, and of what kind."""
 
-    how: str
+    arity: str
     kind: str = "text"
 
 
 @dataclass
 class ParsedOptions:
-    """What was given: options by name, in order, with their values; and the operands."""
+    """The options of a call by name, in order, with their values; and its operands."""
 
     options: list[tuple[str, Word | None, str]] = field(default_factory=list[tuple[str, Word | None, str]])
     """Name, value, kind of the value."""
     operands: list[Word] = field(default_factory=list[Word])
-    surely: int | None = None
-    """From this operand on they came after `--`: none of them can be an option."""
+    operands_after_dashes: int | None = None
+    """Index of the first operand after `--`; from there on none can be an option. None without `--`."""
 
     def has(self, *names: str) -> bool:
         return any(name in names for name, _, _ in self.options)
@@ -43,113 +43,120 @@ class ParsedOptions:
 
 
 def names(text: str) -> frozenset[str]:
-    """The words of a text: a list one can read."""
+    """The words of a text: a readable way to write a set."""
     return frozenset(text.split())
 
 
 @cache
 def table(text: str) -> Mapping[str, OptionValue]:
-    found: dict[str, OptionValue] = {}
-    for each in text.split():
-        name, how, kind = _ENTRY.fullmatch(each).groups()  # pyright: ignore[reportOptionalMemberAccess]
-        found[name] = OptionValue({"?=": _OPTIONAL, "=": _VALUE, None: _NONE}[how], kind or "text")
-    return found
+    """Read an option table: option → its value."""
+    options: dict[str, OptionValue] = {}
+    for entry in text.split():
+        name, how, kind = _ENTRY.fullmatch(entry).groups()  # pyright: ignore[reportOptionalMemberAccess]
+        options[name] = OptionValue({"?=": _OPTIONAL, "=": _VALUE, None: _NONE}[how], kind or "text")
+    return options
 
 
 def parse(
     call: ProgramCall,
-    known: Mapping[str, OptionValue],
+    option_table: Mapping[str, OptionValue],
     *,
     digits: bool = False,
     clusters: bool = True,
     permutes: bool = True,
 ) -> ParsedOptions:
-    """Raises `NotHarmless` at the first thing that is not in the table.
+    """Parse a call by a table. Raises `NotHarmless` at the first option that is not in it.
 
     `digits`: `-5` is a count. `clusters`: `-ab` is `-a -b`, and `-n5` is `-n 5`. `permutes`: options may follow
-    operands, if this system's getopt does so too.
+    operands where this system's getopt allows it.
     """
-    given = ParsedOptions()
-    words = list(call.words)
-    at = 0
-    while at < len(words):
-        word = words[at]
-        at += 1
+    parsed = ParsedOptions()
+    arguments = list(call.arguments)
+    index = 0
+    while index < len(arguments):
+        word = arguments[index]
+        index += 1
         text = word.value
         if word.several:
-            raise NotHarmless(f"What {call.program} is given is only known when it runs.")
+            raise NotHarmless(f"The arguments of {call.program} are only known when it runs.")
         if text is None and not word.pipe:
-            raise NotHarmless(f"A word given to {call.program} is only known when it runs, and could be an option.")
+            raise NotHarmless(f"One argument of {call.program} is only known when it runs and could be an option.")
         if text == "--":
-            given.surely = len(given.operands)
-            given.operands += words[at:]
-            if any(each.several for each in words[at:]):
-                raise NotHarmless(f"What {call.program} is given is only known when it runs.")
-            return given
+            parsed.operands_after_dashes = len(parsed.operands)
+            parsed.operands += arguments[index:]
+            if any(word.several for word in arguments[index:]):
+                raise NotHarmless(f"The arguments of {call.program} are only known when it runs.")
+            return parsed
         if text is None or not text.startswith("-") or text == "-":
-            given.operands.append(word)
+            parsed.operands.append(word)
             if not permutes or not _permutes(call):
-                rest = words[at:]
-                if any(each.value is None or each.several or each.value.startswith("-") for each in rest):
-                    raise NotHarmless(f"It is not certain whether {call.program} takes options after other words here.")
+                remaining = arguments[index:]
+                if any(word.value is None or word.several or word.value.startswith("-") for word in remaining):
+                    raise NotHarmless(f"Whether {call.program} accepts options after operands here is not certain.")
             continue
         if digits and re.fullmatch(r"-\d+", text):
-            given.options.append(("-0", Word(text[1:]), "text"))
+            parsed.options.append(("-0", Word(text[1:]), "text"))
             continue
-        if text in known and (text.startswith("--") or not clusters or len(text) == 2):
-            takes = known[text]
+        if text in option_table and (text.startswith("--") or not clusters or len(text) == 2):
+            takes = option_table[text]
             value = None
-            if takes.how == _VALUE:
-                if at == len(words):
-                    raise NotHarmless(f"{call.program} {text} lacks what should follow it.")
-                value = words[at]
-                at += 1
+            if takes.arity == _VALUE:
+                if index == len(arguments):
+                    raise NotHarmless(f"{call.program} {text} is missing its value.")
+                value = arguments[index]
+                index += 1
                 if value.several:
-                    raise NotHarmless(f"What {call.program} is given is only known when it runs.")
-            given.options.append((text, value, takes.kind))
+                    raise NotHarmless(f"The arguments of {call.program} are only known when it runs.")
+            parsed.options.append((text, value, takes.kind))
             continue
         if text.startswith("--"):
             name, equals, value = text.partition("=")
-            takes = known.get(name)
-            if takes is None or not equals or takes.how == _NONE:
-                raise unknown(call, name)
-            given.options.append((name, Word(value), takes.kind))
+            takes = option_table.get(name)
+            if takes is None or not equals or takes.arity == _NONE:
+                raise unknown_option(call, name)
+            parsed.options.append((name, Word(value), takes.kind))
             continue
         if not clusters:
-            raise unknown(call, text)
-        at = _cluster(call, known, text, words, at, given)
-    return given
+            raise unknown_option(call, text)
+        index = _cluster(call, option_table, text, arguments, index, parsed)
+    return parsed
 
 
 def _cluster(
-    call: ProgramCall, known: Mapping[str, OptionValue], text: str, words: list[Word], at: int, given: ParsedOptions
+    call: ProgramCall,
+    option_table: Mapping[str, OptionValue],
+    text: str,
+    arguments: list[Word],
+    index: int,
+    parsed: ParsedOptions,
 ) -> int:
-    """`-abn5`. Returns where the next word is."""
-    for place, letter in enumerate(text[1:], 1):
-        takes = known.get(f"-{letter}")
+    """Parse a cluster such as `-abn5`. Returns the index of the next argument."""
+    for position, letter in enumerate(text[1:], 1):
+        takes = option_table.get(f"-{letter}")
         if takes is None:
-            raise unknown(call, f"-{letter}")
-        rest = text[place + 1 :]
-        if takes.how == _NONE:
-            given.options.append((f"-{letter}", None, takes.kind))
+            raise unknown_option(call, f"-{letter}")
+        attached = text[position + 1 :]
+        if takes.arity == _NONE:
+            parsed.options.append((f"-{letter}", None, takes.kind))
             continue
-        if rest.startswith("=") and takes.kind != "text":  # some programs leave the sign out, others do not
-            raise NotHarmless(f"It is not certain how {call.program} takes {text}.")
-        if rest or takes.how == _OPTIONAL:
-            given.options.append((f"-{letter}", Word(rest) if rest else None, takes.kind))
-            return at
-        if at == len(words):
-            raise NotHarmless(f"{call.program} -{letter} lacks what should follow it.")
-        if words[at].several:
-            raise NotHarmless(f"What {call.program} is given is only known when it runs.")
-        given.options.append((f"-{letter}", words[at], takes.kind))
-        return at + 1
-    return at
+        if attached.startswith("=") and takes.kind != "text":  # some programs drop the sign, others do not
+            raise NotHarmless(f"How {call.program} interprets {text} is not certain.")
+        if attached or takes.arity == _OPTIONAL:
+            parsed.options.append((f"-{letter}", Word(attached) if attached else None, takes.kind))
+            return index
+        if index == len(arguments):
+            raise NotHarmless(f"{call.program} -{letter} is missing its value.")
+        if arguments[index].several:
+            raise NotHarmless(f"The arguments of {call.program} are only known when it runs.")
+        parsed.options.append((f"-{letter}", arguments[index], takes.kind))
+        return index + 1
+    return index
 
 
-def unknown(call: ProgramCall, option: str) -> NotHarmless:
+def unknown_option(call: ProgramCall, option: str) -> NotHarmless:
+    """The error for an option that is in no table."""
     return NotHarmless(f"{call.program} {option} is not known to be read-only.")
 
 
 def _permutes(call: ProgramCall) -> bool:
-    return sys.platform == "linux" and "POSIXLY_CORRECT" not in call.here.environment
+    return sys.platform == "linux" and "POSIXLY_CORRECT" not in call.context.environment

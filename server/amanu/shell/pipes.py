@@ -1,43 +1,45 @@
-"""What goes through the pipes of a line, and where tree-sitter sees its redirections."""
+"""What passes through a line's pipes, and where tree-sitter puts its redirections."""
 
 import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from amanu.core.command import Command
-from amanu.shell.effects import LineAnalysis, files_of
+from amanu.shell.effects import LineAnalysis, found_path_start
 from amanu.shell.state import State
 from amanu.shell.syntax import text
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-_PASSES = re.compile(r"(?:head|tail)(?: -n ?[0-9]+| -[0-9]+)?|sort(?: -[nru]+)?")
-"""What hands on whole lines of its input, and nothing else."""
+_PASSES_LINES = re.compile(r"(?:head|tail)(?: -n ?[0-9]+| -[0-9]+)?|sort(?: -[nru]+)?")
+"""Commands that only pass on whole lines of their input."""
 
 
-def printed(
-    child: "Node", commands: Sequence[Command], came: str | None, state: State, judging: LineAnalysis
+def printed_path_start(
+    child: "Node", commands: Sequence[Command], input_path_start: str | None, state: State, analysis: LineAnalysis
 ) -> str | None:
-    """Of a part of a pipeline and the commands found in it: how the paths begin that it prints, one a line and nothing
-    else, when all of those files may be read. `came`: the same of what it reads. None: not certain."""
+    """How the paths that one part of a pipeline prints begin, if it prints one path per line and nothing else, and all
+    those files may be read. `commands` were found in that part; `input_path_start` is the same for its input. None when
+    not certain."""
     if child.type == "redirected_statement" and text(child.children[-1]).replace(" ", "") == "2>/dev/null":
         child = child.children[0]
     if not only_words(child) or len(commands) != 1 or commands[0].effect != "none":
         return None
-    words = commands[0].words
-    if words[0] == "find" and "-exec" not in words:
-        return files_of(words[1:], state, judging)
-    return came if _PASSES.fullmatch(" ".join(each or "?" for each in words)) else None
+    argv = commands[0].words
+    if argv[0] == "find" and "-exec" not in argv:
+        return found_path_start(argv[1:], state, analysis)
+    return input_path_start if _PASSES_LINES.fullmatch(" ".join(word or "?" for word in argv)) else None
 
 
 def only_words(node: "Node") -> bool:
-    """A command whose input and output are those of its place in the line."""
-    return node.type == "command" and not any(each.type.endswith("_redirect") for each in node.children)
+    """Whether a node is a command without redirections of its own."""
+    return node.type == "command" and not any(child.type.endswith("_redirect") for child in node.children)
 
 
 def redirected_around(node: "Node") -> bool:
-    """tree-sitter hangs the redirections of a last command over all that is before it."""
+    """Whether a redirection surrounds the node: tree-sitter attaches the last command's redirections to all before
+    it."""
     parent = node.parent
     while parent is not None and parent.type in ("list", "pipeline", "negated_command"):
         parent = parent.parent
@@ -45,7 +47,7 @@ def redirected_around(node: "Node") -> bool:
 
 
 def after_a_pipe(node: "Node") -> bool:
-    """There, `time` is no word of the shell but a program."""
+    """Whether a node follows a pipe, where `time` is not a shell keyword but a program."""
     parent = node.parent
     while parent is not None and parent.type == "redirected_statement":
         node, parent = parent, parent.parent

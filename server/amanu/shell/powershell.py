@@ -1,4 +1,4 @@
-"""Is a line PowerShell?"""
+"""Recognize PowerShell, which the analysis does not support."""
 
 import re
 
@@ -15,5 +15,5 @@ SENTENCE = "This is PowerShell, which Amanu does not understand."
 
 
 def looks_like(line: str) -> bool:
-    """Plainly PowerShell: a cmdlet (`Get-ChildItem`), `$env:NAME`, `$x = …`, `[Type]::Member`."""
+    """Whether a line is clearly PowerShell: a cmdlet (`Get-ChildItem`), `$env:NAME`, `$x = …`, `[Type]::Member`."""
     return bool(_CMDLET.search(line) or _VARIABLE.search(line))

@@ -1,4 +1,4 @@
-"""Where a command's input comes from and its output goes: `2>&1`, `> file`, `< file`."""
+"""Judge redirections (`2>&1`, `> file`, `< file`): what they read and write."""
 
 import os
 import re
@@ -6,8 +6,7 @@ import stat
 from typing import TYPE_CHECKING
 
 from amanu.core.command import Command
-from amanu.shell import catastrophic as ruin
-from amanu.shell import paths
+from amanu.shell import catastrophic, paths
 from amanu.shell.call import NotHarmless
 from amanu.shell.state import State
 from amanu.shell.syntax import blank, text, unclear
@@ -20,8 +19,8 @@ _HARMLESS = ("/dev/null", "/dev/stdout", "/dev/stderr")
 _WRITES = (">", ">>", ">|", "&>", "&>>", ">&")
 
 
-def redirection(node: "Node", source: bytes, words: WordReader, state: State) -> Command | None:
-    """A `file_redirect` → what it writes or reads. None: no file, or one that has no effect. Raises Unclear."""
+def redirection(node: "Node", source: bytes, reader: WordReader, state: State) -> Command | None:
+    """Judge a `file_redirect`. None when it involves no file, or one without an effect. Raises `Unclear`."""
     parts = list(node.children)
     descriptor = parts.pop(0) if parts and parts[0].type == "file_descriptor" else None
     if not parts:
@@ -34,21 +33,21 @@ def redirection(node: "Node", source: bytes, words: WordReader, state: State) ->
     if len(parts) != 1 or parts[0].type not in WORDS:
         raise unclear(node)
     blank(source, operator.end_byte, parts[0].start_byte, lines=False)
-    fields = words.fields(parts[0])
+    fields = reader.fields(parts[0])
     path = fields[0].value if len(fields) == 1 else None
     if kind in (">&", "<&") and path and re.fullmatch(r"[0-9]+-?", path):
         return None
     if kind in _WRITES:
         return None if path in _HARMLESS else _write(text(node), path)
     if kind == "<":
-        return None if path == "/dev/null" or any(each.pipe for each in fields) else reading(text(node), path, state)
+        return None if path == "/dev/null" or any(field.pipe for field in fields) else reading(text(node), path, state)
     raise unclear(node)
 
 
 def reading(written: str, path: str | None, state: State) -> Command:
-    """Of `< path`. Only a regular file that policy lets tools read has no effect."""
+    """Judge `< path`. Only a regular file that tools may read has no effect."""
     if path is None or state.folder is None:
-        return Command(written, ("<", path), "some", "It is not known which file it reads.")
+        return Command(written, ("<", path), "some", "Which file it reads is not known in advance.")
     if path.startswith(("/dev/tcp/", "/dev/udp/")):
         return Command(written, ("<", path), "some", f"Connects to {path[9:]}.", network=True)
     try:
@@ -57,29 +56,29 @@ def reading(written: str, path: str | None, state: State) -> Command:
     except (OSError, RuntimeError, ValueError):
         return Command(written, ("<", path), "some", f"There is no file {path} to read.")
     try:
-        readable = regular and paths.readable(str(real), state.here) == real
+        readable = regular and paths.readable(str(real), state.context) == real
     except NotHarmless:
         readable = False
     if not readable:
-        return Command(written, ("<", path), "some", f"Reads {path}, which is asked about.", reads=(str(real),))
+        return Command(written, ("<", path), "some", f"Reads {path}, which needs approval.", reads=(str(real),))
     return Command(written, ("<", path), "none", f"Reads {path}.", reads=(str(real),))
 
 
 def _write(written: str, path: str | None) -> Command:
     if path is None:
-        return Command(written, (">", None), "some", "It is not known which file it writes.")
+        return Command(written, (">", None), "some", "Which file it writes is not known in advance.")
     if path.startswith(("/dev/tcp/", "/dev/udp/")):
         return Command(written, (">", path), "some", f"Connects to {path[9:]}.", network=True)
-    if why := ruin.by_target(os.path.normpath(path)):
+    if why := catastrophic.by_target(os.path.normpath(path)):
         return Command(written, (">", path), "ruin", why)
     return Command(written, (">", path), "some", f"Writes the file {path}.")
 
 
 def _certain(node: "Node", source: bytes, descriptor: "Node | None") -> None:
-    """bash takes `2>` for a descriptor only where `2` stands alone, and `{x}>` for one that tree-sitter does not
-    know."""
-    before = source[: node.start_byte][-100:]
-    word = re.search(rb"[^\s|&;()<>]*\Z", before)
+    """Raise `Unclear` where bash and tree-sitter differ: bash reads `2>` as a descriptor only where `2` stands alone,
+    and `{x}>` as one that tree-sitter does not know."""
+    preceding = source[: node.start_byte][-100:]
+    word = re.search(rb"[^\s|&;()<>]*\Z", preceding)
     if word is None or not word[0]:
         return
     if descriptor is not None or word[0].endswith(b"}") or re.fullmatch(rb"[0-9]+", word[0]) or len(word[0]) >= 100:

@@ -1,4 +1,4 @@
-"""Which of the files that a line runs the line itself changes."""
+"""Which of the files that a line runs are changed by the line itself."""
 
 from collections.abc import Sequence
 from pathlib import PurePath
@@ -17,17 +17,16 @@ _MANIFESTS = {"cargo": names("Cargo.toml Cargo.lock"), "pre-commit": names(".pre
 
 
 def rewritten(commands: Sequence[Command]) -> frozenset[str]:
-    """Of what these commands run, the files that one of them changes when all goes well: a package manager its
-    manifest, git whatever is in the tree. They cannot be shown to the line as they were approved and no other: it could
-    not write them."""
+    """The files these commands run that one of them also changes: a package manager its manifest, git anything in the
+    tree. Such files cannot be pinned to the content that was approved, since the line must be able to write them."""
     runs = frozenset(path for command in commands for path in command.runs)
     return frozenset(path for path in runs if any(_rewrites(command, PurePath(path).name) for command in commands))
 
 
 def _rewrites(command: Command, file: str) -> bool:
-    words = [word or "" for word in command.words] + ["", ""]
-    program = words[0].rsplit("/", 1)[-1]
+    argv = [word or "" for word in command.words] + ["", ""]
+    program = argv[0].rsplit("/", 1)[-1]
     if program in _PACKAGE_MANAGERS:
-        return file == "package.json" and words[1] not in _ONLY_RUN
-    known = any(word in _REWRITE.get(program, ()) for word in words[1:])
-    return known and (program not in _MANIFESTS or file in _MANIFESTS[program])
+        return file == "package.json" and argv[1] not in _ONLY_RUN
+    rewrites = any(word in _REWRITE.get(program, ()) for word in argv[1:])
+    return rewrites and (program not in _MANIFESTS or file in _MANIFESTS[program])

@@ -1,4 +1,4 @@
-"""What the shell's own commands do, those that need no program."""
+"""What the shell's builtin commands do."""
 
 import os
 import re
@@ -20,9 +20,9 @@ _BUILTINS_TEXT = (
     "umask unalias unset wait"
 )
 BUILTINS = frozenset(_BUILTINS_TEXT.split())
-"""Of bash 5.2: found before any program of the name."""
+"""The builtins of bash 5.2, which take precedence over programs."""
 
-_UNARY = frozenset(f"-{each}" for each in "abcdefghknprstuwxzGLNOS")
+_UNARY = frozenset(f"-{letter}" for letter in "abcdefghknprstuwxzGLNOS")
 _BINARY_TEXT = "= == != < > -eq -ne -lt -le -gt -ge -nt -ot -ef"
 _BINARY = frozenset(_BINARY_TEXT.split())
 _CONTROL = ("break", "continue", "exit", "return", "times")
@@ -36,16 +36,16 @@ class BuiltinEffect:
     effect: Effect
     why: str
     forget: bool = False
-    """Nothing is known of the shell after it."""
+    """Nothing is known of the shell's state after it."""
     reads: tuple[str, ...] = ()
     runs: tuple[str, ...] = ()
 
 
 def builtin(name: str, arguments: Sequence[Field], state: State) -> BuiltinEffect:
-    """Judge a builtin, and change the state as it does."""
+    """Judge a builtin, and update the state as it would."""
     match name:
         case "echo":
-            return BuiltinEffect("none", "Only prints what it is given.")
+            return BuiltinEffect("none", "Only prints its arguments.")
         case "printf":
             return _printf(arguments, state)
         case "test" | "[":
@@ -67,13 +67,13 @@ def builtin(name: str, arguments: Sequence[Field], state: State) -> BuiltinEffec
         case _ if name in _NOTHING:
             return BuiltinEffect("none", "Changes nothing.")
         case _ if name in _CONTROL:
-            return BuiltinEffect("none", "Only decides how the line goes on.")
+            return BuiltinEffect("none", "Only affects control flow.")
         case _:
-            return BuiltinEffect("some", f"{name} changes the shell itself, or what it does next.", forget=True)
+            return BuiltinEffect("some", f"{name} changes the state of the shell.", forget=True)
 
 
 def assignment(name: str, value: str | None, state: State) -> BuiltinEffect | None:
-    """Set a variable. None: it steers nothing."""
+    """Set a variable in the state. Returns its effect; None when it influences nothing."""
     steers = variables.steers(name, value, state)
     state.variables[name] = None if steers else value
     if not steers:
@@ -84,109 +84,113 @@ def assignment(name: str, value: str | None, state: State) -> BuiltinEffect | No
 
 def _printf(arguments: Sequence[Field], state: State) -> BuiltinEffect:
     try:
-        harmless = HARMLESS["printf"](ProgramCall("printf", tuple(arguments), state.here, piped=False))
-    except NotHarmless as asked:
-        return BuiltinEffect("some", str(asked), forget=True)
+        harmless = HARMLESS["printf"](ProgramCall("printf", tuple(arguments), state.context, piped=False))
+    except NotHarmless as error:
+        return BuiltinEffect("some", str(error), forget=True)
     return BuiltinEffect("none", harmless.why)
 
 
 def _jobs(arguments: Sequence[Field]) -> BuiltinEffect:
-    """`-x` runs a command."""
-    if all(re.fullmatch(r"-[lnprs]+|%?\w+", each.value or "") for each in arguments):
-        return BuiltinEffect("none", "Lists what runs in the background.")
+    """`jobs`: `-x` runs a command."""
+    if all(re.fullmatch(r"-[lnprs]+|%?\w+", argument.value or "") for argument in arguments):
+        return BuiltinEffect("none", "Lists background jobs.")
     return BuiltinEffect("some", "jobs can run a command.", forget=True)
 
 
 def _limits(name: str, arguments: Sequence[Field]) -> BuiltinEffect:
-    """Without a value they only say what is set."""
-    shown = {"ulimit": r"-[HS]*[HSabcdefiklmnpqrstuvx]", "umask": r"-[pS]+"}[name]
-    if len(arguments) <= 1 and all(re.fullmatch(shown, each.value or "") for each in arguments):
-        return BuiltinEffect("none", "Only says what is set.")
-    return BuiltinEffect("some", f"{name} changes the shell itself, or what it does next.", forget=True)
+    """`ulimit` and `umask`: without a value they only print the setting."""
+    flags = {"ulimit": r"-[HS]*[HSabcdefiklmnpqrstuvx]", "umask": r"-[pS]+"}[name]
+    if len(arguments) <= 1 and all(re.fullmatch(flags, argument.value or "") for argument in arguments):
+        return BuiltinEffect("none", "Only shows the current setting.")
+    return BuiltinEffect("some", f"{name} changes the state of the shell.", forget=True)
 
 
 def _wait(arguments: Sequence[Field]) -> BuiltinEffect:
-    """`-p` sets a variable."""
-    if all(re.fullmatch(r"-[nf]+|%?\w+", each.value or "") or each.raw in ("$!", '"$!"') for each in arguments):
-        return BuiltinEffect("none", "Only waits for what runs in the background.")
+    """`wait`: `-p` sets a variable."""
+    if all(
+        re.fullmatch(r"-[nf]+|%?\w+", argument.value or "") or argument.raw in ("$!", '"$!"') for argument in arguments
+    ):
+        return BuiltinEffect("none", "Only waits for background jobs.")
     return BuiltinEffect("some", "wait can set a variable.", forget=True)
 
 
 def _test(name: str, arguments: Sequence[Field]) -> BuiltinEffect:
-    """A comparison whose operator is not known could be `-v`, which evaluates its operand."""
-    words = list(arguments)
-    if name == "[" and (not words or words.pop().value != "]"):
-        return BuiltinEffect("some", "This test is not understood.")
-    while words and words[0].value == "!":
-        words.pop(0)
-    values = [each.value for each in words]
-    several = any(each.several for each in words)
+    """`test` and `[`: an unknown operator could be `-v`, which evaluates its operand."""
+    operands = list(arguments)
+    if name == "[" and (not operands or operands.pop().value != "]"):
+        return BuiltinEffect("some", "Amanu does not understand this test.")
+    while operands and operands[0].value == "!":
+        operands.pop(0)
+    values = [operand.value for operand in operands]
+    several = any(operand.several for operand in operands)
     fine = len(values) <= 1
     if len(values) == 2:
         fine = values[0] in _UNARY
     elif len(values) == 3:
         fine = values[1] in _BINARY
     elif len(values) > 3:
-        fine = None not in values and not any(each in ("-v", "-R") for each in values)
+        fine = None not in values and not any(value in ("-v", "-R") for value in values)
     if several or not fine:
-        return BuiltinEffect("some", "This test is not understood; some tests run what is in a name.")
-    return BuiltinEffect("none", "Only compares, or looks whether a file is there.")
+        return BuiltinEffect("some", "Amanu does not understand this test; some tests run commands held in variables.")
+    return BuiltinEffect("none", "Only compares values or checks whether a file exists.")
 
 
 def _cd(name: str, arguments: Sequence[Field], state: State) -> BuiltinEffect:
-    words = [each.value for each in arguments]
-    if words[:1] == ["--"] and name == "cd":
-        words = words[1:]
-    target = words[0] if len(words) == 1 and not arguments[-1].several else None
-    before = state.folder
+    targets = [argument.value for argument in arguments]
+    if targets[:1] == ["--"] and name == "cd":
+        targets = targets[1:]
+    target = targets[0] if len(targets) == 1 and not arguments[-1].several else None
+    previous_folder = state.folder
     state.folder = None
     state.variables["OLDPWD"] = None
-    if target is None or before is None or target.startswith(("-", "+")) or not target:
-        return BuiltinEffect("some", "It is not known in which folder the rest would run.")
-    if "CDPATH" in state.here.environment or "CDPATH" in state.variables or state.forgotten:
-        return BuiltinEffect("some", "CDPATH is set, so that it is not known in which folder the rest would run.")
+    if target is None or previous_folder is None or target.startswith(("-", "+")) or not target:
+        return BuiltinEffect("some", "The folder the rest would run in is not known in advance.")
+    if "CDPATH" in state.context.environment or "CDPATH" in state.variables or state.forgotten:
+        return BuiltinEffect("some", "CDPATH is set, so the folder the rest would run in is not certain.")
     try:
-        there = (before / target).resolve(strict=True)
-        fine = there == Path(os.path.normpath(before / target)).resolve() and os.access(there, os.X_OK)
+        destination = (previous_folder / target).resolve(strict=True)
+        fine = destination == Path(os.path.normpath(previous_folder / target)).resolve() and os.access(
+            destination, os.X_OK
+        )
     except (OSError, RuntimeError, ValueError):
-        return BuiltinEffect("some", f"There is no folder {target} yet.")
-    if not there.is_dir() or not fine:
-        return BuiltinEffect("some", f"There is no folder {target} yet.")
-    if not any(there == root or root in there.parents for root in state.here.roots):
-        return BuiltinEffect("some", f"Goes to {target}, which is outside the workspace.")
-    state.folder = there
-    return BuiltinEffect("none", "Goes to another folder of the workspace.")
+        return BuiltinEffect("some", f"The folder {target} does not exist yet.")
+    if not destination.is_dir() or not fine:
+        return BuiltinEffect("some", f"The folder {target} does not exist yet.")
+    if not any(destination == root or root in destination.parents for root in state.context.roots):
+        return BuiltinEffect("some", f"Changes to {target}, which is outside the workspace.")
+    state.folder = destination
+    return BuiltinEffect("none", "Changes to another folder in the workspace.")
 
 
 def _read(arguments: Sequence[Field], state: State) -> BuiltinEffect:
-    names = [each.value for each in arguments]
+    names = [argument.value for argument in arguments]
     while names and names[0] in ("-r", "-s"):
         names.pop(0)
     fine = names and all(
-        each and re.fullmatch(NAME, each) and not variables.steers(each, None, state) for each in names
+        name and re.fullmatch(NAME, name) and not variables.steers(name, None, state) for name in names
     )
     if not fine:
-        return BuiltinEffect("some", "read sets variables that are not certain.", forget=True)
-    for each in names:
-        state.variables[each or ""] = None
+        return BuiltinEffect("some", "Which variables read sets is not certain.", forget=True)
+    for name in names:
+        state.variables[name or ""] = None
     return BuiltinEffect("none", "Only reads a line into a variable.")
 
 
 def _set(arguments: Sequence[Field]) -> BuiltinEffect:
-    words = [each.value for each in arguments]
+    values = [argument.value for argument in arguments]
     options = ("errexit", "nounset", "xtrace", "pipefail")
-    while words and (word := words.pop(0)) is not None and re.fullmatch(r"[-+][eux]*o?", word) and len(word) > 1:
-        if word.endswith("o") and (not words or words.pop(0) not in options):
+    while values and (word := values.pop(0)) is not None and re.fullmatch(r"[-+][eux]*o?", word) and len(word) > 1:
+        if word.endswith("o") and (not values or values.pop(0) not in options):
             break
-        if not words:
-            return BuiltinEffect("none", "Only decides what happens after a failure.")
-    return BuiltinEffect("some", "set changes how the shell reads what follows.", forget=True)
+        if not values:
+            return BuiltinEffect("none", "Only changes how failures are handled.")
+    return BuiltinEffect("some", "set changes how the shell runs later commands.", forget=True)
 
 
 def _source(arguments: Sequence[Field], state: State) -> BuiltinEffect:
     path = arguments[0].value if arguments else None
     if path is None or state.folder is None:
-        return BuiltinEffect("some", "Runs the commands of a file that is not known.", forget=True)
+        return BuiltinEffect("some", "Runs commands from a file that is not known in advance.", forget=True)
     real = (state.folder / path).resolve() if "\0" not in path else state.folder
-    inside = any(root in real.parents for root in state.here.roots)
+    inside = any(root in real.parents for root in state.context.roots)
     return BuiltinEffect("some", f"Runs the commands in {path}.", forget=True, runs=(str(real),) if inside else ())

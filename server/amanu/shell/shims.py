@@ -1,7 +1,8 @@
-"""Programs that stand for another: version managers put them into PATH, and ask files of the folder for which.
+"""Version managers' shims: programs in PATH that choose what to run by files of the current folder.
 
-asdf starts the programs of the folder that `.tool-versions` names (`nodejs path:./x`), mise and proto have the like,
-and Volta fetches what package.json asks for. pyenv and its kin choose among what is installed: they are not meant here.
+asdf can start programs from the folder that `.tool-versions` names (`nodejs path:./x`), mise and proto likewise, and
+Volta downloads what package.json names. pyenv and similar tools only choose among what is installed, and are not shims
+here.
 """
 
 from pathlib import Path
@@ -15,11 +16,15 @@ _FILES = (
 )
 
 
-def chosen_by(program: str, folder: Path, here: CommandContext) -> Path | None:
-    """The file of the workspace that says which program runs instead of that one. None: it is no such program, or
-    there is no such file."""
+def version_file(program: str, folder: Path, context: CommandContext) -> Path | None:
+    """The workspace file that decides which program runs instead of this one. None when it is not a shim, or there is
+    no such file."""
     path = Path(program)
     if not (path.parent.name == "shims" and ".pyenv" not in path.parts) and path.resolve().name not in _BY_NAME:
         return None
-    within = [each for each in (folder, *folder.parents) if any(each == r or r in each.parents for r in here.roots)]
-    return next((each / name for each in within for name in _FILES if (each / name).exists()), None)
+    within = [
+        ancestor
+        for ancestor in (folder, *folder.parents)
+        if any(ancestor == r or r in ancestor.parents for r in context.roots)
+    ]
+    return next((ancestor / name for ancestor in within for name in _FILES if (ancestor / name).exists()), None)

@@ -1,4 +1,4 @@
-"""A program's harmless uses as data: its options, its operands, a sentence."""
+"""How a grammar is written down: a program's harmless uses as data (`Use`), with options, operands and a sentence."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,53 +13,53 @@ Judge = Callable[[ProgramCall], Harmless]
 
 @dataclass(frozen=True)
 class Use:
-    """Kinds of operands and values: `text` (no text can do harm), `file` (its content is read), `name` (only name and
-    status, of a folder the names in it), `tree` (all files of a folder are read). A last kind with `*` is for any
-    number of operands."""
+    """The options and operands a program may have and still be harmless. Operands and option values have a kind:
+    `text` (any text is harmless), `file` (its content is read), `name` (only name and status are read; of a folder, the
+    names in it), `tree` (all files below a folder are read). A last kind with `*` stands for any number of operands."""
 
     why: str
     options: str = ""
     operands: tuple[str, ...] = ()
     first_by: str = ""
-    """Options that stand for the first operand (`grep -e`)."""
+    """Options that replace the first operand (`grep -e`)."""
     digits: bool = False
     clusters: bool = True
     permutes: bool = True
     check: Callable[[ParsedOptions, ProgramCall], None] | None = None
-    """Raises `NotHarmless` for what the table cannot say."""
+    """Raises `NotHarmless` for what the table cannot express."""
 
     def __call__(self, call: ProgramCall) -> Harmless:
-        given = self.given(call)
-        return Harmless(self.why, self.reads(given, call))
+        parsed = self.parse_call(call)
+        return Harmless(self.why, self.reads(parsed, call))
 
-    def given(self, call: ProgramCall) -> ParsedOptions:
-        known = table(f"{self.options} --help --version")
-        given = parse(call, known, digits=self.digits, clusters=self.clusters, permutes=self.permutes)
+    def parse_call(self, call: ProgramCall) -> ParsedOptions:
+        option_table = table(f"{self.options} --help --version")
+        parsed = parse(call, option_table, digits=self.digits, clusters=self.clusters, permutes=self.permutes)
         if self.check is not None:
-            self.check(given, call)
-        return given
+            self.check(parsed, call)
+        return parsed
 
-    def reads(self, given: ParsedOptions, call: ProgramCall) -> tuple[str, ...]:
+    def reads(self, parsed: ParsedOptions, call: ProgramCall) -> tuple[str, ...]:
         reads: list[str] = []
-        for _, value, kind in given.options:
+        for _, value, kind in parsed.options:
             if value is not None and kind != "text":
-                reads += look(kind, value, call)
+                reads += read_paths(kind, value, call)
         kinds = self.operands
-        if self.first_by and given.has(*self.first_by.split()):
+        if self.first_by and parsed.has(*self.first_by.split()):
             kinds = kinds[1:]
-        for place, word in enumerate(given.operands):
-            kind = kinds[min(place, len(kinds) - 1)] if kinds else ""
-            if not kind or (place >= len(kinds) and not kind.endswith("*")):
+        for position, word in enumerate(parsed.operands):
+            kind = kinds[min(position, len(kinds) - 1)] if kinds else ""
+            if not kind or (position >= len(kinds) and not kind.endswith("*")):
                 raise NotHarmless(
-                    f"{call.program} with {word.value or 'another word'} as well is not known to be harmless."
+                    f"{call.program} is not known to be read-only with {word.value or 'one argument'} added."
                 )
-            reads += look(kind.rstrip("*"), word, call)
+            reads += read_paths(kind.rstrip("*"), word, call)
         return tuple(dict.fromkeys(reads))
 
 
 @dataclass(frozen=True)
 class Anything:
-    """A program that does no harm whatever it is given."""
+    """A program that is harmless with any arguments."""
 
     why: str
 
@@ -67,13 +67,13 @@ class Anything:
         return Harmless(self.why)
 
 
-def look(kind: str, word: Word, call: ProgramCall) -> list[str]:
-    """What a word of that kind lets be read. Raises `NotHarmless`."""
+def read_paths(kind: str, word: Word, call: ProgramCall) -> list[str]:
+    """The paths an argument of that kind lets the program read. Raises `NotHarmless`."""
     if kind == "text" or (kind == "file" and word.pipe):
         return []
     if word.value is None:
-        raise NotHarmless(f"Which file {call.program} is given is only known when it runs.")
+        raise NotHarmless(f"Which file {call.program} would read is only known when it runs.")
     if word.value == "-" and kind in ("file", "tree"):
         return []
     looks = {"file": paths.readable, "name": paths.named, "tree": paths.tree}
-    return [str(looks[kind](word.value, call.here))]
+    return [str(looks[kind](word.value, call.context))]

@@ -1,7 +1,7 @@
-"""The text of a command line → its syntax tree, or a sentence why there is none.
+"""Parse a command line into a syntax tree, or say why that is not possible.
 
-tree-sitter reads shell a little differently from bash. What it leaves between its nodes, and what it says is a word,
-is therefore checked against what bash would make of it; where they could differ, the line counts as not understood.
+tree-sitter reads shell a little differently from bash. The gaps between its nodes and what it calls a word are
+therefore checked against bash's rules; where the two could differ, the line counts as unclear (`Unclear`).
 """
 
 import re
@@ -18,33 +18,33 @@ if TYPE_CHECKING:
 LONGEST = 64 * 1024
 """Bytes of a line."""
 _CODE = 16 * 1024  # bytes of a line, the text of its here-documents not counted
-_SECONDS = 0.016  # of processor time, for all that is made of a line: a busy machine is no reason to ask
-_NAMES = 1_000  # of files that patterns are matched against
-_PIPES = 300  # tree-sitter takes quadratic time for them, at once, so that no clock can stop it
-_DEPTH = 60  # nodes in each other
+_SECONDS = 0.016  # of processor time for the whole analysis, so that a busy machine does not cause questions
+_NAMES = 1_000  # file names that patterns are matched against
+_PIPES = 300  # tree-sitter takes quadratic time for them in one go that no clock can stop
+_DEPTH = 60  # nesting of nodes
 _NODES = 6_000
 _COMMANDS = 200
 _HERE_DOCUMENT = re.compile(r"<<-?[ \t]{0,9}(['\"])(\w{1,40})\1[^\n]*\n")
 _HERE_DOCUMENTS = 20
-_LONG = "It takes too long to understand."
-_CHUNK = 64  # bytes that are parsed between two looks at the clock
+_LONG = "It takes too long to analyze."
+_CHUNK = 64  # bytes that are parsed between two checks of the clock
 _PLAIN = bytes(range(0x80)) + b"\x01" * 0x80
-"""What the parser is given for each byte. To bash all that is not ASCII is a character of a word and never one of a
-name; tree-sitter-bash looks it up in tables that end at 255, and so ends the process. No line has this one itself."""
+"""What the parser gets for each byte. Bash allows any non-ASCII character in words but not in names; tree-sitter-bash
+looks it up in tables that end at 255, and so crashes the process. No line contains the stand-in byte itself."""
 
 
 class Unclear(Exception):
-    """Its text is the sentence for the user."""
+    """The line, or a part of it, cannot be analyzed. `str()` is the sentence for the user."""
 
 
 class ParseBudget:
-    """What one line may take, nested ones included."""
+    """How much time, and how many commands and file names, one line may take, nested lines included."""
 
     def __init__(self) -> None:
         self.end = time.thread_time() + _SECONDS
-        """When it must be done, as `time.thread_time()`."""
+        """When the analysis must end, as `time.thread_time()`."""
         self.names = _NAMES
-        """How many names of files may still be looked at."""
+        """How many file names may still be looked at."""
         self._commands = _COMMANDS
 
     @property
@@ -52,10 +52,10 @@ class ParseBudget:
         return time.thread_time() > self.end
 
     def command(self) -> None:
-        """Count a command that is judged. Raises Unclear when there are too many."""
+        """Count one judged command. Raises `Unclear` when there are too many."""
         self._commands -= 1
         if self._commands < 0:
-            raise Unclear("It holds too many commands to be understood.")
+            raise Unclear("It has too many commands to analyze.")
         self.check()
 
     def check(self) -> None:
@@ -64,24 +64,24 @@ class ParseBudget:
 
 
 def refused(line: str) -> str | None:
-    """Why a line is not even parsed. None: it may be."""
+    """Why a line is not even parsed; None when it can be."""
     if len(line) > LONGEST or len(line.encode("utf-8", "replace")) > LONGEST:
-        return "It is too long to be understood."
+        return "It is too long to analyze."
     if "\0" in line:
-        return "It holds a NUL character."
+        return "It contains a NUL character."
     if visible(line) != line:
-        return "It holds control characters or characters that cannot be seen."
-    if not line.isascii() and any(category(each) == "Zs" for each in line if each != " "):
-        return "It holds characters that look like a blank and are none."
-    if len(line) > _CODE and len(line) - _taken_as_it_is(line) > _CODE:
-        return "It is too long to be understood."
+        return "It contains control characters or invisible characters."
+    if not line.isascii() and any(category(char) == "Zs" for char in line if char != " "):
+        return "It contains characters that look like spaces but are not."
+    if len(line) > _CODE and len(line) - _quoted_document_length(line) > _CODE:
+        return "It is too long to analyze."
     if line.count("|") > _PIPES:
-        return "It holds too many pipes to be understood."
+        return "It has too many pipes to analyze."
     return None
 
 
-def _taken_as_it_is(line: str) -> int:
-    """Characters in here-documents whose delimiter is quoted (`<<'EOF'`): nothing in them is code."""
+def _quoted_document_length(line: str) -> int:
+    """The number of characters in here-documents with a quoted delimiter (`<<'EOF'`), which contain no code."""
     count = position = 0
     for _ in range(_HERE_DOCUMENTS):
         begun = _HERE_DOCUMENT.search(line, position)
@@ -94,18 +94,18 @@ def _taken_as_it_is(line: str) -> int:
 
 
 def prepare() -> None:
-    """Load the parser, outside of the time a line may take."""
+    """Load the parser before a line's time starts to count."""
     _parser()
 
 
 def parse(source: bytes, budget: ParseBudget) -> "Node":
-    """The tree of a line that is not `refused`. Raises Unclear when it takes too long or is too large."""
+    """The syntax tree of a line that is not `refused`. Raises `Unclear` when it takes too long or is too large."""
     parser = _parser()
     plain = source.translate(_PLAIN)
     parsed = late = False
 
     def chunk(offset: int, _point: Any) -> bytes:
-        """Never raises, for that would end the process. What comes too late is cut off, and ends the parsing."""
+        """Never raises, since that would crash the process. Once late, returns nothing, which ends the parsing."""
         nonlocal late
         if parsed:
             return source[offset : offset + 1024]  # for the text of a node
@@ -118,24 +118,24 @@ def parse(source: bytes, budget: ParseBudget) -> "Node":
         raise Unclear(_LONG)
     root = tree.root_node
     if root.descendant_count > _NODES or _deep(root, budget):
-        raise Unclear("It is too long or too deeply nested to be understood.")
+        raise Unclear("It is too long or nested too deeply to analyze.")
     return root
 
 
 def blank(source: bytes, start: int, end: int, *, lines: bool, needed: bool = False) -> None:
-    """Check what is between two nodes: nothing but blanks and continued lines. `lines`: line ends too; `needed`: at
-    least one blank, or bash would see one word. Raises Unclear."""
+    """Check that there is nothing between two nodes but blanks and continued lines; with `lines`, also line ends. With
+    `needed`, at least one blank is required, or bash would see one word. Raises `Unclear`."""
     gap = source[start:end]
     if not gap and not needed:
         return
-    rest = gap.replace(b"\\\n", b"")
-    fine = not rest.strip(b" \t\n" if lines else b" \t") and (rest or not (gap or needed))
+    remainder = gap.replace(b"\\\n", b"")
+    fine = not remainder.strip(b" \t\n" if lines else b" \t") and (remainder or not (gap or needed))
     if not fine:
-        raise Unclear(f"What bash makes of {_shown(source[max(0, start - 8) : end + 8])} is not certain.")
+        raise Unclear(f"How bash reads {_excerpt(source[max(0, start - 8) : end + 8])} is not certain.")
 
 
 def text(node: "Node") -> str:
-    """Raises Unclear when the node ends within a character."""
+    """The text of a node. Raises `Unclear` when the node ends within a character."""
     try:
         return (node.text or b"").decode()
     except UnicodeDecodeError:
@@ -143,11 +143,12 @@ def text(node: "Node") -> str:
 
 
 def unclear(node: "Node") -> Unclear:
-    return Unclear(f"{_shown(node.text or b'')} is not understood.")
+    """The error for a node that is not understood."""
+    return Unclear(f"Amanu does not understand {_excerpt(node.text or b'')}.")
 
 
 def no_gap(node: "Node") -> None:
-    """Check that nothing is between the children. Raises Unclear."""
+    """Check that there are no gaps between the children. Raises `Unclear`."""
     position = node.start_byte
     for child in node.children:
         if child.start_byte != position:
@@ -155,9 +156,9 @@ def no_gap(node: "Node") -> None:
         position = child.end_byte
 
 
-def _shown(source: bytes) -> str:
-    found = re.sub(r"\s+", " ", source.decode("utf-8", "replace")).strip()
-    return f"`{found if len(found) <= 60 else found[:59] + '…'}`"
+def _excerpt(source: bytes) -> str:
+    one_line = re.sub(r"\s+", " ", source.decode("utf-8", "replace")).strip()
+    return f"`{one_line if len(one_line) <= 60 else one_line[:59] + '…'}`"
 
 
 def _deep(root: "Node", budget: ParseBudget) -> bool:
@@ -177,9 +178,9 @@ def _deep(root: "Node", budget: ParseBudget) -> bool:
 
 
 def _parser() -> "Parser":
-    """Of this thread: two that use one at the same time end the process."""
-    if (found := getattr(_threads, "parser", None)) is not None:
-        return found
+    """This thread's parser: two threads that use one at the same time crash the process."""
+    if (parser := getattr(_threads, "parser", None)) is not None:
+        return parser
     import tree_sitter_bash
     from tree_sitter import Language, Parser
 

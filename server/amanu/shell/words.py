@@ -1,6 +1,6 @@
-"""A word of the line → the words the program gets, quotes and expansions done as bash does them.
+"""Expand one word of a line into the words the program receives, with quotes and expansions as bash does them.
 
-Unquoting is exact or not done at all: what is not certain has no value.
+Unquoting is exact or not done at all: a word that is not certain has no value.
 """
 
 import re
@@ -19,22 +19,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Field(Word):
-    """A word as the program gets it, and how it is written."""
+    """A word as the program receives it, and how it is written in the line."""
 
     raw: str = ""
     plain: bool = False
-    """Nothing was done but unquoting."""
+    """It was only unquoted; nothing was expanded."""
 
 
 Substitute = Callable[["Node"], None]
-"""What to do with the commands of a substitution."""
+"""Called with each command or process substitution, to judge its commands."""
 
 _WORDS_TEXT = (
     "word number string raw_string ansi_c_string concatenation simple_expansion expansion command_substitution "
     "process_substitution arithmetic_expansion brace_expression variable_name"
 )
 WORDS = frozenset(_WORDS_TEXT.split())
-"""Kinds of nodes that are a word."""
+"""Kinds of syntax nodes that are a word."""
 
 NAME = r"[A-Za-z_][A-Za-z0-9_]*"
 _WORD = re.compile(r"(?:[^\s|&;()<>$`\"'\\]|\\[^\n])+")
@@ -50,7 +50,7 @@ _BRACED = re.compile(
 _ARITHMETIC = re.compile(rf"\$\(\(((?:[0-9]+|{NAME}|\$\{{?{NAME}\}}?|[-+*/%()<>!~^ ]|==|!=|<=|>=|&&|\|\||[?:])*)\)\)")
 _EMPTY = re.compile(r"''|\"\"|\\\n")
 _SETS = re.compile(r"\+\+|--|<<=|>>=")
-"""What changes a name in arithmetic."""
+"""Operators that assign a variable in arithmetic."""
 _WHOLE = re.compile(r"-?[0-9]{1,18}")
 _ANSI = {
     "a": "\a",
@@ -62,14 +62,14 @@ _ANSI = {
     "r": "\r",
     "t": "\t",
     "v": "\v",
-    **{each: each for each in "\\'\"?"},
+    **{char: char for char in "\\'\"?"},
 }
 _SAFE = re.compile(r"[^\s*?\[\\]+")
-"""What splitting and pathname expansion leave as it is."""
+"""Text that word splitting and pathname expansion leave unchanged."""
 
 
 class WordReader:
-    """Reads words at one point of a line. Raises Unclear for what it does not know."""
+    """Expands the words at one point of a line. Raises `Unclear` for syntax it does not know."""
 
     def __init__(self, source: bytes, state: State, substitute: Substitute, budget: ParseBudget) -> None:
         self._source = source
@@ -78,7 +78,7 @@ class WordReader:
         self._budget = budget
 
     def fields(self, node: "Node") -> list[Field]:
-        """The words that a word becomes: one, or several by braces and patterns."""
+        """The words that a node expands to: one, or several by braces and patterns."""
         self._budget.check()
         raw = text(node)
         if raw.startswith("#"):
@@ -91,33 +91,33 @@ class WordReader:
         if expanded is None or (_EMPTY.search(raw) and _loose(chars)):
             return [Field(None, True, raw)]
         plain = literal and len(expanded) == 1
-        return [field for each in expanded for field in self._field(each, raw, plain)]
+        return [field for chars in expanded for field in self._field(chars, raw, plain)]
 
     def value(self, node: "Node") -> str | None:
-        """The value of an assignment, the text of a here-string: neither split nor matched against names."""
+        """The value of an assignment or here-string, which is neither split nor matched against file names."""
         chars = self._chars(node, quoted=False)
-        if any(it is None for it, _ in chars):
+        if any(char is None for char, _ in chars):
             return None
         if ("~", False) in chars:
             return None
-        return "".join(it or "" for it, _ in chars)
+        return "".join(char or "" for char, _ in chars)
 
     def here_document(self, node: "Node") -> None:
-        """Check the text of a here-document that is expanded, and hand on its substitutions."""
+        """Check the text of an expanded here-document, and pass on its substitutions."""
         self._between(node, node.start_byte, node.end_byte, node.children, _IN_HERE_DOCUMENT)
 
     def _field(self, chars: Sequence[Char], raw: str, plain: bool) -> list[Field]:
-        if any(it is None for it, _ in chars):
-            return [Field(None, any(it is None and not quoted for it, quoted in chars), raw)]
+        if any(char is None for char, _ in chars):
+            return [Field(None, any(char is None and not quoted for char, quoted in chars), raw)]
         word, as_it_was = tilde(chars, self._state)
         if word is None:
             return [Field(None, False, raw)]
         if is_pattern(word):
-            found = matching(word, self._state, self._budget)
-            if found is None:
+            file_names = matching(word, self._state, self._budget)
+            if file_names is None:
                 return [Field(None, True, raw)]
-            return [Field(each, False, raw) for each in found or ["".join(it or "" for it, _ in word)]]
-        return [Field("".join(it or "" for it, _ in word), False, raw, plain and as_it_was)]
+            return [Field(name, False, raw) for name in file_names or ["".join(char or "" for char, _ in word)]]
+        return [Field("".join(char or "" for char, _ in word), False, raw, plain and as_it_was)]
 
     def _chars(self, node: "Node", *, quoted: bool) -> list[Char]:
         match node.type:
@@ -127,7 +127,7 @@ class WordReader:
                 inner = text(node)[1:-1]
                 if "'" in inner:
                     raise unclear(node)
-                return [(each, True) for each in inner]
+                return [(char, True) for char in inner]
             case "ansi_c_string":
                 return _ansi(node)
             case "string":
@@ -135,7 +135,7 @@ class WordReader:
             case "concatenation":
                 no_gap(node)
                 *parts, last = node.children
-                chars = [char for each in parts for char in self._chars(each, quoted=False)]
+                chars = [char for part in parts for char in self._chars(part, quoted=False)]
                 if last.type == "$" and text(last) == "$":
                     return [*chars, ("$", True)]
                 return [*chars, *self._chars(last, quoted=False)]
@@ -165,13 +165,13 @@ class WordReader:
     def _between(
         self, node: "Node", start: int, end: int, children: "Sequence[Node]", literal: "re.Pattern[str]"
     ) -> list[Char]:
-        """The text from start to end, of which the children are expansions or plain."""
+        """The characters from start to end; the children among them are expansions or plain text."""
         chars: list[Char] = []
         position = start
         for child in children:
             if child.type in ("string_content", "heredoc_content", "$"):
                 continue
-            blanks = len(text(child)) - len(text(child).lstrip(" \t\n"))  # tree-sitter takes them for a part of it
+            blanks = len(text(child)) - len(text(child).lstrip(" \t\n"))  # tree-sitter counts them as part of the node
             chars += self._literal(node, position, child.start_byte + blanks, literal)
             chars += self._chars(child, quoted=True)
             position = child.end_byte
@@ -184,40 +184,40 @@ class WordReader:
         checked = raw[:-1] if last and raw.endswith("$") and not raw.endswith("\\$") else raw
         if not literal.fullmatch(checked):
             raise unclear(node)
-        raw = re.sub(r"\\([$`\"\\\n])", lambda found: "" if found[1] == "\n" else found[1], raw)
-        return [(each, True) for each in raw]
+        raw = re.sub(r"\\([$`\"\\\n])", lambda match: "" if match[1] == "\n" else match[1], raw)
+        return [(char, True) for char in raw]
 
     def _simple(self, node: "Node", quoted: bool) -> list[Char]:
-        found = _SIMPLE.fullmatch(_trimmed(node, quoted))
-        if not found:
+        match = _SIMPLE.fullmatch(_trimmed(node, quoted))
+        if not match:
             raise unclear(node)
-        if found[0] == "$@" or found[1] is None:
-            return [(None, quoted and found[0] != "$@")]
-        return self._variable(found[1], quoted)
+        if match[0] == "$@" or match[1] is None:
+            return [(None, quoted and match[0] != "$@")]
+        return self._variable(match[1], quoted)
 
     def _braced(self, node: "Node", quoted: bool) -> list[Char]:
         raw = _trimmed(node, quoted)
-        found = _BRACED.fullmatch(raw)
-        if not found:
+        match = _BRACED.fullmatch(raw)
+        if not match:
             raise unclear(node)
-        if raw == f"${{{found[1]}}}":
-            return self._variable(found[1], quoted and found[1] != "@")
+        if raw == f"${{{match[1]}}}":
+            return self._variable(match[1], quoted and match[1] != "@")
         return [(None, quoted and "@" not in raw)]
 
     def _variable(self, name: str, quoted: bool) -> list[Char]:
         value = self._state.value(name)
         if value is None or not (quoted or _SAFE.fullmatch(value)):
             return [(None, quoted)]
-        return [(each, True) for each in value]
+        return [(char, True) for char in value]
 
     def _arithmetic(self, node: "Node") -> list[Char]:
-        """Names in arithmetic are evaluated, and what they hold can run commands: whole numbers only."""
-        found = _ARITHMETIC.fullmatch(text(node))
-        if not found or _SETS.search(found[1]):
+        """Arithmetic evaluates variables, and their values can run commands: only whole numbers are accepted."""
+        match = _ARITHMETIC.fullmatch(text(node))
+        if not match or _SETS.search(match[1]):
             raise unclear(node)
-        for name in re.findall(r"[A-Za-z_]\w*", found[1]):
+        for name in re.findall(r"[A-Za-z_]\w*", match[1]):
             if not _WHOLE.fullmatch(self._state.value(name) or ""):
-                raise Unclear(f"What {name} holds is not known, and arithmetic can run it.")
+                raise Unclear(f"The value of {name} is not known, and arithmetic can run it.")
         return [(None, True)]
 
 
@@ -226,14 +226,15 @@ def _trimmed(node: "Node", quoted: bool) -> str:
 
 
 def _loose(chars: Sequence[Char]) -> bool:
-    """Quotes with nothing in them, which leave no character, would matter: `~''` is no home, `{1..''3}` no numbers."""
-    unquoted = [it for it, quoted in chars if not quoted]
+    """Whether empty quotes, which leave no character behind, would matter: `~''` is not a home folder, `{1..''3}` not a
+    range."""
+    unquoted = [char for char, quoted in chars if not quoted]
     return "~" in unquoted or ("{" in unquoted and "." in unquoted)
 
 
 def _is_literal(node: "Node") -> bool:
     if node.type in ("string", "concatenation"):
-        return all(_is_literal(each) for each in node.children)
+        return all(_is_literal(child) for child in node.children)
     return node.type in (
         "word",
         "number",
@@ -250,25 +251,25 @@ def _unquoted(node: "Node") -> list[Char]:
     raw = text(node)
     if not _WORD.fullmatch(raw):
         raise unclear(node)
-    return [(each[-1], each[0] == "\\") for each in re.findall(r"\\.|.", raw)]
+    return [(escaped[-1], escaped[0] == "\\") for escaped in re.findall(r"\\.|.", raw)]
 
 
 def _ansi(node: "Node") -> list[Char]:
-    """`$'…'`. Escapes of bytes beyond ASCII, and NUL, which ends the word, are not known."""
+    """The characters of `$'…'`. Escapes beyond ASCII, and NUL, which ends the word, count as unknown."""
     inner = text(node)[2:-1]
     if not _IN_ANSI.fullmatch(inner):
         raise unclear(node)
     chars: list[Char] = []
-    for each in re.findall(r"\\x[0-9A-Fa-f]{1,2}|\\u[0-9A-Fa-f]{1,4}|\\[0-7]{1,3}|\\[\s\S]|[^\\]", inner):
-        if each[0] != "\\":
-            chars.append((each, True))
+    for escaped in re.findall(r"\\x[0-9A-Fa-f]{1,2}|\\u[0-9A-Fa-f]{1,4}|\\[0-7]{1,3}|\\[\s\S]|[^\\]", inner):
+        if escaped[0] != "\\":
+            chars.append((escaped, True))
             continue
-        if each[1] in _ANSI:
-            chars.append((_ANSI[each[1]], True))
+        if escaped[1] in _ANSI:
+            chars.append((_ANSI[escaped[1]], True))
             continue
-        digits = each[2:] if each[1] in "xu" else each[1:]
-        if not re.fullmatch(r"[0-9A-Fa-f]+", digits) or each[1] not in "xu01234567":
+        digits = escaped[2:] if escaped[1] in "xu" else escaped[1:]
+        if not re.fullmatch(r"[0-9A-Fa-f]+", digits) or escaped[1] not in "xu01234567":
             raise unclear(node)
-        code = int(digits, 16 if each[1] in "xu" else 8)
+        code = int(digits, 16 if escaped[1] in "xu" else 8)
         chars.append((chr(code) if 0 < code < 128 else None, True))
     return chars

@@ -1,4 +1,4 @@
-"""Programs that run another one: what that is."""
+"""Programs that run another program (`env`, `timeout`, `xargs`, `sudo` …): find the command they run."""
 
 import re
 from collections.abc import Sequence
@@ -11,43 +11,43 @@ _NAMED = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=[\s\S]*")
 
 @dataclass(frozen=True)
 class WrappedCommand:
-    """What a wrapper runs."""
+    """The command a wrapper runs."""
 
     inner: tuple[Field, ...] = ()
-    """The command's words. Empty: none."""
+    """Program and arguments of the command. Empty when there is none."""
     why: str | None = None
-    """Why the wrapper is asked about, too. None: looking at what it runs is enough."""
+    """Why the wrapper itself needs approval. None when judging the command it runs is enough."""
     script: bool = False
-    """`inner` is one word, the text of a shell script."""
-    perhaps: tuple[Field, ...] = ()
-    """Where it is not understood: words at any of which its command could begin."""
+    """`inner` is one word: the text of a shell script."""
+    candidates: tuple[Field, ...] = ()
+    """When the wrapper's arguments are not understood: words at any of which its command could begin."""
     unset: tuple[str, ...] = ()
-    """Variables it takes away."""
+    """Variables it unsets."""
 
 
 @dataclass(frozen=True)
 class _Options:
-    """How a wrapper's own words are told from those of its command."""
+    """Which arguments are the wrapper's own; the rest is its command."""
 
     alone: str = ""
     """Options without a value."""
     valued: str = ""
     """Options with a value, in the same word or the next."""
     attached: str = ""
-    """Options whose value can only be in the same word (`--replace=X`): the next word is not theirs."""
+    """Options whose value can only be in the same word (`--replace=X`)."""
     operands: int = 0
-    """Words of its own before the command."""
+    """How many operands of its own come before the command."""
     operand: str = r"[\s\S]*"
-    """What each of those looks like; else it may not be one, and be the command."""
+    """What each of those operands looks like; a word that does not match may be the command."""
     number: bool = False
     """`-10` is an option."""
     odd: str = ""
-    """Options without a value that make it another thing: known only so that its command is found, and asked about."""
+    """Options without a value that need approval; known only so that its command is found."""
     odd_valued: str = ""
 
 
 _Own = list[tuple[str, str]]
-"""Options a wrapper was given, in order, with their values; "" for none."""
+"""The options of a wrapper's call, in order, with their values; "" for none."""
 
 
 _NUMBER = r"[0-9][\w.,-]*"
@@ -106,67 +106,65 @@ _OTHERS = frozenset(_OTHERS_TEXT.split())
 SHELLS = frozenset({"bash", "sh", "dash", "zsh", "ksh", "fish", "ash", "mksh", "tcsh", "csh", "rbash", "yash"})
 
 NAMES = frozenset({*_TRANSPARENT, *_ASKED, *_OTHERS, "xargs"})
-"""What `wrapped` knows."""
+"""The wrappers that `unwrap` knows."""
 
 
-def wrapped(name: str, arguments: Sequence[Field]) -> WrappedCommand:
-    """Of one of `NAMES`: the command it runs, as far as it can be told."""
+def unwrap(name: str, arguments: Sequence[Field]) -> WrappedCommand:
+    """The command that one of `NAMES` runs, as far as that can be determined."""
     if name in _OTHERS:
-        return WrappedCommand(
-            (), f"{name} runs other programs, or runs them as somebody else.", perhaps=tuple(arguments)
-        )
+        return WrappedCommand((), f"{name} runs other programs, possibly as another user.", candidates=tuple(arguments))
     if name == "xargs":
         return _xargs(arguments)
     transparent = name in _TRANSPARENT
-    rest, certain, own = _after_options(arguments, _TRANSPARENT[name] if transparent else _ASKED[name])
-    why = None if transparent else f"{name} runs another program in a way of its own."
+    command, certain, options = _after_options(arguments, _TRANSPARENT[name] if transparent else _ASKED[name])
+    why = None if transparent else f"{name} changes how another program runs."
     if not certain:
-        why = f"{name} is called in a way that is not understood."
+        why = f"{name} is called with arguments Amanu does not understand."
     if name in ("sudo", "doas"):
-        why = f"{name} runs it with the rights of somebody else."
-    perhaps = () if certain else tuple(rest[1:])
+        why = f"{name} runs it with another user's privileges."
+    candidates = () if certain else tuple(command[1:])
     if name == "env":
-        rest = [*_split([value for option, value in own if option in _SPLIT]), *rest]
-    unset = tuple(value for option, value in own if name == "env" and option in ("-u", "--unset"))
-    if name in ("watch",) and len(rest) == 1:
-        return WrappedCommand((rest[0],), why, script=True)
-    if name == "flock" and rest and rest[0].value == "-c":
-        return WrappedCommand(tuple(rest[1:2]), why, script=len(rest) > 1)
-    return WrappedCommand(tuple(rest), why, perhaps=perhaps, unset=unset)
+        command = [*_split_env_string([value for option, value in options if option in _SPLIT]), *command]
+    unset = tuple(value for option, value in options if name == "env" and option in ("-u", "--unset"))
+    if name in ("watch",) and len(command) == 1:
+        return WrappedCommand((command[0],), why, script=True)
+    if name == "flock" and command and command[0].value == "-c":
+        return WrappedCommand(tuple(command[1:2]), why, script=len(command) > 1)
+    return WrappedCommand(tuple(command), why, candidates=candidates, unset=unset)
 
 
-def executed(arguments: Sequence[Field]) -> tuple[list[Field], list[tuple[Field, ...]]]:
-    """Of `find`: its arguments without `-exec … ;`, and the commands in them. `{}` is not known before it runs. A word
-    in them that is not known is among the arguments, too."""
-    rest: list[Field] = []
+def split_exec(arguments: Sequence[Field]) -> tuple[list[Field], list[tuple[Field, ...]]]:
+    """The arguments of `find` without `-exec … ;`, and the commands of those. The value of `{}` is unknown. Unknown
+    words in a command are among the arguments too, since they could end it."""
+    find_arguments: list[Field] = []
     commands: list[tuple[Field, ...]] = []
     todo = list(arguments)
     while todo:
         word = todo.pop(0)
         if word.value not in ("-exec", "-execdir", "-ok", "-okdir"):
-            rest.append(word)
+            find_arguments.append(word)
             continue
         inner: list[Field] = []
         marked = False
         while (
             todo
             and todo[0].value != ";"
-            and not (todo[0].value == "+" and marked)  # by what find gets, however it is written: `\\{} +`
+            and not (todo[0].value == "+" and marked)  # by the value find receives, however it is quoted: `\\{} +`
         ):
-            each = todo.pop(0)
-            marked = each.value == "{}"
-            if each.value is None:  # it could be the end: what follows it may be for find
-                rest.append(each)
-            found = each.value is not None and "{}" in each.value
-            inner.append(Field(None, False, each.raw) if found else each)
+            argument = todo.pop(0)
+            marked = argument.value == "{}"
+            if argument.value is None:  # it could end the command, so what follows may be for find
+                find_arguments.append(argument)
+            holds_path = argument.value is not None and "{}" in argument.value
+            inner.append(Field(None, False, argument.raw) if holds_path else argument)
         if todo and todo.pop(0).value == "+" and inner:
             inner[-1] = Field(None, True, inner[-1].raw)
         commands.append(tuple(inner))
-    return rest, commands
+    return find_arguments, commands
 
 
 def shell_script(arguments: Sequence[Field]) -> tuple[Field | None, Field | None, bool]:
-    """Of a shell: the text after `-c`, the file it runs, and whether the options before them are understood."""
+    """What a shell runs: the text after `-c`, or a script file; and whether the options before are understood."""
     certain = True
     for index, word in enumerate(arguments):
         value = word.value
@@ -181,76 +179,78 @@ def shell_script(arguments: Sequence[Field]) -> tuple[Field | None, Field | None
     return None, None, certain
 
 
-def hands_on_words(arguments: Sequence[Field]) -> bool:
-    """Of xargs: whether what it reads becomes words behind those of its command, split at blanks or NUL only."""
-    rest, certain, _ = _after_options(arguments, _XARGS)
-    own = " ".join(each.value or "" for each in arguments[: len(arguments) - len(rest)])
-    return certain and bool(re.fullmatch(r"(?:-[0rt]+|--null|--no-run-if-empty|-[nPL] ?[0-9]+| )*", own))
+def appends_plain_words(arguments: Sequence[Field]) -> bool:
+    """Whether this xargs appends its input to its command as words, split at blanks or NUL only."""
+    command, certain, _ = _after_options(arguments, _XARGS)
+    options = " ".join(argument.value or "" for argument in arguments[: len(arguments) - len(command)])
+    return certain and bool(re.fullmatch(r"(?:-[0rt]+|--null|--no-run-if-empty|-[nPL] ?[0-9]+| )*", options))
 
 
 def _xargs(arguments: Sequence[Field]) -> WrappedCommand:
-    rest, certain, own = _after_options(arguments, _XARGS)
+    command, certain, options = _after_options(arguments, _XARGS)
     why = None
-    if any(name in ("-a", "--arg-file") for name, _ in own):
-        why = "xargs takes words from a file, which are not known before."
+    if any(name in ("-a", "--arg-file") for name, _ in options):
+        why = "xargs takes arguments from a file, so they are not known in advance."
     if not certain:
-        why = "xargs is called in a way that is not understood."
-    if not rest:
+        why = "xargs is called with arguments Amanu does not understand."
+    if not command:
         return WrappedCommand((), why)
-    # Of several marks the last counts, and -n or -L after one undoes it: any of it may be the case.
-    marks = [value or "{}" for name, value in own if name in ("-I", "--replace")]
-    appended = not marks or any(name in ("-n", "--max-args", "-L", "--max-lines") for name, _ in own)
+    # The last of several marks counts, and a later -n or -L cancels it: every case is assumed possible.
+    marks = [value or "{}" for name, value in options if name in ("-I", "--replace")]
+    appended = not marks or any(name in ("-n", "--max-args", "-L", "--max-lines") for name, _ in options)
     inner = [
-        Field(None, False, each.raw) if each.value is not None and any(mark in each.value for mark in marks) else each
-        for each in rest
+        Field(None, False, word.raw) if word.value is not None and any(mark in word.value for mark in marks) else word
+        for word in command
     ]
     return WrappedCommand(
-        (*inner, Field(None, True, "")) if appended else tuple(inner), why, perhaps=() if certain else tuple(rest[1:])
+        (*inner, Field(None, True, "")) if appended else tuple(inner),
+        why,
+        candidates=() if certain else tuple(command[1:]),
     )
 
 
-def _split(texts: Sequence[str]) -> list[Field]:
-    """Of `env -S`: about what it makes of a text, for rules that forbid."""
-    return [Field(each, False, each) for text in texts for each in text.replace("'", " ").replace('"', " ").split()]
+def _split_env_string(texts: Sequence[str]) -> list[Field]:
+    """Roughly the words `env -S` makes of a text, so that deny rules apply to them."""
+    return [Field(piece, False, piece) for text in texts for piece in text.replace("'", " ").replace('"', " ").split()]
 
 
 def _after_options(arguments: Sequence[Field], options: _Options) -> tuple[list[Field], bool, _Own]:
-    """What is left after the wrapper's own words, whether all of those are understood, and its options."""
+    """The words after the wrapper's own, whether all of its own are understood, and its options."""
     alone, valued, attached = options.alone.split(), options.valued.split(), options.attached.split()
     odd, odd_valued = options.odd.split(), options.odd_valued.split()
-    rest = list(arguments)
-    own: _Own = []
+    remaining = list(arguments)
+    given_options: _Own = []
     certain = True
-    while rest and (value := rest[0].value or "").startswith("-") and value != "-":
-        rest.pop(0)
+    while remaining and (value := remaining[0].value or "").startswith("-") and value != "-":
+        remaining.pop(0)
         if value == "--":
             break
-        name, has_value, after = value.partition("=")
+        name, has_value, attached_value = value.partition("=")
         long = value.startswith("--")
         short = "" if long else value[:2]
         if value in alone or (options.number and re.fullmatch(r"-[0-9]+", value)):
             continue
         if value in valued or value in odd_valued:
-            certain = certain and value in valued and bool(rest) and rest[0].value is not None
-            own.append((value, (rest[0].value or "") if rest else ""))
-            rest = rest[1:]
+            certain = certain and value in valued and bool(remaining) and remaining[0].value is not None
+            given_options.append((value, (remaining[0].value or "") if remaining else ""))
+            remaining = remaining[1:]
         elif value in attached or (long and has_value and name in (*valued, *attached, *odd_valued)):
             certain = certain and name not in odd_valued
-            own.append((name, after))
+            given_options.append((name, attached_value))
         elif short in valued or short in odd_valued:
             certain = certain and short in valued
-            own.append((short, value[2:]))
-        elif value in odd or long or not all(f"-{each}" in alone for each in value[1:]):
+            given_options.append((short, value[2:]))
+        elif value in odd or long or not all(f"-{letter}" in alone for letter in value[1:]):
             certain = False
     for _ in range(options.operands):
-        certain = certain and bool(rest) and re.fullmatch(options.operand, rest[0].value or "") is not None
-        rest = rest[1:]
-    return rest, certain and not (rest and rest[0].value is None), own
+        certain = certain and bool(remaining) and re.fullmatch(options.operand, remaining[0].value or "") is not None
+        remaining = remaining[1:]
+    return remaining, certain and not (remaining and remaining[0].value is None), given_options
 
 
-def assignments(words: Sequence[Field]) -> tuple[list[Field], list[Field]]:
-    """Of `env`: the `NAME=value` words before its command, and the command."""
+def split_assignments(argv: Sequence[Field]) -> tuple[list[Field], list[Field]]:
+    """The `NAME=value` words before the command of `env`, and the command."""
     count = 0
-    while count < len(words) and _NAMED.fullmatch(words[count].value or ""):
+    while count < len(argv) and _NAMED.fullmatch(argv[count].value or ""):
         count += 1
-    return list(words[:count]), list(words[count:])
+    return list(argv[:count]), list(argv[count:])

@@ -149,4 +149,4 @@ def test_what_is_fine_about_a_command_is_not_said_beside_what_asks(
 def test_why_a_line_is_not_understood_is_said(explained: Any, capsys: pytest.CaptureFixture[str]) -> None:
     assert policy.main(["explain", "select each in a; do ls; done"]) == exits.OK
     shown = capsys.readouterr().out
-    assert shown.startswith("ask  `select each in a; do ls; done` is not understood.")
+    assert shown.startswith("ask  Amanu does not understand `select each in a; do ls; done`.")

@@ -547,7 +547,7 @@ TOO_MUCH = [
     ("cat <<'E'\nE\n" + "a" * (16 << 10), "too long"),
     ("cat <<'E'\n" + "a\n" * (32 << 10) + "E", "too long"),
     ("[[ a == " * 2_000, "too"),
-    ("x " * 8_000, "too long or too deeply"),
+    ("x " * 8_000, "too long or nested too deeply"),
 ]
 
 
@@ -610,7 +610,7 @@ def test_a_changed_line_has_a_reading(here: CommandContext, line: str, position:
     assert read(line[:position] + piece + line[position + len(piece) :], here).effect in ("none", "some", "ruin")
 
 
-WORDS_OF_A_FILE = "xargs takes words from a file, which are not known before."
+WORDS_OF_A_FILE = "xargs takes arguments from a file, so they are not known in advance."
 
 
 @pytest.mark.parametrize(
@@ -623,9 +623,9 @@ WORDS_OF_A_FILE = "xargs takes words from a file, which are not known before."
         ("xargs -0 -n 1 -a a.txt ls -l", ["ls -l"], WORDS_OF_A_FILE),
         ("xargs -I{} -a a.txt touch {}", ["touch"], WORDS_OF_A_FILE),
         ("xargs -a a.txt", [], WORDS_OF_A_FILE),
-        ("xargs -a", [], "xargs is called in a way that is not understood."),
-        ("xargs -a $X touch", ["touch"], "xargs is called in a way that is not understood."),
-        ("xargs -p touch", ["touch"], "xargs is called in a way that is not understood."),
+        ("xargs -a", [], "xargs is called with arguments Amanu does not understand."),
+        ("xargs -a $X touch", ["touch"], "xargs is called with arguments Amanu does not understand."),
+        ("xargs -p touch", ["touch"], "xargs is called with arguments Amanu does not understand."),
     ],
 )
 def test_what_xargs_does_with_a_file(line: str, commands: list[str], why: str, here: CommandContext) -> None:
@@ -633,7 +633,7 @@ def test_what_xargs_does_with_a_file(line: str, commands: list[str], why: str, h
     *inner, outer = reading.commands
     said = [" ".join(word for word in each.words if word is not None and word != "{}") for each in inner]
     assert said == commands and outer.why == why and reading.effect == "some"
-    assert not any("no program" in each.why for each in reading.commands)
+    assert not any("No program called" in each.why for each in reading.commands)
 
 
 def test_a_walk_over_all_objects_takes_none_of_its_time(here: CommandContext, request: pytest.FixtureRequest) -> None:

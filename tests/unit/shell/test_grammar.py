@@ -1040,7 +1040,7 @@ def test_a_folder_with_too_much_in_it_is_asked_about(tmp_path: Path) -> None:
         (root / f"f{each}").mkdir()
         for name in range(101):
             (root / f"f{each}" / str(name)).touch()
-    assert "too much" in ask("grep -r x .", surroundings(root)).why
+    assert "too many files" in ask("grep -r x .", surroundings(root)).why
     assert ask("grep -r x f1", surroundings(root)).effect == "none"
 
 

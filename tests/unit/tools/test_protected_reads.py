@@ -169,5 +169,5 @@ async def test_a_link_put_in_after_the_decision_leads_nowhere(tmp_path: Path, to
         said = (await held.tools[tool].run(params, call)).for_model
     except ToolError as error:
         said = str(error)
-    assert "somewhere else" in said
+    assert "no longer leads to the same place" in said
     assert SECRET not in said and "k.txt" not in said and "keys" not in said

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from amanu.sandbox.rlimits import LEAST_MEMORY, KernelLimits, limits, raise_file_limit, way_in
+from amanu.sandbox.rlimits import LEAST_MEMORY, KernelLimits, limited_entry_shell, limits, raise_file_limit
 from support.required_programs import needs
 
 BASH = "/bin/bash"
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.skipif(os.name == "nt", reason="POSIX limits")
 def test_held_to_limits(tmp_path: object, command: list[str], code: int, output: str | None) -> None:
     environment = {**os.environ, "BASH_ENV": "/dev/stdin", "ENV": "/dev/stdin"}
     done = subprocess.run(
-        way_in(BASH, ROOMY).to(command),
+        limited_entry_shell(BASH, ROOMY).wrap(command),
         input="echo hijacked",
         capture_output=True,
         text=True,
@@ -49,7 +49,7 @@ def test_what_nobody_was_asked_about_cannot_take_all_memory(program: list[str]) 
     needs(program[0])
 
     def run(memory: int | None) -> int:
-        words = way_in(BASH, ROOMY._replace(memory=memory)).to(program)
+        words = limited_entry_shell(BASH, ROOMY._replace(memory=memory)).wrap(program)
         return subprocess.run(words, capture_output=True).returncode
 
     assert [run(None), run(1 << 30)] == [0, 0], "node and others reserve far more than that, and do not use it"
@@ -63,13 +63,17 @@ def test_memory_of_this_machine() -> None:
 
 
 def test_it_becomes_the_command() -> None:
-    process = subprocess.Popen(way_in(BASH).to(["sh", "-c", "echo $$"]), stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        limited_entry_shell(BASH).wrap(["sh", "-c", "echo $$"]), stdout=subprocess.PIPE, text=True
+    )
     assert process.communicate()[0].strip() == str(process.pid)
 
 
 def test_a_limit_that_cannot_be_set_does_not_keep_a_command_from_running() -> None:
     done = subprocess.run(
-        way_in(BASH, KernelLimits(file_bytes=1 << 60, processes=1 << 62, open_files=1 << 40)).to(["echo", "ran"]),
+        limited_entry_shell(BASH, KernelLimits(file_bytes=1 << 60, processes=1 << 62, open_files=1 << 40)).wrap(
+            ["echo", "ran"]
+        ),
         capture_output=True,
         text=True,
     )

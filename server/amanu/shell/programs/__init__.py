@@ -1,4 +1,4 @@
-"""The grammars, by program."""
+"""The grammars of all programs (`HARMLESS`), one file per family."""
 
 from collections.abc import Mapping
 
@@ -14,7 +14,7 @@ HARMLESS: Mapping[str, Judge] = {
     **packages.PROGRAMS,
     **git.PROGRAMS,
 }
-"""Program → says why a call of it is harmless, or raises `NotHarmless`."""
+"""Program → its grammar, which says why a call is harmless or raises `NotHarmless`."""
 
 STARTS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("egrep", "fgrep"), ("grep",)),  # scripts, as of grep 3.8
@@ -22,4 +22,4 @@ STARTS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("npm", "npx"), ("node",)),  # `#!/usr/bin/env node`
     **dict.fromkeys(("pip", "pip3", "lsb_release"), ("python3",)),
 }
-"""Programs with a grammar → those they start, found by PATH as the shell finds them."""
+"""Programs with a grammar → programs that they start by name, found in PATH as the shell finds them."""

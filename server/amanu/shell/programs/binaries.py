@@ -1,5 +1,5 @@
-"""Programs that show what binary files and archives hold: GNU binutils 2.40, util-linux 2.38, xxd 2022, file 5.44,
-tar 1.34, unzip 6.0. Binutils take options from a file named `@file`: no operand may begin so."""
+"""Programs that show the content of binary files and archives: GNU binutils 2.40, util-linux 2.38, xxd 2022, file 5.44,
+tar 1.34, unzip 6.0. Binutils read options from `@file`, so no operand may begin with `@`."""
 
 import re
 from collections.abc import Mapping
@@ -17,26 +17,30 @@ _SUM = Use(  # not -c: it reads what files a file names
 )
 
 
-def _no_response_files(given: ParsedOptions, call: ProgramCall) -> None:
-    if any(word.value is None or word.value.startswith("@") for word in given.operands):
-        raise NotHarmless(f"{call.program} takes options from a file that is named with @.")
+def _no_response_files(parsed: ParsedOptions, call: ProgramCall) -> None:
+    if any(word.value is None or word.value.startswith("@") for word in parsed.operands):
+        raise NotHarmless(f"{call.program} reads options from files named with @.")
 
 
 def _xxd(call: ProgramCall) -> Harmless:
-    """It has its own ways with options, and writes its second operand: only what cannot be misunderstood."""
-    words = list(call.values)
+    """xxd parses options its own way and writes to its second operand, so only unambiguous calls are accepted."""
+    arguments = list(call.values)
     operands: list[str] = []
-    while words:
-        word = words.pop(0)
+    while arguments:
+        word = arguments.pop(0)
         if word is None:
-            raise NotHarmless("What xxd is given is only known when it runs.")
+            raise NotHarmless("The arguments of xxd are only known when it runs.")
         if operands:
             operands.append(word)  # also what looks like an option
             continue
         if word in ("-a", "-b", "-e", "-E", "-i", "-p", "-ps", "-u", "-h", "-v"):
             continue
-        if word in ("-c", "-g", "-l", "-s", "-o") and words and re.fullmatch(r"[+-]?(0x)?[0-9a-f]+", words[0] or ""):
-            words.pop(0)
+        if (
+            word in ("-c", "-g", "-l", "-s", "-o")
+            and arguments
+            and re.fullmatch(r"[+-]?(0x)?[0-9a-f]+", arguments[0] or "")
+        ):
+            arguments.pop(0)
         elif re.fullmatch(r"-[cgls]\d+", word):
             continue
         elif word.startswith("-") and word != "-":
@@ -46,23 +50,24 @@ def _xxd(call: ProgramCall) -> Harmless:
     if len(operands) > 1:
         raise NotHarmless(f"xxd writes the file {operands[1]}.")
     return Harmless(
-        "Shows bytes.", tuple(str(paths.readable(each, call.here)) for each in operands if each not in ("", "-"))
+        "Shows bytes.",
+        tuple(str(paths.readable(operand, call.context)) for operand in operands if operand not in ("", "-")),
     )
 
 
 def _tar(call: ProgramCall) -> Harmless:
-    """Only lists, and only an archive that is named by a plain path (`host:file` starts a program)."""
-    words = call.values
-    if not words or words[0] is None or not re.fullmatch(r"-?[tvzjJ]*t[vzjJ]*f|--list", words[0]):
-        raise NotHarmless("tar is known to be harmless only when it lists: tar tf, tar tzf, tar tvf.")
-    rest = list(words[1:])
-    if words[0] == "--list" and (not rest or rest.pop(0) not in ("-f", "-zf", "-vf", "-zvf")):
-        raise NotHarmless("tar is known to be harmless only when it lists: tar tf, tar tzf, tar tvf.")
-    if not rest or any(word is None or word.startswith("-") for word in rest) or ":" in (rest[0] or ""):
+    """Accepts only listing, of an archive named by a plain path (`host:file` starts a program)."""
+    arguments = call.values
+    if not arguments or arguments[0] is None or not re.fullmatch(r"-?[tvzjJ]*t[vzjJ]*f|--list", arguments[0]):
+        raise NotHarmless("tar is known to be read-only only when it lists an archive: tar tf, tar tzf, tar tvf.")
+    operands = list(arguments[1:])
+    if arguments[0] == "--list" and (not operands or operands.pop(0) not in ("-f", "-zf", "-vf", "-zvf")):
+        raise NotHarmless("tar is known to be read-only only when it lists an archive: tar tf, tar tzf, tar tvf.")
+    if not operands or any(word is None or word.startswith("-") for word in operands) or ":" in (operands[0] or ""):
         raise NotHarmless("Which archive tar would list is not certain.")
-    if "TAR_OPTIONS" in call.here.environment:
+    if "TAR_OPTIONS" in call.context.environment:
         raise NotHarmless("TAR_OPTIONS changes what tar does.")
-    return Harmless("Lists an archive.", (str(paths.readable(rest[0] or "", call.here)),))
+    return Harmless("Lists an archive.", (str(paths.readable(operands[0] or "", call.context)),))
 
 
 PROGRAMS: Mapping[str, Judge] = {
@@ -78,7 +83,7 @@ PROGRAMS: Mapping[str, Judge] = {
     "hd": Use("Shows bytes.", "-b -c -C -d -o -x -v -e= -n= -s=", _FILES),
     "xxd": _xxd,
     "strings": Use(  # not -T
-        "Shows the texts in binary files.",
+        "Shows text in binary files.",
         "-a -d -f -w -e= -n= -t= -o -s= --all --data --print-file-name --bytes= --radix= --encoding= "
         "--include-all-whitespace --output-separator=",
         _FILES,
@@ -114,29 +119,29 @@ PROGRAMS: Mapping[str, Judge] = {
     },
     "sum": Use("Computes checksums.", "-r -s --sysv", _FILES),
     "file": Use(  # not -C, -f, -m, -p, -s, -z
-        "Says what kind of files they are.",
+        "Shows the types of files.",
         "-b -i -k -L -h -N -r -0 -F= -e= --brief --mime --mime-type --mime-encoding --extension --keep-going "
         "--dereference --no-dereference --separator= --raw --print0",
         _FILES,
     ),
-    "unzip": Use("Lists an archive.", "-l -v -Z1", _ONE, clusters=False, check=lambda given, call: _lists(given)),
+    "unzip": Use("Lists an archive.", "-l -v -Z1", _ONE, clusters=False, check=lambda parsed, call: _lists(parsed)),
     "zipinfo": Use(
         "Lists an archive.",
         "-1 -2 -s -m -l -v -h -t",
         ("file", "text*"),
         clusters=False,
-        check=lambda given, call: _one_archive(given),
+        check=lambda parsed, call: _one_archive(parsed),
     ),
     "tar": _tar,
 }
 
 
-def _one_archive(given: ParsedOptions) -> None:
-    if any(re.search(r"[*?\[\\]", word.value or "") for word in given.operands[:1]):
-        raise NotHarmless("Which archives a pattern names is for unzip to find, through links.")
+def _one_archive(parsed: ParsedOptions) -> None:
+    if any(re.search(r"[*?\[\\]", word.value or "") for word in parsed.operands[:1]):
+        raise NotHarmless("unzip expands this pattern itself, possibly through links.")
 
 
-def _lists(given: ParsedOptions) -> None:
-    _one_archive(given)
-    if not given.has("-l", "-v", "-Z1"):
-        raise NotHarmless("unzip writes the files of the archive.")
+def _lists(parsed: ParsedOptions) -> None:
+    _one_archive(parsed)
+    if not parsed.has("-l", "-v", "-Z1"):
+        raise NotHarmless("unzip extracts the archive's files.")

@@ -1,8 +1,8 @@
-"""git commands that only look. Options: git 2.39, by its manuals.
+"""git commands that only read. Options: git 2.39, from its manuals.
 
-Left out everywhere: `-c` but for looks, `--exec-path=`, `-p`, `--output`, `--ext-diff`, `--textconv`, `-O`, and all
-that reaches the network. The repository's own configuration must be harmless (`shell/repository.py`), and so must the
-environment.
+Left out everywhere: `-c` except for appearance, `--exec-path=`, `-p`, `--output`, `--ext-diff`, `--textconv`, `-O`, and
+everything that uses the network. The repository's configuration must be harmless (`shell/repository.py`), and so must
+the environment.
 """
 
 import os
@@ -23,23 +23,23 @@ LOOKING: Mapping[str, str] = {
     "GIT_NO_LAZY_FETCH": "1",
     "GIT_CONFIG_COUNT": "7",
     **{
-        f"GIT_CONFIG_{part}_{place}": text
-        for place, setting in enumerate(
+        f"GIT_CONFIG_{part}_{index}": text
+        for index, setting in enumerate(
             (
                 ("diff.autoRefreshIndex", "false"),
                 ("core.fsmonitor", "false"),
                 ("core.hooksPath", "/dev/null"),
                 ("log.showSignature", "false"),
                 ("protocol.allow", "never"),
-                ("diff.submodule", "short"),  # what else there is starts a git in a folder that has its own settings
+                ("diff.submodule", "short"),  # other values start git in a folder with settings of its own
                 ("status.submoduleSummary", "false"),
             )
         )
         for part, text in zip(("KEY", "VALUE"), setting, strict=True)
     },
 }
-"""The environment in which a git command that only looks really only looks: else `status` and `diff` write the index
-anew (measured with 2.39; GIT_OPTIONAL_LOCKS alone holds `status` back, not `diff`)."""
+"""The environment that keeps a read-only git command read-only: without it, `status` and `diff` rewrite the index
+(measured with 2.39; GIT_OPTIONAL_LOCKS alone stops `status`, not `diff`)."""
 
 _WRITES_SETTINGS: Mapping[str, frozenset[str] | None] = {
     "submodule": names("add init update sync deinit set-url set-branch absorbgitdirs"),
@@ -47,16 +47,16 @@ _WRITES_SETTINGS: Mapping[str, frozenset[str] | None] = {
     "branch": None,
     "init": None,
 }
-"""Commands that change git's settings in a way git has for it, and which of their verbs; None: they have none. What a
-`git config` sets may be anything."""
+"""Commands that change git's settings in a way git provides, and which of their verbs do; None: they have no verbs.
+`git config` is not among them, since it can set anything."""
 
 _HARMLESS_VARIABLES = re.compile(
     r"GIT_(?:(?:SSL|HTTP|CURL|PROXY|SSH|LFS|AUTHOR|COMMITTER|PS1)_\w+|SSH|PAGER|EDITOR|SEQUENCE_EDITOR|ASKPASS|"
     r"TERMINAL_PROMPT|MERGE_AUTOEDIT|PROMPT_DISABLE|DISCOVERY_ACROSS_FILESYSTEM)"
 )
-"""Of the environment: they concern the network, which a look does not reach; who signs commits; and who is asked or
-shown something, which here is nobody. All others move git elsewhere (GIT_DIR), start programs (GIT_EXTERNAL_DIFF),
-set anything (GIT_CONFIG_…) or write files (GIT_TRACE)."""
+"""Harmless GIT_ environment variables: they concern the network, which a read-only command does not use; authorship;
+and prompts and pagers, which nobody sees here. All others move git elsewhere (GIT_DIR), start programs
+(GIT_EXTERNAL_DIFF), set anything (GIT_CONFIG_…) or write files (GIT_TRACE)."""
 _GLOBAL = table(
     "-C=text --no-pager --no-optional-locks --literal-pathspecs --no-replace-objects --glob-pathspecs -c=text "
     "--icase-pathspecs --no-advice"
@@ -102,18 +102,18 @@ _LIST = (
 )
 
 
-def writes_settings(words: Sequence[str | None]) -> bool:
-    """Whether these are words of a git command that changes remotes, branches or submodules in git's settings, and
-    nothing else there."""
-    if len(words) < 2 or words[1] is None or words[1] not in _WRITES_SETTINGS or None in words:
+def writes_settings(argv: Sequence[str | None]) -> bool:
+    """Whether this is a git command that changes remotes, branches or submodules in git's settings, and nothing else
+    there."""
+    if len(argv) < 2 or argv[1] is None or argv[1] not in _WRITES_SETTINGS or None in argv:
         return False
-    verbs = _WRITES_SETTINGS[words[1]]
-    return verbs is None or next((word for word in words[2:] if word and not word.startswith("-")), "") in verbs
+    verbs = _WRITES_SETTINGS[argv[1]]
+    return verbs is None or next((word for word in argv[2:] if word and not word.startswith("-")), "") in verbs
 
 
 @dataclass(frozen=True)
 class _Look:
-    """One command of git. `shows`: content of files, so that what may not be read counts."""
+    """The grammar of one git subcommand. `shows`: it prints the content of files, so all of them must be readable."""
 
     why: str
     options: str = ""
@@ -121,50 +121,50 @@ class _Look:
     digits: bool = False
     operands: int = 1000
     check: Callable[[ParsedOptions, ProgramCall], None] | None = None
-    secret: bool = False
-    """It prints addresses of the configuration."""
+    may_show_tokens: bool = False
+    """It prints URLs from the configuration."""
 
 
-def _lists(*names: str) -> Callable[[ParsedOptions, ProgramCall], None]:
-    """Operands make something unless one of these options is given."""
+def _requires(*names: str) -> Callable[[ParsedOptions, ProgramCall], None]:
+    """A check that one of these options is given, without which operands create something."""
 
-    def check(given: ParsedOptions, call: ProgramCall) -> None:
-        if given.operands and not given.has(*names):
-            raise NotHarmless(f"git {call.words[0].value} with a name makes something.")
-
-    return check
-
-
-def _verb(*verbs: str, bare: bool) -> Callable[[ParsedOptions, ProgramCall], None]:
-    """The first operand must be one of these."""
-
-    def check(given: ParsedOptions, call: ProgramCall) -> None:
-        verb = given.operands[0].value if given.operands else None
-        if (verb is None and not (bare and not given.operands)) or (verb is not None and verb not in verbs):
-            raise NotHarmless(f"git {call.words[0].value} {verb or ''} is not known to only look.")
+    def check(parsed: ParsedOptions, call: ProgramCall) -> None:
+        if parsed.operands and not parsed.has(*names):
+            raise NotHarmless(f"git {call.arguments[0].value} with a name creates something.")
 
     return check
 
 
-def _config(given: ParsedOptions, call: ProgramCall) -> None:
-    names = [word.value or "" for word in given.operands]
-    if given.surely is not None:
-        raise NotHarmless("git config takes -- for what it is to set.")  # measured, 2.39
-    if not given.has("--get", "--get-all", "--get-regexp", "--list", "-l") and len(names) != 1:
+def _requires_verb(*verbs: str, bare: bool) -> Callable[[ParsedOptions, ProgramCall], None]:
+    """A check that the first operand is one of these verbs; `bare`: it may also be missing."""
+
+    def check(parsed: ParsedOptions, call: ProgramCall) -> None:
+        verb = parsed.operands[0].value if parsed.operands else None
+        if (verb is None and not (bare and not parsed.operands)) or (verb is not None and verb not in verbs):
+            raise NotHarmless(f"git {call.arguments[0].value} {verb or ''} is not known to be read-only.")
+
+    return check
+
+
+def _config(parsed: ParsedOptions, call: ProgramCall) -> None:
+    names = [word.value or "" for word in parsed.operands]
+    if parsed.operands_after_dashes is not None:
+        raise NotHarmless("git config treats -- as a value to set.")  # measured, 2.39
+    if not parsed.has("--get", "--get-all", "--get-regexp", "--list", "-l") and len(names) != 1:
         raise NotHarmless("git config with a name and a value changes the configuration.")
     plain = names and re.fullmatch(r"(user|core|init|branch|color|push|pull|remote)\.[\w./-]+", names[0])
-    if not (plain or (given.has("--list", "-l") and given.has("--name-only", "--local"))):
-        raise NotHarmless("git's configuration may hold tokens.")
+    if not (plain or (parsed.has("--list", "-l") and parsed.has("--name-only", "--local"))):
+        raise NotHarmless("git's configuration may contain tokens.")
 
 
-def _describe(given: ParsedOptions, call: ProgramCall) -> None:
-    if given.has("--dirty", "--broken"):
-        raise NotHarmless("git describe --dirty writes the index anew.")
+def _describe(parsed: ParsedOptions, call: ProgramCall) -> None:
+    if parsed.has("--dirty", "--broken"):
+        raise NotHarmless("git describe --dirty rewrites the index.")
 
 
-def _symbolic(given: ParsedOptions, call: ProgramCall) -> None:
-    if len(given.operands) != 1:
-        raise NotHarmless("git symbolic-ref with two names changes one.")
+def _symbolic(parsed: ParsedOptions, call: ProgramCall) -> None:
+    if len(parsed.operands) != 1:
+        raise NotHarmless("git symbolic-ref with two names changes a reference.")
 
 
 LOOKS: Mapping[str, _Look] = {
@@ -195,7 +195,7 @@ LOOKS: Mapping[str, _Look] = {
         shows=True,
     ),
     "grep": _Look(
-        "Searches files git knows of.",
+        "Searches files tracked by git.",
         "-i -v -w -x -n -l -L -c -h -H -E -F -G -P -o -q -p -W -I -a -A= -B= -C= -e= --ignore-case --invert-match "
         "--word-regexp --line-number --files-with-matches --files-without-match --name-only --count --extended-regexp "
         "--fixed-strings --perl-regexp --only-matching --quiet --show-function --function-context --heading --break "
@@ -205,7 +205,7 @@ LOOKS: Mapping[str, _Look] = {
         digits=True,
     ),
     "ls-files": _Look(
-        "Lists files git knows of.",
+        "Lists files tracked by git.",
         "-c -d -o -i -s -u -k -m -z -t -v -f -x= --cached --deleted --others --ignored --stage --unmerged --modified "
         "--exclude= --exclude-standard --error-unmatch --full-name --directory --no-empty-directory --abbrev?= "
         "--deduplicate --format=",
@@ -216,7 +216,7 @@ LOOKS: Mapping[str, _Look] = {
     ),
     "cat-file": _Look("Shows an object of git.", "-t -s -p -e", shows=True),
     "rev-parse": _Look(
-        "Says what a name stands for.",
+        "Shows what a name refers to.",
         "--verify -q --quiet --short?= --abbrev-ref?= --symbolic --symbolic-full-name --all --branches?= --tags?= "
         "--remotes?= "
         "--show-toplevel --show-prefix --show-cdup --git-dir --absolute-git-dir --git-common-dir --is-inside-git-dir "
@@ -254,36 +254,44 @@ LOOKS: Mapping[str, _Look] = {
     "diff-files": _Look("Shows what changed.", f"{_DIFFERENCES} -q", shows=True),
     "diff-index": _Look("Shows what changed.", f"{_DIFFERENCES} --cached --merge-base", shows=True),
     "count-objects": _Look("Counts objects.", "-v -H --verbose --human-readable", operands=0),
-    "check-ignore": _Look("Says what is ignored.", "-q -v -n -z --quiet --verbose --non-matching --no-index"),
+    "check-ignore": _Look("Shows which files are ignored.", "-q -v -n -z --quiet --verbose --non-matching --no-index"),
     "check-attr": _Look("Shows attributes.", "-a --all --cached -z"),
     "check-ref-format": _Look("Checks a name.", "--branch --normalize --allow-onelevel"),
-    "symbolic-ref": _Look("Shows what a name stands for.", "-q --short --quiet", check=_symbolic),
+    "symbolic-ref": _Look("Shows what a name refers to.", "-q --short --quiet", check=_symbolic),
     "branch": _Look(
         "Lists branches.",
         f"-a -r -v -l --list --all --remotes --verbose --show-current --abbrev?= --no-abbrev {_LIST}",
-        check=_lists("--list", "-l"),
+        check=_requires("--list", "-l"),
     ),
-    "tag": _Look("Lists tags.", f"-l --list -n?= {_LIST}", check=_lists("--list", "-l")),
-    "remote": _Look("Lists remotes.", "-v --verbose --all --push", check=_verb("get-url", bare=True), secret=True),
+    "tag": _Look("Lists tags.", f"-l --list -n?= {_LIST}", check=_requires("--list", "-l")),
+    "remote": _Look(
+        "Lists remotes.", "-v --verbose --all --push", check=_requires_verb("get-url", bare=True), may_show_tokens=True
+    ),
     "stash": _Look(
-        "Lists what was put aside.",
+        "Lists stashed changes.",
         "--oneline -p --stat --name-only --name-status --format= --date=",
-        check=_verb("list", "show", bare=False),
+        check=_requires_verb("list", "show", bare=False),
         shows=True,
         digits=True,
     ),
     "reflog": _Look(
-        "Shows where branches were.", f"{_LOG}", check=_verb("show", "exists", bare=True), digits=True, shows=True
+        "Shows where branches were.",
+        f"{_LOG}",
+        check=_requires_verb("show", "exists", bare=True),
+        digits=True,
+        shows=True,
     ),
-    "worktree": _Look("Lists worktrees.", "--porcelain -v -z --verbose", check=_verb("list", bare=False), operands=1),
-    "notes": _Look("Lists notes.", "", check=_verb("list", "show", bare=True)),
+    "worktree": _Look(
+        "Lists worktrees.", "--porcelain -v -z --verbose", check=_requires_verb("list", bare=False), operands=1
+    ),
+    "notes": _Look("Lists notes.", "", check=_requires_verb("list", "show", bare=True)),
     "config": _Look(
         "Shows a setting of git.",
         "--get --get-all --get-regexp --list -l --name-only --local --global --system --worktree --show-origin "
         "--show-scope "
         "-z --null --type= --bool --int --path --default=",
         check=_config,
-        secret=True,
+        may_show_tokens=True,
     ),
     "var": _Look("Shows a setting of git.", operands=1),  # not -l: all of the configuration, which may hold tokens
     "version": _Look("Shows its version.", "--build-options", operands=0),
@@ -293,50 +301,50 @@ LOOKS: Mapping[str, _Look] = {
 
 def _git(call: ProgramCall) -> Harmless:
     call = beyond_globals(call)
-    if not call.words:
-        return Harmless("Shows how git is used.")
-    name = call.words[0].value
-    if name in ("--version", "--help", "-v", "-h") and len(call.words) == 1:
-        return Harmless("Shows its version or how it is used.")
+    if not call.arguments:
+        return Harmless("Shows git's help.")
+    name = call.arguments[0].value
+    if name in ("--version", "--help", "-v", "-h") and len(call.arguments) == 1:
+        return Harmless("Shows its version or its help.")
     look = LOOKS.get(name or "")
     if look is None:
-        raise NotHarmless(f"git {name or ''} is not known to only look.")
-    _environment(call)
-    given = _given(look, call)
-    if len(given.operands) > look.operands:
-        raise NotHarmless(f"git {name} with so many names is not known to only look.")
+        raise NotHarmless(f"git {name or ''} is not known to be read-only.")
+    _check_environment(call)
+    parsed = _parse_look(look, call)
+    if len(parsed.operands) > look.operands:
+        raise NotHarmless(f"git {name} is not known to be read-only with that many arguments.")
     if look.check is not None:
-        look.check(given, call)
+        look.check(parsed, call)
     if name in ("version", "help"):
         return Harmless(look.why)
-    found = repository(call.here.folder, call.here.roots)
-    if look.secret and found.tokens:
-        raise NotHarmless("The repository's configuration may hold tokens.")
-    _runs_nothing(given)
-    if _shows(name or "", look, given):
-        _content(name or "", given, found, call)
-    elif name in _COMPARE and not given.has("--cached", "--staged"):
-        _index(found)
-    return Harmless(look.why, (str(found.top),))
+    repo = repository(call.context.folder, call.context.roots)
+    if look.may_show_tokens and repo.tokens:
+        raise NotHarmless("The repository's configuration may contain tokens.")
+    _check_runs_nothing(parsed)
+    if _shows_content(name or "", look, parsed):
+        _check_content(name or "", parsed, repo, call)
+    elif name in _COMPARE and not parsed.has("--cached", "--staged"):
+        _read_index(repo)
+    return Harmless(look.why, (str(repo.top),))
 
 
 _COMPARE = ("status", "diff", "diff-files", "diff-index")
-"""They look at the files of the workspace, and so into submodules, whatever they print."""
+"""They look at workspace files, and so into submodules, whatever they print."""
 _MERGES = names("off none on m first-parent 1 separate c combined cc dense-combined")
-"""Values of --diff-merges. Not remerge: it merges anew, in a folder it makes among the objects."""
+"""Values of --diff-merges. Not remerge, which repeats the merge in a folder among the objects."""
 
 
-def _runs_nothing(given: ParsedOptions) -> None:
-    """Raises `NotHarmless` for values that make git start a program or write."""
-    shown = given.values("--format", "--pretty", "--group", "--sort")
-    if any(value is None or "%G" in value or "signature" in value for value in shown):
-        raise NotHarmless("To show who signed, git runs gpg.")
-    if any(name == "--submodule" and (value is None or value.value != "short") for name, value, _ in given.options):
+def _check_runs_nothing(parsed: ParsedOptions) -> None:
+    """Raises `NotHarmless` for option values that make git start a program or write."""
+    formats = parsed.values("--format", "--pretty", "--group", "--sort")
+    if any(value is None or "%G" in value or "signature" in value for value in formats):
+        raise NotHarmless("To show signatures, git runs gpg.")
+    if any(name == "--submodule" and (value is None or value.value != "short") for name, value, _ in parsed.options):
         raise NotHarmless(
-            "To show what changed in a submodule, git starts another git there, which obeys its configuration."
+            "To show changes in a submodule, git starts another git there, which obeys the submodule's configuration."
         )
-    if any(value not in _MERGES for value in given.values("--diff-merges")):
-        raise NotHarmless("To show how a merge was resolved, git merges anew, and writes what comes of it.")
+    if any(value not in _MERGES for value in parsed.values("--diff-merges")):
+        raise NotHarmless("To show how a merge was resolved, git repeats the merge and writes the result.")
 
 
 _NAMES = ("--name-only", "--name-status", "--stat", "--shortstat", "--numstat", "--summary", "--compact-summary")
@@ -351,94 +359,97 @@ _PATCH = tuple(
 )
 
 
-def _shows(name: str, look: _Look, given: ParsedOptions) -> bool:
-    """Whether the content of files is shown."""
-    if not look.shows or given.has(*_PATCH):
+def _shows_content(name: str, look: _Look, parsed: ParsedOptions) -> bool:
+    """Whether the command prints the content of files."""
+    if not look.shows or parsed.has(*_PATCH):
         return look.shows
     if name == "cat-file":
-        return not given.has("-t", "-s", "-e")
+        return not parsed.has("-t", "-s", "-e")
     return name in ("grep", "blame") or not (
-        name in ("log", "reflog", "stash", "whatchanged") or given.has(*_NAMES, "-s")
+        name in ("log", "reflog", "stash", "whatchanged") or parsed.has(*_NAMES, "-s")
     )
 
 
 def beyond_globals(call: ProgramCall) -> ProgramCall:
-    """The call without options before the command, `-C` followed. Raises `NotHarmless` for those that matter."""
-    while call.words and (first := call.words[0].value or "-").startswith("-"):
+    """The call without the options before the subcommand; `-C` changes its folder. Raises `NotHarmless` for options
+    that matter."""
+    while call.arguments and (first := call.arguments[0].value or "-").startswith("-"):
         if first in ("--version", "--help", "-v", "-h"):
             return call
         takes = _GLOBAL.get(first)
         if takes is None:
-            raise NotHarmless(f"git {call.words[0].value or ''} before the command is not known to be harmless.")
-        if takes.how:
-            value = call.words[1].value if len(call.words) > 1 else None
+            raise NotHarmless(
+                f"git {call.arguments[0].value or ''} before the subcommand is not known to be read-only."
+            )
+        if takes.arity:
+            value = call.arguments[1].value if len(call.arguments) > 1 else None
             if value is None or (first == "-c" and not _SETTINGS.fullmatch(value)):
-                raise NotHarmless("git -c changes what git does for this one time.")
+                raise NotHarmless("git -c changes git's configuration for this command.")
             if first == "-C":
-                there = paths.real(value, call.here)
-                if not paths.inside(there, call.here):
-                    raise NotHarmless(f"{there} is outside the opened folders.")
-                call = replace(call, here=replace(call.here, folder=there))
-        call = call.after(2 if takes.how else 1)
+                folder = paths.real(value, call.context)
+                if not paths.inside(folder, call.context):
+                    raise NotHarmless(f"{folder} is outside the workspace.")
+                call = replace(call, context=replace(call.context, folder=folder))
+        call = call.without_first(2 if takes.arity else 1)
     return call
 
 
-def _given(look: _Look, call: ProgramCall) -> ParsedOptions:
-    rest = call.after(1)
-    for word in rest.words:  # an option that takes a value may be the last: `git branch --merged`
+def _parse_look(look: _Look, call: ProgramCall) -> ParsedOptions:
+    arguments_call = call.without_first(1)
+    for word in arguments_call.arguments:  # an option that takes a value may be the last: `git branch --merged`
         if word.several:
-            raise NotHarmless("What git is given is only known when it runs.")
-    words = rest.words
-    last = words[-1].value if words else None
+            raise NotHarmless("The arguments of git are only known when it runs.")
+    arguments = arguments_call.arguments
+    last = arguments[-1].value if arguments else None
     if last in ("--contains", "--no-contains", "--merged", "--no-merged", "--points-at"):
-        words = (*words[:-1], Word(f"{last}=HEAD"))
-    given = parse(replace(rest, words=words), table(f"{look.options} -h"), digits=look.digits)
-    if given.surely is None and any(word.value is None for word in given.operands):
-        raise NotHarmless("What git is given is only known when it runs.")
-    return given
+        arguments = (*arguments[:-1], Word(f"{last}=HEAD"))
+    parsed = parse(replace(arguments_call, arguments=arguments), table(f"{look.options} -h"), digits=look.digits)
+    if parsed.operands_after_dashes is None and any(word.value is None for word in parsed.operands):
+        raise NotHarmless("The arguments of git are only known when it runs.")
+    return parsed
 
 
-def _environment(call: ProgramCall) -> None:
-    for name, value in call.here.environment.items():
+def _check_environment(call: ProgramCall) -> None:
+    for name, value in call.context.environment.items():
         if name.startswith("GIT_") and not _HARMLESS_VARIABLES.fullmatch(name) and LOOKING.get(name) != value:
-            raise NotHarmless(f"The variable {name} changes what git does.")
+            raise NotHarmless(f"The environment variable {name} changes what git does.")
 
 
-def _content(name: str, given: ParsedOptions, found: Repository, call: ProgramCall) -> None:
-    """What shows files must not show those that may not be read: neither named ones nor any of those git knows of."""
-    if not paths.inside(found.top, call.here):
-        raise NotHarmless(f"The repository is {found.top}, which is more than the opened folders.")
-    for word in given.operands:
+def _check_content(name: str, parsed: ParsedOptions, repo: Repository, call: ProgramCall) -> None:
+    """Raises `NotHarmless` when a named or tracked file may not be read, since the command could print it."""
+    if not paths.inside(repo.top, call.context):
+        raise NotHarmless(f"The repository at {repo.top} reaches beyond the workspace.")
+    for word in parsed.operands:
         text = word.value
         if text is None:
             raise NotHarmless("What git would show is only known when it runs.")
         for path in {text, text.partition(":")[2].partition(":")[0] or text}:
-            for base in (call.here.folder, found.top):
-                if not call.here.may_read(Path(os.path.normpath(base / path))):
-                    raise NotHarmless(f"{path} is not read without a question.")
+            for base in (call.context.folder, repo.top):
+                if not call.context.may_read(Path(os.path.normpath(base / path))):
+                    raise NotHarmless(f"Reading {path} needs approval.")
         if (
             name == "diff"
             and text.startswith(("/", "..", "~"))
-            and not paths.inside(paths.real(text, call.here), call.here)
+            and not paths.inside(paths.real(text, call.context), call.context)
         ) and not re.match(r"\.\.\.?\w", text):
-            raise NotHarmless(f"{text} is outside the opened folders.")
-    for tracked in _tracked_secrets(_index(found)):
-        if not call.here.may_read(found.top / tracked):
-            raise NotHarmless(f"Git knows of {tracked}, which is not read without a question, and could show it.")
+            raise NotHarmless(f"{text} is outside the workspace.")
+    for tracked in _tracked_secrets(_read_index(repo)):
+        if not call.context.may_read(repo.top / tracked):
+            raise NotHarmless(f"Git tracks {tracked} and could show it; reading it needs approval.")
 
 
 _SECRET = re.compile(
     rb"\.env|\.pem|\.key|\.p12|\.pfx|\.jks|\.ppk|id_[rde]|credentials|netrc|npmrc|pypirc|pgpass|service.account|client_secret",
     re.IGNORECASE,
 )
-"""Parts of the names of secrets that are found in repositories."""
+"""Parts of the names of secret files as found in repositories."""
 
 
 def _tracked_secrets(index: bytes) -> Iterator[str]:
-    """Files in an index that hold secrets."""
-    for found in _SECRET.finditer(index):
-        begin, end = index.rfind(b"\0", 0, found.start()) + 1, index.find(b"\0", found.end())
-        name = index[max(begin, found.start() - 1000) : end if end >= 0 else None].decode(errors="replace")
+    """The paths in an index of files that hold secrets."""
+    for match in _SECRET.finditer(index):
+        begin, end = index.rfind(b"\0", 0, match.start()) + 1, index.find(b"\0", match.end())
+        name = index[max(begin, match.start() - 1000) : end if end >= 0 else None].decode(errors="replace")
         name = re.split(r"[^\w./@ +-]", name)[-1]
         if is_secret(name):
             yield name
@@ -448,20 +459,20 @@ _LARGEST_INDEX = 8 << 20  # bytes
 _SUBMODULE = b"\0\0\xe0\0"  # the mode of an entry, gitformat-index(5)
 
 
-def _index(found: Repository) -> bytes:
-    """The index of the repository; its names are plain in it (but not in version 4). Raises `NotHarmless` where it
-    holds a submodule: git would start another git in it, which obeys that one's configuration."""
-    if any(each.name.startswith("sharedindex.") for each in found.folder.iterdir()):
-        raise NotHarmless(
-            "A part of git's index lies in another file, so that it cannot be seen which files git knows of."
-        )
+def _read_index(repo: Repository) -> bytes:
+    """The bytes of the repository's index, in which names are plain text (not in version 4). Raises `NotHarmless` when
+    it has a submodule: git would start another git there, which obeys the submodule's configuration."""
+    if any(entry.name.startswith("sharedindex.") for entry in repo.folder.iterdir()):
+        raise NotHarmless("Part of git's index is in another file, so the files git tracks could not be checked.")
     try:
-        with (found.folder / "index").open("rb") as file:
+        with (repo.folder / "index").open("rb") as file:
             data = file.read(_LARGEST_INDEX + 1)
     except OSError:
         return b""
     if len(data) > _LARGEST_INDEX or data[4:8] not in (b"\0\0\0\2", b"\0\0\0\3"):
-        raise NotHarmless("It cannot be seen at once which files git knows of.")
+        raise NotHarmless(
+            "Git's index is too large or of an unknown version, so the files git tracks could not be checked."
+        )
     if _SUBMODULE in data:
         raise NotHarmless("The repository has submodules, and git obeys their configurations too.")
     return data

@@ -1,4 +1,4 @@
-"""Programs that list files and say what is known of them. GNU coreutils 9.1, findutils 4.9, tree 2.1, fd 10."""
+"""Programs that list files and show their metadata. GNU coreutils 9.1, findutils 4.9, tree 2.1, fd 10."""
 
 from amanu.shell import paths
 from amanu.shell.call import Harmless, NotHarmless, ProgramCall
@@ -22,27 +22,27 @@ _FIND_TAKES = names(
 
 
 def _find(call: ProgramCall) -> Harmless:
-    words = list(call.words)
+    arguments = list(call.arguments)
     starts: list[str] = []
-    while words and words[0].value in ("-H", "-P"):  # not -L: it would leave the folders by links
-        words.pop(0)
-    while words and not (words[0].value or "-").startswith(("-", "(", ")", "!", ",")):
-        starts.append(words.pop(0).value or "")
-    while words:
-        word = words.pop(0)
+    while arguments and arguments[0].value in ("-H", "-P"):  # not -L: it would leave the workspace through links
+        arguments.pop(0)
+    while arguments and not (arguments[0].value or "-").startswith(("-", "(", ")", "!", ",")):
+        starts.append(arguments.pop(0).value or "")
+    while arguments:
+        word = arguments.pop(0)
         if word.several or word.value is None:
-            raise NotHarmless("What find is given is only known when it runs.")
+            raise NotHarmless("The arguments of find are only known when it runs.")
         if word.value in _FIND_FLAGS:
             continue
         if word.value in _FIND_TAKES or word.value == "-newer":
-            value = words.pop(0) if words else None
+            value = arguments.pop(0) if arguments else None
             if value is None or value.several:
-                raise NotHarmless(f"What find {word.value} is given is not certain.")
+                raise NotHarmless(f"The value of find {word.value} is not certain.")
             if word.value == "-newer":
-                paths.named(value.value or "\0", call.here)
+                paths.named(value.value or "\0", call.context)
             continue
         raise NotHarmless(f"find {word.value} is not known to be read-only.")
-    return Harmless("Lists files.", tuple(str(paths.named(each, call.here)) for each in starts or ["."]))
+    return Harmless("Lists files.", tuple(str(paths.named(start, call.context)) for start in starts or ["."]))
 
 
 PROGRAMS: dict[str, Judge] = {
@@ -70,14 +70,14 @@ PROGRAMS: dict[str, Judge] = {
         _NAMES,
     ),
     "du": Use(  # not --files0-from, -X
-        "Shows how much room files take.",
+        "Shows the disk usage of files.",
         "-a -b -c -h -H -k -m -s -S -x -0 -B= -d= -t= --all --apparent-size --block-size= --bytes --total --max-depth= "
         "--human-readable --inodes --separate-dirs --si --summarize --threshold= --time?= --exclude= --one-file-system "
         "--null",
         _NAMES,
     ),
     "df": Use(  # not --sync
-        "Shows how full file systems are.",
+        "Shows free disk space.",
         "-a -h -H -i -k -l -P -T -t= -x= -B= --all --human-readable --si --inodes --local --portability --print-type "
         "--type= --exclude-type= --total --output?= --block-size=",
         _NAMES,
@@ -91,21 +91,24 @@ PROGRAMS: dict[str, Judge] = {
         "--changed-before= --color= --max-results= --unrestricted",
         ("text", "name*"),
     ),
-    "basename": Anything("Shows a part of a name."),
-    "dirname": Anything("Shows a part of a name."),
+    "basename": Anything("Shows part of a path."),
+    "dirname": Anything("Shows part of a path."),
     "realpath": Use(
-        "Shows where a path leads.",
+        "Resolves a path.",
         "-e -m -L -P -q -s -z --canonicalize-existing --canonicalize-missing --logical --physical --quiet "
         "--relative-to= --relative-base= --strip --no-symlinks --zero",
         ("text*",),
     ),
-    "readlink": Anything("Shows where a link leads."),
-    "pwd": Use("Shows the folder.", "-L -P --logical --physical"),
+    "readlink": Anything("Shows where a link points."),
+    "pwd": Use("Shows the current folder.", "-L -P --logical --physical"),
     "which": Use("Shows where a program is.", "-a -s --all", ("text*",)),
     "whereis": Use("Shows where a program is.", "-b -m -s -u", ("text*",)),
-    "type": Use("Says what a name stands for.", "-a -f -p -P -t", ("text*",)),
+    "type": Use("Shows what a name refers to.", "-a -f -p -P -t", ("text*",)),
     "command": Use(
-        "Says what a name stands for.", "-v -V", ("text*",), check=lambda given, call: _only_asks(given.has("-v", "-V"))
+        "Shows what a name refers to.",
+        "-v -V",
+        ("text*",),
+        check=lambda parsed, call: _only_asks(parsed.has("-v", "-V")),
     ),
 }
 PROGRAMS["fdfind"] = PROGRAMS["fd"]  # as Debian names it
@@ -113,4 +116,4 @@ PROGRAMS["fdfind"] = PROGRAMS["fd"]  # as Debian names it
 
 def _only_asks(says: bool) -> None:
     if not says:
-        raise NotHarmless("command runs what follows.")
+        raise NotHarmless("command runs the program named after it.")

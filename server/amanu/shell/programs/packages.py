@@ -1,9 +1,8 @@
-"""Package managers, compilers and other tools, where they only show: mostly their version.
+"""Package managers, compilers and other tools, where they only print: mostly their version.
 
-Little is harmless here: npm writes a log at each command but `--version` and java a file in /tmp at every one
-(measured), yarn, pnpm, cargo, rustc and
-go can start another version of themselves that the workspace names, pytest before 8.4, flake8 and poetry load plugins
-of the workspace to tell their version, and `python -m` looks into the folder first."""
+Little is harmless here: npm writes a log with every command but `--version`, and java a file in /tmp with every command
+(measured); yarn, pnpm, cargo, rustc and go can start another version of themselves that the workspace names; pytest
+before 8.4, flake8 and poetry load workspace plugins to print their version; `python -m` looks into the folder first."""
 
 import sys
 from collections.abc import Mapping
@@ -16,13 +15,13 @@ _VERSION = "Shows its version."
 
 
 def _version(*flags: str, unless: str = "") -> Judge:
-    """Harmless with one of these flags and nothing else; `unless` one of these files is in the folder or above it."""
+    """A grammar for one of these flags and nothing else, `unless` one of these files is in the folder or above it."""
 
     def judge(call: ProgramCall) -> Harmless:
-        if len(call.words) != 1 or call.values[0] not in flags:
+        if len(call.arguments) != 1 or call.values[0] not in flags:
             raise NotHarmless(f"{call.program} is not known to be read-only with these arguments.")
         for name in unless.split():
-            for folder in (call.here.folder, *call.here.folder.parents):
+            for folder in (call.context.folder, *call.context.folder.parents):
                 if (folder / name).exists():
                     raise NotHarmless(f"{folder / name} can make {call.program} start another version of itself.")
         return Harmless(_VERSION)
@@ -31,17 +30,17 @@ def _version(*flags: str, unless: str = "") -> Judge:
 
 
 def _pip(call: ProgramCall) -> Harmless:
-    if not call.words:
-        return Harmless("Shows how it is used.")
+    if not call.arguments:
+        return Harmless("Shows its help.")
     match call.values[0]:
         case "--version" | "-V":
             return _version("--version", "-V")(call)
         case "list":
-            return _PIP_LIST(call.after(1))
+            return _PIP_LIST(call.without_first(1))
         case "show":
-            return _PIP_SHOW(call.after(1))
+            return _PIP_SHOW(call.without_first(1))
         case "freeze":
-            return _PIP_FREEZE(call.after(1))
+            return _PIP_FREEZE(call.without_first(1))
         case _:
             raise NotHarmless("pip is not known to be read-only with these arguments.")
 
@@ -55,27 +54,27 @@ _PIP_FREEZE = Use("Lists installed packages.", "-l --local --user --all --exclud
 
 _PYTHON = _version("--version", "-V", "-VV")
 JSON_TOOL = Use(  # a second operand is a file it writes
-    "Shows JSON, set in lines.",
+    "Formats JSON.",
     "--sort-keys --no-ensure-ascii --json-lines --indent= --tab --no-indent --compact",
     ("file",),
 )
-_MODULES = {"sitecustomize", "usercustomize", *(each.lower() for each in sys.stdlib_module_names)}
+_MODULES = {"sitecustomize", "usercustomize", *(name.lower() for name in sys.stdlib_module_names)}
 
 
 def _python(call: ProgramCall) -> Harmless:
-    """Of `-m`: Python looks for its modules in the folder first, so none of those names may be there, nor one that
-    begins like its private ones, which differ from version to version."""
+    """`python -m` looks for its modules in the folder first, so the folder may contain none of those names, nor one
+    with a leading underscore: the private ones differ from version to version."""
     if call.values[:2] != ("-m", "json.tool"):
         return _PYTHON(call)
     try:
-        there = [each.name for each in call.here.folder.iterdir()]
+        entry_names = [entry.name for entry in call.context.folder.iterdir()]
     except OSError:
-        raise NotHarmless(f"It cannot be seen what is in {call.here.folder}.") from None
-    for name in there:
+        raise NotHarmless(f"The folder {call.context.folder} could not be listed.") from None
+    for name in entry_names:
         module = name.partition(".")[0].lower()
         if module in _MODULES or (module.startswith("_") and module not in ("__pycache__", "__init__")):
-            raise NotHarmless(f"Python would look for its modules in {call.here.folder} first, where {name} is.")
-    return JSON_TOOL(call.after(2))
+            raise NotHarmless(f"Python would find {name} in {call.context.folder} before its own modules.")
+    return JSON_TOOL(call.without_first(2))
 
 
 _PLAIN = _version("--version")
@@ -83,8 +82,8 @@ _RUST_VERSION = _version("--version", "-V", "-vV", unless="rust-toolchain rust-t
 
 
 def _rust(call: ProgramCall) -> Harmless:
-    """Behind these names is rustup, as a rule: the first of its kind in a home folder writes its settings."""
-    environment = call.here.environment
+    """These names usually start rustup, which writes its settings when it first runs in a home folder."""
+    environment = call.context.environment
     home = Path(environment.get("RUSTUP_HOME") or f"{environment.get('HOME', '')}/.rustup")
     if not (home / "settings.toml").is_file():
         raise NotHarmless(f"{call.program} may set up rustup in the home folder.")

@@ -52,24 +52,24 @@ _TYPES = names(
     "py python js ts typescript rust go java c cpp cs md markdown json yaml toml html css rb ruby php kotlin swift lua "
     "sql txt xml tsx jsx vue svelte dart elixir haskell scala r proto"
 )
-"""Types of rg of which no file with a dot in front is (`sh` has some)."""
+"""File types of rg that include no hidden files (`sh` has some)."""
 
 _IGNORE_FILES = (".gitignore", ".ignore", ".rgignore", ".git/info/exclude")
-"""What they take back (`!.env`) rg looks at though it is hidden (measured, 13.0)."""
+"""Ignore files: rg also searches hidden files that they take back (`!.env`; measured, 13.0)."""
 
 
 def _grep(call: ProgramCall) -> Harmless:
-    given = _GREP.given(call)
-    if not given.has("-r", "-R", "--recursive", "--dereference-recursive"):
-        return Harmless(_GREP.why, _GREP.reads(given, call))
-    follows = given.has("-R", "--dereference-recursive")
-    without = given.values("--exclude-dir")
-    skipped = frozenset(each for each in without if each and not re.search(r"[*?\[\\/]", each))
-    # What neither kind names is searched, unless the first of them is --include.
-    first = next((name for name, _, _ in given.options if name in ("--include", "--exclude")), None)
-    included = given.values("--include") if first == "--include" else []
-    pattern = () if given.has("-e", "-f", "--regexp", "--file") else given.operands[:1]
-    patterns = _GREP.reads(ParsedOptions(given.options, list(pattern)), call)
+    parsed = _GREP.parse_call(call)
+    if not parsed.has("-r", "-R", "--recursive", "--dereference-recursive"):
+        return Harmless(_GREP.why, _GREP.reads(parsed, call))
+    follows = parsed.has("-R", "--dereference-recursive")
+    without = parsed.values("--exclude-dir")
+    skipped = frozenset(pattern for pattern in without if pattern and not re.search(r"[*?\[\\/]", pattern))
+    # A file that neither kind of option names is searched, unless the first such option is --include.
+    first = next((name for name, _, _ in parsed.options if name in ("--include", "--exclude")), None)
+    included = parsed.values("--include") if first == "--include" else []
+    pattern = () if parsed.has("-e", "-f", "--regexp", "--file") else parsed.operands[:1]
+    patterns = _GREP.reads(ParsedOptions(parsed.options, list(pattern)), call)
     return Harmless(
         "Searches the text of folders.",
         (
@@ -77,52 +77,64 @@ def _grep(call: ProgramCall) -> Harmless:
             *(
                 str(
                     paths.tree(
-                        each,
-                        call.here,
+                        searched,
+                        call.context,
                         reads=paths.globbed(included),
                         enters=lambda name: name not in skipped,
                         follows=follows,
                     )
                 )
-                for each in _searched(given.operands[len(pattern) :], call)
+                for searched in _searched(parsed.operands[len(pattern) :], call)
             ),
         ),
     )
 
 
 def _rg(call: ProgramCall) -> Harmless:
-    given = _RIPGREP.given(call)
-    if call.here.environment.get("RIPGREP_CONFIG_PATH") and not given.has("--no-config"):
+    parsed = _RIPGREP.parse_call(call)
+    if call.context.environment.get("RIPGREP_CONFIG_PATH") and not parsed.has("--no-config"):
         raise NotHarmless("RIPGREP_CONFIG_PATH names options that could make rg run a program.")
-    pattern = 0 if given.has("-e", "-f", "--regexp", "--file", "--files", "--type-list") else 1
-    files = _RIPGREP.reads(ParsedOptions(given.options, []), call)
-    if given.has("--type-list"):
-        return Harmless("Lists kinds of files.")
-    operands = given.operands[pattern:]
-    if given.has("--files"):
-        return Harmless("Lists files.", tuple(str(paths.named(each, call.here)) for each in _searched(operands, call)))
-    unrestricted = sum(name in ("-u", "--unrestricted") for name, _, _ in given.options)
-    ignored = unrestricted > 0 or given.has("--no-ignore", "--no-ignore-vcs", "--no-require-git", "--no-ignore-parent")
-    reads, enters = _seen(given, hidden=unrestricted > 1 or given.has("--hidden", "-."))
+    pattern = 0 if parsed.has("-e", "-f", "--regexp", "--file", "--files", "--type-list") else 1
+    files = _RIPGREP.reads(ParsedOptions(parsed.options, []), call)
+    if parsed.has("--type-list"):
+        return Harmless("Lists file types.")
+    operands = parsed.operands[pattern:]
+    if parsed.has("--files"):
+        return Harmless(
+            "Lists files.", tuple(str(paths.named(searched, call.context)) for searched in _searched(operands, call))
+        )
+    unrestricted = sum(name in ("-u", "--unrestricted") for name, _, _ in parsed.options)
+    ignored = unrestricted > 0 or parsed.has("--no-ignore", "--no-ignore-vcs", "--no-require-git", "--no-ignore-parent")
+    reads, enters = _name_filters(parsed, hidden=unrestricted > 1 or parsed.has("--hidden", "-."))
     return Harmless(
         "Searches the text of folders.",
         (
             *files,
             *(
-                str(paths.tree(each, call.here, reads=reads, enters=enters, ignored=ignored, obeys=_IGNORE_FILES))
-                for each in _searched(operands, call)
+                str(
+                    paths.tree(
+                        searched,
+                        call.context,
+                        reads=reads,
+                        enters=enters,
+                        ignored=ignored,
+                        obeyed_ignore_files=_IGNORE_FILES,
+                    )
+                )
+                for searched in _searched(operands, call)
             ),
         ),
     )
 
 
-def _seen(given: ParsedOptions, *, hidden: bool) -> tuple[Callable[[str], bool], Callable[[str], bool]]:
-    """Which names of files and of folders rg looks at. What a glob or a type names it takes even if it is hidden."""
-    globs = [each for each in given.values("-g", "--glob", "--iglob") if each is None or not each.startswith("!")]
-    plain = [each for each in globs if each is not None and re.fullmatch(r"[\w.*?-]+", each)]
-    types = given.values("-t", "--type")
-    typed = given.has("--type-add") or any(each not in _TYPES for each in types)
-    if globs and len(plain) == len(globs) and not given.has("--iglob"):
+def _name_filters(parsed: ParsedOptions, *, hidden: bool) -> tuple[Callable[[str], bool], Callable[[str], bool]]:
+    """Tests for the names of files and of folders that rg searches. It also searches hidden files that a glob or type
+    names."""
+    globs = [glob for glob in parsed.values("-g", "--glob", "--iglob") if glob is None or not glob.startswith("!")]
+    plain = [glob for glob in globs if glob is not None and re.fullmatch(r"[\w.*?-]+", glob)]
+    types = parsed.values("-t", "--type")
+    typed = parsed.has("--type-add") or any(file_type not in _TYPES for file_type in types)
+    if globs and len(plain) == len(globs) and not parsed.has("--iglob"):
         matches = paths.globbed(list(plain))
         return matches, lambda name: hidden or not name.startswith(".") or matches(name)
     if globs:
@@ -131,18 +143,20 @@ def _seen(given: ParsedOptions, *, hidden: bool) -> tuple[Callable[[str], bool],
 
 
 def _ag(call: ProgramCall) -> Harmless:
-    given = _AG.given(call)
-    return Harmless(_AG.why, tuple(str(paths.tree(each, call.here)) for each in _searched(given.operands[1:], call)))
+    parsed = _AG.parse_call(call)
+    return Harmless(
+        _AG.why, tuple(str(paths.tree(searched, call.context)) for searched in _searched(parsed.operands[1:], call))
+    )
 
 
 def _searched(operands: Sequence[Word], call: ProgramCall) -> list[str]:
-    found: list[str] = []
+    searched: list[str] = []
     for word in operands:
         if word.value is None:
             raise NotHarmless(f"Where {call.program} would search is only known when it runs.")
         if word.value != "-":
-            found.append(word.value)
-    return found or (["."] if not operands else [])
+            searched.append(word.value)
+    return searched or (["."] if not operands else [])
 
 
 PROGRAMS: Mapping[str, Judge] = {

@@ -1,42 +1,43 @@
-"""sed whose script only prints: addresses and the commands p = q Q d D n N g G h H x s y l b t z and braces.
+"""sed scripts that only print: addresses and the commands p = q Q d D n N g G h H x s y l b t z and braces.
 
-Left out: w, W, r, R (files), e (runs), a, i, c (they take the rest of a line in ways of their own), F, v, and of s the
-flags w and e; -i, -f, -E's kin are by option. GNU sed 4.8; the syntax by its manual.
+Left out: w, W, r, R (files), e (runs commands), a, i, c (they read the rest of the line differently), F, v, and the
+flags w and e of s. The options -i and -f are not in the table. GNU sed 4.8; the syntax follows its manual.
 """
 
 from amanu.shell.call import Harmless, NotHarmless, ProgramCall
 from amanu.shell.spec import Use
 
 _USE = Use(
-    "Shows lines of files, as its script says.",
+    "Shows the lines its script selects.",
     "-n -E -r -s -u -z -e= --quiet --silent --expression= --regexp-extended --separate --unbuffered --null-data "
     "--posix "
     "--sandbox",
     ("text", "file*"),
     first_by="-e --expression",
 )
-_UNKNOWN = "The sed script holds more than what is known to only print."
+_UNKNOWN = "The sed script contains more than is known to only print."
 
 
 def sed(call: ProgramCall) -> Harmless:
-    given = _USE.given(call)
-    scripts = given.values("-e", "--expression")
-    if not given.has("-e", "--expression"):
-        if not given.operands:
-            if given.has("--help", "--version"):
-                return Harmless("Shows how it is used.")
-            raise NotHarmless("sed is given no script.")
-        scripts = [given.operands[0].value]
+    """The grammar of sed. Raises `NotHarmless`."""
+    parsed = _USE.parse_call(call)
+    scripts = parsed.values("-e", "--expression")
+    if not parsed.has("-e", "--expression"):
+        if not parsed.operands:
+            if parsed.has("--help", "--version"):
+                return Harmless("Shows its help.")
+            raise NotHarmless("sed has no script.")
+        scripts = [parsed.operands[0].value]
     if any(script is None for script in scripts):
-        raise NotHarmless("What sed would do is only known when it runs.")
+        raise NotHarmless("The sed script is only known when it runs.")
     _Script("\n".join(script or "" for script in scripts)).check()
-    return Harmless(_USE.why, _USE.reads(given, call))
+    return Harmless(_USE.why, _USE.reads(parsed, call))
 
 
 class _Script:
     def __init__(self, text: str) -> None:
         self._text = text
-        self._at = 0
+        self._position = 0
 
     def check(self) -> None:
         """Raises `NotHarmless` unless every command is one that only prints."""
@@ -44,7 +45,7 @@ class _Script:
             raise NotHarmless(_UNKNOWN)
         while True:
             self._skip(" \t\n;}")
-            if self._at == len(self._text):
+            if self._position == len(self._text):
                 return
             self._addresses()
             self._command()
@@ -88,8 +89,8 @@ class _Script:
                 self._digits()
             case "b" | "t":
                 self._skip(" ")
-                while self._at < len(self._text) and self._text[self._at].isalnum():
-                    self._at += 1
+                while self._position < len(self._text) and self._text[self._position].isalnum():
+                    self._position += 1
             case "s":
                 mark = self._next()
                 self._until(mark)
@@ -102,20 +103,20 @@ class _Script:
             case _:
                 raise NotHarmless(_UNKNOWN)
         self._skip(" \t")
-        if self._at < len(self._text) and self._text[self._at] not in ";\n}":
+        if self._position < len(self._text) and self._text[self._position] not in ";\n}":
             raise NotHarmless(_UNKNOWN)
 
     def _until(self, mark: str) -> None:
-        """To the end of a part of s, y or an address. Brackets may hide the mark for sed but not here, or the other
-        way round: where one holds it, nothing is certain."""
+        """Skip to the end of a part of s, y or an address. A delimiter inside brackets may end the part for sed or
+        not, so it is refused."""
         if mark in "\\\n" or mark.isalnum() or mark in "[]":
             raise NotHarmless(_UNKNOWN)
         bracket = False
-        while self._at < len(self._text):
-            char = self._text[self._at]
-            self._at += 1
+        while self._position < len(self._text):
+            char = self._text[self._position]
+            self._position += 1
             if char == "\\":
-                self._at += 1
+                self._position += 1
             elif char == "\n":
                 break
             elif char == mark:
@@ -131,22 +132,22 @@ class _Script:
         raise NotHarmless(_UNKNOWN)
 
     def _next(self) -> str:
-        if self._at >= len(self._text):
+        if self._position >= len(self._text):
             raise NotHarmless(_UNKNOWN)
-        self._at += 1
-        return self._text[self._at - 1]
+        self._position += 1
+        return self._text[self._position - 1]
 
     def _take(self, chars: str) -> bool:
-        if self._at < len(self._text) and self._text[self._at] in chars:
-            self._at += 1
+        if self._position < len(self._text) and self._text[self._position] in chars:
+            self._position += 1
             return True
         return False
 
     def _digits(self) -> bool:
-        begun = self._at
-        while self._at < len(self._text) and self._text[self._at] in "0123456789":
-            self._at += 1
-        return self._at > begun
+        begun = self._position
+        while self._position < len(self._text) and self._text[self._position] in "0123456789":
+            self._position += 1
+        return self._position > begun
 
     def _skip(self, chars: str) -> None:
         while self._take(chars):

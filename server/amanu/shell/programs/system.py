@@ -1,4 +1,4 @@
-"""What the shell itself says and tests, and programs that tell of the system.
+"""Programs that print text, test conditions, and show facts about the system.
 
 GNU coreutils 9.1, procps 4, iproute2 6.
 """
@@ -16,78 +16,82 @@ _PUBLIC = names(
     "GOROOT JAVA_HOME CARGO_HOME RUSTUP_HOME PYTHONPATH XDG_CONFIG_HOME XDG_CACHE_HOME XDG_STATE_HOME "
     "XDG_DATA_HOME CI HOSTNAME"
 )
-"""Variables of the environment that hold no secret."""
+"""Environment variables that hold no secret."""
 
 _SOCKETS = re.compile(
     r"state|exclude|all|connected|synchronized|bucket|big|established|syn-sent|syn-recv|fin-wait-[12]|time-wait|"
     r"closed|close-wait|last-ack|listening|closing|sport|dport|src|dst|and|or|not|[=!<>()]|==|!=|>=|<=|"
     r"(\d{1,3}(\.\d{1,3}){3}(/\d{1,2})?)?(:\d{1,5})?"
 )
-"""Words of a filter of ss that name no machine."""
+"""Words of an ss filter that do not name a machine."""
 
 _UNARY = names("-b -c -d -e -f -g -G -h -k -L -n -N -O -p -r -s -S -t -u -w -x -z")
 _BINARY = names("= == != < > -eq -ne -lt -le -gt -ge -nt -ot -ef")
 
 
 def _printf(call: ProgramCall) -> Harmless:
-    """`-v` sets a variable, and so does `%n`: the format must be known."""
-    words = call.values
-    shown = words[1:] if words[:1] == ("--",) else words
-    form = shown[0] if shown else None
-    if form is None or (form.startswith("-") and words is shown):
-        raise NotHarmless("What printf does with its words is only known when it runs.")
+    """`-v` and `%n` set a variable, so the format must be known."""
+    arguments = call.values
+    operands = arguments[1:] if arguments[:1] == ("--",) else arguments
+    form = operands[0] if operands else None
+    if form is None or (form.startswith("-") and arguments is operands):
+        raise NotHarmless("What printf does with its arguments is only known when it runs.")
     if not re.fullmatch(
         r"(?:[^%]|%%|%[-+ #0']*[\d*]*(?:\.[\d*]*)?(?:[hlLqjzt]*[diouxXeEfFgGaAcsbqQ]|\([^)]*\)T))*", form
     ):
         raise NotHarmless("This printf format can do more than print.")
-    return Harmless("Prints what it is given.")
+    return Harmless("Prints its arguments.")
 
 
 def _test(call: ProgramCall) -> Harmless:
-    """Not -v and -R, which look into variables and may run what is between brackets. An unknown word counts only where
-    bash cannot take it for an operator: in an expression of at most three words, one operator of them known."""
-    words = list(call.values)
-    if call.program == "[" and (not words or words.pop() != "]"):
-        raise NotHarmless("A [ without its ].")
-    if any(word.several for word in call.words):
-        raise NotHarmless("What is tested is only known when it runs, and could be an expression.")
-    if None not in words:
-        if any(word in ("-v", "-R", "-o", "-a") for word in words):
-            raise NotHarmless("This test is not known to be harmless.")
-        return Harmless("Tests something.")
-    if words[0] == "!":
-        words.pop(0)
-    if len(words) == 1 or (len(words) == 2 and words[0] in _UNARY) or (len(words) == 3 and words[1] in _BINARY):
-        return Harmless("Tests something.")
-    raise NotHarmless("What is tested is only known when it runs, and could be an expression.")
+    """Not -v and -R, which look into variables and may run what is between brackets. An unknown word is accepted only
+    where bash cannot read it as an operator: in an expression of at most three words with a known operator."""
+    operands = list(call.values)
+    if call.program == "[" and (not operands or operands.pop() != "]"):
+        raise NotHarmless("This [ has no matching ].")
+    if any(word.several for word in call.arguments):
+        raise NotHarmless("What is tested is only known when it runs and could be an expression.")
+    if None not in operands:
+        if any(word in ("-v", "-R", "-o", "-a") for word in operands):
+            raise NotHarmless("This test is not known to be read-only.")
+        return Harmless("Evaluates a condition.")
+    if operands[0] == "!":
+        operands.pop(0)
+    if (
+        len(operands) == 1
+        or (len(operands) == 2 and operands[0] in _UNARY)
+        or (len(operands) == 3 and operands[1] in _BINARY)
+    ):
+        return Harmless("Evaluates a condition.")
+    raise NotHarmless("What is tested is only known when it runs and could be an expression.")
 
 
-def _date(given: ParsedOptions, call: ProgramCall) -> None:
-    if any(word.value is None or not word.value.startswith("+") for word in given.operands):
-        raise NotHarmless("date can set the clock.")
+def _date(parsed: ParsedOptions, call: ProgramCall) -> None:
+    if any(word.value is None or not word.value.startswith("+") for word in parsed.operands):
+        raise NotHarmless("With these arguments, date can set the clock.")
 
 
-def _addresses(given: ParsedOptions, call: ProgramCall) -> None:
-    """ss asks the network for the address of what it takes for the name of a machine (measured, iproute2 6.1)."""
-    for word in given.operands:
+def _addresses(parsed: ParsedOptions, call: ProgramCall) -> None:
+    """ss looks up what it reads as a host name on the network (measured, iproute2 6.1)."""
+    for word in parsed.operands:
         if word.value is None or not _SOCKETS.fullmatch(word.value):
-            raise NotHarmless(f"ss may ask the network for the address of {word.value or 'what it is given'}.")
+            raise NotHarmless(f"ss may look up {word.value or 'its arguments'} on the network.")
 
 
 def _sleep(call: ProgramCall) -> Harmless:
     seconds = [
         float(word) for word in call.values if word and re.fullmatch(r"\d{1,6}(\.\d{1,6})?s?", word) and word[-1] != "s"
     ]
-    if len(seconds) != len(call.words) or not seconds or sum(seconds) > _LONGEST_SLEEP:
-        raise NotHarmless("It is not certain that it ends soon.")
-    return Harmless("Waits a little.")
+    if len(seconds) != len(call.arguments) or not seconds or sum(seconds) > _LONGEST_SLEEP:
+        raise NotHarmless("It may not end soon.")
+    return Harmless("Waits briefly.")
 
 
 def _ps(call: ProgramCall) -> Harmless:
-    """Its old options without a dash can show the environment of processes (`ps auxe`)."""
-    words = list(call.values)
-    while words:
-        word = words.pop(0)
+    """Old-style options without a dash can show the environment of processes (`ps auxe`)."""
+    arguments = list(call.values)
+    while arguments:
+        word = arguments.pop(0)
         if word in (
             "aux",
             "auxf",
@@ -107,34 +111,34 @@ def _ps(call: ProgramCall) -> Harmless:
             "--forest",
         ):
             continue
-        if word in ("-o", "-eo", "-p", "-u", "-C", "--sort", "--pid", "--ppid") and words:
-            value = words.pop(0)
+        if word in ("-o", "-eo", "-p", "-u", "-C", "--sort", "--pid", "--ppid") and arguments:
+            value = arguments.pop(0)
             if value is not None and re.fullmatch(r"[\w,=%+-]+", value) and "env" not in value:
                 continue
         elif word is not None and re.fullmatch(r"--sort=[\w%,+-]+", word):
             continue
-        raise NotHarmless("This use of ps is not among those that are known to show no environments.")
+        raise NotHarmless("With these arguments, ps may show environment variables.")
     return Harmless("Lists processes.")
 
 
-def _printenv(given: ParsedOptions, call: ProgramCall) -> None:
-    if not given.operands or any(word.value not in _PUBLIC for word in given.operands):
-        raise NotHarmless("The environment may hold tokens.")
+def _printenv(parsed: ParsedOptions, call: ProgramCall) -> None:
+    if not parsed.operands or any(word.value not in _PUBLIC for word in parsed.operands):
+        raise NotHarmless("The environment may contain tokens.")
 
 
 def _environment(call: ProgramCall) -> Harmless:
-    raise NotHarmless("Shows the environment, which may hold tokens.")
+    raise NotHarmless("Shows the environment, which may contain tokens.")
 
 
 PROGRAMS: Mapping[str, Judge] = {
-    "echo": Anything("Prints what it is given."),
+    "echo": Anything("Prints its arguments."),
     "printf": _printf,
     "true": Anything("Does nothing."),
     "false": Anything("Does nothing."),
     ":": Anything("Does nothing."),
-    "expr": Anything("Computes something."),
+    "expr": Anything("Computes a value."),
     "seq": Anything("Prints numbers."),
-    "factor": Anything("Computes something."),
+    "factor": Anything("Computes a value."),
     "test": _test,
     "[": _test,
     "date": Use(  # not -s, -f; BSD sets the clock by an operand
@@ -145,27 +149,25 @@ PROGRAMS: Mapping[str, Judge] = {
     ),
     "cal": Use("Shows a calendar.", "-1 -3 -m -y -j -w", ("text*",)),
     "uname": Use(
-        "Shows what system this is.",
+        "Shows system information.",
         "-a -s -n -r -v -m -p -i -o --all --kernel-name --kernel-release --machine --operating-system",
     ),
-    "arch": Use("Shows what system this is."),
+    "arch": Use("Shows system information."),
     "nproc": Use("Counts processors.", "--all --ignore="),
-    "whoami": Use("Shows who runs this."),
-    "logname": Use("Shows who runs this."),
-    "id": Use("Shows who runs this.", "-u -g -G -n -r -z -a --user --group --groups --name --real", ("text*",)),
-    "groups": Use("Shows who runs this.", "", ("text*",)),
-    "hostname": Use("Shows the name of the machine.", "-s -I --short"),  # not -f, -i: they ask the network
-    "uptime": Use("Shows how long the machine runs.", "-p -s --pretty --since"),
-    "free": Use(
-        "Shows how full the memory is.", "-h -b -k -m -g -t -w -l --human --bytes --kibi --mebi --gibi --total --wide"
-    ),
-    "vmstat": Use("Shows how busy the machine is.", "-s -w"),
-    "lscpu": Use("Shows what machine this is.", "-e?= -p?= -J"),
-    "lsblk": Use("Shows disks.", "-a -f -J -l -o= -p"),
-    "getconf": Use("Shows limits of the system.", "-a", ("text*",)),
-    "lsb_release": Use("Shows what system this is.", "-a -i -d -r -c -s --all --id --description --release --short"),
-    "locale": Use("Shows the language.", "-a -m -k -c"),
-    "tty": Use("Says whether there is a terminal.", "-s --quiet --silent"),
+    "whoami": Use("Shows the current user."),
+    "logname": Use("Shows the current user."),
+    "id": Use("Shows the current user.", "-u -g -G -n -r -z -a --user --group --groups --name --real", ("text*",)),
+    "groups": Use("Shows the current user.", "", ("text*",)),
+    "hostname": Use("Shows the host name.", "-s -I --short"),  # not -f, -i: they ask the network
+    "uptime": Use("Shows how long the machine has been running.", "-p -s --pretty --since"),
+    "free": Use("Shows memory usage.", "-h -b -k -m -g -t -w -l --human --bytes --kibi --mebi --gibi --total --wide"),
+    "vmstat": Use("Shows system activity.", "-s -w"),
+    "lscpu": Use("Shows CPU information.", "-e?= -p?= -J"),
+    "lsblk": Use("Lists disks.", "-a -f -J -l -o= -p"),
+    "getconf": Use("Shows system limits.", "-a", ("text*",)),
+    "lsb_release": Use("Shows system information.", "-a -i -d -r -c -s --all --id --description --release --short"),
+    "locale": Use("Shows locale settings.", "-a -m -k -c"),
+    "tty": Use("Shows whether there is a terminal.", "-s --quiet --silent"),
     "ss": Use(  # not -K, -D, -F, -r
         "Lists open connections.", "-t -u -l -n -p -a -x -s -e -m -i -H -4 -6", ("text*",), check=_addresses
     ),

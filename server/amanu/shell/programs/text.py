@@ -12,21 +12,21 @@ from amanu.shell.spec import Judge, Use
 _ONE, _FILES = ("file",), ("file*",)
 
 
-def _trees_if_recursive(given: ParsedOptions, call: ProgramCall) -> None:
-    """Of two folders diff compares what has the same name, through links."""
-    for word in given.operands:
-        if word.value is not None and (call.here.folder / word.value).is_dir():
-            paths.tree(word.value, call.here, follows=not given.has("--no-dereference"))
+def _trees_if_recursive(parsed: ParsedOptions, call: ProgramCall) -> None:
+    """Raises `NotHarmless` when diff would compare folders that may not be read: it follows links in them."""
+    for word in parsed.operands:
+        if word.value is not None and (call.context.folder / word.value).is_dir():
+            paths.tree(word.value, call.context, follows=not parsed.has("--no-dereference"))
 
 
-def _jq(given: ParsedOptions, call: ProgramCall) -> None:
-    if not given.operands:
-        raise NotHarmless("jq is given no filter.")
-    program = given.operands[0].value
+def _jq(parsed: ParsedOptions, call: ProgramCall) -> None:
+    if not parsed.operands:
+        raise NotHarmless("jq has no filter.")
+    program = parsed.operands[0].value
     if program is None:
-        raise NotHarmless("What jq would do is only known when it runs.")
-    # `env` and `$ENV` are the environment, which may hold tokens; modules are files. `.env` is a field as any other.
-    # Between the sign and its name there may be blanks and remarks.
+        raise NotHarmless("The jq filter is only known when it runs.")
+    # `env` and `$ENV` are the environment, which may contain tokens; modules are files. `.env` is an ordinary field.
+    # There may be blanks and comments between `$` and the name.
     if re.search(
         r"(?<![.\w])(env|import|include|modulemeta|get_search_list|input_filename|\$__loc__)\b|\$(?=[\s#])|\$ENV",
         program,
@@ -67,7 +67,7 @@ PROGRAMS: Mapping[str, Judge] = {
         _FILES,
     ),
     "uniq": Use(  # a second operand is a file it writes
-        "Leaves out repeated lines.",
+        "Filters out repeated lines.",
         "-c -d -D -i -u -z -f= -s= -w= --count --repeated --all-repeated?= --skip-fields= --group?= --ignore-case "
         "--skip-chars= --unique --zero-terminated --check-chars=",
         _ONE,
@@ -92,7 +92,7 @@ PROGRAMS: Mapping[str, Judge] = {
     ),
     "tac": Use("Shows lines in reverse.", "-b -r -s= --before --regex --separator=", _FILES),
     "rev": Use("Reverses lines.", "", _FILES),
-    "paste": Use("Puts lines side by side.", "-d= -s -z --delimiters= --serial --zero-terminated", _FILES),
+    "paste": Use("Joins lines side by side.", "-d= -s -z --delimiters= --serial --zero-terminated", _FILES),
     "join": Use(
         "Joins lines of two files.",
         "-a= -e= -i -j= -o= -t= -v= -1= -2= -z --ignore-case --check-order --nocheck-order --header --zero-terminated",
@@ -122,22 +122,22 @@ PROGRAMS: Mapping[str, Judge] = {
         ("file", "file"),
     ),
     "column": Use(
-        "Sets text in columns.",
+        "Formats text in columns.",
         "-t -s= -o= -c= -x -d -e -J -N= -H= -R= -T= --table --separator= --output-separator= --output-width= "
         "--fillrows --json --table-columns= --table-hide= --table-right= --table-truncate= --table-noheadings",
         _FILES,
     ),
     "fold": Use("Breaks long lines.", "-b -s -w= --bytes --spaces --width=", _FILES, digits=True),
     "fmt": Use(
-        "Fills paragraphs.",
+        "Reflows paragraphs.",
         "-c -s -t -u -w= -p= -g= --crown-margin --split-only --tagged-paragraph --uniform-spacing --width= --prefix= "
         "--goal=",
         _FILES,
         digits=True,
     ),
-    "expand": Use("Turns tabs into blanks.", "-i -t= --initial --tabs=", _FILES, digits=True),
-    "unexpand": Use("Turns blanks into tabs.", "-a -t= --all --first-only --tabs=", _FILES),
-    "tsort": Use("Sorts by order of dependence.", "", _ONE),
+    "expand": Use("Converts tabs to spaces.", "-i -t= --initial --tabs=", _FILES, digits=True),
+    "unexpand": Use("Converts spaces to tabs.", "-a -t= --all --first-only --tabs=", _FILES),
+    "tsort": Use("Sorts by dependency order.", "", _ONE),
     "iconv": Use(  # not -o
         "Changes the encoding of text.",
         "-f= -t= -l -c -s --from-code= --to-code= --list --silent",

@@ -21,7 +21,7 @@ from amanu.core.requirements import SandboxRequirements
 from amanu.core.tool import CallContext, Outcome, Params, Preview, Subject, ToolError
 from amanu.sandbox.git_dirs import hooks_of
 from amanu.sandbox.quarantine import QuarantineResult
-from amanu.sandbox.rlimits import KernelLimits, limits, way_in
+from amanu.sandbox.rlimits import KernelLimits, limited_entry_shell, limits
 from amanu.sandbox.sandbox import SandboxedCommand, SandboxError
 from amanu.shell.analyze import read
 from amanu.shell.programs.git import LOOKING, writes_settings
@@ -314,7 +314,7 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
                 if not await call.still_valid():  # the last moment that is ours; it took some to build the sandbox
                     raise ToolError(_CHANGED)
                 process = await self._start(started, mark)
-                ended.unseen = started.unseen
+                ended.unseen = started.workspace_secrets
                 with ScriptWatch(need.watched, held, process.pid) as vigil:
                     try:
                         await self._follow(process, output, call, total, ended)
@@ -348,9 +348,9 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
     ) -> AsyncGenerator[SandboxedCommand]:
         """How to start it, in the very folder that was checked, whatever its name leads to now."""
         bash = self._found_bash()
-        held = None if bash is None else way_in(bash, kernel)
+        held = None if bash is None else limited_entry_shell(bash, kernel)
         if self._sandbox is None:
-            argv = argv if held is None else held.to(argv)
+            argv = argv if held is None else held.wrap(argv)
             there = f"/proc/self/fd/{handle}"
             yield SandboxedCommand(argv, environment, there if os.path.exists("/proc/self/fd") else str(folder))  # noqa: PTH110, ASYNC240
             return
@@ -450,7 +450,7 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
             notes.append(_SWAPPED)
         found = ended.settled
         texts = await asyncio.to_thread(found.texts)
-        settled = {_ASIDE: found.aside, _BACK: found.back, _NEW: found.new, _FAILED: found.failed}
+        settled = {_ASIDE: found.quarantined, _BACK: found.restored, _NEW: found.added, _FAILED: found.failed}
         for said, paths in {**settled, _SECRETS: found.secrets}.items():
             if paths:
                 notes.append(said.format(names=_named([self._spelt(each) for each in paths]), folder=found.folder))
