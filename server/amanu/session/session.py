@@ -93,7 +93,7 @@ class Session:
         await self.prompts.stop()
         await self._checks.close()
         await self._feedback.close()
-        await self.core.proposals.settled()  # what the user just accepted is in its file, and on record
+        await self.core.proposals.wait_until_settled()  # what the user just accepted is in its file, and on record
         async with self.core.turn.starting:
             try:
                 await self.core.journal.durable()

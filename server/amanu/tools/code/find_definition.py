@@ -25,14 +25,14 @@ class SymbolParams(Params):
     symbol: str = Field(min_length=1, description="The symbol as written on that line, e.g. 'subtotal'.")
 
 
-class _OfSymbol(SessionTool[SymbolParams]):
+class _SymbolTool(SessionTool[SymbolParams]):
     """What both have in common: a symbol is found in the text, places come back."""
 
     effect = "read"
     params = SymbolParams
     question: Question
     title: str
-    none: str
+    none_found: str
 
     async def preview(self, params: SymbolParams, call: CallContext) -> Preview:
         path = self._workspace.resolve(params.path)
@@ -48,16 +48,16 @@ class _OfSymbol(SessionTool[SymbolParams]):
         path = self._workspace.resolve(params.path)
         call.hold_to(path)
         text = (await self._workspace.read(path)).text
-        character = column(split_lines(text), params.line, params.symbol)
+        character = symbol_column(split_lines(text), params.line, params.symbol)
         position = EditorPositionParams(path=str(path), line=params.line, character=character)
         answer = await ask(
             self._workspace.overlay, self.question, [path], lambda language: self._ask(language, position)
         )
         unique = list({(location.path, location.start_line): location for location in answer.locations}.values())
         if not unique:
-            return Outcome(f"{self.none} {params.symbol}.", "none")
-        limit = self._limits.places
-        lines = await places.quoted(self._workspace, call, self.name, unique[:limit])
+            return Outcome(f"{self.none_found} {params.symbol}.", "none")
+        limit = self._limits.locations
+        lines = await places.quote_locations(self._workspace, call, self.name, unique[:limit])
         if len(unique) > limit:
             lines.append(f"[{len(unique) - limit} more places left out]")
         return Outcome("\n".join(lines) + "\n", f"{len(unique)} place{'s' * (len(unique) != 1)}")
@@ -66,7 +66,7 @@ class _OfSymbol(SessionTool[SymbolParams]):
     async def _ask(self, language: LanguageQueries, position: EditorPositionParams) -> EditorLocationsResult: ...
 
 
-class FindDefinition(_OfSymbol):
+class FindDefinition(_SymbolTool):
     name = "find_definition"
     description = (
         "Finds where a symbol is defined, by asking the language servers of the user's editor; exact where grep "
@@ -75,13 +75,13 @@ class FindDefinition(_OfSymbol):
     )
     question = "definition"
     title = "Find the definition of"
-    none = "The editor's language server knows no definition of"
+    none_found = "The editor's language server knows no definition of"
 
     async def _ask(self, language: LanguageQueries, position: EditorPositionParams) -> EditorLocationsResult:
         return await language.definition(position)
 
 
-class FindReferences(_OfSymbol):
+class FindReferences(_SymbolTool):
     name = "find_references"
     description = (
         "Finds where a symbol is used, by asking the language servers of the user's editor; unlike grep it tells "
@@ -90,18 +90,18 @@ class FindReferences(_OfSymbol):
     )
     question = "references"
     title = "Find uses of"
-    none = "The editor's language server knows no use of"
+    none_found = "The editor's language server knows no use of"
 
     async def _ask(self, language: LanguageQueries, position: EditorPositionParams) -> EditorLocationsResult:
         return await language.references(position)
 
 
-def column(lines: list[str], line: int, symbol: str) -> int:
+def symbol_column(lines: list[str], line: int, symbol: str) -> int:
     """The Unicode code points before the last name of `symbol` (of `cart.total`, `total`) on that line, 1-based.
     Raises `ToolError` naming lines that hold it when this one does not."""
     index = _find(lines[line - 1], symbol) if line <= len(lines) else None
     if index is None:
-        raise ToolError(_elsewhere(lines, line, symbol))
+        raise ToolError(_wrong_line_message(lines, line, symbol))
     last = _LAST_NAME.search(symbol)
     return index + (last.start() if last else 0)
 
@@ -113,7 +113,7 @@ def _find(text: str, symbol: str) -> int | None:
     return None if index < 0 else index
 
 
-def _elsewhere(lines: list[str], line: int, symbol: str) -> str:
+def _wrong_line_message(lines: list[str], line: int, symbol: str) -> str:
     problem = f"Line {line} does not hold {symbol!r}" if line <= len(lines) else f"The file has {len(lines)} lines"
     holding = [number for number, text in enumerate(lines, 1) if symbol in text]
     if not holding:

@@ -31,11 +31,11 @@ class GetDiagnostics(SessionTool[GetDiagnosticsParams]):
     async def preview(self, params: GetDiagnosticsParams, call: CallContext) -> Preview:
         path = self._workspace.resolve(params.path) if params.path else self._workspace.roots[0]
         relative = self._workspace.relative(path)
-        of = f" of {relative}" if params.path else ""
+        suffix = f" of {relative}" if params.path else ""
         return Preview(
-            title=f"Look at errors and warnings{of}",
+            title=f"Look at errors and warnings{suffix}",
             subject=Subject(self.name, self.effect, relative),
-            detail=f"errors and warnings{of}",
+            detail=f"errors and warnings{suffix}",
             reads=frozenset(map(str, [path] if params.path else self._workspace.roots)),
         )
 
@@ -52,7 +52,7 @@ class GetDiagnostics(SessionTool[GetDiagnosticsParams]):
             [path] if params.path else self._workspace.roots,
             lambda language: language.diagnostics(request),
         )
-        in_files, outside = await self._sorted(answer.files, path if params.path else None, call)
+        in_files, outside = await self._readable(answer.files, path if params.path else None, call)
         if not in_files and not outside:
             return Outcome("The editor reports nothing.", "nothing")
         text = _show(in_files, self._limits.findings)
@@ -63,36 +63,36 @@ class GetDiagnostics(SessionTool[GetDiagnosticsParams]):
         user = findings.tally(errors, warnings) or (f"{len(every)} hints" if every else "nothing in the workspace")
         return Outcome(text, user)
 
-    async def _sorted(
+    async def _readable(
         self, files: list[FileFindings], within: Path | None, call: CallContext
     ) -> tuple[list[tuple[str, Finding]], list[str]]:
         """(path to show, finding) of what may be told; and the files outside the roots. A file the user would be
         asked about is left out, unless it is the one named: that was decided on."""
-        inside = await places.resolved(self._workspace, (file.path for file in files))
-        hidden = places.unreadable(self._workspace, call, self.name, inside)
+        inside = await places.resolve_paths(self._workspace, (file.path for file in files))
+        hidden = places.reasons_not_to_quote(self._workspace, call, self.name, inside)
         listed: list[tuple[str, Finding]] = []
         outside: list[str] = []
         for file in files:
-            others = findings.of_others(file.findings)
-            path, display_path = inside[file.path], places.shown(self._workspace, file.path, inside)
+            foreign = findings.foreign_findings(file.findings)
+            path, display_path = inside[file.path], places.display_path(self._workspace, file.path, inside)
             if path is None:
-                if others and within is None:
+                if foreign and within is None:
                     outside.append(display_path)
             elif path == within or (file.path not in hidden and (within is None or path.is_relative_to(within))):
-                listed += [(display_path, finding) for finding in others]
+                listed += [(display_path, finding) for finding in foreign]
         return listed, outside
 
 
 def _show(listed: list[tuple[str, Finding]], limit: int) -> str:
     """By file; of too many the worst are kept."""
-    worst = sorted(range(len(listed)), key=lambda index: findings.rank(listed[index][1]))[:limit]
+    worst = sorted(range(len(listed)), key=lambda index: findings.severity_rank(listed[index][1]))[:limit]
     lines: list[str] = []
     file = ""
     for index in sorted(worst, key=lambda index: (listed[index][0], listed[index][1].start_line)):
         if listed[index][0] != file:
             file = listed[index][0]
             lines.append(file)
-        lines.append(findings.line(listed[index][1]))
+        lines.append(findings.format_finding(listed[index][1]))
     if len(listed) > limit:
         lines.append(f"[{len(listed) - limit} more left out; name a file]")
     return "".join(f"{line}\n" for line in lines)

@@ -50,7 +50,7 @@ class ListSymbols(SessionTool[ListSymbolsParams]):
         symbols = answer.symbols[: self._limits.symbols]
         left_out = len(answer.symbols) - len(symbols)
         if params.path:
-            lines = [f"{_range(symbol)}: {_named(symbol)}" for symbol in symbols]
+            lines = [f"{_range(symbol)}: {_description(symbol)}" for symbol in symbols]
         else:
             lines = await self._of_workspace(symbols, call)
         if not lines:
@@ -62,14 +62,14 @@ class ListSymbols(SessionTool[ListSymbolsParams]):
 
     async def _of_workspace(self, symbols: list[Symbol], call: CallContext) -> list[str]:
         """Those of files the user would be asked about are left out, for the names are what such a file holds."""
-        inside = await places.resolved(self._workspace, (symbol.path for symbol in symbols))
-        hidden = places.unreadable(self._workspace, call, self.name, inside)
+        inside = await places.resolve_paths(self._workspace, (symbol.path for symbol in symbols))
+        hidden = places.reasons_not_to_quote(self._workspace, call, self.name, inside)
         lines: list[str] = []
-        for each in symbols:
-            reason = hidden.get(each.path)
-            if reason != places.ASKED:
-                location = f"{places.shown(self._workspace, each.path, inside)}:{each.start_line}"
-                lines.append(f"{location}: {_named(each)}" + (f" ({reason})" if reason else ""))
+        for symbol in symbols:
+            reason = hidden.get(symbol.path)
+            if reason != places.NEEDS_APPROVAL:
+                location = f"{places.display_path(self._workspace, symbol.path, inside)}:{symbol.start_line}"
+                lines.append(f"{location}: {_description(symbol)}" + (f" ({reason})" if reason else ""))
         return lines
 
 
@@ -77,6 +77,6 @@ def _range(symbol: Symbol) -> str:
     return f"{symbol.start_line}-{symbol.end_line}" if symbol.end_line > symbol.start_line else f"{symbol.start_line}"
 
 
-def _named(symbol: Symbol) -> str:
+def _description(symbol: Symbol) -> str:
     text = f"{symbol.kind} {symbol.name}" + (f" (in {symbol.container})" if symbol.container else "")
-    return " ".join(text.split())[: places.TEXT]
+    return " ".join(text.split())[: places.MAX_LINE]

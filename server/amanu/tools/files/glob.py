@@ -47,7 +47,7 @@ class Glob(SessionTool[GlobParams]):
             root_index, relative = self._workspace.guard.locate(folder)
             prefix = "" if not relative.parts else relative.as_posix() + "/"
             fits = await asyncio.to_thread(_fitting, names, pattern, len(prefix))
-            paths += [self._workspace.shown(self._workspace.roots[root_index] / name) for name in fits]
+            paths += [self._workspace.display_path(self._workspace.roots[root_index] / name) for name in fits]
         if not paths:
             return Outcome(f"No file fits {params.pattern}.", "no files")
         limit = self._limits.glob_files

@@ -61,9 +61,9 @@ class Grep(SessionTool[GrepParams]):
             complete = complete and result.complete
             root = self._workspace.roots[self._workspace.guard.locate(path)[0]]
             readable = await asyncio.to_thread(self._readable, result.files, path, call)
-            matches += [(self._workspace.shown(root / file.path), file) for file in readable]
+            matches += [(self._workspace.display_path(root / file.path), file) for file in readable]
             secret = await asyncio.to_thread(self._skipped, names, query, path, call)
-            skipped += [self._workspace.shown(root / name) for name in secret]
+            skipped += [self._workspace.display_path(root / name) for name in secret]
         total = sum(file.matches for _, file in matches)
         if not total:
             return Outcome(f"Nothing matches {params.pattern}.\n{_left_out(skipped)}".rstrip(), "no matches")

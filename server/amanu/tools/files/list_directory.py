@@ -9,7 +9,7 @@ from pydantic import Field
 
 from amanu.core.tool import CallContext, Outcome, Params, Preview, Subject, ToolError
 from amanu.tools.environment import SessionTool
-from amanu.workspace.disk import failure
+from amanu.workspace.disk import failure_message
 from amanu.workspace.globs import glob_pattern
 
 
@@ -74,11 +74,11 @@ class ListDirectory(SessionTool[ListDirectoryParams]):
         except FileNotFoundError:
             if only_in_editor:
                 return entries_by_name
-            raise ToolError(f"There is no folder {self._workspace.shown(path)}. Use glob to find it.") from None
+            raise ToolError(f"There is no folder {self._workspace.display_path(path)}. Use glob to find it.") from None
         except NotADirectoryError:
-            raise ToolError(f"{self._workspace.shown(path)} is a file. Use read_file to read it.") from None
+            raise ToolError(f"{self._workspace.display_path(path)} is a file. Use read_file to read it.") from None
         except OSError as error:
-            raise ToolError(failure("list", path, error)) from None
+            raise ToolError(failure_message("list", path, error)) from None
         return entries_by_name
 
 

@@ -42,14 +42,14 @@ class ReadOutput(SessionTool[ReadOutputParams]):
             raise ToolError("That output is binary and cannot be read as text.")
         text = data.decode("utf-8", "replace")
         if params.find is not None:
-            return self._found(text, params.find)
+            return self._matching_lines(text, params.find)
         piece = text[params.start : params.start + min(params.length, self._limits.shell_model)]
         end = params.start + len(piece)
         continuation = f"; read on with start {end}" if end < len(text) else ""
         head = f"[characters {params.start}–{end} of {len(text)}{continuation}]\n"
         return Outcome(head + piece, f"{len(piece):,} characters")
 
-    def _found(self, text: str, needle: str) -> Outcome:
+    def _matching_lines(self, text: str, needle: str) -> Outcome:
         lines = [f"{number}: {line[: self._limits.line_characters]}" for number, line in _matching(text, needle)]
         listed = lines[: self._limits.grep_lines]
         rest_note = f"\n[… {len(lines) - len(listed)} more lines]" if len(lines) > len(listed) else ""

@@ -33,21 +33,21 @@ _OTHER = re.compile(r"operation not permitted|\bEPERM\b", re.IGNORECASE)
 _MISSING = re.compile(
     r"""([^\s:'"‘’]+)['"’]?: (?:no such file or directory|cannot execute|bad interpreter|not found)""", re.IGNORECASE
 )
-_FOUND_MISSING = 3
+_MAX_NAMED = 3
 """Names that are looked at."""
 _SHOWN = tuple(map(Path, ("/usr", "/bin", "/sbin", "/opt", "/nix")))
 _SET_UP = re.compile(r"^(bwrap: |The sandbox could not be set up)", re.MULTILINE)
 
 
-def led_outside(output: str, roots: Sequence[Path], folder: Path) -> str | None:
+def missing_program_hint(output: str, roots: Sequence[Path], folder: Path) -> str | None:
     """A line for the model about a program of the workspace that was "not found" though it is there: it leads, or its
     first line does, to where the sandbox shows nothing (a virtual environment of an interpreter that is in none of the
     usual places). What a repository leads to is not shown by itself: it could name anything. Blocking."""
-    for name in list(dict.fromkeys(_MISSING.findall(output[-_TAIL:])))[:_FOUND_MISSING]:
+    for name in list(dict.fromkeys(_MISSING.findall(output[-_TAIL:])))[:_MAX_NAMED]:
         path = Path(os.path.normpath(folder / name))
         if not _inside(path, roots):
             continue  # else a command could ask what there is elsewhere
-        for program in _needed(path):
+        for program in _program_and_interpreter(path):
             real = Path(os.path.realpath(program))
             if not _inside(real, (*roots, *_SHOWN)) and real.is_file():
                 return (
@@ -58,7 +58,7 @@ def led_outside(output: str, roots: Sequence[Path], folder: Path) -> str | None:
     return None
 
 
-def _needed(path: Path) -> Iterable[Path]:
+def _program_and_interpreter(path: Path) -> Iterable[Path]:
     """The program, and the interpreter its first line names."""
     yield path
     try:
@@ -74,7 +74,9 @@ def _inside(path: Path, roots: Iterable[Path]) -> bool:
     return any(path.is_relative_to(root) for root in roots)
 
 
-def hint(output: str, sandbox: CommandSandbox, protected: Sequence[str] = (), unseen: Sequence[str] = ()) -> str | None:
+def denial_hint(
+    output: str, sandbox: CommandSandbox, protected: Sequence[str] = (), unseen: Sequence[str] = ()
+) -> str | None:
     """A line for the model, or None when the failure has nothing to do with the sandbox. `held`: names of files that
     stay as they were approved while it runs; `unseen`: paths of files it could not read, as they hold secrets."""
     if sandbox.tier == "none":
@@ -82,47 +84,49 @@ def hint(output: str, sandbox: CommandSandbox, protected: Sequence[str] = (), un
     tail = output[-_TAIL:]
     hiding = "\n".join(line for line in tail.splitlines() if _HIDING.search(line))
     if secret := [path for path in unseen if os.path.basename(path) in hiding]:  # noqa: PTH119
-        names = ", ".join(secret[:_FOUND_MISSING])
-        return f"[{names}: what holds secrets is hidden from commands the user was not asked about. {_way('secrets')}]"
+        names = ", ".join(secret[:_MAX_NAMED])
+        return f"[{names}: files with secrets are hidden unless the user allows them. {_retry_with('secrets')}]"
     if _SET_UP.search(tail):
-        return f"[The sandbox could not be set up for this command. {_OUTSIDE}]"
+        return f"[The sandbox could not be set up for this command. {_RETRY_OUTSIDE}]"
     if _SERVICE.search(tail):
         return (
             "[It ran in a sandbox, which shows no keys and tokens of the user's home folder and no sockets of services "
-            f"outside. {_OUTSIDE}]"
+            f"outside. {_RETRY_OUTSIDE}]"
         )
     if not sandbox.network and _NETWORK.search(tail):
-        return f"[There is no network in the sandbox. {_way('network')}]"
+        return f"[There is no network in the sandbox. {_retry_with('network')}]"
     if _WRITING.search(tail):
-        return f"[{_writing(tail, sandbox, protected, unseen)}]"
+        return f"[{_write_hint(tail, sandbox, protected, unseen)}]"
     if _OTHER.search(tail):
-        return f"[It ran in a sandbox, which refuses some system calls (ptrace, mount, namespaces). {_OUTSIDE}]"
+        return f"[It ran in a sandbox, which refuses some system calls (ptrace, mount, namespaces). {_RETRY_OUTSIDE}]"
     return None
 
 
-def _writing(tail: str, sandbox: CommandSandbox, protected: Sequence[str], unseen: Sequence[str]) -> str:
+def _write_hint(tail: str, sandbox: CommandSandbox, protected: Sequence[str], unseen: Sequence[str]) -> str:
     refused = "\n".join(line for line in tail.splitlines() if _WRITING.search(line))
     if sandbox.tier == "bubblewrap" and (named := [path for path in protected if path in refused]):
         return (
             f"{', '.join(named)}: what a command runs stays as it was approved until the command has ended, so it "
-            f"cannot change that itself. Change the file with the edit tools. {_OUTSIDE}"
+            f"cannot change that itself. Change the file with the edit tools. {_RETRY_OUTSIDE}"
         )
     if sandbox.writes == "nothing":
-        return f"It ran in a sandbox where nothing can be written, for it was judged to have no effect. {_OUTSIDE}"
+        return (
+            f"It ran in a sandbox where nothing can be written, for it was judged to have no effect. {_RETRY_OUTSIDE}"
+        )
     if sandbox.tier == "landlock" and unseen:
-        names = ", ".join(unseen[:_FOUND_MISSING])
+        names = ", ".join(unseen[:_MAX_NAMED])
         return (
             f"It ran in a sandbox: {names}: what holds secrets is hidden from commands the user was not asked about; "
-            f"nothing new can be made in its folder and above it. {_way('secrets')}"
+            f"nothing new can be made in its folder and above it. {_retry_with('secrets')}"
         )
     location = "outside the workspace"
     if sandbox.tier != "landlock":
         location += ", and in git's, editors' and agents' own settings,"
-    return f"It ran in a sandbox: {location} nothing can be written. {_OUTSIDE}"
+    return f"It ran in a sandbox: {location} nothing can be written. {_RETRY_OUTSIDE}"
 
 
-def _way(argument: str) -> str:
+def _retry_with(argument: str) -> str:
     return f"If it is needed, call again with {argument}=true and a reason: the user is asked."
 
 
-_OUTSIDE = _way("outside")
+_RETRY_OUTSIDE = _retry_with("outside")

@@ -7,7 +7,7 @@ import stat
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-MOST = 4 * 1024 * 1024
+MAX_STORED = 4 * 1024 * 1024
 """Bytes of one file that are kept as they were approved; of a bigger one only the digest."""
 _CHUNK = 1 << 20
 
@@ -27,31 +27,31 @@ def identity(path: str | Path) -> str:
     return json.dumps(parts)
 
 
-def contents(paths: Iterable[str]) -> tuple[dict[str, bytes], list[str]]:
+def read_contents(paths: Iterable[str]) -> tuple[dict[str, bytes], list[str]]:
     """(path → bytes of files that can be kept, a text for each file that changes with its bytes and its mode). Follows
     no link in the last place, waits for no pipe."""
-    texts: dict[str, bytes] = {}
-    symlinks: list[str] = []
+    stored: dict[str, bytes] = {}
+    digests: list[str] = []
     for path in sorted(set(paths)):
         try:
             handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError as error:
-            symlinks.append(json.dumps([path, error.errno]))
+            digests.append(json.dumps([path, error.errno]))
             continue
         with os.fdopen(handle, "rb") as file:
             status = os.fstat(handle)
             if not stat.S_ISREG(status.st_mode):
-                symlinks.append(json.dumps([path, "no file"]))
+                digests.append(json.dumps([path, "no file"]))
                 continue
             digest, data = hashlib.sha256(), b""
             while part := file.read(_CHUNK):
                 digest.update(part)
-                if len(data) <= MOST:
+                if len(data) <= MAX_STORED:
                     data += part
-            if len(data) <= MOST:
-                texts[path] = data
-            symlinks.append(json.dumps([path, status.st_mode, digest.hexdigest()]))
-    return texts, symlinks
+            if len(data) <= MAX_STORED:
+                stored[path] = data
+            digests.append(json.dumps([path, status.st_mode, digest.hexdigest()]))
+    return stored, digests
 
 
 def fingerprint(parts: Sequence[str]) -> str:

@@ -108,22 +108,22 @@ class LiveOutput:
     def __init__(self, limit: int, mask: Mask = str) -> None:
         self._mask = mask
         self._decode = codecs.getincrementaldecoder("utf-8")("replace")
-        self._waiting = ""
-        self._left = limit
+        self._pending = ""
+        self._remaining = limit
 
     def add(self, data: bytes) -> None:
-        if self._left > 0 and len(self._waiting) < 2 * self._left:
-            self._waiting += self._decode.decode(data)
+        if self._remaining > 0 and len(self._pending) < 2 * self._remaining:
+            self._pending += self._decode.decode(data)
 
     def take(self, *, last: bool = False) -> str:
         """What can be shown now; "" if nothing. Of much, a part: the rest comes next time."""
-        end = len(self._waiting) if last else complete(self._waiting[:_AT_ONCE]) or complete(self._waiting)
-        if self._left <= 0 or end == 0:
+        end = len(self._pending) if last else complete(self._pending[:_AT_ONCE]) or complete(self._pending)
+        if self._remaining <= 0 or end == 0:
             return ""
-        text, self._waiting = self._mask(readable(self._waiting[:end])), self._waiting[end:]
-        if len(text) > self._left:
-            text = text[: self._left] + "\n[the output goes on; it is shown when the command has ended]\n"
-            self._left = 0
+        text, self._pending = self._mask(readable(self._pending[:end])), self._pending[end:]
+        if len(text) > self._remaining:
+            text = text[: self._remaining] + "\n[the output goes on; it is shown when the command has ended]\n"
+            self._remaining = 0
             return text
-        self._left -= len(text)
+        self._remaining -= len(text)
         return text

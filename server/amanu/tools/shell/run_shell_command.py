@@ -31,8 +31,8 @@ from amanu.system.tasks import run_to_completion, start_process, wait_killed
 from amanu.text.display import one_line, visible
 from amanu.tools.environment import SessionTool, ToolEnvironment
 from amanu.tools.files.read_output import ID_LENGTH
-from amanu.tools.shell.denial_hints import hint, led_outside
-from amanu.tools.shell.file_identity import contents, fingerprint, identity
+from amanu.tools.shell.denial_hints import denial_hint, missing_program_hint
+from amanu.tools.shell.file_identity import fingerprint, identity, read_contents
 from amanu.tools.shell.output import CommandOutput, LiveOutput
 from amanu.tools.shell.script_watch import ScriptWatch
 from amanu.workspace.text_file import FileText
@@ -162,11 +162,11 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
             raise ToolError(f"The command is longer than {_LONGEST:,} characters; write a script and run that.")
         folder = self._workspace.resolve(params.path or str(self._workspace.roots[0]))
         if not await asyncio.to_thread(folder.is_dir):
-            raise ToolError(f"There is no folder {self._workspace.shown(folder)} to run the command in.")
+            raise ToolError(f"There is no folder {self._workspace.display_path(folder)} to run the command in.")
         lines = [visible(params.command)]
         if params.description:
             lines.append(f"The model says: {visible(params.description)}")
-        if asked_for := _asked_for(params):
+        if asked_for := _requested(params):
             lines.append(f"It asks {asked_for}" + (f": {visible(params.reason)}" if params.reason else "."))
         lines.append(f"In: {visible(str(folder))}")
         if self._sandbox is not None:
@@ -228,7 +228,7 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
             reading = replace(reading, commands=tuple(wants))
         runs = {path for command in reading.commands for path in command.runs}
         held = runs - rewritten(reading.commands)
-        kept, seen = contents(runs)
+        kept, seen = read_contents(runs)
         try:
             place = real.stat()
         except OSError:
@@ -257,7 +257,9 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
         """Each command of the line, each file it is known to read, and the line itself where not all of it is
         understood."""
         # A loop over known words runs the same command again and again.
-        subjects = [Subject(self.name, "run", each.text, command=each) for each in dict.fromkeys(reading.commands)]
+        subjects = [
+            Subject(self.name, "run", command.text, command=command) for command in dict.fromkeys(reading.commands)
+        ]
         if reading.unclear is not None or not subjects:
             because = reading.unclear or ""
             subjects.append(Subject(self.name, "run", params.command, unclear=True, because=because))
@@ -291,42 +293,42 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
     async def run(self, params: RunShellCommandParams, call: CallContext) -> Outcome:
         folder = self._workspace.resolve(params.path or str(self._workspace.roots[0]))
         call.hold_to(folder)
-        output = CommandOutput(self._limits.shell_kept, self._mask)
+        output = CommandOutput(self._limits.shell_stored, self._mask)
         unsaved = await self._workspace.unsaved()
         mark = f"AMANU_COMMAND={token_hex(8)}"
         need = (call.preview and call.preview.need) or SandboxRequirements()
         total = params.timeout_s or self._limits.shell_total
         if need.writes == "nothing":
-            total = min(total, self._limits.shell_look)
+            total = min(total, self._limits.shell_read_only)
         argv = list(need.argv) if need.argv is not None else [self._bash(), "-c", params.command]
         environment = self._child_environment(mark, need)
         # Nobody was asked: it may not take the machine's memory. What only looks needs little.
         kernel = limits(None if call.by_user else 4 if need.writes == "nothing" else 2)
         ended = _Ended(memory=kernel.memory)
-        with self._opened(folder) as handle:
+        with self._opened_folder(folder) as handle:
             status = os.fstat(handle)
             if need.folder_identity not in (None, (status.st_dev, status.st_ino)):
                 raise ToolError(_CHANGED)
-            async with self._walled(argv, need, folder, handle, environment, kernel) as started:
-                held = await asyncio.to_thread(_identities, need)
+            async with self._sandboxed(argv, need, folder, handle, environment, kernel) as started:
+                identities = await asyncio.to_thread(_identities, need)
                 if not await call.still():  # the last moment that is ours; it took some to build the sandbox
                     raise ToolError(_CHANGED)
                 process = await self._start(started, mark)
                 ended.unseen = started.unseen
-                with ScriptWatch(need.watched, held, process.pid) as vigil:
+                with ScriptWatch(need.watched, identities, process.pid) as watch:
                     try:
                         await self._follow(process, output, call, total, ended)
                     finally:
-                        ended.left_over = await run_to_completion(_end(process, mark, started.holders))
+                        ended.left_over = await run_to_completion(_end_processes(process, mark, started.holders))
                 ended.settled = await asyncio.to_thread(started.settle)
         ended.code = process.returncode
-        ended.swapped = vigil.swapped or await asyncio.to_thread(_identities, need) != held
-        if vigil.swapped:
+        ended.swapped = watch.swapped or await asyncio.to_thread(_identities, need) != identities
+        if watch.swapped:
             ended.why = _ENDED_SWAPPED
         return await self._outcome(output, ended, unsaved, need, folder)
 
     @contextlib.contextmanager
-    def _opened(self, folder: Path) -> Generator[int]:
+    def _opened_folder(self, folder: Path) -> Generator[int]:
         with contextlib.ExitStack() as stack:
             try:
                 handle = stack.enter_context(self._workspace.guard.folder(folder))
@@ -335,7 +337,7 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
             yield handle
 
     @contextlib.asynccontextmanager
-    async def _walled(
+    async def _sandboxed(
         self,
         argv: list[str],
         need: SandboxRequirements,
@@ -345,16 +347,16 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
         kernel: KernelLimits,
     ) -> AsyncGenerator[SandboxedCommand]:
         """How to start it, in the very folder that was checked, whatever its name leads to now."""
-        bash = self._found_bash()
-        held = None if bash is None else way_in(bash, kernel)
+        bash = self._find_bash()
+        limiter = None if bash is None else way_in(bash, kernel)
         if self._sandbox is None:
-            argv = argv if held is None else held.to(argv)
-            there = f"/proc/self/fd/{handle}"
-            yield SandboxedCommand(argv, environment, there if os.path.exists("/proc/self/fd") else str(folder))  # noqa: PTH110, ASYNC240
+            argv = argv if limiter is None else limiter.to(argv)
+            folder_path = f"/proc/self/fd/{handle}"
+            yield SandboxedCommand(argv, environment, folder_path if os.path.exists("/proc/self/fd") else str(folder))  # noqa: PTH110, ASYNC240
             return
         roots = [self._workspace.guard.real(root) for root in self._workspace.roots]
         try:
-            async with self._sandbox.launch(argv, need, roots, folder, handle, environment, held) as started:
+            async with self._sandbox.launch(argv, need, roots, folder, handle, environment, limiter) as started:
                 yield started
         except SandboxError as error:
             raise ToolError(str(error)) from None
@@ -362,7 +364,7 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
     async def _start(self, started: SandboxedCommand, mark: str) -> asyncio.subprocess.Process:
         try:
             return await start_process(
-                lambda process: _end(process, mark, started.holders),
+                lambda process: _end_processes(process, mark, started.holders),
                 *started.argv,
                 cwd=started.folder,
                 env=started.environment,
@@ -387,20 +389,20 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
         """Take in and show output until the shell has ended, or has to be ended."""
         assert process.stdout is not None
         live = LiveOutput(self._limits.shell_live, self._mask)
-        started = heard = time.monotonic()
+        started = last_output = time.monotonic()
         size = 0
         reading = asyncio.create_task(_read(process.stdout, output, live))
         waiting = asyncio.create_task(process.wait())
         try:
             while process.returncode is None:  # `wait` also waits for whoever inherited the pipe
                 await asyncio.wait({waiting}, timeout=_SHOW_EVERY)
-                now = time.monotonic()
+                time_now = time.monotonic()
                 if output.size > size:
-                    heard, size = now, output.size
+                    last_output, size = time_now, output.size
                 if not output.binary and (text := live.take()):
                     call.output(text)
                 if process.returncode is None:
-                    ended.why = self._limit(now - started, now - heard, total, size)
+                    ended.why = self._exceeded_limit(time_now - started, time_now - last_output, total, size)
                 if ended.why:
                     return
             await asyncio.wait({reading}, timeout=_DRAIN)
@@ -410,7 +412,7 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
             if not output.binary and (text := live.take(last=True)):
                 call.output(text)
 
-    def _limit(self, ran: float, silent: float, total: float, size: int) -> str:
+    def _exceeded_limit(self, ran: float, silent: float, total: float, size: int) -> str:
         if ran > total:
             return f"It was ended after {total:g} s, its time limit."
         if silent > self._limits.shell_inactivity:
@@ -451,13 +453,15 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
         settled = {_ASIDE: found.aside, _BACK: found.back, _NEW: found.new, _FAILED: found.failed}
         for said, paths in {**settled, _SECRETS: found.secrets}.items():
             if paths:
-                notes.append(said.format(names=_named([self._spelt(each) for each in paths]), folder=found.folder))
+                notes.append(
+                    said.format(names=_named([self._display_path(each) for each in paths]), folder=found.folder)
+                )
         home = self._environment.variables.get("HOME")
         if need.git and not self._runs_hooks(need):
             hooks = await asyncio.to_thread(hooks_of, folder, Path(home) if home else None)
             notes += [f"{', '.join(hooks)}: {_SKIPPED}"] if hooks else []
         if unsaved:
-            named = _named([self._workspace.shown(each.path) for each in unsaved])
+            named = _named([self._workspace.display_path(each.path) for each in unsaved])
             notes.append(f"Unsaved in the editor, so the command saw older text: {named}.")
         failed = bool(ended.why) or ended.code != 0
         if ended.memory is not None and _NO_MEMORY.search(text):
@@ -465,32 +469,35 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
                 f"As nobody was asked about it, each process had at most {ended.memory / (1 << 30):.1f} GiB of memory."
             )
         held = () if need.unsandboxed else tuple(map(os.path.basename, need.pinned))
-        unseen = [self._spelt(each) for each in ended.unseen]
-        if failed and sandbox is not None and not output.binary and (asked := hint(text, sandbox, held, unseen)):
+        unseen = [self._display_path(each) for each in ended.unseen]
+        if failed and sandbox is not None and not output.binary and (asked := denial_hint(text, sandbox, held, unseen)):
             notes.append(asked)
         if ended.code in _NOT_RUN and sandbox is not None and sandbox.tier != "none" and not output.binary:
             roots = [way for each in self._workspace.roots for way in (each, self._workspace.guard.real(each))]
-            missing = await asyncio.to_thread(led_outside, text, roots, folder)
+            missing = await asyncio.to_thread(missing_program_hint, text, roots, folder)
             notes += [] if missing is None else [missing]
         foot = "\n".join(notes)
         body = text.rstrip("\n") or "[no output]"
         shown = f"{user.rstrip()}\n{foot}".lstrip()
         made = "".join(
-            f"\n\n[{one_line(self._spelt(path))}, put aside:]\n{self._mask(each)}" for path, each in texts.items()
+            f"\n\n[{one_line(self._display_path(path))}, put aside:]\n{self._mask(each)}"
+            for path, each in texts.items()
         )
         return Outcome(f"{body}{made}\n\n{foot}", shown, blob, is_error=failed, sandbox=sandbox)
 
-    def _spelt(self, path: Path) -> str:
+    def _display_path(self, path: Path) -> str:
         """A real path as the model knows it; what is there may be a link to anywhere."""
         folder = self._workspace.guard.inside(path.parent)
-        return str(path) if folder is None else self._workspace.shown(folder / path.name)
+        return str(path) if folder is None else self._workspace.display_path(folder / path.name)
 
     def _child_environment(self, mark: str, need: SandboxRequirements) -> dict[str, str]:
         name, _, value = mark.partition("=")
         services = need.writes != "nothing" and (self._sandbox is None or self._sandbox.describe(need).network)
         variables, settings = self._environment.variables, self._environment.settings
-        own = without_secrets(variables, settings.key_variables, settings.shell.pass_environment, services=services)
-        environment = {**own, **_SET, name: value}
+        variables_kept = without_secrets(
+            variables, settings.key_variables, settings.shell.pass_environment, services=services
+        )
+        environment = {**variables_kept, **_SET, name: value}
         if need.writes == "nothing":
             return {**without_git_settings(environment), **LOOKING}
         return environment if self._trusted() else without_git_settings(environment, hooks=self._runs_hooks(need))
@@ -503,28 +510,28 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
         return self._trusted() or (self._sandbox is not None and self._sandbox.describe(need).network is False)
 
     def _bash(self) -> str:
-        if (found := self._found_bash()) is None:
+        if (bash := self._find_bash()) is None:
             raise ToolError("There is no bash on this machine; commands cannot be run.")
-        return found
+        return bash
 
-    def _found_bash(self) -> str | None:
+    def _find_bash(self) -> str | None:
         """Never one that the workspace brings along."""
-        for found in ("/bin/bash", "/usr/bin/bash", shutil.which("bash", path=self._environment.variables.get("PATH"))):
-            if found and Path(found).is_absolute() and os.access(found, os.X_OK):
-                real = Path(found).resolve()
+        for bash in ("/bin/bash", "/usr/bin/bash", shutil.which("bash", path=self._environment.variables.get("PATH"))):
+            if bash and Path(bash).is_absolute() and os.access(bash, os.X_OK):
+                real = Path(bash).resolve()
                 if not any(root.resolve() in real.parents for root in self._workspace.roots):
-                    return found
+                    return bash
         return None
 
 
-def _asked_for(params: RunShellCommandParams) -> str:
+def _requested(params: RunShellCommandParams) -> str:
     """What the call asks the user for, in words."""
-    asked = {
+    requests = {
         "to run outside the sandbox": params.outside,
         "for the network": params.network and not params.outside,
         "for the files of the workspace that hold secrets": params.secrets,
     }
-    return " and ".join(words for words, wanted in asked.items() if wanted)
+    return " and ".join(request for request, is_requested in requests.items() if is_requested)
 
 
 def _named(paths: Sequence[str]) -> str:
@@ -533,7 +540,7 @@ def _named(paths: Sequence[str]) -> str:
 
 
 def _identities(need: SandboxRequirements) -> list[str]:
-    return [identity(each) for each in need.watched]
+    return [identity(path) for path in need.watched]
 
 
 async def _read(stream: asyncio.StreamReader, output: CommandOutput, live: LiveOutput) -> None:
@@ -542,10 +549,10 @@ async def _read(stream: asyncio.StreamReader, output: CommandOutput, live: LiveO
         live.add(data)
 
 
-async def _end(process: asyncio.subprocess.Process, mark: str, holders: int) -> int:
-    left = await end_all(process.pid, mark, holders)
+async def _end_processes(process: asyncio.subprocess.Process, mark: str, holders: int) -> int:
+    left_over = await end_all(process.pid, mark, holders)
     await wait_killed(process)
-    return left
+    return left_over
 
 
 def _exit(ended: _Ended) -> str:

@@ -22,11 +22,11 @@ class ScriptWatch:
     """Over the process group of `pid`, while the context is open; `known` are the identities of the paths as they were
     approved. Nothing to look at costs nothing."""
 
-    def __init__(self, paths: Sequence[str], known: Sequence[str], pid: int) -> None:
-        self._watched = list(zip(paths, known, strict=True))
+    def __init__(self, paths: Sequence[str], identities: Sequence[str], pid: int) -> None:
+        self._watched = list(zip(paths, identities, strict=True))
         self._pid = pid
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._look, name="amanu-vigil") if paths else None
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="amanu-vigil") if paths else None
         self.swapped = False
         """It was, and the processes were killed."""
 
@@ -38,16 +38,16 @@ class ScriptWatch:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self._over.set()
+        self._ended.set()
         if self._thread is not None:
             self._thread.join()
 
-    def _look(self) -> None:
+    def _watch(self) -> None:
         until = time.monotonic() + _SECONDS
-        while not self._over.is_set() and time.monotonic() < until:
-            if any(identity(path) != known for path, known in self._watched):
+        while not self._ended.is_set() and time.monotonic() < until:
+            if any(identity(path) != identity_then for path, identity_then in self._watched):
                 self.swapped = True
                 with contextlib.suppress(OSError):  # it has ended by itself
                     os.killpg(self._pid, signal.SIGKILL)
                 return
-            self._over.wait(_EVERY)
+            self._ended.wait(_EVERY)
