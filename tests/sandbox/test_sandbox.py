@@ -349,7 +349,7 @@ def test_the_profile_for_macos(tmp_path: Path) -> None:
     [
         ("curl: (6) Could not resolve host: x", False, "workspace", "no network"),
         ("curl: (6) Could not resolve host: x", True, "workspace", None),
-        ("touch: .git/x: Read-only file system", False, "workspace", "agents' own settings"),
+        ("touch: .git/x: Read-only file system", False, "workspace", "settings of git, editors and agents"),
         ("touch: a: Read-only file system", False, "nothing", "nothing can be written"),
         ("bwrap: Can't mkdir", False, "workspace", "could not be set up"),
         ("strace: ptrace: Operation not permitted", False, "workspace", "system calls"),

@@ -1,4 +1,4 @@
-"""Places in files, as a model may see them: `path:line: text`."""
+"""Locations that an editor reported, as the model may see them: `path:line: text`."""
 
 import asyncio
 from collections.abc import Iterable, Mapping
@@ -12,19 +12,18 @@ from amanu_protocol.requests import Location
 MAX_LINE = 200
 """Characters of a line: enough to tell a use from a definition."""
 
-
 OUTSIDE = "outside the workspace"
-NEEDS_APPROVAL = "not quoted: the user is asked before this file is read"
+NEEDS_APPROVAL = "not quoted: reading this file needs the user's approval"
 
 
 async def resolve_paths(workspace: Workspace, paths: Iterable[str]) -> dict[str, Path | None]:
-    """Where the paths that an editor named lead, each looked up once; None outside the roots."""
+    """Path as the editor named it → resolved path; None outside the roots."""
     return await asyncio.to_thread(_resolve_all, workspace, dict.fromkeys(paths))
 
 
 async def quote_locations(workspace: Workspace, call: CallContext, tool: str, locations: list[Location]) -> list[str]:
-    """A line for each. What lies outside the roots, and what policy would ask about before it is read, is named but
-    not quoted. The text is the overlay's, not what the client says it is."""
+    """One line per location. Locations outside the roots, or in files that the model may not read without approval,
+    are named but not quoted. The text comes from the overlay, not from the client."""
     inside = await resolve_paths(workspace, (location.path for location in locations))
     hidden = reasons_not_to_quote(workspace, call, tool, inside)
     texts = {path: hidden.get(path) or await _lines(workspace, resolved_path) for path, resolved_path in inside.items()}
@@ -40,7 +39,7 @@ async def quote_locations(workspace: Workspace, call: CallContext, tool: str, lo
 
 
 def display_path(workspace: Workspace, path: str, inside: Mapping[str, Path | None]) -> str:
-    """How the model is told of a path that an editor named."""
+    """How the model sees a path that an editor named; `inside` as from `resolve_paths`."""
     resolved_path = inside[path]
     return " ".join(path.split()) if resolved_path is None else workspace.display_path(resolved_path)
 
@@ -48,7 +47,7 @@ def display_path(workspace: Workspace, path: str, inside: Mapping[str, Path | No
 def reasons_not_to_quote(
     workspace: Workspace, call: CallContext, tool: str, inside: Mapping[str, Path | None]
 ) -> dict[str, str]:
-    """Of which of the paths the model may not be told what is in the file, and why not."""
+    """Path → why the file's text must not be shown to the model; paths that may be quoted are left out."""
     subjects = {
         path: Subject(tool, "read", workspace.relative(resolved_path))
         for path, resolved_path in inside.items()

@@ -128,7 +128,7 @@ async def test_a_folder_that_is_nowhere(held: ToolHarness, tool: str, arguments:
 async def test_a_command_says_which_files_it_saw_otherwise(held: ToolHarness) -> None:
     text = (await held.run("run_shell_command", {"command": "cat a.py"})).for_model
     unsaved = "a.py, build/out.py, fresh/deep/x.py, noise.log, sub/new.py"
-    assert text.endswith(f"\nUnsaved in the editor, so the command saw older text: {unsaved}.")
+    assert text.endswith(f"\nUnsaved in the editor, so the command saw an older version: {unsaved}.")
 
 
 async def test_many_buffers_are_all_searched(tmp_path: Path) -> None:

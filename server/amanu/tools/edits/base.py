@@ -253,8 +253,8 @@ class EditTool(SessionTool[P]):
             if len(call.allowed(map(self._read_subject, read))) == len(read):
                 raise
             raise ToolError(  # the reason would quote what the user has not let the model read
-                f"The edit does not fit {self._workspace.display_path(path)}. Nothing was changed. Read the file first: "
-                "that needs the user's approval."
+                f"The edit does not fit {self._workspace.display_path(path)}. Nothing was changed. Read the file "
+                "first: that needs the user's approval."
             ) from None
         if new_text is None or file_change.new_path is not None:
             await self._check_removal(file_change, base)

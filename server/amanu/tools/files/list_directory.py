@@ -1,4 +1,4 @@
-"""What is in a folder."""
+"""List what is in a folder."""
 
 import asyncio
 import contextlib
@@ -64,7 +64,7 @@ class ListDirectory(SessionTool[ListDirectoryParams]):
         return Outcome("\n".join(lines) + "\n", count)
 
     def _entries(self, path: Path, only_in_editor: bool) -> dict[str, tuple[bool, str]]:
-        """Name → (is a folder, line to show). `only_in_editor`: the folder need not be on disk."""
+        """Name → (whether it is a folder, line to show). `only_in_editor`: the folder need not be on disk."""
         entries_by_name: dict[str, tuple[bool, str]] = {}
         try:
             with self._workspace.guard.listing(path) as folder, os.scandir(folder) as entries:
@@ -83,7 +83,7 @@ class ListDirectory(SessionTool[ListDirectoryParams]):
 
 
 def _line(entry: "os.DirEntry[str]") -> tuple[bool, str]:
-    """(It is a folder, the line to show.) Raises `OSError`."""
+    """(whether it is a folder, the line to show). Raises `OSError`."""
     name = os.fsencode(entry.name).decode("utf-8", "replace")
     if entry.is_symlink():
         return False, f"{name} (link)"

@@ -18,7 +18,7 @@ class ReadFile(SessionTool[ReadFileParams]):
     effect = "read"
     description = (
         "Reads a text file of the workspace, unsaved changes in the editor included. At most 2000 lines at once; "
-        "the result says how to read on. The text comes as it is, without line numbers. Read a file before you "
+        "the result says how to continue. The text is exact, without line numbers. Read a file before you "
         "edit it; read several files at once with parallel calls or read_many_files."
     )
     params = ReadFileParams
@@ -63,9 +63,9 @@ def read_notes(file: FileText) -> list[str]:
     """What the model should know about a text before it relies on it."""
     notes: list[str] = []
     if file.unsaved:
-        notes.append("unsaved in the editor: this is the editor's text, commands see an older one on disk")
+        notes.append("unsaved in the editor: this is the editor's text; commands see an older version on disk")
     if file.encoding != "utf-8":
-        notes.append(f"encoding {file.encoding}; it is kept when the file is edited")
+        notes.append(f"encoding {file.encoding}; edits keep it")
     return notes
 
 

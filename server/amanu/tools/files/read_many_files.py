@@ -23,7 +23,7 @@ class ReadManyFiles(SessionTool[ReadManyFilesParams]):
     effect = "read"
     description = (
         "Reads several text files at once, named by path or glob (`*`, `**`, `?`, `{a,b}`); files ignored by git are "
-        "left out of globs. At most 100 files and 200,000 characters; the result says what was left out."
+        "not matched by globs. At most 100 files and 200,000 characters; the result says what was left out."
     )
     params = ReadManyFilesParams
 
@@ -84,5 +84,5 @@ class ReadManyFiles(SessionTool[ReadManyFilesParams]):
                 matches = await asyncio.to_thread(lambda: [n for n in listed[str(root)] if pattern.fullmatch(n)])  # noqa: B023
                 names |= {self._workspace.display_path(root / name): None for name in matches}
         if not names:
-            raise ToolError(f"No file fits {', '.join(patterns)}. Use glob or list_directory to see what there is.")
+            raise ToolError(f"No file matches {', '.join(patterns)}. Use glob or list_directory to find files.")
         return list(names)

@@ -1,4 +1,4 @@
-"""Which files these are, and what is in them: what an approval is bound to (facts/security.md §8.1)."""
+"""Texts that identify files and their content: an approval is for exactly these files with exactly this content."""
 
 import hashlib
 import json
@@ -8,13 +8,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 MAX_STORED = 4 * 1024 * 1024
-"""Bytes of one file that are kept as they were approved; of a bigger one only the digest."""
+"""Bytes of the biggest file whose content is stored as it was approved; of a bigger one only the digest is."""
 _CHUNK = 1 << 20
 
 
 def identity(path: str | Path) -> str:
-    """A text that changes when there is another file, folder or link at that path; of a file also when it was
-    written."""
+    """A text that changes when another file, folder or link takes that path, and when a file there is written."""
     try:
         status, named = Path(path).stat(), Path(path).lstat()
     except OSError as error:
@@ -28,8 +27,8 @@ def identity(path: str | Path) -> str:
 
 
 def read_contents(paths: Iterable[str]) -> tuple[dict[str, bytes], list[str]]:
-    """(path → bytes of files that can be kept, a text for each file that changes with its bytes and its mode). Follows
-    no link in the last place, waits for no pipe."""
+    """(path → content of each file up to `MAX_STORED` bytes, one text per path that changes with the file's content and
+    mode). Does not follow a link at the path itself, and does not wait for pipes. Blocking."""
     stored: dict[str, bytes] = {}
     digests: list[str] = []
     for path in sorted(set(paths)):
@@ -55,5 +54,5 @@ def read_contents(paths: Iterable[str]) -> tuple[dict[str, bytes], list[str]]:
 
 
 def fingerprint(parts: Sequence[str]) -> str:
-    """One digest of texts, none of which can run into the next."""
+    """One digest of several texts, unambiguous about where each ends."""
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
