@@ -16,7 +16,7 @@ from pathlib import Path
 from amanu.core.command import CommandContext, Reading
 from amanu.shell.programs.git import LOOKING
 from amanu.system.process_tree import without_git_settings, without_secrets
-from amanu.tools.shell.run_shell_command import _SET as SET  # pyright: ignore[reportPrivateUsage]
+from amanu.tools.shell.run_shell_command import COMMAND_VARIABLES
 from bench.soundness import world
 from bench.soundness.sandbox import TOP, folder
 
@@ -63,7 +63,7 @@ class Watch:
             if found and not shutil.which(name):
                 (TOOLS / name).symlink_to(found)
         world.build(TEMPLATE)
-        self.environment: Mapping[str, str] = {**without_secrets(_ENVIRONMENT, (), services=True), **SET}
+        self.environment: Mapping[str, str] = {**without_secrets(_ENVIRONMENT, (), services=True), **COMMAND_VARIABLES}
         self.rebuild()
 
     def here(self, kind: str) -> CommandContext:

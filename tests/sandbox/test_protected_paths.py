@@ -83,7 +83,9 @@ async def test_work_at_the_top_of_the_workspace(root: Path, tmp_path: Path, tier
         for line in lines:
             outcome = await run(at, line)
             assert not outcome.is_error, f"{line}: {outcome.for_model}"
-            assert "ut aside" not in outcome.for_model and "Put back" not in outcome.for_model, outcome.for_model
+            assert "ut aside" not in outcome.for_model and "Restored, because" not in outcome.for_model, (
+                outcome.for_model
+            )
     assert {"src/x", "out", "M2", ".venv/pyvenv.cfg"} <= names(root)
 
 
@@ -97,7 +99,7 @@ async def test_what_is_new_and_obeyed_is_put_aside_and_told(root: Path, tmp_path
     assert names(root) == before | {"plain"}
     found = {".zed/tasks.json": "evil\n", "lib/.idea/x": "evil\n", ".mcp.json": "evil\n"}
     assert aside(tmp_path) == found, "and the link, which leads nowhere now"
-    assert "obey it: .mcp.json, .zed, CLAUDE.md, lib/.idea. It lies in" in outcome.for_model
+    assert "act on it: .mcp.json, .zed, CLAUDE.md, lib/.idea. It is now in" in outcome.for_model
     assert "write_file" in outcome.for_model and ".mcp.json" in outcome.for_user
     assert "[.zed/tasks.json, put aside:]\nevil\n" in outcome.for_model, "so that it can be proposed"
 
@@ -107,7 +109,7 @@ async def test_many_new_folders_hide_nothing(root: Path, tmp_path: Path, tier: T
     line = "mkdir new{1..600} new1/.idea; mkdir lib/deep/.idea; mkdir lib/deep/plain"
     async with harness(root, tmp_path, tier) as at:
         outcome = await run(at, line)
-    assert "lib/deep/.idea. It lies in" in outcome.for_model
+    assert "lib/deep/.idea. It is now in" in outcome.for_model
     assert [each.name for each in (root / "lib" / "deep").iterdir()] == ["plain"]
 
 
@@ -144,7 +146,7 @@ async def test_what_is_there_and_obeyed_is_as_before(root: Path, tmp_path: Path,
             assert not (root / ".vscode").is_symlink() and (root / ".git" / "config").stat().st_nlink == 1
     assert not (root / "lib" / "AGENTS.md").exists() or "evil" not in (root / "lib" / "AGENTS.md").read_text()
     if tier == "landlock":
-        assert "Put back as before" in outcome.for_model or "Put aside" in outcome.for_model
+        assert "Restored, because" in outcome.for_model or "Put aside" in outcome.for_model
 
 
 @pytest.mark.parametrize("tier", TIERS)
@@ -169,7 +171,9 @@ async def test_git_makes_repositories_submodules_and_remotes(root: Path, tmp_pat
         for name in ("one", "two"):
             outcome = await run(at, f"git submodule add {root}/{name} lib/{name}")
             assert not outcome.is_error, outcome.for_model
-            assert "ut aside" not in outcome.for_model and "Put back" not in outcome.for_model, outcome.for_model
+            assert "ut aside" not in outcome.for_model and "Restored, because" not in outcome.for_model, (
+                outcome.for_model
+            )
         outcome = await run(
             at, "git remote add origin https://example.org/x.git && git branch topic && git init -q new"
         )
@@ -261,8 +265,8 @@ async def test_what_a_cancelled_command_left_is_told_with_the_next(root: Path, t
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
         assert not (root / ".zed").exists()
-        assert "obey it: .zed. It lies in" in (await run(at, "touch z")).for_model
-        assert "obey it" not in (await run(at, "touch z")).for_model
+        assert "act on it: .zed. It is now in" in (await run(at, "touch z")).for_model
+        assert "act on it" not in (await run(at, "touch z")).for_model
 
 
 async def test_what_is_too_large_to_be_recorded_cannot_be_written(root: Path, tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from amanu.sandbox.sandbox import Sandbox, SandboxError
 from amanu.sandbox.self_test import Launch, Tier, prove
 from amanu.sandbox.temp_folders import TemporaryFolders
 from amanu.sandbox.toolchains import find_toolchains
-from amanu.tools.shell.denial_hints import hint, led_outside
+from amanu.tools.shell.denial_hints import denial_hint, missing_program_hint
 from amanu_protocol.items import CommandSandbox
 from support.required_programs import needs
 from support.sandboxed_process import start
@@ -349,7 +349,7 @@ def test_the_profile_for_macos(tmp_path: Path) -> None:
     [
         ("curl: (6) Could not resolve host: x", False, "workspace", "no network"),
         ("curl: (6) Could not resolve host: x", True, "workspace", None),
-        ("touch: .git/x: Read-only file system", False, "workspace", "agents' own settings"),
+        ("touch: .git/x: Read-only file system", False, "workspace", "settings of git, editors and agents"),
         ("touch: a: Read-only file system", False, "nothing", "nothing can be written"),
         ("bwrap: Can't mkdir", False, "workspace", "could not be set up"),
         ("strace: ptrace: Operation not permitted", False, "workspace", "system calls"),
@@ -368,9 +368,9 @@ def test_the_profile_for_macos(tmp_path: Path) -> None:
 )
 def test_a_failure_of_the_sandbox_is_named(output: str, network: bool, writes: Any, told: str | None) -> None:
     sandbox = CommandSandbox(tier="bubblewrap", writes=writes, network=network, summary="")
-    found = hint(output, sandbox, unseen=[".env"])
+    found = denial_hint(output, sandbox, unseen=[".env"])
     assert found is None if told is None else found is not None and told in found
-    assert hint(output, CommandSandbox(tier="none", writes="everything", network=True, summary="")) is None
+    assert denial_hint(output, CommandSandbox(tier="none", writes="everything", network=True, summary="")) is None
 
 
 @pytest.mark.parametrize(
@@ -396,7 +396,7 @@ def test_a_program_that_leads_out_of_the_sandbox_is_said(tmp_path: Path, output:
     (root / ".venv" / "bin" / "python").symlink_to(odd / "python3")
     (root / ".venv" / "bin" / "broken").symlink_to(odd / "none")
     (root / ".venv" / "bin" / "pytest").write_text(f"#!{root}/.venv/bin/python -I\n")
-    found = led_outside(output.format(odd=odd), [root], root)
+    found = missing_program_hint(output.format(odd=odd), [root], root)
     assert found is None if told is None else found is not None and told.format(odd=odd) in found
 
 

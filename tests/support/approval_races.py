@@ -21,7 +21,7 @@ from typing import Any, Literal
 
 from amanu.sandbox.sandbox import SandboxedCommand
 from amanu.sandbox.self_test import Tier
-from amanu.tools.shell.file_identity import MOST
+from amanu.tools.shell.file_identity import MAX_STORED
 from amanu.tools.shell.run_shell_command import RunShellCommand
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import EventMessage, ItemChanged
@@ -34,7 +34,7 @@ When = Literal["asked", "answered", "executing"]
 WHEN: tuple[When, ...] = ("asked", "answered", "executing")
 """It changes before the yes · after the yes · after the call was looked at again, while its sandbox is built."""
 
-_PADDING = f"exit\n{'#' * 1023}\n" * (MOST // 1024 + 1)
+_PADDING = f"exit\n{'#' * 1023}\n" * (MAX_STORED // 1024 + 1)
 SWAPPED = "what ran may not be what was approved"
 
 

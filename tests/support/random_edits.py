@@ -99,7 +99,7 @@ class Game:
             self.harness.editor.put(self.path, text)
         else:
             self.harness.put(NAME, text)
-        self.harness.overlay.changed(self.path)
+        self.harness.overlay.notify_changed(self.path)
 
     async def decide(self) -> None:
         found = self.some(lambda hunk: hunk.state in ("pending", "conflicted"))
@@ -171,7 +171,7 @@ class Game:
         await self.save()
         if self.harness.editor.open.pop(self.path, None) is None:
             self.harness.editor.put(self.path, self.harness.on_disk(NAME).decode())
-        self.harness.overlay.changed(self.path)
+        self.harness.overlay.notify_changed(self.path)
 
     async def restart(self) -> None:
         """The daemon dies between two moves; the editor and its text live on."""

@@ -85,7 +85,7 @@ class ToolHarness:
         self.blobs: list[bytes] = []
         self.live: list[str] = []
         # Calls are run here one after the other: one that waited for those it shares a hunk with would wait in vain.
-        self.proposals = Proposals(self.workspace, self._changed, self._save, together=0)
+        self.proposals = Proposals(self.workspace, self._changed, self._save, shared_hunk_seconds=0)
         self.aftermath = EditorFeedback(self.workspace, self.proposals.note_checks, wait=3)
         self.environment = ToolEnvironment(
             self.workspace,

@@ -373,7 +373,7 @@ async def test_a_change_is_on_record_before_it_is_made(
     """A crash leaves the intention; the next daemon says what came of it."""
     home = find_home()
     crashed = tmp_path / "crashed"
-    write = apply._write  # pyright: ignore[reportPrivateUsage]
+    write = apply._write_on_disk  # pyright: ignore[reportPrivateUsage]
 
     async def broken_off(*args: Any) -> None:
         if stands == "written":
@@ -384,7 +384,7 @@ async def test_a_change_is_on_record_before_it_is_made(
         if stands == "as it was":
             await write(*args)
 
-    monkeypatch.setattr(apply, "_write", broken_off)
+    monkeypatch.setattr(apply, "_write_on_disk", broken_off)
     acting = call("edit_file", path="notes.txt", old_text="line 2\n", new_text="line two\n")
     async with scripted_session(tmp_path, step("", acting), step("Well."), mode="acceptEdits") as d:
         base = d.file.read_bytes()

@@ -201,7 +201,9 @@ async def test_told_between_two_steps(tmp_path: Path) -> None:
 
 async def test_told_with_the_next_prompt_also_of_what_is_typed(tmp_path: Path) -> None:
     async with scripted_session(tmp_path, READ, step("Read."), step("I see."), step("Well."), step("Gone.")) as d:
-        buffers = Buffers(EditorClient("Test", lambda *_: asyncio.sleep(0), "utf-16"), d.sessions.overlay.changed)
+        buffers = Buffers(
+            EditorClient("Test", lambda *_: asyncio.sleep(0), "utf-16"), d.sessions.overlay.notify_changed
+        )
         d.sessions.overlay.add(buffers)
         told: list[str] = []
         for at, text in enumerate([None, "typed\n", "typed\n", ""]):
@@ -273,7 +275,9 @@ async def test_what_happens_to_an_accepted_change_is_no_decision(
         await d.answer("allow", scope="once")
         await d.until(lambda state: len(state.proposals) == 2)
         if shown:
-            buffers = Buffers(EditorClient("Test", lambda *_: asyncio.sleep(0), "utf-16"), d.sessions.overlay.changed)
+            buffers = Buffers(
+                EditorClient("Test", lambda *_: asyncio.sleep(0), "utf-16"), d.sessions.overlay.notify_changed
+            )
             d.sessions.overlay.add(buffers)
             buffers.opened(d.file.as_uri(), 1, d.file.read_text())
             await asyncio.sleep(0.1)

@@ -52,8 +52,8 @@ async def test_what_came_to_be_and_is_obeyed_is_told_and_on_record(tmp_path: Pat
         told = d.told()
         there = sorted(each.name for each in (d.root / "lib").iterdir())
     assert there == ["plain"]
-    assert "obeyed by git, editors, shells or agents there: new/.vscode. Look" in shown[0]
-    assert "would obey it: lib/.envrc, lib/.vscode. It lies in" in told and "obey" not in shown[1]
+    assert "git, editors, shells or agents act on it: new/.vscode. Look" in shown[0]
+    assert "would act on it: lib/.envrc, lib/.vscode. It is now in" in told and "act on it" not in shown[1]
     ended = [each for each in entries if each.kind == "ended"]
     assert [each.data.get("new") for each in ended] == ["new/.vscode", None]
     assert [each.data.get("aside") for each in ended] == ["lib/.envrc, lib/.vscode", None]
@@ -72,4 +72,4 @@ async def test_what_is_obeyed_and_was_replaced_with_the_folder_above_it_is_put_a
         await d.over("p1")
         told = d.told()
         assert (d.root / "away" / ".vscode").exists() and not (d.root / "sub" / ".vscode").exists()
-    assert "would obey it: sub/.vscode. It lies in" in told
+    assert "would act on it: sub/.vscode. It is now in" in told

@@ -70,7 +70,7 @@ async def test_file_tools_ask_before_they_read_a_secret(tmp_path: Path, mode: Mo
         await d.over("p1")
         told = d.told()
     assert KEY not in told and told.count("harmless") >= 5
-    assert "12 files not searched, as they hold secrets: .aws/credentials, .docker/config.json, .env" in told
+    assert "12 files not searched because of secrets: .aws/credentials, .docker/config.json, .env" in told
 
 
 @pytest.mark.parametrize("trusted", [False, True])
@@ -133,7 +133,7 @@ async def test_what_needs_secrets_asks_for_them_and_the_answer_is_kept(tmp_path:
         await d.trust()
         await d.prompt("go")
         state = await d.until(lambda state: state.approvals)
-        assert "It asks for the files of the workspace that hold secrets: ?" in state.approvals[0].detail
+        assert "It asks for the workspace's files that hold secrets: ?" in state.approvals[0].detail
         assert "call again with secrets=true" in d.told()
         await d.answer("allow", scope="session")
         await d.over("p1")

@@ -30,7 +30,9 @@ class Editor:
         self.uri = d.file.as_uri()
         self.path = d.file
         self.version = 1
-        self.buffers = Buffers(EditorClient("Test", self.ask, "utf-16", own_apply=True), d.sessions.overlay.changed)
+        self.buffers = Buffers(
+            EditorClient("Test", self.ask, "utf-16", own_apply=True), d.sessions.overlay.notify_changed
+        )
         d.sessions.overlay.add(self.buffers)
         self.buffers.opened(self.uri, 1, d.file.read_text())
 

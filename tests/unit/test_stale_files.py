@@ -181,7 +181,7 @@ async def test_what_is_not_in_the_conversation_any_more_is_not_told_of(
 async def test_a_compaction_also_forgets_what_was_edited_or_mentioned(tmp_path: Path) -> None:
     talk = Talk(tmp_path)
     await talk.call(*EDIT_A)
-    talk.held.workspace.seen.show(await talk.held.workspace.read(tmp_path / "b.py"))
+    talk.held.workspace.shown_files.show(await talk.held.workspace.read(tmp_path / "b.py"))
     talk.conversation.compact(Compacted(replaced=1, text="…", snapshot=""))
     for name in ("a.py", "b.py"):
         talk.held.put(name, "other\n")

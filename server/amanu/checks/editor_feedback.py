@@ -15,8 +15,8 @@ from typing import Any, Literal
 from amanu.checks.applied_checks import AppliedChecks, no_check
 from amanu.checks.applied_checks import Check as CheckText
 from amanu.core.tool import ToolError
-from amanu.proposals.model import BEFORE
-from amanu.workspace.diagnostics import FindingsChange, difference, line, summarized
+from amanu.proposals.model import STATES_BEFORE
+from amanu.workspace.diagnostics import FindingsChange, compare_findings, format_finding, with_summary
 from amanu.workspace.diff import compose, first_line
 from amanu.workspace.overlay import LanguageQueries
 from amanu.workspace.text_file import split_lines
@@ -90,7 +90,7 @@ class EditorFeedback:
         for file in proposal.files:
             path, key = Path(file.path), (proposal.proposal_id, file.path)
             states = {hunk.state for hunk in file.hunks}
-            applied = tuple(hunk.hunk_id for hunk in file.hunks if hunk.state in BEFORE)
+            applied = tuple(hunk.hunk_id for hunk in file.hunks if hunk.state in STATES_BEFORE)
             was = self._applied.setdefault(key, applied)
             self._applied[key] = applied
             if applied != was:
@@ -127,7 +127,7 @@ class EditorFeedback:
         for path in dict.fromkeys([*untold, *self._checked.done]):
             current = await self._text(path) if readable(path) else None
             if text := self._report(path, lambda text, current=current: text == current):
-                names.append(self._workspace.shown(path))
+                names.append(self._workspace.display_path(path))
                 reports.append(text)
         if not reports:
             return None
@@ -158,7 +158,7 @@ class EditorFeedback:
             differences.append(_without(checked[1], reported))
         fixed = max((part.fixed for part in differences), default=0)
         combined = FindingsChange(tuple(finding for part in differences for finding in part.added), fixed)
-        return _worded(self._workspace.shown(path), combined) if combined else ""
+        return _worded(self._workspace.display_path(path), combined) if combined else ""
 
     def _have_checked(self, file: ProposedFile, was: Sequence[str], applied: Sequence[str]) -> None:
         """Have Amanu's own checkers look at what was just applied; not at what was taken back."""
@@ -195,7 +195,7 @@ class EditorFeedback:
 
     async def _text(self, path: Path) -> str | None:
         try:
-            file = await self._workspace.look(path)
+            file = await self._workspace.read_if_exists(path)
         except ToolError:
             return None
         return None if file is None else file.text
@@ -243,12 +243,12 @@ class EditorFeedback:
             if last is None or state.findings != last.findings:
                 last, since = state, started_at
             changed = last.findings != watch.before.findings
-            is_open = self._workspace.find(path) is not None
+            is_open = self._workspace.find_open(path) is not None
             enough = STABLE if changed else UNCHANGED if is_open or last.findings else 0.0
             if loop.time() - since >= enough:
                 original = watch.before
                 introduced = await asyncio.to_thread(
-                    difference, original.text, original.findings, last.text, last.findings
+                    compare_findings, original.text, original.findings, last.text, last.findings
                 )
                 watch.difference, watch.after = introduced, last
                 watch.answered.set()
@@ -261,7 +261,7 @@ class EditorFeedback:
 
     async def _request_findings(self, path: Path) -> _Report | None:
         """The findings of the first editor that can give them, in the file as it is now."""
-        file = await self._workspace.look(path)
+        file = await self._workspace.read_if_exists(path)
         for language in self._languages(path):
             answer = await language.diagnostics(EditorDiagnosticsParams(paths=[str(path)]))
             if answer.status == "success":
@@ -274,7 +274,7 @@ class EditorFeedback:
 
     def _check(self, path: Path, current: FindingsChange) -> Check:
         names = [language.name for language in self._languages(path)]
-        return summarized(
+        return with_summary(
             Check(
                 checker=(names[0] if names else "") or "the editor",
                 about="applied",
@@ -306,7 +306,7 @@ def _worded(path: str, current: FindingsChange) -> str:
     fixed = f"{current.fixed} finding{'s are' if current.fixed > 1 else ' is'} gone" if current.fixed else ""
     if not current.added:
         return f"Findings in {path} after this change: {fixed}, nothing new."
-    lines = [f"- {line(finding)}" for finding in current.added[:MAX_FINDINGS]]
+    lines = [f"- {format_finding(finding)}" for finding in current.added[:MAX_FINDINGS]]
     if len(current.added) > MAX_FINDINGS:
         lines.append(f"- {len(current.added) - MAX_FINDINGS} more (use get_diagnostics)")
     lines += [f"{fixed}."] if fixed else []

@@ -15,7 +15,7 @@ from amanu.checks.editor_feedback import Note
 from amanu.checks.process import CheckFailed
 from amanu.checks.runner import Checkers, ReadyChecker, TextChange
 from amanu.core.tool import ToolError
-from amanu.workspace.diagnostics import FindingsChange, summarized
+from amanu.workspace.diagnostics import FindingsChange, with_summary
 from amanu.workspace.diff import compose, first_line
 from amanu.workspace.text_file import split_lines
 from amanu.workspace.workspace import Workspace
@@ -229,7 +229,7 @@ class ProposalChecks:
         for buffer in list(self._workspace.overlay.buffers()):
             with contextlib.suppress(ToolError):
                 path = self._workspace.resolve(str(buffer.path))
-                file_text = await self._workspace.look(path)
+                file_text = await self._workspace.read_if_exists(path)
                 if file_text is not None and file_text.unsaved:
                     texts[path] = file_text.text
             if len(texts) == MOST_BESIDE:
@@ -253,7 +253,7 @@ def _change(file: ProposedFile) -> TextChange | None:
 
 
 def _done(ready: ReadyChecker, difference: FindingsChange) -> Check:
-    return summarized(
+    return with_summary(
         Check(
             checker=ready.checker.name,
             about="proposed",
@@ -265,7 +265,7 @@ def _done(ready: ReadyChecker, difference: FindingsChange) -> Check:
 
 
 def _unfinished(ready: ReadyChecker, state: Literal["running", "failed"], message: str | None = None) -> Check:
-    return summarized(
+    return with_summary(
         Check(
             checker=ready.checker.name,
             about="proposed",

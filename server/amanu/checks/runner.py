@@ -19,7 +19,7 @@ from amanu.checks.process import CheckerProcess, CheckFailed, find, start
 from amanu.config import CheckSettings as Settings
 from amanu.sandbox.sandbox import Sandbox
 from amanu.system.process_tree import without_secrets
-from amanu.workspace.diagnostics import FindingsChange, difference
+from amanu.workspace.diagnostics import FindingsChange, compare_findings
 from amanu_protocol.items import Finding
 
 LIMIT = 15.0
@@ -283,7 +283,7 @@ def _differences(
     new_findings: Mapping[Path, list[Finding]],
 ) -> dict[Path, FindingsChange]:
     return {
-        change.path: difference(
+        change.path: compare_findings(
             change.old_text or "", old_findings.get(change.path, []), change.new_text, new_findings.get(change.path, [])
         )
         for change in changes

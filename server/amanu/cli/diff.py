@@ -49,7 +49,7 @@ def show_check(console: Console, file: ProposedFile, check: Check, roots: Sequen
     style: Style = "red" if "error" in worst else "yellow" if worst else "green" if check.fixed else "dim"
     console.line((style, f"{of}: {one_line(check.summary)}"))
     for finding in check.added[:FINDINGS]:
-        console.line(("dim", f"    {one_line(findings.line(finding), 300)}"))
+        console.line(("dim", f"    {one_line(findings.format_finding(finding), 300)}"))
     if len(check.added) > FINDINGS:
         console.line(("dim", f"    … and {len(check.added) - FINDINGS} more"))
 

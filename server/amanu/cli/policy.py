@@ -148,11 +148,11 @@ async def _subjects(query: PolicyQuery, context: "_WorkspacePolicy", allowed: An
 
 def _paths(query: PolicyQuery) -> Iterator[str]:
     """What a call of a file tool is about, looked at no closer than its arguments."""
-    from amanu.tools.edits.patch import parse
+    from amanu.tools.edits.patch import parse_patch
 
     paths = [query.arguments.get("path"), query.arguments.get("new_path"), *query.arguments.get("paths", ())]
     if "patch" in query.arguments:
-        for file in parse(query.arguments["patch"]):
+        for file in parse_patch(query.arguments["patch"]):
             paths += [file.path, file.new_path]
     named = [str(path) for path in paths if path]
     yield from named or ["."]

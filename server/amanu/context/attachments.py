@@ -127,7 +127,7 @@ def _means_a_file(path: Path, workspace: Workspace) -> bool:
 
 async def _picture(path: str, workspace: Workspace) -> bytes | None:
     """The bytes on the disk of a file that is a picture, else None. Raises `ToolError` outside the roots."""
-    data = await workspace.stored(workspace.resolve(path))
+    data = await workspace.read_bytes(workspace.resolve(path))
     return data if data is not None and media_type(data) is not None else None
 
 
@@ -142,7 +142,7 @@ async def _file(
     if (data := await _picture(attachment.path, workspace)) is not None:
         return await pictures.take(attachment.path, data, beside=pictures_so_far)
     file = await workspace.read(workspace.resolve(attachment.path))
-    workspace.seen.show(file)
+    workspace.shown_files.show(file)
     text, location = file.text, attachment.path
     if attachment.start_line is not None:
         lines = text.splitlines(keepends=True)

@@ -105,7 +105,9 @@ async def describe(context: EditorContext, workspace: Workspace, allowed: Subjec
     }
     quotable = active is not None and bool(allowed([Subject("read_file", "read", workspace.relative(active))]))
     return {
-        "active": NO_FILE if active is None else _active(context.active, one_line(workspace.shown(active)), quotable),
+        "active": NO_FILE
+        if active is None
+        else _active(context.active, one_line(workspace.display_path(active)), quotable),
         "open": f"Open files: {_listed(opened, workspace)}." if opened else NONE_OPEN,
         "unsaved": f"{UNSAVED}: {_listed(unsaved, workspace)}." if unsaved else NONE_UNSAVED,
         "findings": _findings(findings_of, active if quotable else None),
@@ -133,7 +135,7 @@ def _findings(findings_of: Mapping[Path, FileTally], active: Path | None) -> str
     text = f"Errors and warnings: {total} in {len(findings_of)} file{'s' * (len(findings_of) != 1)}"
     if active is None or active not in findings_of:
         return f"{text}."
-    lines = [findings.line(finding) for finding in findings_of[active].worst]
+    lines = [findings.format_finding(finding) for finding in findings_of[active].worst]
     return "\n".join([f"{text}; of the active file:", *lines])
 
 
@@ -141,7 +143,9 @@ def _merged(findings_by_path: Mapping[str, FileTally], changed: Iterable[FileFin
     merged = dict(findings_by_path)
     for file in changed:
         merged.pop(file.path, None)
-        bad = [finding for finding in findings.of_others(file.findings) if finding.severity in ("error", "warning")]
+        bad = [
+            finding for finding in findings.foreign_findings(file.findings) if finding.severity in ("error", "warning")
+        ]
         if bad:
             errors = sum(finding.severity == "error" for finding in bad)
             worst = tuple(
@@ -165,7 +169,7 @@ def _inside(paths: Iterable[str], workspace: Workspace) -> dict[str, Path]:
 
 
 def _listed(paths: list[Path], workspace: Workspace) -> str:
-    names = [one_line(workspace.shown(path)) for path in paths[:SHOWN_FILES]]
+    names = [one_line(workspace.display_path(path)) for path in paths[:SHOWN_FILES]]
     suffix = f", and {len(paths) - SHOWN_FILES} more" if len(paths) > SHOWN_FILES else ""
     return ", ".join(names) + suffix
 

@@ -24,7 +24,7 @@ from pathlib import Path
 from amanu.context.memory_format import framed, mentions, merely_mentions
 from amanu.core.tool import Subject, SubjectFilter, ToolError, TrustCheck
 from amanu.text.display import visible
-from amanu.workspace.ignore import ancestors_hide
+from amanu.workspace.ignore import is_ignored
 from amanu.workspace.path_guard import PathGuard
 from amanu.workspace.text_file import decode
 from amanu.workspace.workspace import Workspace
@@ -179,7 +179,7 @@ class MemoryFiles:
         root_index, relative = guard.locate(folder)
         try:
             with guard.listing(guard.roots[root_index]) as root:
-                return ancestors_hide(root, relative.as_posix(), is_folder=True)
+                return is_ignored(root, relative.as_posix(), is_folder=True)
         except OSError:
             return True
 

@@ -26,7 +26,7 @@ class StaleFiles:
 
     def __init__(self, workspace: Workspace, conversation: Conversation) -> None:
         self._workspace = workspace
-        self._seen = workspace.seen
+        self._seen = workspace.shown_files
         self._conversation = conversation
         self._generation = conversation.generation
 
@@ -44,7 +44,7 @@ class StaleFiles:
             return None
         self._forget()
         named = [
-            f"{one_line(self._workspace.shown(path))}{change}"
+            f"{one_line(self._workspace.display_path(path))}{change}"
             for path, change in changes.items()
             if path in self._seen.files
         ]
@@ -72,7 +72,7 @@ class StaleFiles:
     async def _compare(self, path: Path, shown_text: ShownFile) -> str | None:
         """What to say after its name; None when its text is the one the model knows."""
         try:
-            file = await self._workspace.look(path)
+            file = await self._workspace.read_if_exists(path)
             current = None if file is None else await asyncio.to_thread(digest, file)
             change = " (deleted)" if file is None else " (unsaved in the editor)" if file.unsaved else ""
         except ToolError:
@@ -80,7 +80,7 @@ class StaleFiles:
         if current == shown_text.digest or self._seen.files.get(path) is not shown_text:
             return None
         shown_text.digest = current
-        self._seen.fresh[path] = None
+        self._seen.unrecorded[path] = None
         return change
 
     def _forget(self, *, all_that_no_result_holds: bool = False) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from amanu.core.tool import ToolError
-from amanu.proposals.model import AFTER, BEFORE, MOVED, FileVersion, LiveFile
+from amanu.proposals.model import FILE_CHANGED, STATES_AFTER, STATES_BEFORE, FileVersion, LiveFile
 from amanu.workspace import disk
 from amanu.workspace.text_file import FileText, sha256, survives
 from amanu.workspace.workspace import Workspace
@@ -29,9 +29,9 @@ class _Plan:
     """What is to be done to one file, found right by looking at what it says now."""
 
     file: LiveFile
-    now: FileText | None
-    before: FileVersion
-    after: FileVersion
+    current: FileText | None
+    old_version: FileVersion
+    new_version: FileVersion
 
 
 class _Refused(Exception):
@@ -42,61 +42,71 @@ class _Refused(Exception):
         self.file = file
 
 
-async def apply(workspace: Workspace, files: Sequence[LiveFile], save: SavePreimage, turn_id: str) -> None:
+async def apply(workspace: Workspace, files: Sequence[LiveFile], save_preimage: SavePreimage, turn_id: str) -> None:
     """Bring accepted hunks to these files and take back those that are `undoing`; all are settled when this returns.
 
     Editors come first: once a file on disk is changed, only the disk is left, and what a crash interrupts can be
     finished (`crash_recovery.py`)."""
     in_editor: list[_Plan] = []
     try:
-        plans = await _plans(workspace, files)
+        plans = await _plans_for(workspace, files)
         for plan in plans:
-            before = None if plan.now is None else await asyncio.to_thread(plan.now.encode, plan.now.text)
-            await save(turn_id, plan.before.path, before, None if plan.now is None else plan.now.mode)
+            old_bytes = (
+                None if plan.current is None else await asyncio.to_thread(plan.current.encode, plan.current.text)
+            )
+            await save_preimage(
+                turn_id, plan.old_version.path, old_bytes, None if plan.current is None else plan.current.mode
+            )
         for plan in plans:
-            if _by_editor(plan):
-                await _edit(workspace, plan)
+            if _is_written_by_editor(plan):
+                await _write_in_editor(workspace, plan)
                 in_editor.append(plan)
-        await _write(workspace, [plan for plan in plans if not _by_editor(plan)])
+        await _write_on_disk(workspace, [plan for plan in plans if not _is_written_by_editor(plan)])
     except _Refused as refused:
         for plan in reversed(in_editor):
-            await _reverse(workspace, plan)
-        shown = workspace.shown(refused.file.place(BEFORE))
+            await _undo_in_editor(workspace, plan)
+        failed_path = workspace.display_path(refused.file.path_with(STATES_BEFORE))
         for file in files:
-            own = file is refused.file
-            settle(file, done=False, reason=str(refused) if own else f"Not done alone: {shown} failed. {refused}")
+            is_refused = file is refused.file
+            settle(
+                file,
+                succeeded=False,
+                reason=str(refused) if is_refused else f"Not done alone: {failed_path} failed. {refused}",
+            )
     else:
         for plan in plans:
-            settle(plan.file, done=True)
-            _seen(workspace, plan)
+            settle(plan.file, succeeded=True)
+            _note_shown(workspace, plan)
 
 
-def _seen(workspace: Workspace, plan: _Plan) -> None:
-    moves = plan.after.path != plan.before.path
-    workspace.seen.edited(plan.before.path, plan.now, None if moves else plan.after.text)
+def _note_shown(workspace: Workspace, plan: _Plan) -> None:
+    moves = plan.new_version.path != plan.old_version.path
+    workspace.shown_files.edited(plan.old_version.path, plan.current, None if moves else plan.new_version.text)
     if moves:
-        workspace.seen.edited(plan.after.path, None, plan.after.text)
+        workspace.shown_files.edited(plan.new_version.path, None, plan.new_version.text)
 
 
-def settle(file: LiveFile, *, done: bool, reason: str | None = None) -> None:
+def settle(file: LiveFile, *, succeeded: bool, reason: str | None = None) -> None:
     """Everything that was to be done to the file is done, or is not, for that reason."""
     states: dict[HunkState, HunkState] = (
-        {"accepted": "applied", "undoing": "reverted"} if done else {"accepted": "conflicted", "undoing": "applied"}
+        {"accepted": "applied", "undoing": "reverted"}
+        if succeeded
+        else {"accepted": "conflicted", "undoing": "applied"}
     )
     for hunk in list(file.hunks):
         if hunk.state in states:
-            file.put(hunk.hunk_id, state=states[hunk.state], reason=reason)
+            file.update_hunk(hunk.hunk_id, state=states[hunk.state], reason=reason)
 
 
-def lossy(workspace: Workspace, now: FileText) -> str:
+def lossy_message(workspace: Workspace, current: FileText) -> str:
     """Why such a file cannot be edited at the moment."""
     return (
-        f"{workspace.shown(now.path)} has unsaved changes in the editor and its bytes on disk (encoding "
-        f"{now.encoding}, line ends) would not survive a change through it. Ask the user to save it first."
+        f"{workspace.display_path(current.path)} has unsaved changes in the editor and its bytes on disk (encoding "
+        f"{current.encoding}, line ends) would not survive a change through it. Ask the user to save it first."
     )
 
 
-async def _plans(workspace: Workspace, files: Sequence[LiveFile]) -> list[_Plan]:
+async def _plans_for(workspace: Workspace, files: Sequence[LiveFile]) -> list[_Plan]:
     """Of the files that are not yet as they shall be. Raises `_Refused`."""
     plans: list[_Plan] = []
     for file in files:
@@ -105,7 +115,7 @@ async def _plans(workspace: Workspace, files: Sequence[LiveFile]) -> list[_Plan]
         except ToolError as error:
             raise _Refused(file, str(error)) from None
         if plan is None:
-            settle(file, done=True)
+            settle(file, succeeded=True)
         else:
             plans.append(plan)
     return plans
@@ -114,109 +124,122 @@ async def _plans(workspace: Workspace, files: Sequence[LiveFile]) -> list[_Plan]
 async def _plan(workspace: Workspace, file: LiveFile) -> _Plan | None:
     """None when the file is already as it shall be: a crash came after the write, or somebody did the same. Raises
     `ToolError` when it is neither that nor what the change was computed from."""
-    before, after = await asyncio.to_thread(lambda: (file.form(BEFORE), file.form(AFTER)))
-    now = await workspace.look(before.path)
-    moves = after.path != before.path
-    there = await workspace.look(after.path) if moves else now
-    if _text(there) == after.text and not (moves and now is not None):
-        if there is None or there.exists or before.text is not None:
-            file.unsaved = there is not None and there.unsaved
+    old_version, new_version = await asyncio.to_thread(
+        lambda: (file.version_with(STATES_BEFORE), file.version_with(STATES_AFTER))
+    )
+    current = await workspace.read_if_exists(old_version.path)
+    moves = new_version.path != old_version.path
+    target = await workspace.read_if_exists(new_version.path) if moves else current
+    if _text_of(target) == new_version.text and not (moves and current is not None):
+        if target is None or target.exists or old_version.text is not None:
+            file.unsaved = target is not None and target.unsaved
             return None
-        now = None  # an editor shows it, but it is on no disk, as of a file that was deleted and is wanted again
-    if (now is None) != (before.text is None):
-        raise ToolError("The file is no longer there." if now is None else "A file of that name was made meanwhile.")
-    if moves and there is not None:
-        raise ToolError(f"There is a file {workspace.shown(after.path)} now.")
-    if now is not None:
-        if now.text != before.text or _other_bytes(now, file):
-            raise ToolError(MOVED)
-        if now.lossy:
-            raise ToolError(lossy(workspace, now))
-        if now.unsaved and (moves or after.text is None):
+        current = None  # an editor shows it, but it is on no disk, as of a file that was deleted and is wanted again
+    if (current is None) != (old_version.text is None):
+        raise ToolError(
+            "The file is no longer there." if current is None else "A file of that name was made meanwhile."
+        )
+    if moves and target is not None:
+        raise ToolError(f"There is a file {workspace.display_path(new_version.path)} now.")
+    if current is not None:
+        if current.text != old_version.text or _has_other_encoding(current, file):
+            raise ToolError(FILE_CHANGED)
+        if current.lossy:
+            raise ToolError(lossy_message(workspace, current))
+        if current.unsaved and (moves or new_version.text is None):
             verb = "moved" if moves else "deleted"
             raise ToolError(f"The file has unsaved changes in the editor; it was not {verb}.")
-    await asyncio.to_thread((now or file.base).encode, after.text or "")
-    return _Plan(file, now, before, after)
+    await asyncio.to_thread((current or file.base).encode, new_version.text or "")
+    return _Plan(file, current, old_version, new_version)
 
 
-def _text(now: FileText | None) -> str | None:
-    return None if now is None else now.text
+def _text_of(current: FileText | None) -> str | None:
+    return None if current is None else current.text
 
 
-def _other_bytes(now: FileText, file: LiveFile) -> bool:
+def _has_other_encoding(current: FileText, file: LiveFile) -> bool:
     """The same text, but in other bytes than those the change was computed from."""
-    return not file.base.from_buffer and now.encoding != file.base.encoding
+    return not file.base.from_buffer and current.encoding != file.base.encoding
 
 
-def _by_editor(plan: _Plan) -> bool:
-    if plan.now is None or not plan.now.from_buffer or plan.after.text is None or plan.after.path != plan.before.path:
+def _is_written_by_editor(plan: _Plan) -> bool:
+    if (
+        plan.current is None
+        or not plan.current.from_buffer
+        or plan.new_version.text is None
+        or plan.new_version.path != plan.old_version.path
+    ):
         return False
-    return plan.now.unsaved or survives(plan.after.text, plan.now.encoding)
+    return plan.current.unsaved or survives(plan.new_version.text, plan.current.encoding)
 
 
-async def _write(workspace: Workspace, plans: Sequence[_Plan]) -> None:
-    todo = await asyncio.to_thread(lambda: [each for plan in plans for each in _replacements(plan)])
+async def _write_on_disk(workspace: Workspace, plans: Sequence[_Plan]) -> None:
+    replacements = await asyncio.to_thread(lambda: [each for plan in plans for each in _replacements(plan)])
     try:
-        await workspace.replace(todo)
+        await workspace.replace(replacements)
     except (disk.BaseChanged, disk.NotWritten) as error:
-        at = next(each for each in plans if error.path in (each.before.path, each.after.path))
-        raise _Refused(at.file, MOVED if isinstance(error, disk.BaseChanged) else str(error)) from None
+        failed_plan = next(each for each in plans if error.path in (each.old_version.path, each.new_version.path))
+        raise _Refused(failed_plan.file, FILE_CHANGED if isinstance(error, disk.BaseChanged) else str(error)) from None
     for plan in plans:
         plan.file.unsaved = False
 
 
 def _replacements(plan: _Plan) -> list[disk.Replacement]:
-    base, now, before, after = plan.file.base, plan.now, plan.before, plan.after
-    data = None if after.text is None else (now or base).encode(after.text)
-    if now is None:
-        return [disk.Replacement(after.path, None, data, base.mode)]
-    expected = sha256(now.encode(now.text))
-    if after.path == before.path:
-        return [disk.Replacement(after.path, expected, data)]
+    base, current, old_version, new_version = plan.file.base, plan.current, plan.old_version, plan.new_version
+    data = None if new_version.text is None else (current or base).encode(new_version.text)
+    if current is None:
+        return [disk.Replacement(new_version.path, None, data, base.mode)]
+    expected = sha256(current.encode(current.text))
+    if new_version.path == old_version.path:
+        return [disk.Replacement(new_version.path, expected, data)]
     return [
-        disk.Replacement(after.path, None, data, like=before.path),
-        disk.Replacement(before.path, expected, None),
+        disk.Replacement(new_version.path, None, data, like=old_version.path),
+        disk.Replacement(old_version.path, expected, None),
     ]
 
 
-async def _edit(workspace: Workspace, plan: _Plan) -> None:
+async def _write_in_editor(workspace: Workspace, plan: _Plan) -> None:
     """Raises `_Refused` when the editor did not make the change."""
-    assert plan.now is not None and plan.after.text is not None
-    found = workspace.find(plan.before.path, plan.now.text)
-    if found is None:  # closed just now: what it held is on disk, or was dropped
+    assert plan.current is not None and plan.new_version.text is not None
+    document = workspace.find_open(plan.old_version.path, plan.current.text)
+    if document is None:  # closed just now: what it held is on disk, or was dropped
         raise _Refused(plan.file, CLOSED)
-    editor, buffer = found
-    edits = await asyncio.to_thread(plan.file.edits)
-    result = await editor.apply(buffer.path, plan.now.sha256, edits, plan.after.text, save=not plan.now.unsaved)
+    editor, buffer = document
+    edits = await asyncio.to_thread(plan.file.pending_edits)
+    result = await editor.apply(
+        buffer.path, plan.current.sha256, edits, plan.new_version.text, save=not plan.current.unsaved
+    )
     if result.status == "success":
         plan.file.unsaved = not result.saved
         return
-    why = {"conflict": MOVED, "notOpen": CLOSED}
-    told = result.message or "the editor did not make the change."
-    raise _Refused(plan.file, why.get(result.status, f"{editor.name or 'The editor'}: {told}"))
+    reasons = {"conflict": FILE_CHANGED, "notOpen": CLOSED}
+    message = result.message or "the editor did not make the change."
+    raise _Refused(plan.file, reasons.get(result.status, f"{editor.name or 'The editor'}: {message}"))
 
 
-async def _reverse(workspace: Workspace, plan: _Plan) -> None:
+async def _undo_in_editor(workspace: Workspace, plan: _Plan) -> None:
     """Another file failed: take this one back in its editor. Where that fails too it stays, and says that it is there:
     the user can undo it."""
-    assert plan.before.text is not None and plan.after.text is not None
-    found = workspace.find(plan.before.path, plan.after.text)
-    if found is not None and plan.now is not None:
-        editor, buffer = found
-        there = sha256(plan.after.text.encode("utf-8", "surrogatepass"))
-        edits = _inverse(plan.file.edits(), plan.before.text)
-        result = await editor.apply(buffer.path, there, edits, plan.before.text, save=not plan.now.unsaved)
+    assert plan.old_version.text is not None and plan.new_version.text is not None
+    document = workspace.find_open(plan.old_version.path, plan.new_version.text)
+    if document is not None and plan.current is not None:
+        editor, buffer = document
+        current_sha256 = sha256(plan.new_version.text.encode("utf-8", "surrogatepass"))
+        edits = _inverse(plan.file.pending_edits(), plan.old_version.text)
+        result = await editor.apply(
+            buffer.path, current_sha256, edits, plan.old_version.text, save=not plan.current.unsaved
+        )
         if result.status == "success":
             return
-    settle(plan.file, done=True)
+    settle(plan.file, succeeded=True)
 
 
 def _inverse(edits: Sequence[TextEdit], text: str) -> list[TextEdit]:
     """What takes these edits of `text` back."""
     inverse: list[TextEdit] = []
     shift = 0
-    for each in edits:
-        start = each.start + shift
-        inverse.append(TextEdit(start=start, end=start + len(each.new_text), new_text=text[each.start : each.end]))
-        shift += len(each.new_text) - (each.end - each.start)
+    for edit in edits:
+        start = edit.start + shift
+        inverse.append(TextEdit(start=start, end=start + len(edit.new_text), new_text=text[edit.start : edit.end]))
+        shift += len(edit.new_text) - (edit.end - edit.start)
     return inverse

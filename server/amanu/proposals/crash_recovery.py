@@ -10,99 +10,111 @@ from typing import Literal
 
 from amanu.core.tool import ToolError
 from amanu.proposals.apply import settle
-from amanu.proposals.model import AFTER, BEFORE, FileVersion, LiveFile, LiveProposal
+from amanu.proposals.model import STATES_AFTER, STATES_BEFORE, FileVersion, LiveFile, LiveProposal
 from amanu.workspace import disk
 from amanu.workspace.text_file import sha256
 from amanu.workspace.workspace import Workspace
 
-LOST = "The file changed while Amanu was not running."
-STOPPED = "Amanu was stopped while the editor applied it; it may be there. Try again."
+CHANGED_WHILE_STOPPED = "The file changed while Amanu was not running."
+STOPPED_IN_EDITOR = "Amanu was stopped while the editor applied it; it may be there. Try again."
 
 _Standing = Literal["before", "after", "between", "other"]
 
 
-def torn(live: LiveProposal) -> list[LiveFile]:
+def interrupted_files(live: LiveProposal) -> list[LiveFile]:
     """The files something was being done to."""
     return [file for file in live.files if any(hunk.state in ("accepted", "undoing") for hunk in file.hunks)]
 
 
 def recover(workspace: Workspace, files: Iterable[LiveFile]) -> None:
     """Settle every hunk of these files of one decision by what is on disk."""
-    standing = {id(file): _standing(workspace, file) for file in files}
-    begun = any(each in ("after", "between") for each in standing.values())
+    standings = {id(file): _standing(workspace, file) for file in files}
+    begun = any(each in ("after", "between") for each in standings.values())
     for file in files:
-        where = standing[id(file)]
-        if where == "between" or (where == "before" and begun and not _open(workspace, file)):
-            where = _finish(workspace, file)
-        if where == "after":
-            settle(file, done=True)
-        elif where == "other":
-            settle(file, done=False, reason=LOST)
+        standing = standings[id(file)]
+        if standing == "between" or (standing == "before" and begun and not _is_open(workspace, file)):
+            standing = _finish(workspace, file)
+        if standing == "after":
+            settle(file, succeeded=True)
+        elif standing == "other":
+            settle(file, succeeded=False, reason=CHANGED_WHILE_STOPPED)
         elif file.base.from_buffer:
-            settle(file, done=False, reason=STOPPED)
+            settle(file, succeeded=False, reason=STOPPED_IN_EDITOR)
         else:
             for hunk in list(file.hunks):
                 if hunk.state in ("accepted", "undoing"):
-                    file.put(hunk.hunk_id, state="pending" if hunk.state == "accepted" else "applied", reason=None)
+                    file.update_hunk(
+                        hunk.hunk_id, state="pending" if hunk.state == "accepted" else "applied", reason=None
+                    )
 
 
 def _standing(workspace: Workspace, file: LiveFile) -> _Standing:
-    before, after = file.form(BEFORE), file.form(AFTER)
-    for path in {before.path, after.path}:
-        disk.sweep(workspace.guard, path)
+    old_version, new_version = file.version_with(STATES_BEFORE), file.version_with(STATES_AFTER)
+    for path in {old_version.path, new_version.path}:
+        disk.remove_temporary_files(workspace.guard, path)
     try:
-        if _is(workspace, file, after) and (after.path == before.path or _missing(workspace, before)):
+        if _is_on_disk(workspace, file, new_version) and (
+            new_version.path == old_version.path or _is_missing(workspace, old_version)
+        ):
             return "after"
-        if after.path != before.path and _is(workspace, file, before) and _is(workspace, file, after):
+        if (
+            new_version.path != old_version.path
+            and _is_on_disk(workspace, file, old_version)
+            and _is_on_disk(workspace, file, new_version)
+        ):
             return "between"  # moved, but the old name is still there
-        if _is(workspace, file, before) and (after.path == before.path or _missing(workspace, after)):
+        if _is_on_disk(workspace, file, old_version) and (
+            new_version.path == old_version.path or _is_missing(workspace, new_version)
+        ):
             return "before"
-        return "between" if _half(workspace, file, before, after) else "other"
+        return "between" if _is_half_written(workspace, file, old_version, new_version) else "other"
     except ToolError:
         return "other"
 
 
-def _is(workspace: Workspace, file: LiveFile, form: FileVersion) -> bool:
+def _is_on_disk(workspace: Workspace, file: LiveFile, form: FileVersion) -> bool:
     stored = disk.read(workspace.guard, form.path)
     if stored is None or form.text is None:
         return (stored is None) == (form.text is None)
     return stored.data == file.base.encode(form.text)
 
 
-def _missing(workspace: Workspace, form: FileVersion) -> bool:
+def _is_missing(workspace: Workspace, form: FileVersion) -> bool:
     return disk.read(workspace.guard, form.path) is None
 
 
-def _half(workspace: Workspace, file: LiveFile, before: FileVersion, after: FileVersion) -> bool:
+def _is_half_written(workspace: Workspace, file: LiveFile, old_version: FileVersion, new_version: FileVersion) -> bool:
     """A file that is written in place, because it has several names, was left with the beginning of the one and the
     end of the other."""
-    stored = disk.read(workspace.guard, after.path)
-    if stored is None or before.text is None or after.text is None or before.path != after.path:
+    stored = disk.read(workspace.guard, new_version.path)
+    if stored is None or old_version.text is None or new_version.text is None or old_version.path != new_version.path:
         return False
-    old, new, data = file.base.encode(before.text), file.base.encode(after.text), stored.data
-    same = next((at for at, (one, other) in enumerate(zip(data, new, strict=False)) if one != other), None)
-    at = min(len(data), len(new)) if same is None else same
-    return data[at:] == old[at:]
+    old_bytes, new_bytes, data = file.base.encode(old_version.text), file.base.encode(new_version.text), stored.data
+    same = next((at for at, (one, other) in enumerate(zip(data, new_bytes, strict=False)) if one != other), None)
+    at = min(len(data), len(new_bytes)) if same is None else same
+    return data[at:] == old_bytes[at:]
 
 
 def _finish(workspace: Workspace, file: LiveFile) -> _Standing:
-    before, after = file.form(BEFORE), file.form(AFTER)
-    data = None if after.text is None else file.base.encode(after.text)
+    old_version, new_version = file.version_with(STATES_BEFORE), file.version_with(STATES_AFTER)
+    data = None if new_version.text is None else file.base.encode(new_version.text)
     try:
-        found = {path: disk.read(workspace.guard, path) for path in (before.path, after.path)}
-        expected = {path: None if each is None else sha256(each.data) for path, each in found.items()}
-        todo = [disk.Replacement(after.path, expected[after.path], data, file.base.mode)]
-        if after.path != before.path:
-            gone = disk.Replacement(before.path, expected[before.path], None)
-            todo = (
-                [gone] if expected[after.path] else [disk.Replacement(after.path, None, data, like=before.path), gone]
+        stored_files = {path: disk.read(workspace.guard, path) for path in (old_version.path, new_version.path)}
+        expected = {path: None if each is None else sha256(each.data) for path, each in stored_files.items()}
+        replacements = [disk.Replacement(new_version.path, expected[new_version.path], data, file.base.mode)]
+        if new_version.path != old_version.path:
+            removal = disk.Replacement(old_version.path, expected[old_version.path], None)
+            replacements = (
+                [removal]
+                if expected[new_version.path]
+                else [disk.Replacement(new_version.path, None, data, like=old_version.path), removal]
             )
-        disk.replace(workspace.guard, todo)
+        disk.replace(workspace.guard, replacements)
     except (ToolError, disk.BaseChanged):
         return "other"
     return "after"
 
 
-def _open(workspace: Workspace, file: LiveFile) -> bool:
+def _is_open(workspace: Workspace, file: LiveFile) -> bool:
     """An editor has it: it is not written behind its back."""
-    return workspace.find(file.base.path) is not None
+    return workspace.find_open(file.base.path) is not None

@@ -14,32 +14,34 @@ def merge(base: str, ours: str, theirs: str) -> str | None:
         return ours
     if base == ours:
         return theirs
-    lines, our_lines, right = split_lines(base), split_lines(ours), split_lines(theirs)
-    mine, others = _done(lines, our_lines), _done(lines, right)
-    both = [change for change in mine if change in others]
-    others = [change for change in others if change not in both]
+    base_lines, our_lines, their_lines = split_lines(base), split_lines(ours), split_lines(theirs)
+    our_replacements, their_replacements = _replacements(base_lines, our_lines), _replacements(base_lines, their_lines)
+    shared = [change for change in our_replacements if change in their_replacements]
+    their_replacements = [change for change in their_replacements if change not in shared]
     if any(
-        _meet(mine_span, other_span)
-        for mine_span, other_span in product([span for span, _ in mine], [span for span, _ in others])
+        _overlap(our_span, their_span)
+        for our_span, their_span in product(
+            [span for span, _ in our_replacements], [span for span, _ in their_replacements]
+        )
     ):
         return None
-    used = sorted([*mine, *others], key=lambda change: (change[0][0], change[0][1]))
-    return compose(lines, ((start, end - start, text) for (start, end), text in used))
+    used = sorted([*our_replacements, *their_replacements], key=lambda change: (change[0][0], change[0][1]))
+    return compose(base_lines, ((start, end - start, text) for (start, end), text in used))
 
 
-_Done = tuple[tuple[int, int], str]
+_Replacement = tuple[tuple[int, int], str]
 """Lines [start, end) of the base, and the text in their place."""
 
 
-def _done(base: Sequence[str], changed: Sequence[str]) -> list[_Done]:
-    return [((change.old, change.old_end), _text(change, changed)) for change in differences(base, changed)]
+def _replacements(base: Sequence[str], changed: Sequence[str]) -> list[_Replacement]:
+    return [((change.old_start, change.old_end), _text(change, changed)) for change in differences(base, changed)]
 
 
 def _text(change: LineChange, lines: Sequence[str]) -> str:
-    return "".join(lines[change.new : change.new_end])
+    return "".join(lines[change.new_start : change.new_end])
 
 
-def _meet(first: tuple[int, int], second: tuple[int, int]) -> bool:
+def _overlap(first: tuple[int, int], second: tuple[int, int]) -> bool:
     if first == second:
         return True
     (start, end), (low, high) = first, second

@@ -12,14 +12,14 @@ from amanu_protocol.items import Check, Hunk, HunkState, Proposal, ProposedFile
 from amanu_protocol.requests import TextEdit
 
 UNDECIDED: Collection[HunkState] = ("pending", "accepted")
-STATES: Sequence[HunkState] = get_args(HunkState)
-BEFORE: Collection[HunkState] = ("applied", "undoing")
+ALL_STATES: Sequence[HunkState] = get_args(HunkState)
+STATES_BEFORE: Collection[HunkState] = ("applied", "undoing")
 """What the file has while a decision is not carried out yet."""
-AFTER: Collection[HunkState] = ("applied", "accepted")
+STATES_AFTER: Collection[HunkState] = ("applied", "accepted")
 """What it has when it is."""
-MOVED = "The file changed after this was proposed."
-TOUCHED = "The file changed after this was proposed, in these lines or next to them."
-BACK = "Its lines in the file are as they were before it."
+FILE_CHANGED = "The file changed after this was proposed."
+LINES_CHANGED = "The file changed after this was proposed, in these lines or next to them."
+UNDONE_IN_FILE = "Its lines in the file are as they were before it."
 """Of a hunk that was taken back in the file: by the user or by a program, nobody can say."""
 
 
@@ -51,8 +51,8 @@ class AnchorText:
     user made of that text decides which still do (`reanchor.py`)."""
 
     lines: Sequence[str]
-    spots: Mapping[str, AnchorRange]
-    unsure: Collection[str] = ()
+    ranges: Mapping[str, AnchorRange]
+    unplaceable: Collection[str] = ()
     """Insertions whose neighbour lines are not known any more: they fit nowhere."""
 
 
@@ -86,19 +86,19 @@ class LiveFile:
     """The calls that wanted a hunk; a hunk nobody is noted for belongs to all calls of the proposal."""
     touches: list[TouchedLines] = field(default_factory=list[TouchedLines])
     unsaved: bool = False
-    footing: AnchorText | None = None
+    anchor: AnchorText | None = None
     """None when it is the base with what is applied, as it is as long as nothing was touched."""
-    landed: LastApplied | None = None
-    touched: Collection[str] = ()
+    last_applied: LastApplied | None = None
+    conflicting: Collection[str] = ()
     """Open hunks whose lines the user changed: they cannot be accepted until that is undone."""
     explanations: dict[str, str] = field(default_factory=dict[str, str])
     """By call."""
     checks: list[Check] = field(default_factory=list[Check])
-    _places: tuple[list[Hunk], dict[str, int]] = field(
+    _index_by_id: tuple[list[Hunk], dict[str, int]] = field(
         default_factory=lambda: (list[Hunk](), dict[str, int]()), init=False, repr=False, compare=False
     )
     """Where each hunk is in a list of hunks, for as long as that is the list."""
-    moved: tuple[int, int] = (0, 0)
+    renamed_line_counts: tuple[int, int] = (0, 0)
     """Lines added and removed of a file that is renamed, whose one hunk is all of it."""
 
     @property
@@ -110,97 +110,97 @@ class LiveFile:
         return "edit" if self.base.exists or self.base.from_buffer else "create"
 
     @property
-    def untouched(self) -> bool:
+    def is_undecided(self) -> bool:
         """No hunk is decided yet."""
         return all(hunk.state == "pending" for hunk in self.hunks)
 
-    def named(self, path: Path) -> bool:
+    def has_path(self, path: Path) -> bool:
         """It is, or comes to be, at that path."""
         return path in (self.base.path, self.new_path)
 
-    def proposed(self, path: Path) -> FileText:
+    def proposed_file(self, path: Path) -> FileText:
         """The file as it is proposed, under one of its names."""
         if self.delete:
             return replace(self.base, path=path, text="", exists=False, from_buffer=False)
         return replace(self.base, path=path, text=self.text, exists=True)
 
-    def form(self, states: Collection[HunkState]) -> FileVersion:
+    def version_with(self, states: Collection[HunkState]) -> FileVersion:
         """The file with the hunks in one of these states."""
-        whole = any(hunk.state in states for hunk in self.hunks)
+        is_changed = any(hunk.state in states for hunk in self.hunks)
         match self.change:
-            case "create" if not whole:
+            case "create" if not is_changed:
                 return FileVersion(self.base.path, None)
             case "delete":
-                return FileVersion(self.base.path, None if whole else self.base.text)
-            case "rename" if whole and self.new_path is not None:
-                return FileVersion(self.new_path, self.having(*states))
+                return FileVersion(self.base.path, None if is_changed else self.base.text)
+            case "rename" if is_changed and self.new_path is not None:
+                return FileVersion(self.new_path, self.text_with(*states))
             case _:
-                return FileVersion(self.base.path, self.having(*states))
+                return FileVersion(self.base.path, self.text_with(*states))
 
-    def place(self, states: Collection[HunkState]) -> Path:
+    def path_with(self, states: Collection[HunkState]) -> Path:
         """`form(states).path`, without its text."""
         moved = self.new_path is not None and any(hunk.state in states for hunk in self.hunks)
         return self.new_path if moved and self.new_path is not None and not self.delete else self.base.path
 
-    def having(self, *states: HunkState) -> str:
+    def text_with(self, *states: HunkState) -> str:
         """The base with the hunks in one of these states."""
         used = [(first_line(hunk), hunk.old_lines, hunk.new_text) for hunk in self.hunks if hunk.state in states]
         return compose(split_lines(self.base.text), used)
 
-    def stand(self) -> AnchorText:
+    def current_anchor(self) -> AnchorText:
         """The footing as it is now."""
-        if self.footing is not None:
-            return self.footing
-        spots: dict[str, AnchorRange] = {}
+        if self.anchor is not None:
+            return self.anchor
+        ranges: dict[str, AnchorRange] = {}
         lines: list[str] = []
         base, line = split_lines(self.base.text), 0
         for hunk in self.hunks:
             first = first_line(hunk)
             lines += base[line:first]
             line = first + hunk.old_lines
-            applied = hunk.state in BEFORE
-            if applied or hunk.hunk_id in self.touched:
+            applied = hunk.state in STATES_BEFORE
+            if applied or hunk.hunk_id in self.conflicting:
                 own_lines = split_lines(hunk.new_text if applied else hunk.old_text)
             else:
                 own_lines = base[first:line]
-            spots[hunk.hunk_id] = AnchorRange(len(lines), len(lines) + len(own_lines), hunk if applied else None)
+            ranges[hunk.hunk_id] = AnchorRange(len(lines), len(lines) + len(own_lines), hunk if applied else None)
             lines += own_lines
-        unsure = [hunk.hunk_id for hunk in self.hunks if hunk.hunk_id in self.touched and not hunk.old_text]
-        return AnchorText([*lines, *base[line:]], spots, unsure)
+        unsure = [hunk.hunk_id for hunk in self.hunks if hunk.hunk_id in self.conflicting and not hunk.old_text]
+        return AnchorText([*lines, *base[line:]], ranges, unsure)
 
-    def rebased(self, text: str, hunks: list[Hunk]) -> None:
+    def rebase(self, text: str, hunks: list[Hunk]) -> None:
         """It starts from that text now, with these hunks of it."""
-        self.base, self.hunks, self.footing = self.base.as_base(text), hunks, None
-        self.text = self.having(*STATES)
+        self.base, self.hunks, self.anchor = self.base.as_base(text), hunks, None
+        self.text = self.text_with(*ALL_STATES)
 
-    def land(self) -> None:
+    def remember_applied(self) -> None:
         """It was applied, or undone, as it is now."""
-        self.landed = LastApplied(self.base, tuple(self.hunks))
+        self.last_applied = LastApplied(self.base, tuple(self.hunks))
 
-    def applied_now(self, undone: Collection[str] = ()) -> None:
+    def update_anchor(self, undone: Collection[str] = ()) -> None:
         """Hunks were applied, or `undone`: that is part of the footing."""
-        last_applied = self.footing
-        if last_applied is None:
+        previous = self.anchor
+        if previous is None:
             return
-        spots: dict[str, AnchorRange] = {}
+        ranges: dict[str, AnchorRange] = {}
         lines: list[str] = []
         line = 0
         for hunk in self.hunks:
-            spot = last_applied.spots[hunk.hunk_id]
-            lines += last_applied.lines[line : spot.start]
-            line = spot.end
-            fresh = hunk.state == "applied" and spot.applied is None
-            back = hunk.hunk_id in undone
-            if fresh or back:
-                own_lines = split_lines(hunk.new_text if fresh else hunk.old_text)
+            anchor_range = previous.ranges[hunk.hunk_id]
+            lines += previous.lines[line : anchor_range.start]
+            line = anchor_range.end
+            is_applied = hunk.state == "applied" and anchor_range.applied is None
+            is_undone = hunk.hunk_id in undone
+            if is_applied or is_undone:
+                own_lines = split_lines(hunk.new_text if is_applied else hunk.old_text)
             else:
-                own_lines = list(last_applied.lines[spot.start : spot.end])
-            applied = hunk if fresh else None if back else spot.applied
-            spots[hunk.hunk_id] = AnchorRange(len(lines), len(lines) + len(own_lines), applied)
+                own_lines = list(previous.lines[anchor_range.start : anchor_range.end])
+            applied = hunk if is_applied else None if is_undone else anchor_range.applied
+            ranges[hunk.hunk_id] = AnchorRange(len(lines), len(lines) + len(own_lines), applied)
             lines += own_lines
-        self.footing = AnchorText([*lines, *last_applied.lines[line:]], spots, last_applied.unsure)
+        self.anchor = AnchorText([*lines, *previous.lines[line:]], ranges, previous.unplaceable)
 
-    def edits(self) -> list[TextEdit]:
+    def pending_edits(self) -> list[TextEdit]:
         """What leads from the form before to the form after, as edits of the text."""
         lines = split_lines(self.base.text)
         edits: list[TextEdit] = []
@@ -225,7 +225,7 @@ class LiveFile:
         self,
         text: str | None,
         call_id: str,
-        ids: Iterator[int],
+        hunk_numbers: Iterator[int],
         prefix: str,
         new_path: Path | None = None,
         explanation: str = "",
@@ -234,45 +234,45 @@ class LiveFile:
         A hunk that stays the same keeps its id. CPU-bound; for big files run it in a thread."""
         self.new_path = new_path or self.new_path
         self.explanations[call_id] = explanation
-        new = "" if text is None else text
-        old_lines, new_lines = split_lines(self.base.text), split_lines(new)
-        first = self.text == self.base.text
-        step = changes(old_lines if first else split_lines(self.text), new_lines)
-        self.touches = [through(touch, step) for touch in self.touches]
-        self.touches += [TouchedLines(call_id, change.new, change.new_end) for change in step]
-        self.text, self.delete = new, text is None
-        self.footing = None
+        proposed_text = "" if text is None else text
+        old_lines, new_lines = split_lines(self.base.text), split_lines(proposed_text)
+        is_first = self.text == self.base.text
+        step = changes(old_lines if is_first else split_lines(self.text), new_lines)
+        self.touches = [carry_over(touch, step) for touch in self.touches]
+        self.touches += [TouchedLines(call_id, change.new_start, change.new_end) for change in step]
+        self.text, self.delete = proposed_text, text is None
+        self.anchor = None
         same_hunks = {(first_line(hunk), hunk.old_text, hunk.new_text): hunk for hunk in self.hunks}
-        whole = self.change != "edit"  # a file is created or deleted as one
-        lines = step if first else changes(old_lines, new_lines)
-        self.moved = (
-            sum(change.new_end - change.new for change in lines),
-            sum(change.old_end - change.old for change in lines),
+        is_single_hunk = self.change != "edit"  # a file is created or deleted as one
+        line_changes = step if is_first else changes(old_lines, new_lines)
+        self.renamed_line_counts = (
+            sum(change.new_end - change.new_start for change in line_changes),
+            sum(change.old_end - change.old_start for change in line_changes),
         )
-        all_changes = [LineChange(0, len(old_lines), 0, len(new_lines))] if whole else lines
+        all_changes = [LineChange(0, len(old_lines), 0, len(new_lines))] if is_single_hunk else line_changes
         self.hunks = []
         self.owners = {}
-        for each in all_changes:
+        for change in all_changes:
             old_text, new_text = (
-                "".join(old_lines[each.old : each.old_end]),
-                "".join(new_lines[each.new : each.new_end]),
+                "".join(old_lines[change.old_start : change.old_end]),
+                "".join(new_lines[change.new_start : change.new_end]),
             )
-            same = same_hunks.get((each.old, old_text, new_text))
+            same = same_hunks.get((change.old_start, old_text, new_text))
             hunk = Hunk(
-                hunk_id=same.hunk_id if same else f"{prefix}.h{next(ids)}",
-                old_start=each.old + (each.old_end > each.old),
-                old_lines=each.old_end - each.old,
-                new_start=each.new + (each.new_end > each.new),
-                new_lines=each.new_end - each.new,
+                hunk_id=same.hunk_id if same else f"{prefix}.h{next(hunk_numbers)}",
+                old_start=change.old_start + (change.old_end > change.old_start),
+                old_lines=change.old_end - change.old_start,
+                new_start=change.new_start + (change.new_end > change.new_start),
+                new_lines=change.new_end - change.new_start,
                 old_text=old_text,
                 new_text=new_text,
                 state="pending",
                 edited_by_user=False,
             )
             self.hunks.append(hunk)
-            touched = (touch.call_id for touch in self.touches if touch.meets(each.new, each.new_end))
+            touched = (touch.call_id for touch in self.touches if touch.meets(change.new_start, change.new_end))
             # A move needs no line to be touched: who had any part in a whole file had a part in its one hunk.
-            self.owners[hunk.hunk_id] = frozenset(self.explanations if whole else touched)
+            self.owners[hunk.hunk_id] = frozenset(self.explanations if is_single_hunk else touched)
         self.hunks = [hunk.model_copy(update={"explanation": self._explanation(hunk)}) for hunk in self.hunks]
 
     def _explanation(self, hunk: Hunk) -> str:
@@ -281,28 +281,28 @@ class LiveFile:
 
     def hunk(self, hunk_id: str) -> Hunk:
         """The hunk of that id, which is there."""
-        return self.hunks[self._at(hunk_id)]
+        return self.hunks[self._index_of(hunk_id)]
 
-    def put(self, hunk_id: str, **changed: object) -> None:
+    def update_hunk(self, hunk_id: str, **changed: object) -> None:
         """Change fields of a hunk; where lines come to stand in the proposed text is counted anew. A file may have
         thousands of hunks, each put several times."""
-        index = self._at(hunk_id)
+        index = self._index_of(hunk_id)
         hunks = list(self.hunks)
         hunks[index] = hunks[index].model_copy(update=changed)
         if "new_text" in changed:
             hunks = numbered(hunks)
-        self.hunks, self._places = hunks, (hunks, self._places[1])
+        self.hunks, self._index_by_id = hunks, (hunks, self._index_by_id[1])
 
-    def _at(self, hunk_id: str) -> int:
-        if self._places[0] is not self.hunks:
-            self._places = self.hunks, {hunk.hunk_id: index for index, hunk in enumerate(self.hunks)}
-        return self._places[1][hunk_id]
+    def _index_of(self, hunk_id: str) -> int:
+        if self._index_by_id[0] is not self.hunks:
+            self._index_by_id = self.hunks, {hunk.hunk_id: index for index, hunk in enumerate(self.hunks)}
+        return self._index_by_id[1][hunk_id]
 
     def wire(self) -> ProposedFile:
         base = self.base
         added, removed = sum(hunk.new_lines for hunk in self.hunks), sum(hunk.old_lines for hunk in self.hunks)
         if self.change == "rename":
-            added, removed = self.moved
+            added, removed = self.renamed_line_counts
         return ProposedFile(
             path=str(base.path),
             change=self.change,
@@ -331,29 +331,29 @@ class LiveProposal:
     tool_call_ids: list[str]
     files: list[LiveFile]
     version: int = 0
-    allowed: set[str] = field(default_factory=set[str])
+    allowed_calls: set[str] = field(default_factory=set[str])
     """Calls that were allowed whole."""
-    tried: set[str] = field(default_factory=set[str])
+    attempted: set[str] = field(default_factory=set[str])
     """Hunks that were accepted and are in conflict: they wait for nobody."""
-    ids: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+    hunk_numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     def hunks(self) -> Iterator[tuple[LiveFile, Hunk]]:
         for file in self.files:
             for hunk in list(file.hunks):
                 yield file, hunk
 
-    def at(self, path: Path) -> list[LiveFile]:
+    def files_at(self, path: Path) -> list[LiveFile]:
         return [file for file in self.files if file.base.path == path]
 
     def owners(self, file: LiveFile, hunk: Hunk) -> frozenset[str]:
         return file.owners.get(hunk.hunk_id) or frozenset(self.tool_call_ids)
 
-    def waits(self, hunk: Hunk) -> bool:
+    def is_waiting(self, hunk: Hunk) -> bool:
         """Nobody decided it yet."""
-        return hunk.state in UNDECIDED or (hunk.state == "conflicted" and hunk.hunk_id not in self.tried)
+        return hunk.state in UNDECIDED or (hunk.state == "conflicted" and hunk.hunk_id not in self.attempted)
 
     def wire(self) -> Proposal:
-        undecided = any(self.waits(hunk) for _, hunk in self.hunks())
+        undecided = any(self.is_waiting(hunk) for _, hunk in self.hunks())
         return Proposal(
             proposal_id=self.proposal_id,
             turn_id=self.turn_id,
@@ -387,14 +387,16 @@ class LiveProposal:
                 unsaved=file.unsaved,
                 checks=[check for check in file.checks if check.state == "done"],
             )
-            live.text = live.having(*STATES)
-            live.land()
+            live.text = live.text_with(*ALL_STATES)
+            live.remember_applied()
             lines = split_lines(base.text)
-            live.touched = {hunk.hunk_id for hunk in live.hunks if hunk.state == "conflicted" and _gone(hunk, lines)}
+            live.conflicting = {
+                hunk.hunk_id for hunk in live.hunks if hunk.state == "conflicted" and _has_lost_place(hunk, lines)
+            }
             files.append(live)
         calls = list(proposal.tool_call_ids)
-        tried = {hunk.hunk_id for file in files for hunk in file.hunks if hunk.state == "conflicted"}
-        return cls(proposal.proposal_id, proposal.turn_id, -1, calls, files, proposal.version, tried=tried)
+        attempted = {hunk.hunk_id for file in files for hunk in file.hunks if hunk.state == "conflicted"}
+        return cls(proposal.proposal_id, proposal.turn_id, -1, calls, files, proposal.version, attempted=attempted)
 
 
 def numbered(hunks: Iterable[Hunk]) -> list[Hunk]:
@@ -409,30 +411,30 @@ def numbered(hunks: Iterable[Hunk]) -> list[Hunk]:
     return numbered_hunks
 
 
-def through(touch: TouchedLines, step: Sequence[LineChange]) -> TouchedLines:
+def carry_over(touch: TouchedLines, step: Sequence[LineChange]) -> TouchedLines:
     """Where the lines of an earlier call stand after a further change; widened by what that changed in them."""
 
     def moved(line: int, upwards: bool) -> int:
         shift = 0
         for change in step:
-            if line < change.old or (line == change.old and not upwards):
+            if line < change.old_start or (line == change.old_start and not upwards):
                 break
             if line < change.old_end:
-                return change.new_end if upwards else change.new
+                return change.new_end if upwards else change.new_start
             shift = change.new_end - change.old_end
         return line + shift
 
     return replace(touch, start=moved(touch.start, False), end=max(moved(touch.end, True), moved(touch.start, False)))
 
 
-def nothing(path: Path) -> FileText:
+def missing_file(path: Path) -> FileText:
     """The base of a file that does not exist yet."""
     return FileText(path, "", sha256(b""), exists=False)
 
 
-def _gone(hunk: Hunk, base: Sequence[str]) -> bool:
+def _has_lost_place(hunk: Hunk, base: Sequence[str]) -> bool:
     """Its old lines are not where it is, or it is an insertion whose neighbours were changed."""
     first = first_line(hunk)
     return "".join(base[first : first + hunk.old_lines]) != hunk.old_text or (
-        not hunk.old_text and hunk.reason == TOUCHED
+        not hunk.old_text and hunk.reason == LINES_CHANGED
     )

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Literal
 
 from amanu.core.tool import CallContext, ToolError
-from amanu.proposals.apply import SavePreimage, apply, lossy, settle
-from amanu.proposals.crash_recovery import recover, torn
-from amanu.proposals.model import AFTER, STATES, LiveFile, LiveProposal, nothing
+from amanu.proposals.apply import SavePreimage, apply, lossy_message, settle
+from amanu.proposals.crash_recovery import interrupted_files, recover
+from amanu.proposals.model import ALL_STATES, STATES_AFTER, LiveFile, LiveProposal, missing_file
 from amanu.proposals.report import report
-from amanu.proposals.tracking import SMALL, FileTracking
-from amanu.proposals.undo import UndoResult, turn
+from amanu.proposals.tracking import SMALL_TEXT, FileTracking
+from amanu.proposals.undo import UndoResult, mark_hunks
 from amanu.system.tasks import run_to_completion
 from amanu.workspace.diff import unified
 from amanu.workspace.text_file import FileText, line_end
@@ -29,9 +29,9 @@ from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Check, Hunk, HunkState, Proposal
 from amanu_protocol.requests import HunkDecision
 
-_TOGETHER = 5.0
+_SHARED_HUNK_SECONDS = 5.0
 """Seconds a call waits for those it shares a hunk with: all are decided by then, one may still be asked about anew."""
-SHOWN: Sequence[HunkState] = ("pending", "accepted", "applied", "conflicted", "undoing")
+LISTED_STATES: Sequence[HunkState] = ("pending", "accepted", "applied", "conflicted", "undoing")
 """What a proposal still stands for."""
 
 
@@ -62,14 +62,14 @@ class Proposals:
     def __init__(
         self,
         workspace: Workspace,
-        changed: Callable[[Proposal], None],
+        on_change: Callable[[Proposal], None],
         save_preimage: SavePreimage,
-        together: float = _TOGETHER,
+        shared_hunk_seconds: float = _SHARED_HUNK_SECONDS,
     ) -> None:
         self._workspace = workspace
-        self._changed = changed
+        self._on_change = on_change
         self._save_preimage = save_preimage
-        self._together = together
+        self._shared_hunk_seconds = shared_hunk_seconds
         self._live: dict[str, LiveProposal] = {}
         """Oldest first."""
         self._stored: dict[str, Proposal] = {}
@@ -77,7 +77,7 @@ class Proposals:
         self._lock = asyncio.Lock()
         self._published = asyncio.Event()
         """When some proposal is next published. Each is for once."""
-        self._following = FileTracking(workspace, self._lock, self._find, self._publish)
+        self._tracking = FileTracking(workspace, self._lock, self._find, self._publish)
 
     # Proposing --------------------------------------------------------------------------------------
 
@@ -86,14 +86,14 @@ class Proposals:
         same step, else as the user sees it. A file that is not there is an empty one with `exists` False."""
         file = self.pending(call, path)
         if file is not None:
-            return file.proposed(path)
-        return await self._workspace.look(path) or nothing(path)
+            return file.proposed_file(path)
+        return await self._workspace.read_if_exists(path) or missing_file(path)
 
     def pending(self, call: CallContext, path: Path) -> LiveFile | None:
         """What earlier calls of the same step want of the file at that path, or of the one they move there; not to be
         changed. None when they want nothing, or some of it is decided."""
-        live = self._joinable(call, [path])
-        return None if live is None else next(file for file in live.files if file.named(path))
+        live = self._proposal_of_step(call, [path])
+        return None if live is None else next(file for file in live.files if file.has_path(path))
 
     async def propose(self, call: CallContext, edits: Sequence[FileEdit]) -> Proposal:
         """Propose the edits of a call. They join the undecided proposal of the same step that has one of the files.
@@ -101,13 +101,13 @@ class Proposals:
         Raises `ToolError` when nothing would change or the text moved since `text` gave it. Once it has begun it is not
         cancelled, like `resolve`: a thread would go on with hunks that nobody was told of."""
         async with self._lock:
-            live = self._joinable(call, [edit.base.path for edit in edits])
+            live = self._proposal_of_step(call, [edit.base.path for edit in edits])
             if live is None:
                 proposal_id = f"p-{secrets.token_hex(6)}"
                 live = LiveProposal(proposal_id, call.turn_id, call.step, [], [])
             for edit in edits:
-                self._check(live, edit)
-            return await run_to_completion(self._join(live, edits, call.call_id))
+                self._check_edit(live, edit)
+            return await run_to_completion(self._add_edits(live, edits, call.call_id))
 
     # Deciding ---------------------------------------------------------------------------------------
 
@@ -119,10 +119,10 @@ class Proposals:
         async with self._lock:
             live = self._find(proposal_id)
             accepted = {decision.hunk_id for decision in decisions if decision.decision == "accept"}
-            await self._following.catch_up(live, [file for file, hunk in live.hunks() if hunk.hunk_id in accepted])
+            await self._tracking.catch_up(live, [file for file, hunk in live.hunks() if hunk.hunk_id in accepted])
             hunks = {hunk.hunk_id: (file, hunk) for file, hunk in live.hunks()}
-            for each in decisions:
-                _check_decision(hunks, each)
+            for decision in decisions:
+                _check_decision(hunks, decision)
             return await run_to_completion(self._carry_out(live, decisions))
 
     async def accept_all(self, proposal_id: str, call_id: str | None = None, *, by_user: bool = True) -> Proposal:
@@ -131,18 +131,18 @@ class Proposals:
         afterwards."""
         async with self._lock:
             live = self._find(proposal_id)
-            live.allowed |= set(live.tool_call_ids if call_id is None else [call_id])
-            await self._following.catch_up(live, [file for file, hunk in live.hunks() if live.waits(hunk)])
+            live.allowed_calls |= set(live.tool_call_ids if call_id is None else [call_id])
+            await self._tracking.catch_up(live, [file for file, hunk in live.hunks() if live.is_waiting(hunk)])
             for file, hunk in live.hunks():
-                if live.waits(hunk) and live.owners(file, hunk) <= live.allowed:
+                if live.is_waiting(hunk) and live.owners(file, hunk) <= live.allowed_calls:
                     _accept(live, file, hunk, None, reviewed=by_user)
             return await run_to_completion(self._apply(live))
 
-    async def together(self, call_id: str) -> None:
+    async def wait_for_shared_hunks(self, call_id: str) -> None:
         """Until other calls of the step that wrote the same hunk had their say, if they soon do: what is told of it
         before would be that it is still open."""
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(self._together):
+            async with asyncio.timeout(self._shared_hunk_seconds):
                 while self._awaits_others(call_id):
                     await self._published.wait()
 
@@ -150,7 +150,7 @@ class Proposals:
         live = self._of_call(call_id)
         owned = [] if live is None else [(hunk, live.owners(file, hunk)) for file, hunk in live.hunks()]
         return live is not None and any(
-            live.waits(hunk) and call_id in owners and not owners <= live.allowed for hunk, owners in owned
+            live.is_waiting(hunk) and call_id in owners and not owners <= live.allowed_calls for hunk, owners in owned
         )
 
     async def reject_all(
@@ -161,8 +161,8 @@ class Proposals:
         async with self._lock:
             live = self._find(proposal_id)
             for file, hunk in live.hunks():
-                if live.waits(hunk) and (call_id is None or call_id in live.owners(file, hunk)):
-                    file.put(hunk.hunk_id, state="rejected", reason=reason, reviewed=by_user)
+                if live.is_waiting(hunk) and (call_id is None or call_id in live.owners(file, hunk)):
+                    file.update_hunk(hunk.hunk_id, state="rejected", reason=reason, reviewed=by_user)
             return self._publish(live)
 
     async def revise(self, proposal_id: str, hunk_id: str, text: str) -> Proposal:
@@ -173,16 +173,16 @@ class Proposals:
             if file is None or hunk is None or hunk.state not in ("pending", "conflicted"):
                 raise AmanuError("proposalConflict", "That change is not open any more. Look at it again.")
             if file.delete:
-                raise _deletion()
-            file.put(hunk_id, new_text=_ends(file, text), edited_by_user=True)
-            file.text = await asyncio.to_thread(file.having, *STATES)
+                raise _deletion_error()
+            file.update_hunk(hunk_id, new_text=_with_file_line_ends(file, text), edited_by_user=True)
+            file.text = await asyncio.to_thread(file.text_with, *ALL_STATES)
             return self._publish(live)
 
     async def catch_up(self, proposal_id: str) -> None:
         """Move what waits to be decided along with its files, as they are now."""
         async with self._lock:
             live = self._find(proposal_id)
-            await self._following.catch_up(live, [file for file, hunk in live.hunks() if live.waits(hunk)])
+            await self._tracking.catch_up(live, [file for file, hunk in live.hunks() if live.is_waiting(hunk)])
 
     async def review_after(self, proposal_id: str) -> Proposal:
         """Apply what is open; it is reviewed afterwards."""
@@ -193,19 +193,19 @@ class Proposals:
         async with self._lock:
             live = self._find(proposal_id)
             ids = {hunk.hunk_id for _, hunk in live.hunks() if hunk.state == "applied" and not hunk.reviewed}
-            await run_to_completion(self._turn_and_apply(live, back=ids))
+            await run_to_completion(self._mark_and_apply(live, undo_ids=ids))
             for file, hunk in live.hunks():
                 if hunk.hunk_id in ids and hunk.state == "reverted":
-                    file.put(hunk.hunk_id, state="pending")
+                    file.update_hunk(hunk.hunk_id, state="pending")
             return self._publish(live)
 
     async def undo(self, proposal_id: str, hunk_ids: Collection[str]) -> list[SkippedHunk]:
         """Take applied hunks back, all files or none; those that were left, with why."""
-        return await self._again(proposal_id, hunk_ids, back=True)
+        return await self._undo_or_redo(proposal_id, hunk_ids, undo=True)
 
     async def redo(self, proposal_id: str, hunk_ids: Collection[str]) -> list[SkippedHunk]:
         """Apply hunks that were taken back or rejected."""
-        return await self._again(proposal_id, hunk_ids, back=False)
+        return await self._undo_or_redo(proposal_id, hunk_ids, undo=False)
 
     # Looking ----------------------------------------------------------------------------------------
 
@@ -222,23 +222,23 @@ class Proposals:
         """Its files; not to be changed."""
         return self._find(proposal_id).files
 
-    def taken(self, path: Path, but: Collection[str]) -> list[str]:
+    def removed_texts(self, path: Path, except_ids: Collection[str]) -> list[str]:
         """What applied hunks took out of the file at that path; not those named."""
-        stored = (
+        stored_hunks = (
             file.hunks for proposal in self._stored.values() for file in proposal.files if Path(file.path) == path
         )
-        alive = (file.hunks for proposal in self._live.values() for file in proposal.at(path))
+        live_hunks = (file.hunks for proposal in self._live.values() for file in proposal.files_at(path))
         return [
             hunk.old_text
-            for hunks in (*stored, *alive)
+            for hunks in (*stored_hunks, *live_hunks)
             for hunk in hunks
-            if hunk.state == "applied" and hunk.old_text and hunk.hunk_id not in but
+            if hunk.state == "applied" and hunk.old_text and hunk.hunk_id not in except_ids
         ]
 
-    async def look(self, path: Path) -> FileText | None:
+    async def read_if_text(self, path: Path) -> FileText | None:
         """The file as the user sees it; None when there is none, or none of text."""
         try:
-            return await self._workspace.look(path)
+            return await self._workspace.read_if_exists(path)
         except ToolError:
             return None
 
@@ -248,7 +248,7 @@ class Proposals:
     def report(self, tool_call_id: str) -> str:
         """For the model: what of that call was applied, refused and why, changed by the user, is open."""
         live = self._of_call(tool_call_id)
-        return "" if live is None else report(live, tool_call_id, self._workspace.shown)
+        return "" if live is None else report(live, tool_call_id, self._workspace.display_path)
 
     async def note_checks(
         self, proposal_id: str, path: Path, stage: Literal["proposed", "applied"], checks: Sequence[Check]
@@ -257,13 +257,13 @@ class Proposals:
         version stays: whoever is deciding just now decides on what they saw."""
         async with self._lock:
             live = self._find(proposal_id)
-            for file in live.at(path):
+            for file in live.files_at(path):
                 noted = [*(check for check in file.checks if check.about != stage), *checks]
                 if noted != file.checks:
                     file.checks = noted
-                    self._changed(live.wire())
+                    self._on_change(live.wire())
 
-    async def outcome(self, tool_call_id: str) -> str:
+    async def settled_report(self, tool_call_id: str) -> str:
         """`report`, when what is being applied has been."""
         async with self._lock:
             return self.report(tool_call_id)
@@ -281,81 +281,81 @@ class Proposals:
             checking = any(check.state == "running" for file in proposal.files for check in file.checks)
             if checking or any(hunk.state in ("accepted", "undoing") for file in proposal.files for hunk in file.hunks):
                 live = self._find(proposal.proposal_id)
-                files = torn(live)
-                live.tried |= {hunk.hunk_id for file in files for hunk in file.hunks if hunk.state == "accepted"}
+                files = interrupted_files(live)
+                live.attempted |= {hunk.hunk_id for file in files for hunk in file.hunks if hunk.state == "accepted"}
                 await asyncio.to_thread(recover, self._workspace, files)
                 self._publish(live)
         for proposal in self._stored.values():
             if any(hunk.state in ("pending", "conflicted") for file in proposal.files for hunk in file.hunks):
-                self._following.watch(proposal)
+                self._tracking.watch(proposal)
 
-    async def settled(self) -> None:
+    async def wait_until_settled(self) -> None:
         """Return when nothing is being applied."""
         async with self._lock:
             pass
 
     async def close(self) -> None:
         """Move no hunks any more. Returns when nothing is being moved or applied."""
-        self._following.close()
-        await self.settled()
+        self._tracking.close()
+        await self.wait_until_settled()
 
     # ------------------------------------------------------------------------------------------------
 
     def _diff(self, file: LiveFile) -> str:
         path = self._workspace.relative(file.base.path)
-        if file.new_path is None or file.form(SHOWN).path == file.base.path:
-            return unified(path, file.base.text, file.having(*SHOWN))
+        if file.new_path is None or file.version_with(LISTED_STATES).path == file.base.path:
+            return unified(path, file.base.text, file.text_with(*LISTED_STATES))
         new_path = self._workspace.relative(file.new_path)
-        return f"rename {path} → {new_path}\n{unified(new_path, file.base.text, file.having(*SHOWN))}"
+        return f"rename {path} → {new_path}\n{unified(new_path, file.base.text, file.text_with(*LISTED_STATES))}"
 
-    def _joinable(self, call: CallContext, paths: Sequence[Path]) -> LiveProposal | None:
+    def _proposal_of_step(self, call: CallContext, paths: Sequence[Path]) -> LiveProposal | None:
         """The proposal of an earlier call of the same step that has one of the files, nothing of it decided."""
         for live in reversed(self._live.values()):
             if (live.turn_id, live.step) != (call.turn_id, call.step):
                 continue
-            if any(any(map(file.named, paths)) and file.untouched and file.hunks for file in live.files):
+            if any(any(map(file.has_path, paths)) and file.is_undecided and file.hunks for file in live.files):
                 return live
         return None
 
-    def _check(self, live: LiveProposal, edit: FileEdit) -> None:
-        name = self._workspace.shown(edit.base.path)
+    def _check_edit(self, live: LiveProposal, edit: FileEdit) -> None:
+        name = self._workspace.display_path(edit.base.path)
         if edit.base.lossy:
-            raise ToolError(lossy(self._workspace, edit.base))
+            raise ToolError(lossy_message(self._workspace, edit.base))
         if edit.text == edit.base.text and edit.new_path is None and (edit.base.exists or edit.base.from_buffer):
             raise ToolError(f"{name} already has exactly this content; nothing to change.")
         for file in live.files:
-            if file.named(edit.base.path) and file.text != edit.base.text:
+            if file.has_path(edit.base.path) and file.text != edit.base.text:
                 raise ToolError(f"{name} changed at the same moment. Read it and try again.")
         if edit.text is not None:
             edit.base.encode(edit.text)
 
-    async def _join(self, live: LiveProposal, edits: Sequence[FileEdit], call_id: str) -> Proposal:
+    async def _add_edits(self, live: LiveProposal, edits: Sequence[FileEdit], call_id: str) -> Proposal:
         for edit in edits:
-            await self._propose(live, edit, call_id)
+            await self._add_edit(live, edit, call_id)
         if call_id not in live.tool_call_ids:
             live.tool_call_ids.append(call_id)
         self._live[live.proposal_id] = live
         return self._publish(live)
 
-    async def _propose(self, live: LiveProposal, edit: FileEdit, call_id: str) -> None:
-        file = next((candidate for candidate in live.files if candidate.named(edit.base.path)), None)
+    async def _add_edit(self, live: LiveProposal, edit: FileEdit, call_id: str) -> None:
+        file = next((candidate for candidate in live.files if candidate.has_path(edit.base.path)), None)
         if file is None:
             file = LiveFile(edit.base, edit.base.text)
             live.files.append(file)
-        arguments = (edit.text, call_id, live.ids, live.proposal_id, edit.new_path, edit.explanation)
-        if len(file.base.text) + len(edit.text or "") < SMALL:
+        arguments = (edit.text, call_id, live.hunk_numbers, live.proposal_id, edit.new_path, edit.explanation)
+        if len(file.base.text) + len(edit.text or "") < SMALL_TEXT:
             file.propose(*arguments)
         else:
             await asyncio.to_thread(file.propose, *arguments)
 
-    async def _again(self, proposal_id: str, hunk_ids: Collection[str], *, back: bool) -> list[SkippedHunk]:
+    async def _undo_or_redo(self, proposal_id: str, hunk_ids: Collection[str], *, undo: bool) -> list[SkippedHunk]:
         async with self._lock:
             live = self._find(proposal_id)
             files = [file for file, hunk in live.hunks() if hunk.hunk_id in hunk_ids]
-            await self._following.catch_up(live, [file for file in files if self._following.follows(live, file)])
-            turned = self._turn_and_apply(live, hunk_ids) if back else self._turn_and_apply(live, again=hunk_ids)
-            reasons = await run_to_completion(turned)
-            target_states: Collection[HunkState] = ("reverted",) if back else ("applied",)
+            await self._tracking.catch_up(live, [file for file in files if self._tracking.follows(live, file)])
+            marking = self._mark_and_apply(live, hunk_ids) if undo else self._mark_and_apply(live, redo_ids=hunk_ids)
+            reasons = await run_to_completion(marking)
+            target_states: Collection[HunkState] = ("reverted",) if undo else ("applied",)
             for _, hunk in live.hunks():
                 if hunk.hunk_id in hunk_ids and hunk.state not in target_states:
                     reasons.setdefault(hunk.hunk_id, hunk.reason or "")
@@ -363,78 +363,85 @@ class Proposals:
 
     async def _carry_out(self, live: LiveProposal, decisions: Sequence[HunkDecision]) -> Proposal:
         """What was found to be fit to be decided so."""
-        back = {decision.hunk_id for decision in decisions if decision.decision == "undo"}
-        await self._turn(live, back, {decision.hunk_id for decision in decisions if decision.decision == "redo"} - back)
+        undo_ids = {decision.hunk_id for decision in decisions if decision.decision == "undo"}
+        await self._mark(
+            live, undo_ids, {decision.hunk_id for decision in decisions if decision.decision == "redo"} - undo_ids
+        )
         files = {hunk.hunk_id: file for file, hunk in live.hunks()}
-        for each in decisions:
-            file = files[each.hunk_id]
-            hunk = file.hunk(each.hunk_id)
-            match each.decision:
+        for decision in decisions:
+            file = files[decision.hunk_id]
+            hunk = file.hunk(decision.hunk_id)
+            match decision.decision:
                 case "undo" | "redo":
                     pass
                 case "keep":
-                    file.put(hunk.hunk_id, reviewed=True)
+                    file.update_hunk(hunk.hunk_id, reviewed=True)
                 case "accept" if hunk.state in ("pending", "conflicted"):
-                    _accept(live, file, hunk, each.new_text)
+                    _accept(live, file, hunk, decision.new_text)
                 case "accept":
-                    file.put(hunk.hunk_id, reviewed=True)
+                    file.update_hunk(hunk.hunk_id, reviewed=True)
                 case _ if hunk.state != "rejected":
-                    file.put(hunk.hunk_id, state="rejected", reason=each.reason, reviewed=True)
+                    file.update_hunk(hunk.hunk_id, state="rejected", reason=decision.reason, reviewed=True)
                 case _:
                     pass
         return await self._apply(live)
 
-    async def _turn_and_apply(
-        self, live: LiveProposal, back: Collection[str] = (), again: Collection[str] = ()
+    async def _mark_and_apply(
+        self, live: LiveProposal, undo_ids: Collection[str] = (), redo_ids: Collection[str] = ()
     ) -> dict[str, str]:
         """Not to be cancelled in between: what is marked but not applied would be applied with the next decision."""
-        reasons = await self._turn(live, back, again)
+        reasons = await self._mark(live, undo_ids, redo_ids)
         await self._apply(live)
         return reasons
 
-    async def _turn(self, live: LiveProposal, back: Collection[str], again: Collection[str]) -> dict[str, str]:
+    async def _mark(self, live: LiveProposal, undo_ids: Collection[str], redo_ids: Collection[str]) -> dict[str, str]:
         """Mark hunks to be taken back or applied again, where they are now; those that cannot be, with why. All of them
         when a file cannot be looked at."""
-        hunk_ids = {*back, *again}
+        hunk_ids = {*undo_ids, *redo_ids}
         indexes = [
             index for index, file in enumerate(live.files) if any(hunk.hunk_id in hunk_ids for hunk in file.hunks)
         ]
         try:
-            texts = {index: await self._workspace.look(live.files[index].place(AFTER)) for index in indexes}
+            texts = {
+                index: await self._workspace.read_if_exists(live.files[index].path_with(STATES_AFTER))
+                for index in indexes
+            }
         except ToolError as error:
             return {hunk.hunk_id: str(error) for _, hunk in live.hunks() if hunk.hunk_id in hunk_ids}
-        turned: dict[int, UndoResult] = {}
-        for at in indexes:
-            taken = self.taken(live.files[at].base.path, hunk_ids)
-            turned[at] = await asyncio.to_thread(turn, live.files[at], texts[at], back, again, taken)
+        results: dict[int, UndoResult] = {}
+        for index in indexes:
+            removed_texts = self.removed_texts(live.files[index].base.path, hunk_ids)
+            results[index] = await asyncio.to_thread(
+                mark_hunks, live.files[index], texts[index], undo_ids, redo_ids, removed_texts
+            )
         reasons: dict[str, str] = {}
-        for at, turned_file in turned.items():
-            live.files[at] = turned_file.file
-            reasons |= turned_file.reasons
+        for index, result in results.items():
+            live.files[index] = result.file
+            reasons |= result.reasons
         return reasons
 
     async def _apply(self, live: LiveProposal) -> Proposal:
-        files = torn(live)
+        files = interrupted_files(live)
         if not files:
             return self._publish(live)
-        live.tried |= {hunk.hunk_id for _, hunk in live.hunks() if hunk.state == "accepted"}
+        live.attempted |= {hunk.hunk_id for _, hunk in live.hunks() if hunk.state == "accepted"}
         undoing = {hunk.hunk_id for _, hunk in live.hunks() if hunk.state == "undoing"}
         self._publish(live)
         try:
-            await self._following.others(live, files)
+            await self._tracking.catch_up_others(live, files)
             await apply(self._workspace, files, self._save_preimage, live.turn_id)
         except AmanuError as error:  # its pre-image could not be kept: the file is as it was
             for file in files:
-                settle(file, done=False, reason=str(error))
+                settle(file, succeeded=False, reason=str(error))
             raise
         finally:
             for file in files:  # only when something failed that we do not know of
-                settle(file, done=False, reason="Applying it failed unexpectedly; check the file.")
+                settle(file, succeeded=False, reason="Applying it failed unexpectedly; check the file.")
                 undone = {hunk.hunk_id for hunk in file.hunks if hunk.state == "reverted"} & undoing
-                await asyncio.to_thread(file.applied_now, undone)
-                file.land()
+                await asyncio.to_thread(file.update_anchor, undone)
+                file.remember_applied()
             self._publish(live)
-        await self._following.others(live, files, by_user=False)
+        await self._tracking.catch_up_others(live, files, by_user=False)
         return live.wire()
 
     def _publish(self, live: LiveProposal) -> Proposal:
@@ -442,8 +449,8 @@ class Proposals:
         self._published = asyncio.Event()
         live.version += 1
         proposal = live.wire()
-        self._following.watch(proposal)
-        self._changed(proposal)
+        self._tracking.watch(proposal)
+        self._on_change(proposal)
         return proposal
 
     def _find(self, proposal_id: str) -> LiveProposal:
@@ -461,41 +468,43 @@ class Proposals:
         return None
 
 
-_FITS: dict[str, Collection[HunkState]] = {
+_ALLOWED_STATES: dict[str, Collection[HunkState]] = {
     "accept": ("pending", "conflicted", "accepted", "applied"),
     "keep": ("applied",),
     "undo": ("applied", "reverted"),
     "redo": ("reverted", "rejected", "applied"),
 }
-_REFUSAL: Collection[HunkState] = ("pending", "conflicted", "rejected")
+_REJECTABLE_STATES: Collection[HunkState] = ("pending", "conflicted", "rejected")
 
 
 def _check_decision(hunks: dict[str, tuple[LiveFile, Hunk]], decision: HunkDecision) -> None:
     if decision.hunk_id not in hunks:
         raise AmanuError("proposalConflict", f"The proposal has no hunk {decision.hunk_id} any more. Look at it again.")
     state = hunks[decision.hunk_id][1].state
-    if state not in _FITS.get(decision.decision, _REFUSAL):
+    if state not in _ALLOWED_STATES.get(decision.decision, _REJECTABLE_STATES):
         word = {"reverted": "taken back", "pending": "open", "conflicted": "in conflict"}.get(state, state)
         raise AmanuError("proposalConflict", f"Hunk {decision.hunk_id} is already {word}.")
     if decision.decision == "accept" and decision.new_text and hunks[decision.hunk_id][0].delete:
-        raise _deletion()
+        raise _deletion_error()
 
 
-def _deletion() -> AmanuError:
+def _deletion_error() -> AmanuError:
     return AmanuError("invalidParams", "This change deletes the file: it has no text to edit. Accept it, or reject it.")
 
 
 def _accept(live: LiveProposal, file: LiveFile, hunk: Hunk, own_text: str | None, *, reviewed: bool = True) -> None:
-    if hunk.hunk_id in file.touched:  # as what the user saw it is in conflict already, and stays so
-        live.tried.add(hunk.hunk_id)
+    if hunk.hunk_id in file.conflicting:  # as what the user saw it is in conflict already, and stays so
+        live.attempted.add(hunk.hunk_id)
         return
-    own_text = None if own_text is None else _ends(file, own_text)
+    own_text = None if own_text is None else _with_file_line_ends(file, own_text)
     if own_text is None or own_text == hunk.new_text:
-        file.put(hunk.hunk_id, state="accepted", reason=None, reviewed=reviewed)
+        file.update_hunk(hunk.hunk_id, state="accepted", reason=None, reviewed=reviewed)
     else:
-        file.put(hunk.hunk_id, state="accepted", reason=None, reviewed=reviewed, new_text=own_text, edited_by_user=True)
+        file.update_hunk(
+            hunk.hunk_id, state="accepted", reason=None, reviewed=reviewed, new_text=own_text, edited_by_user=True
+        )
 
 
-def _ends(file: LiveFile, own_text: str) -> str:
+def _with_file_line_ends(file: LiveFile, own_text: str) -> str:
     """The user's text with the line ends of the file."""
     return own_text.replace("\n", "\r\n") if "\r" not in own_text and line_end(file.base.text) == "\r\n" else own_text

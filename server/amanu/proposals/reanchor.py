@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from amanu.proposals.model import (
-    BACK,
-    STATES,
-    TOUCHED,
+    ALL_STATES,
+    LINES_CHANGED,
+    UNDONE_IN_FILE,
     AnchorRange,
     AnchorText,
     LiveFile,
     TouchedLines,
+    carry_over,
     numbered,
-    through,
 )
 from amanu.workspace.diff import LineChange, changes, differences
 from amanu.workspace.text_file import FileText, split_lines
@@ -34,13 +34,13 @@ class Reanchored:
     text: str
     hunks: list[Hunk]
     touches: list[TouchedLines]
-    footing: AnchorText | None
-    touched: frozenset[str]
+    anchor: AnchorText | None
+    conflicting: frozenset[str]
 
-    def put(self, file: LiveFile) -> None:
+    def write_to(self, file: LiveFile) -> None:
         file.base, file.text, file.hunks, file.touches = self.base, self.text, self.hunks, self.touches
-        file.footing, file.touched = self.footing, self.touched
-        file.applied_now()
+        file.anchor, file.conflicting = self.anchor, self.conflicting
+        file.update_anchor()
 
 
 @dataclass(frozen=True)
@@ -53,11 +53,11 @@ class _Edit(LineChange):
 
     @property
     def inserts(self) -> bool:
-        return self.old == self.old_end
+        return self.old_start == self.old_end
 
-    def meets(self, spot: AnchorRange) -> bool:
+    def meets(self, anchor_range: AnchorRange) -> bool:
         """It is in the lines of the spot, in one next to them, or between."""
-        return self.low <= spot.end and self.high >= spot.start
+        return self.low <= anchor_range.end and self.high >= anchor_range.start
 
 
 def reanchor(file: LiveFile, current: FileText, *, by_user: bool = True) -> Reanchored | None:
@@ -67,202 +67,229 @@ def reanchor(file: LiveFile, current: FileText, *, by_user: bool = True) -> Rean
         file.change != "edit"
         or current.lossy
         or current.encoding != file.base.encoding
-        or current.text == file.having("applied")
+        or current.text == file.text_with("applied")
     ):
         return None
-    if (back := _landed(file, current)) is not None:
-        return back
-    footing, touched_before = file.stand(), file.touched
+    if (restored := _as_last_applied(file, current)) is not None:
+        return restored
+    anchor, conflicting_before = file.current_anchor(), file.conflicting
     lines = split_lines(current.text)
-    edits = list(_settled(_edits(footing.lines, lines), file.hunks, footing, lines))
+    edits = list(_without_slides(_edits(anchor.lines, lines), file.hunks, anchor, lines))
     # One change can only slide; how several are told apart is in doubt where another reading says otherwise.
-    others = _backwards(footing.lines, lines) if len(edits) > 1 else edits
+    backward_edits = _backwards(anchor.lines, lines) if len(edits) > 1 else edits
     base, line = list[str](), 0
     hunks: list[Hunk] = []
-    touched: set[str] = set()
-    clean = True
+    conflicting: set[str] = set()
+    is_clean = True
     for hunk in file.hunks:
-        spot = footing.spots[hunk.hunk_id]
-        regions = _regions(edits, spot, line)
+        anchor_range = anchor.ranges[hunk.hunk_id]
+        regions = _regions(edits, anchor_range, line)
         start, end = regions[0]
-        moved: dict[str, object] = {}
-        if spot.applied is not None:
-            (start, end), moved = _applied(hunk, spot.applied, regions, lines, by_user)
-            clean = clean and moved["state"] == "applied" and moved["new_text"] == spot.applied.new_text
+        updates: dict[str, object] = {}
+        if anchor_range.applied is not None:
+            (start, end), updates = _applied_hunk(hunk, anchor_range.applied, regions, lines, by_user)
+            is_clean = (
+                is_clean and updates["state"] == "applied" and updates["new_text"] == anchor_range.applied.new_text
+            )
         elif hunk.state in ("pending", "conflicted"):
-            meets = hunk.hunk_id in footing.unsure or any(edit.meets(spot) for edit in (*edits, *others))
-            meets = meets or _regions(others, spot, 0)[0] != _regions(edits, spot, 0)[0]
-            late = _found(hunk.new_text, regions, lines)
+            meets = hunk.hunk_id in anchor.unplaceable or any(
+                edit.meets(anchor_range) for edit in (*edits, *backward_edits)
+            )
+            meets = meets or _regions(backward_edits, anchor_range, 0)[0] != _regions(edits, anchor_range, 0)[0]
+            late_region = _region_with(hunk.new_text, regions, lines)
             if not meets and "".join(lines[start:end]) == hunk.old_text:
-                moved = {"state": "pending", "reason": None}
-            elif hunk.state == "conflicted" and hunk.hunk_id not in touched_before and late is not None:
-                (start, end), clean = late, False  # an editor said no, or nothing, and did it all the same
-                moved = {"state": "applied", "reason": None}
+                updates = {"state": "pending", "reason": None}
+            elif hunk.state == "conflicted" and hunk.hunk_id not in conflicting_before and late_region is not None:
+                (start, end), is_clean = late_region, False  # an editor said no, or nothing, and did it all the same
+                updates = {"state": "applied", "reason": None}
             else:
-                touched.add(hunk.hunk_id)
-                moved = {"state": "conflicted", "reason": TOUCHED}
+                conflicting.add(hunk.hunk_id)
+                updates = {"state": "conflicted", "reason": LINES_CHANGED}
         base += lines[line:start]
         first, line = len(base), end
-        base += split_lines(hunk.old_text) if moved.get("state") == "applied" else lines[start:end]
+        base += split_lines(hunk.old_text) if updates.get("state") == "applied" else lines[start:end]
         count = len(base) - first
-        hunks.append(hunk.model_copy(update={**moved, "old_start": first + (count > 0), "old_lines": count}))
+        hunks.append(hunk.model_copy(update={**updates, "old_start": first + (count > 0), "old_lines": count}))
     base += lines[line:]
-    keeps = by_user and (touched or not clean)
-    return _checked(file, current, base, numbered(hunks), footing if keeps else None, frozenset(touched))
+    keeps_anchor = by_user and (conflicting or not is_clean)
+    return _checked_result(
+        file, current, base, numbered(hunks), anchor if keeps_anchor else None, frozenset(conflicting)
+    )
 
 
-def _landed(file: LiveFile, current: FileText) -> Reanchored | None:
+def _as_last_applied(file: LiveFile, current: FileText) -> Reanchored | None:
     """`file` as it landed, where nothing that is different now comes near any hunk."""
-    landed = file.landed
+    last_applied = file.last_applied
     if (
-        landed is None
-        or landed.base is file.base
+        last_applied is None
+        or last_applied.base is file.base
         or any(hunk.state in ("pending", "accepted", "conflicted") for hunk in file.hunks)
     ):
         return None
-    if [(landed_hunk.hunk_id, landed_hunk.state) for landed_hunk in landed.hunks] != [
+    if [(landed_hunk.hunk_id, landed_hunk.state) for landed_hunk in last_applied.hunks] != [
         (landed_hunk.hunk_id, landed_hunk.state) for landed_hunk in file.hunks
     ]:
         return None
-    previous = LiveFile(landed.base, "", hunks=list(landed.hunks))
-    footing, lines = previous.stand(), split_lines(current.text)
-    edits = _edits(footing.lines, lines)
-    if any(edit.meets(spot) for edit in edits for spot in footing.spots.values()):
+    previous = LiveFile(last_applied.base, "", hunks=list(last_applied.hunks))
+    anchor, lines = previous.current_anchor(), split_lines(current.text)
+    edits = _edits(anchor.lines, lines)
+    if any(edit.meets(spot) for edit in edits for spot in anchor.ranges.values()):
         return None
     base, line = list[str](), 0
     hunks: list[Hunk] = []
-    for was, hunk in zip(landed.hunks, file.hunks, strict=True):
-        start, end = _regions(edits, footing.spots[hunk.hunk_id], line)[0]
+    for applied_hunk, hunk in zip(last_applied.hunks, file.hunks, strict=True):
+        start, end = _regions(edits, anchor.ranges[hunk.hunk_id], line)[0]
         base += lines[line:start]
         first, line = len(base), end
-        base += split_lines(was.old_text) if was.state == "applied" else lines[start:end]
+        base += split_lines(applied_hunk.old_text) if applied_hunk.state == "applied" else lines[start:end]
         position = {"old_start": first + (len(base) > first), "old_lines": len(base) - first}
-        hunks.append(was.model_copy(update={**position, "reviewed": hunk.reviewed, "reason": hunk.reason}))
+        hunks.append(applied_hunk.model_copy(update={**position, "reviewed": hunk.reviewed, "reason": hunk.reason}))
     base += lines[line:]
-    return _checked(file, current, base, numbered(hunks), None, frozenset())
+    return _checked_result(file, current, base, numbered(hunks), None, frozenset())
 
 
-def _backwards(old: Sequence[str], new: Sequence[str]) -> list[_Edit]:
+def _backwards(old_lines: Sequence[str], new_lines: Sequence[str]) -> list[_Edit]:
     """`_edits` found from the end: of many equal lines others may be the ones that stayed."""
-    count, new_count = len(old), len(new)
+    old_count, new_count = len(old_lines), len(new_lines)
     reversed_changes = [
-        LineChange(count - change.old_end, count - change.old, new_count - change.new_end, new_count - change.new)
-        for change in reversed(differences(old[::-1], new[::-1]))
+        LineChange(
+            old_count - change.old_end,
+            old_count - change.old_start,
+            new_count - change.new_end,
+            new_count - change.new_start,
+        )
+        for change in reversed(differences(old_lines[::-1], new_lines[::-1]))
     ]
-    return _edits(old, new, reversed_changes)
+    return _edits(old_lines, new_lines, reversed_changes)
 
 
-def _edits(old: Sequence[str], new: Sequence[str], known_changes: Sequence[LineChange] | None = None) -> list[_Edit]:
-    known_changes = differences(old, new) if known_changes is None else known_changes
-    stops = [LineChange(0, 0, 0, 0), *known_changes, LineChange(len(old), len(old), len(new), len(new))]
+def _edits(
+    old_lines: Sequence[str], new_lines: Sequence[str], line_changes: Sequence[LineChange] | None = None
+) -> list[_Edit]:
+    line_changes = differences(old_lines, new_lines) if line_changes is None else line_changes
+    stops = [
+        LineChange(0, 0, 0, 0),
+        *line_changes,
+        LineChange(len(old_lines), len(old_lines), len(new_lines), len(new_lines)),
+    ]
     edits: list[_Edit] = []
     for (previous, change), (_, following) in zip(pairwise(stops), pairwise(stops[1:]), strict=False):
-        low, high = change.old, change.old_end
-        if change.old == change.old_end or change.new == change.new_end:  # it may slide along equal lines
-            text, first, last = (new, change.new, change.new_end) if low == high else (old, low, high)
-            up = next((n for n in range(low - previous.old_end) if text[first - n - 1] != text[last - n - 1]), None)
-            down = next((n for n in range(following.old - high) if text[first + n] != text[last + n]), None)
-            low -= low - previous.old_end if up is None else up
-            high += following.old - high if down is None else down
-        edits.append(_Edit(change.old, change.old_end, change.new, change.new_end, low, high))
+        low, high = change.old_start, change.old_end
+        if change.old_start == change.old_end or change.new_start == change.new_end:  # it may slide along equal lines
+            text, first, last = (new_lines, change.new_start, change.new_end) if low == high else (old_lines, low, high)
+            slide_up = next(
+                (n for n in range(low - previous.old_end) if text[first - n - 1] != text[last - n - 1]), None
+            )
+            slide_down = next((n for n in range(following.old_start - high) if text[first + n] != text[last + n]), None)
+            low -= low - previous.old_end if slide_up is None else slide_up
+            high += following.old_start - high if slide_down is None else slide_down
+        edits.append(_Edit(change.old_start, change.old_end, change.new_start, change.new_end, low, high))
     return edits
 
 
-def _settled(edits: Sequence[_Edit], hunks: Sequence[Hunk], footing: AnchorText, new: Sequence[str]) -> Iterator[_Edit]:
+def _without_slides(
+    edits: Sequence[_Edit], hunks: Sequence[Hunk], anchor: AnchorText, new_lines: Sequence[str]
+) -> Iterator[_Edit]:
     """Of the places an edit may have, the one where it takes an applied hunk back."""
     for moved_edit in edits:
         for hunk in hunks:
-            spot = footing.spots[hunk.hunk_id]
-            shift = spot.start - moved_edit.old
+            anchor_range = anchor.ranges[hunk.hunk_id]
+            shift = anchor_range.start - moved_edit.old_start
             if (
-                spot.applied is None
-                or moved_edit.low > spot.start
-                or spot.start + moved_edit.old_end - moved_edit.old > moved_edit.high
+                anchor_range.applied is None
+                or moved_edit.low > anchor_range.start
+                or anchor_range.start + moved_edit.old_end - moved_edit.old_start > moved_edit.high
             ):
                 continue
-            is_removed = moved_edit.old_end - moved_edit.old == spot.end - spot.start
+            is_removed = moved_edit.old_end - moved_edit.old_start == anchor_range.end - anchor_range.start
             if (
                 is_removed
                 and moved_edit.low < moved_edit.high
-                and "".join(new[moved_edit.new + shift : moved_edit.new_end + shift]) == hunk.old_text
+                and "".join(new_lines[moved_edit.new_start + shift : moved_edit.new_end + shift]) == hunk.old_text
             ):
-                change = LineChange(spot.start, spot.end, moved_edit.new + shift, moved_edit.new_end + shift)
-                moved_edit = _Edit(change.old, change.old_end, change.new, change.new_end, change.old, change.old_end)
+                change = LineChange(
+                    anchor_range.start, anchor_range.end, moved_edit.new_start + shift, moved_edit.new_end + shift
+                )
+                moved_edit = _Edit(
+                    change.old_start, change.old_end, change.new_start, change.new_end, change.old_start, change.old_end
+                )
                 break
         yield moved_edit
 
 
-def _regions(edits: Sequence[_Edit], spot: AnchorRange, least: int) -> list[tuple[int, int]]:
+def _regions(edits: Sequence[_Edit], anchor_range: AnchorRange, minimum: int) -> list[tuple[int, int]]:
     """The new lines that stand for those of the spot, none before `least`; then the same with what was put in right
     before or behind them."""
-    start, end = spot.start, spot.end
+    start, end = anchor_range.start, anchor_range.end
     previous_region: list[int] = []
-    behind: list[int] = []
+    following_region: list[int] = []
     for edit in edits:
-        grown = (edit.new_end - edit.new) - (edit.old_end - edit.old)
-        if edit.inserts and edit.old == spot.start:
-            previous_region = [edit.new]
-        elif edit.inserts and edit.old == spot.end:
-            behind = [edit.new_end]
-        if edit.old_end <= spot.start:
+        grown = (edit.new_end - edit.new_start) - (edit.old_end - edit.old_start)
+        if edit.inserts and edit.old_start == anchor_range.start:
+            previous_region = [edit.new_start]
+        elif edit.inserts and edit.old_start == anchor_range.end:
+            following_region = [edit.new_end]
+        if edit.old_end <= anchor_range.start:
             start += grown
-        elif edit.old < spot.start:
-            start = edit.new if spot.end > spot.start else edit.new_end
-        if edit.old_end <= spot.end and not (edit.inserts and edit.old == spot.end > spot.start):
+        elif edit.old_start < anchor_range.start:
+            start = edit.new_start if anchor_range.end > anchor_range.start else edit.new_end
+        if edit.old_end <= anchor_range.end and not (
+            edit.inserts and edit.old_start == anchor_range.end > anchor_range.start
+        ):
             end += grown
-        elif edit.old < spot.end:
+        elif edit.old_start < anchor_range.end:
             end = edit.new_end
-    start = max(start, least)
-    end = max(start, end if spot.end > spot.start else start)
-    return [(max(first, least), last) for last in (end, *behind) for first in (start, *previous_region)]
+    start = max(start, minimum)
+    end = max(start, end if anchor_range.end > anchor_range.start else start)
+    return [(max(first, minimum), last) for last in (end, *following_region) for first in (start, *previous_region)]
 
 
-def _found(text: str, regions: Sequence[tuple[int, int]], lines: Sequence[str]) -> tuple[int, int] | None:
+def _region_with(text: str, regions: Sequence[tuple[int, int]], lines: Sequence[str]) -> tuple[int, int] | None:
     return next((region for region in regions if "".join(lines[region[0] : region[1]]) == text), None)
 
 
-def _applied(
-    hunk: Hunk, as_applied: Hunk, regions: Sequence[tuple[int, int]], new: Sequence[str], by_user: bool
+def _applied_hunk(
+    hunk: Hunk, anchored_hunk: Hunk, regions: Sequence[tuple[int, int]], new_lines: Sequence[str], by_user: bool
 ) -> tuple[tuple[int, int], dict[str, object]]:
     """What the user made of an applied hunk, and where that is."""
     if hunk.old_text and not hunk.old_text.endswith(("\n", "\r")):
-        regions = [(regions[0][0], len(new)), *regions[1:]]  # it was the end of the file
-    if by_user and as_applied.new_text != hunk.old_text:
-        undone = _found(hunk.old_text, regions, new)
+        regions = [(regions[0][0], len(new_lines)), *regions[1:]]  # it was the end of the file
+    if by_user and anchored_hunk.new_text != hunk.old_text:
+        undone = _region_with(hunk.old_text, regions, new_lines)
         if undone is not None:
-            return undone, {"state": "reverted", "reason": BACK}
-    was = as_applied.new_text if as_applied.applied_text is None else as_applied.applied_text
+            return undone, {"state": "reverted", "reason": UNDONE_IN_FILE}
+    applied_text = anchored_hunk.new_text if anchored_hunk.applied_text is None else anchored_hunk.applied_text
     # What another proposal had taken out is put back when that one is undone.
-    back = None if by_user else _found(was, regions, new)
-    start, end = regions[0] if back is None else back
-    text = "".join(new[start:end])
-    edited = as_applied.edited_by_user or (by_user and text != as_applied.new_text)
+    restored = None if by_user else _region_with(applied_text, regions, new_lines)
+    start, end = regions[0] if restored is None else restored
+    text = "".join(new_lines[start:end])
+    edited = anchored_hunk.edited_by_user or (by_user and text != anchored_hunk.new_text)
     return (start, end), {
         "state": "applied",
         "reason": None,
         "new_text": text,
-        "applied_text": None if text == was else was,
+        "applied_text": None if text == applied_text else applied_text,
         "edited_by_user": edited,
     }
 
 
-def _checked(
+def _checked_result(
     file: LiveFile,
     current: FileText,
     lines: list[str],
     hunks: list[Hunk],
-    footing: AnchorText | None,
-    touched: frozenset[str],
+    anchor: AnchorText | None,
+    conflicting: frozenset[str],
 ) -> Reanchored | None:
     """None when the hunks do not stand in that base as they should: then nothing moves, and nothing is applied."""
     text = "".join(lines)
     base = current.as_base(text)
     moved = LiveFile(base, "", hunks=hunks)
-    if split_lines(text) != lines or moved.having("applied") != current.text:
+    if split_lines(text) != lines or moved.text_with("applied") != current.text:
         return None
-    proposed = moved.having(*STATES)
+    proposed = moved.text_with(*ALL_STATES)
     touches = file.touches
-    if touches and file.untouched:
+    if touches and file.is_undecided:
         step = changes(split_lines(file.text), split_lines(proposed))
-        touches = [through(touch, step) for touch in touches]
-    return Reanchored(base, proposed, hunks, touches, footing, touched)
+        touches = [carry_over(touch, step) for touch in touches]
+    return Reanchored(base, proposed, hunks, touches, anchor, conflicting)

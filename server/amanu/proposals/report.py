@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from amanu.proposals.model import BACK, MOVED, TOUCHED, LiveFile, LiveProposal
+from amanu.proposals.model import FILE_CHANGED, LINES_CHANGED, UNDONE_IN_FILE, LiveFile, LiveProposal
 from amanu.workspace.diff import first_line
 from amanu_protocol.items import Hunk
 
@@ -12,19 +12,19 @@ _SHOWN = 4000  # characters of the user's own text that are repeated to the mode
 
 def report(live: LiveProposal, call_id: str, display_path: Callable[[Path], str]) -> str:
     """One paragraph per file that the call wrote; line numbers are those of the file as it is now."""
-    parts: list[str] = []
+    paragraphs: list[str] = []
     for file in live.files:
         hunks = [hunk for hunk in file.hunks if call_id in live.owners(file, hunk)]
         if hunks:
             path = display_path(file.base.path)
             new_path = None if file.new_path is None else display_path(file.new_path)
-            parts.append(_file(live, file, hunks, call_id, path, new_path))
-    return "\n\n".join(parts)
+            paragraphs.append(_file(live, file, hunks, call_id, path, new_path))
+    return "\n\n".join(paragraphs)
 
 
 def _file(live: LiveProposal, file: LiveFile, hunks: list[Hunk], call_id: str, path: str, new_path: str | None) -> str:
     states = {hunk.state for hunk in hunks}
-    places = _places(file)
+    places = _positions(file)
     plain = states == {"applied"} and not any(hunk.edited_by_user for hunk in hunks)
     if plain:
         match file.change:
@@ -69,31 +69,31 @@ def _hunk(live: LiveProposal, file: LiveFile, hunk: Hunk, call_id: str, location
         case "rejected":
             return [f"- {location}: rejected by the user{because} It is not in the file."]
         case "conflicted":
-            advice = " Read it again before proposing anew." if hunk.reason in (MOVED, TOUCHED) else ""
+            advice = " Read it again before proposing anew." if hunk.reason in (FILE_CHANGED, LINES_CHANGED) else ""
             return [f"- {location}: not applied{because}{advice}"]
-        case "reverted" if hunk.reason == BACK:
+        case "reverted" if hunk.reason == UNDONE_IN_FILE:
             return [f"- {location}: no longer there{because}"]
         case "reverted":
             return [f"- {location}: the user took this change back."]
         case _:
             others = live.owners(file, hunk) - {call_id}
-            if others and call_id in live.allowed:
+            if others and call_id in live.allowed_calls:
                 return [f"- {location}: not applied yet; another edit of this step changes the same lines and waits."]
             return [f"- {location}: open, not applied. The user has not decided; it may still be accepted later."]
 
 
-def _places(file: LiveFile) -> dict[str, str]:
+def _positions(file: LiveFile) -> dict[str, str]:
     """By hunk: where it is, or would be, in the file as it is now."""
     places: dict[str, str] = {}
     shift = 0
     for hunk in file.hunks:
-        places[hunk.hunk_id] = _place(file, hunk, first_line(hunk) + shift + 1)
+        places[hunk.hunk_id] = _position(file, hunk, first_line(hunk) + shift + 1)
         if hunk.state == "applied":
             shift += hunk.new_lines - hunk.old_lines
     return places
 
 
-def _place(file: LiveFile, hunk: Hunk, start: int) -> str:
+def _position(file: LiveFile, hunk: Hunk, start: int) -> str:
     if file.change in ("delete", "rename"):
         return "the deletion" if file.change == "delete" else "the rename"
     count = hunk.new_lines if hunk.state == "applied" else hunk.old_lines

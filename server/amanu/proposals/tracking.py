@@ -16,11 +16,11 @@ from amanu.proposals.reanchor import reanchor
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.items import HunkState, Proposal
 
-SMALL = 64 * 1024
+SMALL_TEXT = 64 * 1024
 """Characters that are compared in the event loop: under 5 ms."""
 QUIET = 0.3
 """Seconds without a change after which open hunks are moved to where the user's typing left their lines."""
-NEWEST = 10
+MAX_SETTLED = 10
 """Proposals for one file whose applied hunks are looked after; older ones are found again when they are undone."""
 _FOLLOWED: Collection[HunkState] = (*UNDECIDED, "conflicted", "applied")
 
@@ -52,8 +52,8 @@ class FileTracking:
         self._publish = publish
         self._watched: dict[_Key, _Watched] = {}
         """Proposals and their files, oldest first, with what ends watching them."""
-        self._due: dict[_Key, asyncio.TimerHandle] = {}
-        self._moving: set[asyncio.Task[None]] = set()
+        self._timers: dict[_Key, asyncio.TimerHandle] = {}
+        self._follow_tasks: set[asyncio.Task[None]] = set()
 
     def watch(self, proposal: Proposal) -> None:
         """Hear of changes of its files, as long as something of it is open or applied there. The disk is listened to
@@ -63,7 +63,7 @@ class FileTracking:
             key = (proposal.proposal_id, Path(file.path))
             states = {hunk.state for hunk in file.hunks}
             if file.change != "edit" or states.isdisjoint(_FOLLOWED):
-                self._leave(key)
+                self._unwatch(key)
                 continue
             disk = not states.isdisjoint((*UNDECIDED, "conflicted"))
             if (watched := self._watched.get(key)) is not None and watched.disk != disk:
@@ -73,16 +73,16 @@ class FileTracking:
                 self._watched[key] = self._listen(key, disk)
                 buffer = self._workspace.overlay.buffer(key[1])
                 if buffer is not None and buffer.version != file.base_version:
-                    self._heard(key)
-                self._thin(key[1])
+                    self._schedule(key)
+                self._unwatch_oldest(key[1])
 
     def close(self) -> None:
         for watched in self._watched.values():
             watched.stop()
-        for due in self._due.values():
+        for due in self._timers.values():
             due.cancel()
         self._watched.clear()
-        self._due.clear()
+        self._timers.clear()
 
     def follows(self, live: LiveProposal, file: LiveFile) -> bool:
         """Whether what became of that file is known up to the last quiet moment: what is new there the user did."""
@@ -93,80 +93,82 @@ class FileTracking:
         has_news = False
         for file in {id(file): file for file in files}.values():
             try:
-                current = await self._workspace.look(file.base.path)
+                current = await self._workspace.read_if_exists(file.base.path)
                 if current is None:
                     continue
-                if len(file.base.text) + len(current.text) < SMALL:
+                if len(file.base.text) + len(current.text) < SMALL_TEXT:
                     moved = reanchor(file, current, by_user=by_user)
                 else:
                     moved = await asyncio.to_thread(reanchor, file, current, by_user=by_user)
             except ToolError:  # what is there now is no text of ours; applying will say why
                 continue
             if moved is not None:
-                substance = _substance(file)
-                moved.put(file)
-                live.tried -= {hunk.hunk_id for hunk in file.hunks if hunk.state == "pending"}
+                substance = _reportable_state(file)
+                moved.write_to(file)
+                live.attempted -= {hunk.hunk_id for hunk in file.hunks if hunk.state == "pending"}
                 # Where applied hunks are now is found again from any earlier text, best from the one they landed in:
                 # only what the user made of them is told.
-                is_open, small = not _settled(file), len(file.base.text) < SMALL
-                has_news = has_news or (is_open and small) or ((is_open or by_user) and _substance(file) != substance)
+                is_open, small = not _is_settled(file), len(file.base.text) < SMALL_TEXT
+                has_news = (
+                    has_news or (is_open and small) or ((is_open or by_user) and _reportable_state(file) != substance)
+                )
         if has_news:
             self._publish(live)
 
-    async def others(self, live: LiveProposal, files: Sequence[LiveFile], *, by_user: bool = True) -> None:
+    async def catch_up_others(self, live: LiveProposal, files: Sequence[LiveFile], *, by_user: bool = True) -> None:
         """Other proposals for these files: what this one does to them is not the user's doing."""
         paths = {file.base.path for file in files}
         for proposal_id, path in tuple(self._watched):
             if path in paths and proposal_id != live.proposal_id:
                 proposal = self._find(proposal_id)
-                await self.catch_up(proposal, proposal.at(path), by_user=by_user)
+                await self.catch_up(proposal, proposal.files_at(path), by_user=by_user)
 
     def _listen(self, key: _Key, disk: bool) -> "_Watched":
-        return _Watched(self._workspace.overlay.watch(key[1], partial(self._heard, key), disk=disk), disk)
+        return _Watched(self._workspace.overlay.watch(key[1], partial(self._schedule, key), disk=disk), disk)
 
-    def _leave(self, key: _Key) -> None:
+    def _unwatch(self, key: _Key) -> None:
         if (watched := self._watched.pop(key, None)) is not None:
             watched.stop()
-        if (due := self._due.pop(key, None)) is not None:
+        if (due := self._timers.pop(key, None)) is not None:
             due.cancel()
 
-    def _thin(self, path: Path) -> None:
+    def _unwatch_oldest(self, path: Path) -> None:
         """Settled proposals for that path but the newest are left."""
         keys = [key for key in self._watched if key[1] == path]
-        for key in keys[:-NEWEST]:
-            if all(_settled(file) for file in self._find(key[0]).at(path)):
-                self._leave(key)
+        for key in keys[:-MAX_SETTLED]:
+            if all(_is_settled(file) for file in self._find(key[0]).files_at(path)):
+                self._unwatch(key)
 
-    def _heard(self, key: _Key) -> None:
-        if (due := self._due.pop(key, None)) is not None:
+    def _schedule(self, key: _Key) -> None:
+        if (due := self._timers.pop(key, None)) is not None:
             due.cancel()
-        self._due[key] = asyncio.get_running_loop().call_later(QUIET, self._move, key)
+        self._timers[key] = asyncio.get_running_loop().call_later(QUIET, self._start_following, key)
 
-    def _move(self, key: _Key) -> None:
-        del self._due[key]
-        task = asyncio.create_task(self._moved(self._follow(key)))
-        self._moving.add(task)
-        task.add_done_callback(self._moving.discard)
+    def _start_following(self, key: _Key) -> None:
+        del self._timers[key]
+        task = asyncio.create_task(self._logging_errors(self._follow(key)))
+        self._follow_tasks.add(task)
+        task.add_done_callback(self._follow_tasks.discard)
 
     async def _follow(self, key: _Key) -> None:
         async with self._lock:
             if key in self._watched:
                 live = self._find(key[0])
-                await self.catch_up(live, live.at(key[1]))
+                await self.catch_up(live, live.files_at(key[1]))
 
-    async def _moved(self, update: Awaitable[None]) -> None:
+    async def _logging_errors(self, update: Awaitable[None]) -> None:
         try:
             await update
         except Exception:
             log.exception("hunks could not be moved")
 
 
-def _settled(file: LiveFile) -> bool:
+def _is_settled(file: LiveFile) -> bool:
     return not any(hunk.state in (*UNDECIDED, "conflicted") for hunk in file.hunks)
 
 
-def _substance(file: LiveFile) -> object:
+def _reportable_state(file: LiveFile) -> object:
     """What must be told: of open hunks also where they are. The text around them need not: a version holds the whole
     of it, and of a big file that would be on record after every pause in typing."""
-    settled = _settled(file)
+    settled = _is_settled(file)
     return [(hunk.hunk_id, hunk.state, hunk.new_text, settled or hunk.old_start) for hunk in file.hunks]

@@ -15,12 +15,12 @@ from amanu.workspace.diff import first_line
 from amanu.workspace.text_file import FileText, split_lines
 from amanu_protocol.items import Hunk
 
-GONE = "The file is no longer there."
-MADE = "There is a file of that name again."
-CHANGED = "These lines were changed since."
-LATER = "A later edit took these lines out. Take that one back first."
-GROWN = "The file was changed since it was created."
-MOVED = "The file was changed so that nobody can say where these lines are."
+FILE_MISSING = "The file is no longer there."
+FILE_EXISTS = "There is a file of that name again."
+LINES_CHANGED_SINCE = "These lines were changed since."
+REMOVED_LATER = "A later edit took these lines out. Take that one back first."
+CHANGED_SINCE_CREATED = "The file was changed since it was created."
+LINES_LOST = "The file was changed so that nobody can say where these lines are."
 
 
 @dataclass
@@ -31,17 +31,17 @@ class UndoResult:
     reasons: dict[str, str] = field(default_factory=dict[str, str])
 
 
-def turn(
+def mark_hunks(
     file: LiveFile,
     current: FileText | None,
-    back: Collection[str] = (),
-    again: Collection[str] = (),
-    taken: Collection[str] = (),
+    undo_ids: Collection[str] = (),
+    redo_ids: Collection[str] = (),
+    removed_texts: Collection[str] = (),
 ) -> UndoResult:
     """Those of the hunks `back` that are applied become `undoing`, those of `again` that were taken back or rejected
     become `accepted`. `now` is what stands where the file is by our account, `taken` what other applied hunks took out
     of it. CPU-bound; for big files run it in a thread."""
-    turned = _on(file, current)
+    turned = _reanchored_copy(file, current)
     lost = turned.reasons.pop("", None)
     base, lines = turned.file.base, split_lines(turned.file.base.text)
     for hunk_id in [hunk.hunk_id for hunk in turned.file.hunks]:
@@ -49,45 +49,45 @@ def turn(
         if base is not turned.file.base:
             base = turned.file.base
             lines = split_lines(base.text)
-        if hunk_id in back and hunk.state == "applied":
-            why = lost or _take_back(turned.file, current, hunk, taken)
-        elif hunk_id in again and hunk.state in ("reverted", "rejected"):
-            why = lost or _take_again(turned.file, lines, hunk)
+        if hunk_id in undo_ids and hunk.state == "applied":
+            why = lost or _mark_undo(turned.file, current, hunk, removed_texts)
+        elif hunk_id in redo_ids and hunk.state in ("reverted", "rejected"):
+            why = lost or _mark_redo(turned.file, lines, hunk)
         else:
             continue
         if why:
             turned.reasons[hunk_id] = why
-            turned.file.put(hunk_id, reason=why)
+            turned.file.update_hunk(hunk_id, reason=why)
     return turned
 
 
-def _on(file: LiveFile, current: FileText | None) -> UndoResult:
+def _reanchored_copy(file: LiveFile, current: FileText | None) -> UndoResult:
     """The file moved to the text as it is now. `left` has a reason under "" when that cannot be."""
     copy = replace(file, hunks=list(file.hunks))
     if file.change != "edit":
         return UndoResult(copy)
     if current is None:
-        return UndoResult(copy, {"": GONE})
+        return UndoResult(copy, {"": FILE_MISSING})
     moved = reanchor(copy, current, by_user=False)
     if moved is not None:
-        moved.put(copy)
-    return UndoResult(copy, {} if copy.having("applied") == current.text else {"": MOVED})
+        moved.write_to(copy)
+    return UndoResult(copy, {} if copy.text_with("applied") == current.text else {"": LINES_LOST})
 
 
-def _take_back(file: LiveFile, current: FileText | None, hunk: Hunk, taken: Collection[str]) -> str:
+def _mark_undo(file: LiveFile, current: FileText | None, hunk: Hunk, removed_texts: Collection[str]) -> str:
     match file.change:
         case "create" if current is None:
-            if hunk.new_text and hunk.new_text in taken:
-                return LATER
-            file.put(hunk.hunk_id, state="reverted", reason=None)
+            if hunk.new_text and hunk.new_text in removed_texts:
+                return REMOVED_LATER
+            file.update_hunk(hunk.hunk_id, state="reverted", reason=None)
             return ""
         case "create" if current is not None and current.text != hunk.new_text:
-            return GROWN
+            return CHANGED_SINCE_CREATED
         case "delete" if current is not None and (current.exists or current.text != hunk.old_text):
-            return MADE  # an editor that still shows what is gone is none
+            return FILE_EXISTS  # an editor that still shows what is gone is none
         case "rename":
             if current is None:
-                return GONE
+                return FILE_MISSING
             hunk = hunk.model_copy(
                 update={"new_text": current.text, "applied_text": hunk.applied_text or hunk.new_text}
             )
@@ -95,33 +95,33 @@ def _take_back(file: LiveFile, current: FileText | None, hunk: Hunk, taken: Coll
             pass
     if hunk.applied_text is not None:
         if hunk.new_text == hunk.old_text and file.change == "edit":  # the user did it already
-            if hunk.applied_text and any(hunk.applied_text in text for text in taken):
-                return LATER
-            file.put(hunk.hunk_id, state="reverted", new_text=hunk.applied_text, applied_text=None, reason=None)
+            if hunk.applied_text and any(hunk.applied_text in text for text in removed_texts):
+                return REMOVED_LATER
+            file.update_hunk(hunk.hunk_id, state="reverted", new_text=hunk.applied_text, applied_text=None, reason=None)
             return ""
         merged = merge(hunk.applied_text, hunk.old_text, hunk.new_text)
         if merged is None:
-            return CHANGED
-        file.put(hunk.hunk_id, new_text=hunk.new_text, applied_text=None)
-        _rebase(file, hunk.hunk_id, merged)
-    file.put(hunk.hunk_id, state="undoing", reason=None)
+            return LINES_CHANGED_SINCE
+        file.update_hunk(hunk.hunk_id, new_text=hunk.new_text, applied_text=None)
+        _rebase_hunk(file, hunk.hunk_id, merged)
+    file.update_hunk(hunk.hunk_id, state="undoing", reason=None)
     return ""
 
 
-def _take_again(file: LiveFile, base: Sequence[str], hunk: Hunk) -> str:
+def _mark_redo(file: LiveFile, base: Sequence[str], hunk: Hunk) -> str:
     if file.change == "edit":
         first = first_line(hunk)
         current_text = "".join(base[first : first + hunk.old_lines])
         text = merge(hunk.old_text, hunk.new_text, current_text)
         if text is None:
-            return CHANGED
+            return LINES_CHANGED_SINCE
         if current_text != hunk.old_text:
-            file.put(hunk.hunk_id, old_text=current_text, new_text=text)
-    file.put(hunk.hunk_id, state="accepted", reason=None, reviewed=True)
+            file.update_hunk(hunk.hunk_id, old_text=current_text, new_text=text)
+    file.update_hunk(hunk.hunk_id, state="accepted", reason=None, reviewed=True)
     return ""
 
 
-def _rebase(file: LiveFile, hunk_id: str, old_text: str) -> None:
+def _rebase_hunk(file: LiveFile, hunk_id: str, old_text: str) -> None:
     """That hunk starts from another text: what the user made of its lines belongs to the base."""
     lines = split_lines(file.base.text)
     hunks: list[Hunk] = []
@@ -135,4 +135,4 @@ def _rebase(file: LiveFile, hunk_id: str, old_text: str) -> None:
             count = len(own_lines)
             hunk = hunk.model_copy(update={"old_text": old_text})
         hunks.append(hunk.model_copy(update={"old_start": start + (count > 0), "old_lines": count}))
-    file.rebased("".join(lines), numbered(hunks))
+    file.rebase("".join(lines), numbered(hunks))

@@ -26,14 +26,14 @@ from amanu_protocol.state import SessionState
 
 _NOTES = 8000  # characters at the end of a command's output that are searched
 _PROTECTED_FILES = {
-    "new": re.compile(r"^New in a new folder, and obeyed by .*?: (.+)\. Look before", re.M),
-    "aside": re.compile(r"^Put aside, for .*?: (.+)\. It lies in", re.M),
-    "back": re.compile(r"^Put back as before, for .*?: (.+)\. What was made", re.M),
-    "failed": re.compile(r"^Could not be put aside or back, .*?: (.+)\. Tell the user", re.M),
+    "new": re.compile(r"^Created in a new folder, .*?: (.+)\. Look at it before", re.M),
+    "aside": re.compile(r"^Put aside, because .*?: (.+)\. It is now in", re.M),
+    "back": re.compile(r"^Restored, because .*?: (.+)\. The command's version", re.M),
+    "failed": re.compile(r"^Could not be put aside or restored, .*?: (.+)\. Tell the user", re.M),
 }
 _FATES = {"new": "created", "aside": "put aside", "back": "restored", "failed": "that could not be handled"}
 """What became of protected files, by the field of the entry."""
-_EXIT = re.compile(r"^(?:Exit code: (-?\d+)|Ended by signal (\w+)\.|(It was ended .*))$", re.M)
+_EXIT = re.compile(r"^(?:Exit code: (-?\d+)|Ended by signal (\w+)\.|(The command was ended .*))$", re.M)
 
 
 @dataclass

@@ -89,7 +89,7 @@ class SessionCore:
             [Path(root) for root in self.state.roots], services.overlay, private=services.home.private
         )
         for result in self.conversation.results():
-            self.workspace.seen.restore(result.known_files)
+            self.workspace.shown_files.restore(result.known_files)
         self.proposals = Proposals(self.workspace, self._proposal_changed, self._save_preimage)
         self.proposal_listeners: list[Callable[[Proposal], None]] = []
         """Called with each version of a proposal, after it has been emitted."""

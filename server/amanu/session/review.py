@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from amanu.proposals.model import AFTER, FileVersion, LiveFile
-from amanu.proposals.undo import turn
+from amanu.proposals.model import STATES_AFTER, FileVersion, LiveFile
+from amanu.proposals.undo import mark_hunks
 from amanu.session.core import SessionCore
 from amanu.workspace.diff import unified
 from amanu.workspace.text_file import FileText
@@ -146,7 +146,7 @@ class SessionEdits:
             for file in self._proposals.files(proposal_id):
                 if _has_hunk(file, unchanged_ids):
                     alone = replace(file, hunks=[hunk for hunk in file.hunks if hunk.hunk_id in unchanged_ids])
-                    steps.append((alone.form(()), alone.form(("applied",))))
+                    steps.append((alone.version_with(()), alone.version_with(("applied",))))
         diffs = await asyncio.to_thread(lambda: [self._diff(*step) for step in steps])
         changes = [_change(*step, diff) for step, diff in zip(steps, diffs, strict=True)]
         return r.ProposalDiffResult(diff="".join(diffs), files=changes)
@@ -184,8 +184,8 @@ class SessionEdits:
 
     async def _current_version(self, file: LiveFile) -> FileVersion:
         """The path at which the file should be now, and its text."""
-        path = file.place(AFTER)
-        file_text = await self._proposals.look(path)
+        path = file.path_with(STATES_AFTER)
+        file_text = await self._proposals.read_if_text(path)
         return FileVersion(path, None if file_text is None else file_text.text)
 
     async def _simulate(self, selection: SelectedHunks) -> list[FileUndo]:
@@ -210,13 +210,13 @@ class SessionEdits:
         for file in self._proposals.files(proposal_id):
             if not _has_hunk(file, hunk_ids):
                 continue
-            path = file.place(AFTER)
-            current = simulated[path] if path in simulated else await self._proposals.look(path)
-            taken = self._proposals.taken(file.base.path, undone_ids)
-            turned = await asyncio.to_thread(turn, file, current, hunk_ids, (), taken)
+            path = file.path_with(STATES_AFTER)
+            current = simulated[path] if path in simulated else await self._proposals.read_if_text(path)
+            taken = self._proposals.removed_texts(file.base.path, undone_ids)
+            turned = await asyncio.to_thread(mark_hunks, file, current, hunk_ids, (), taken)
             old_form = FileVersion(path, None if current is None else current.text)
             moved = any(hunk.state == "undoing" for hunk in turned.file.hunks)
-            new_form = await asyncio.to_thread(turned.file.form, AFTER) if moved else old_form
+            new_form = await asyncio.to_thread(turned.file.version_with, STATES_AFTER) if moved else old_form
             if new_form.path != path:
                 simulated[path] = None
             text = (current or file.base).with_text(new_form.text) if new_form.text is not None else None

@@ -69,7 +69,7 @@ def make_services(home: Home, settings: Settings, *, headless: bool = False, unt
         secrets,
         auth,
         ModelRegistry(settings, auth, home.state / "local-models.json"),
-        Overlay(watching.care),
+        Overlay(watching.watch),
         watching,
         RuleStore(home.config, settings),
         TrustStore(home.config / "trust.json", home.state / "trust", policy.unasked, home.private),

@@ -93,7 +93,7 @@ class Session:
         await self.prompts.stop()
         await self._checks.close()
         await self._feedback.close()
-        await self.core.proposals.settled()  # what the user just accepted reaches its file, and is recorded
+        await self.core.proposals.wait_until_settled()  # what the user just accepted reaches its file, and is recorded
         async with self.core.turn.starting:
             try:
                 await self.core.journal.durable()

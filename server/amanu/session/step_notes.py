@@ -33,7 +33,7 @@ class StepNotes(TurnListener):
         return await self._collect_notes()
 
     async def after_call(self, call: Call, result: Result) -> Result:
-        known_files = self._workspace.seen.take_fresh()
+        known_files = self._workspace.shown_files.take_unrecorded()
         return result.model_copy(update={"known_files": known_files}) if known_files else result
 
     async def after_step(self, turn: TurnView, step: StepRecord) -> Notes:

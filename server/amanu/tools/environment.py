@@ -1,4 +1,4 @@
-"""What the tools of a session work with; each is made as `SomeTool(environment)`."""
+"""What a session's tools work with. Every tool is created as `SomeTool(environment)`."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ from amanu_protocol.items import BlobRef
 
 
 class Blobs(Protocol):
-    """Where output is kept that is too long to show. See `Journal`."""
+    """Stores output that is too long to show. Implemented by `storage/journal.py`."""
 
     async def put_blob(self, data: bytes) -> BlobRef: ...
 
@@ -27,22 +27,22 @@ class Blobs(Protocol):
 
 @dataclass(frozen=True)
 class ToolEnvironment:
-    """Of one session."""
+    """Belongs to one session."""
 
     workspace: Workspace
     proposals: Proposals
     blobs: Blobs
     variables: Mapping[str, str]
-    """What commands start with: the client's environment, not the daemon's."""
+    """Environment variables for commands: the client's, not the daemon's."""
     settings: Settings = field(default_factory=Settings)
     secrets: Secrets = field(default_factory=Secrets)
-    """Taken out of what commands print."""
+    """Masked in what commands print."""
     sandbox: Sandbox | None = None
-    """Holds commands; None: nothing does."""
+    """What commands run in; None: no sandbox."""
     trusted: Callable[[], bool] = lambda: False
-    """Whether the user trusts the folders now."""
+    """Whether the user trusts the workspace at this moment."""
     feedback: EditorFeedback | None = None
-    """Knows what edits do to the findings of the user's editor; None: there is no editor."""
+    """Reports what edits do to the findings of the user's editor; None: there is no editor."""
 
     @cached_property
     def limits(self) -> ToolLimits:

@@ -1,4 +1,4 @@
-"""The end of a task, said by the model itself. Only in runs that are to go on until then."""
+"""Lets the model end its task itself; only in runs that continue until it does."""
 
 from pydantic import Field
 
@@ -7,7 +7,7 @@ from amanu.core.tool import CallContext, Outcome, Params, Preview, Subject, Tool
 
 class FinishTaskParams(Params):
     summary: str = Field(
-        description="For the user: what was done, how it was checked, and what is left open or could not be done."
+        description="For the user: what was done, how it was checked, and what remains open or could not be done."
     )
 
 
@@ -16,13 +16,13 @@ class FinishTask(Tool[FinishTaskParams]):
     effect = "read"
     description = (
         "Ends this run. Call it, alone, when the whole task is done and checked, or when you are sure that it cannot "
-        "be done. Until then go on: a reply without a tool call does not end the run, and nobody is there to answer."
+        "be done. Until then keep working: a reply without a tool call does not end the run, and nobody will answer."
     )
     params = FinishTaskParams
 
     async def preview(self, params: FinishTaskParams, call: CallContext) -> Preview:
         if not params.summary.strip():
-            raise ToolError("The summary is empty. Say what was done.")
+            raise ToolError("The summary is empty. Describe what was done.")
         return Preview(title="Finish the task", subject=Subject(self.name, self.effect, ""), detail=params.summary)
 
     async def run(self, params: FinishTaskParams, call: CallContext) -> Outcome:

@@ -1,4 +1,4 @@
-"""Places in files, as a model may see them: `path:line: text`."""
+"""Locations that an editor reported, as the model may see them: `path:line: text`."""
 
 import asyncio
 from collections.abc import Iterable, Mapping
@@ -9,55 +9,56 @@ from amanu.workspace.text_file import split_lines
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.requests import Location
 
-TEXT = 200
+MAX_LINE = 200
 """Characters of a line: enough to tell a use from a definition."""
 
-
 OUTSIDE = "outside the workspace"
-ASKED = "not quoted: the user is asked before this file is read"
+NEEDS_APPROVAL = "not quoted: reading this file needs the user's approval"
 
 
-async def resolved(workspace: Workspace, paths: Iterable[str]) -> dict[str, Path | None]:
-    """Where the paths that an editor named lead, each looked up once; None outside the roots."""
-    return await asyncio.to_thread(_resolved, workspace, dict.fromkeys(paths))
+async def resolve_paths(workspace: Workspace, paths: Iterable[str]) -> dict[str, Path | None]:
+    """Path as the editor named it → resolved path; None outside the roots."""
+    return await asyncio.to_thread(_resolve_all, workspace, dict.fromkeys(paths))
 
 
-async def quoted(workspace: Workspace, call: CallContext, tool: str, locations: list[Location]) -> list[str]:
-    """A line for each. What lies outside the roots, and what policy would ask about before it is read, is named but
-    not quoted. The text is the overlay's, not what the client says it is."""
-    inside = await resolved(workspace, (location.path for location in locations))
-    hidden = unreadable(workspace, call, tool, inside)
+async def quote_locations(workspace: Workspace, call: CallContext, tool: str, locations: list[Location]) -> list[str]:
+    """One line per location. Locations outside the roots, or in files that the model may not read without approval,
+    are named but not quoted. The text comes from the overlay, not from the client."""
+    inside = await resolve_paths(workspace, (location.path for location in locations))
+    hidden = reasons_not_to_quote(workspace, call, tool, inside)
     texts = {path: hidden.get(path) or await _lines(workspace, resolved_path) for path, resolved_path in inside.items()}
     out: list[str] = []
     for location in locations:
-        lines, name = texts[location.path], shown(workspace, location.path, inside)
+        lines, name = texts[location.path], display_path(workspace, location.path, inside)
         if isinstance(lines, str):
             out.append(f"{name}:{location.start_line} ({lines})")
             continue
         text = lines[location.start_line - 1].strip() if 0 < location.start_line <= len(lines) else ""
-        out.append(f"{name}:{location.start_line}: {text[:TEXT]}".rstrip())
+        out.append(f"{name}:{location.start_line}: {text[:MAX_LINE]}".rstrip())
     return out
 
 
-def shown(workspace: Workspace, path: str, inside: Mapping[str, Path | None]) -> str:
-    """How the model is told of a path that an editor named."""
+def display_path(workspace: Workspace, path: str, inside: Mapping[str, Path | None]) -> str:
+    """How the model sees a path that an editor named; `inside` as from `resolve_paths`."""
     resolved_path = inside[path]
-    return " ".join(path.split()) if resolved_path is None else workspace.shown(resolved_path)
+    return " ".join(path.split()) if resolved_path is None else workspace.display_path(resolved_path)
 
 
-def unreadable(workspace: Workspace, call: CallContext, tool: str, inside: Mapping[str, Path | None]) -> dict[str, str]:
-    """Of which of the paths the model may not be told what is in the file, and why not."""
+def reasons_not_to_quote(
+    workspace: Workspace, call: CallContext, tool: str, inside: Mapping[str, Path | None]
+) -> dict[str, str]:
+    """Path → why the file's text must not be shown to the model; paths that may be quoted are left out."""
     subjects = {
         path: Subject(tool, "read", workspace.relative(resolved_path))
         for path, resolved_path in inside.items()
         if resolved_path
     }
     allowed = set(call.allowed(subjects.values()))
-    refusals = {path: ASKED for path, subject in subjects.items() if subject not in allowed}
+    refusals = {path: NEEDS_APPROVAL for path, subject in subjects.items() if subject not in allowed}
     return refusals | {path: OUTSIDE for path, resolved_path in inside.items() if resolved_path is None}
 
 
-def _resolved(workspace: Workspace, paths: Iterable[str]) -> dict[str, Path | None]:
+def _resolve_all(workspace: Workspace, paths: Iterable[str]) -> dict[str, Path | None]:
     resolved_paths: dict[str, Path | None] = {}
     for path in paths:
         try:

@@ -1,4 +1,4 @@
-"""All tools of a session."""
+"""Which tools a session has."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -37,8 +37,9 @@ def make_tools(
 ) -> dict[str, Tool[Any]]:
     """The tools by name, always in this order: prompt caches depend on it.
 
-    `headless`: no editor will ever be there, so nothing asks one; else those tools are always there, whoever is
-    attached, for the list must not change. `until_done`: a turn ends when the model says so with a tool."""
+    `headless`: no editor will ever be attached, so the tools that ask one are left out. Otherwise they are always
+    listed, attached or not, because the list must not change. `until_done`: a turn ends only when the model calls
+    `finish_task`."""
     code = () if headless else CODE
     kinds: tuple[type[SessionTool[Any]], ...] = (*FILES, *code, ReadOutput, *EDITS, RunShellCommand)
     tools: list[Tool[Any]] = [kind(environment) for kind in kinds]
@@ -50,7 +51,7 @@ def make_tools(
 def preview_tools(
     workspace: Workspace, variables: Mapping[str, str], settings: Settings, *, trusted: bool = False
 ) -> dict[str, Tool[Any]]:
-    """The tools of a headless session, only to be described and previewed: nothing they do is kept."""
+    """The tools of a headless session, to be described and previewed but not run."""
     proposals = Proposals(workspace, lambda proposal: None, _nothing)
     environment = ToolEnvironment(workspace, proposals, _NoBlobs(), variables, settings, trusted=lambda: trusted)
     return make_tools(environment, headless=True)
@@ -58,11 +59,11 @@ def preview_tools(
 
 class _NoBlobs:
     async def put_blob(self, data: bytes) -> BlobRef:
-        raise AssertionError("nothing is run here")
+        raise AssertionError("these tools are only previewed")
 
     async def find_blob(self, beginning: str) -> bytes:
-        raise AssertionError("nothing is run here")
+        raise AssertionError("these tools are only previewed")
 
 
 async def _nothing(*_: object) -> None:
-    raise AssertionError("nothing is run here")
+    raise AssertionError("these tools are only previewed")

@@ -18,13 +18,13 @@ OWN = "amanu"
 _WORST_FIRST = ("error", "warning", "information", "hint")
 
 
-def of_others(findings: Iterable[Finding]) -> list[Finding]:
+def foreign_findings(findings: Iterable[Finding]) -> list[Finding]:
     """Those that are not ours, worst first, then by line."""
     foreign = [finding for finding in findings if finding.source.lower() != OWN]
-    return sorted(foreign, key=lambda finding: (rank(finding), finding.start_line))
+    return sorted(foreign, key=lambda finding: (severity_rank(finding), finding.start_line))
 
 
-def rank(finding: Finding) -> int:
+def severity_rank(finding: Finding) -> int:
     """0 for an error, higher for what is less."""
     return _WORST_FIRST.index(finding.severity)
 
@@ -35,7 +35,7 @@ def tally(errors: int, warnings: int) -> str:
     return ", ".join(counts)
 
 
-def line(finding: Finding) -> str:
+def format_finding(finding: Finding) -> str:
     """One line: "12: error: undefined name x (ruff F821)"."""
     message = " ".join(finding.message.split())
     if len(message) > MESSAGE:
@@ -56,23 +56,23 @@ class FindingsChange:
         return bool(self.added or self.fixed)
 
 
-def difference(
-    old_text: str, found_before: Iterable[Finding], new_text: str, found_after: Iterable[Finding]
+def compare_findings(
+    old_text: str, old_findings: Iterable[Finding], new_text: str, new_findings: Iterable[Finding]
 ) -> FindingsChange:
     """Compare the findings of two texts. One is the same in both when all but its place is, and its line is where the
     change moved it to, or was among the lines that were changed. Hints are left out: editors grey things out by them.
     CPU-bound, in a thread for big texts."""
-    old, new = _serious(found_before), _serious(found_after)
-    if not old or not new:
-        return FindingsChange(tuple(new), len(old))
+    serious_old, serious_new = _serious(old_findings), _serious(new_findings)
+    if not serious_old or not serious_new:
+        return FindingsChange(tuple(serious_new), len(serious_old))
     steps = changes(split_lines(old_text), split_lines(new_text))
     spans: dict[tuple[str, ...], list[tuple[int, int]]] = {}
-    for finding in old:
-        spans.setdefault(_same(finding), []).append(_lines(finding, steps))
+    for finding in serious_old:
+        spans.setdefault(_identity(finding), []).append(_lines(finding, steps))
     for exactly in (True, False):  # one in changed lines must not take the place of one that only moved
         unmatched: list[Finding] = []
-        for finding in new:
-            places = spans.get(_same(finding), [])
+        for finding in serious_new:
+            places = spans.get(_identity(finding), [])
             line = finding.start_line
             match = next(
                 (span for span in places if (span == (line, line) if exactly else span[0] <= line <= span[1])), None
@@ -81,11 +81,11 @@ def difference(
                 unmatched.append(finding)
             else:
                 places.remove(match)
-        new = unmatched
-    return FindingsChange(tuple(new), sum(map(len, spans.values())))
+        serious_new = unmatched
+    return FindingsChange(tuple(serious_new), sum(map(len, spans.values())))
 
 
-def summarized(check: Check) -> Check:
+def with_summary(check: Check) -> Check:
     """The same, in words."""
     states = {"running": "checking …", "failed": f"could not check: {check.message or 'no reason is known'}"}
     suffix = " now that it is applied" if check.about == "applied" else ""
@@ -106,10 +106,10 @@ def verdict(added: Iterable[Finding], fixed: int) -> str:
 
 
 def _serious(findings: Iterable[Finding]) -> list[Finding]:
-    return [finding for finding in of_others(findings) if finding.severity != "hint"]
+    return [finding for finding in foreign_findings(findings) if finding.severity != "hint"]
 
 
-def _same(finding: Finding) -> tuple[str, ...]:
+def _identity(finding: Finding) -> tuple[str, ...]:
     """What is equal in one finding before and after a change. Some messages name other lines, which move."""
     message = re.sub(r"\bline \d+", "line", " ".join(finding.message.split()))
     return (finding.severity, finding.source, finding.code, message)
@@ -119,9 +119,9 @@ def _lines(finding: Finding, steps: Sequence[LineChange]) -> tuple[int, int]:
     """First and last line where it can be after the change, 1-based."""
     line, shift = finding.start_line - 1, 0
     for step in steps:
-        if line < step.old:
+        if line < step.old_start:
             break
         if line < step.old_end:  # where the lines are gone: the next one
-            return step.new + 1, max(step.new_end, step.new + 1)
+            return step.new_start + 1, max(step.new_end, step.new_start + 1)
         shift = step.new_end - step.old_end
     return line + shift + 1, line + shift + 1

@@ -19,109 +19,118 @@ _MATRIX = 200_000_000
 class LineChange:
     """Lines [old, old_end) of the old text become lines [new, new_end) of the new one. 0-based."""
 
-    old: int
+    old_start: int
     old_end: int
-    new: int
+    new_start: int
     new_end: int
 
 
-def changes(old: Sequence[str], new: Sequence[str]) -> list[LineChange]:
+def changes(old_lines: Sequence[str], new_lines: Sequence[str]) -> list[LineChange]:
     """What turns the lines `old` into `new`, in order, at least one equal line between two changes.
 
     A gap of nothing but blanks and punctuation (a lone brace) does not part two changes: such hunks are not
     worth deciding one by one.
     """
-    return _joined(differences(old, new), old)
+    return _joined(differences(old_lines, new_lines), old_lines)
 
 
-def differences(old: Sequence[str], new: Sequence[str]) -> list[LineChange]:
+def differences(old_lines: Sequence[str], new_lines: Sequence[str]) -> list[LineChange]:
     """`changes` that are parted by any equal line."""
-    start = common(old, new)
-    end = common(old[start:][::-1], new[start:][::-1])
-    inner = _differences(old[start : len(old) - end], new[start : len(new) - end])
+    start = common_prefix_length(old_lines, new_lines)
+    end = common_prefix_length(old_lines[start:][::-1], new_lines[start:][::-1])
+    inner = _differences(old_lines[start : len(old_lines) - end], new_lines[start : len(new_lines) - end])
     return [
-        LineChange(change.old + start, change.old_end + start, change.new + start, change.new_end + start)
+        LineChange(change.old_start + start, change.old_end + start, change.new_start + start, change.new_end + start)
         for change in inner
     ]
 
 
-def compose(old: Sequence[str], used: Iterable[tuple[int, int, str]]) -> str:
+def compose(old_lines: Sequence[str], replacements: Iterable[tuple[int, int, str]]) -> str:
     """The old text with replacements (first line 0-based, number of lines, text) put in, in order."""
     parts: list[str] = []
     line = 0
-    for start, count, text in used:
-        parts += old[line:start]
+    for start, count, text in replacements:
+        parts += old_lines[line:start]
         parts.append(text)
         line = start + count
-    parts += old[line:]
+    parts += old_lines[line:]
     return "".join(parts)
 
 
-def unified(path: str, old: str, new: str, *, context: int = 3) -> str:
+def unified(path: str, old_text: str, new_text: str, *, context: int = 3) -> str:
     """A unified diff with `context` lines around each change, "" when nothing differs. Lines end in LF; a
     carriage return that belongs to a line end is kept, as git keeps it."""
-    old_lines, new_lines = split_lines(old), split_lines(new)
+    old_lines, new_lines = split_lines(old_text), split_lines(new_text)
     all_changes = changes(old_lines, new_lines)
     if not all_changes:
         return ""
     out = [
-        f"--- {'a/' + path if old else '/dev/null'}\n",
-        f"+++ {'b/' + path if new else '/dev/null'}\n",
+        f"--- {'a/' + path if old_text else '/dev/null'}\n",
+        f"+++ {'b/' + path if new_text else '/dev/null'}\n",
     ]
     for group in _grouped(all_changes, 2 * context):
         first, last = group[0], group[-1]
-        start, end = max(0, first.old - context), min(len(old_lines), last.old_end + context)
-        new_start, new_end = first.new - (first.old - start), last.new_end + (end - last.old_end)
+        start, end = max(0, first.old_start - context), min(len(old_lines), last.old_end + context)
+        new_start, new_end = first.new_start - (first.old_start - start), last.new_end + (end - last.old_end)
         out.append(f"@@ -{_range(start, end)} +{_range(new_start, new_end)} @@\n")
-        at = start
+        line_index = start
         for change in group:
-            out += [_marked(" ", line) for line in old_lines[at : change.old]]
-            out += [_marked("-", line) for line in old_lines[change.old : change.old_end]]
-            out += [_marked("+", line) for line in new_lines[change.new : change.new_end]]
-            at = change.old_end
-        out += [_marked(" ", line) for line in old_lines[at:end]]
+            out += [_marked(" ", line) for line in old_lines[line_index : change.old_start]]
+            out += [_marked("-", line) for line in old_lines[change.old_start : change.old_end]]
+            out += [_marked("+", line) for line in new_lines[change.new_start : change.new_end]]
+            line_index = change.old_end
+        out += [_marked(" ", line) for line in old_lines[line_index:end]]
     return "".join(out)
 
 
-def _differences(old: Sequence[str], new: Sequence[str]) -> list[LineChange]:
-    if not old or not new:
-        return [LineChange(0, len(old), 0, len(new))] if old or new else []
-    if len(old) * len(new) > _MATRIX:
-        return _between_anchors(old, new)
+def _differences(old_lines: Sequence[str], new_lines: Sequence[str]) -> list[LineChange]:
+    if not old_lines or not new_lines:
+        return [LineChange(0, len(old_lines), 0, len(new_lines))] if old_lines or new_lines else []
+    if len(old_lines) * len(new_lines) > _MATRIX:
+        return _between_anchors(old_lines, new_lines)
     from rapidfuzz.distance import Indel  # pyright: ignore[reportUnknownVariableType]: its stub names no types
 
     number: dict[str, int] = {}
-    numbers = [number.setdefault(line, len(number)) for line in old]
-    right = [number.setdefault(line, len(number)) for line in new]
+    old_numbers = [number.setdefault(line, len(number)) for line in old_lines]
+    new_numbers = [number.setdefault(line, len(number)) for line in new_lines]
     result: list[LineChange] = []
-    operations: Iterable[tuple[str, int, int, int, int]] = Indel.opcodes(numbers, right)  # pyright: ignore
+    operations: Iterable[tuple[str, int, int, int, int]] = Indel.opcodes(old_numbers, new_numbers)  # pyright: ignore
     for tag, start, end, new_start, new_end in operations:
         if tag == "equal":
             continue
         if result and result[-1].old_end == start and result[-1].new_end == new_start:
-            result[-1] = LineChange(result[-1].old, end, result[-1].new, new_end)
+            result[-1] = LineChange(result[-1].old_start, end, result[-1].new_start, new_end)
         else:
             result.append(LineChange(start, end, new_start, new_end))
     return result
 
 
-def _between_anchors(old: Sequence[str], new: Sequence[str]) -> list[LineChange]:
+def _between_anchors(old_lines: Sequence[str], new_lines: Sequence[str]) -> list[LineChange]:
     """Patience diff: lines that occur once in both texts, in their longest common order, are equal; what lies
     between them is compared on its own. A region with no such line is one change."""
-    once_old, once_new = Counter(old), Counter(new)
-    places = {line: index for index, line in enumerate(new) if once_new[line] == 1}
-    pairs = [(index, places[line]) for index, line in enumerate(old) if once_old[line] == 1 and line in places]
-    anchors = [*_longest_increasing(pairs), (len(old), len(new))]
+    once_old, once_new = Counter(old_lines), Counter(new_lines)
+    new_indexes = {line: index for index, line in enumerate(new_lines) if once_new[line] == 1}
+    pairs = [
+        (index, new_indexes[line])
+        for index, line in enumerate(old_lines)
+        if once_old[line] == 1 and line in new_indexes
+    ]
+    anchors = [*_longest_increasing(pairs), (len(old_lines), len(new_lines))]
     if len(anchors) == 1:
-        return [LineChange(0, len(old), 0, len(new))]
+        return [LineChange(0, len(old_lines), 0, len(new_lines))]
     result: list[LineChange] = []
-    old_at, new_at = 0, 0
+    old_offset, new_offset = 0, 0
     for stop, new_stop in anchors:
-        for change in _differences(old[old_at:stop], new[new_at:new_stop]):
+        for change in _differences(old_lines[old_offset:stop], new_lines[new_offset:new_stop]):
             result.append(
-                LineChange(change.old + old_at, change.old_end + old_at, change.new + new_at, change.new_end + new_at)
+                LineChange(
+                    change.old_start + old_offset,
+                    change.old_end + old_offset,
+                    change.new_start + new_offset,
+                    change.new_end + new_offset,
+                )
             )
-        old_at, new_at = stop + 1, new_stop + 1
+        old_offset, new_offset = stop + 1, new_stop + 1
     return result
 
 
@@ -142,35 +151,35 @@ def _longest_increasing(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int
     return chain[::-1]
 
 
-def _joined(found_changes: Sequence[LineChange], old: Sequence[str]) -> list[LineChange]:
+def _joined(line_changes: Sequence[LineChange], old_lines: Sequence[str]) -> list[LineChange]:
     joined: list[LineChange] = []
-    for change in found_changes:
+    for change in line_changes:
         last = joined[-1] if joined else None
         if last is not None and not any(
-            character.isalnum() for line in old[last.old_end : change.old] for character in line
+            character.isalnum() for line in old_lines[last.old_end : change.old_start] for character in line
         ):
-            joined[-1] = LineChange(last.old, change.old_end, last.new, change.new_end)
+            joined[-1] = LineChange(last.old_start, change.old_end, last.new_start, change.new_end)
         else:
             joined.append(change)
     return joined
 
 
-def _grouped(found_changes: Sequence[LineChange], gap: int) -> list[list[LineChange]]:
+def _grouped(line_changes: Sequence[LineChange], gap: int) -> list[list[LineChange]]:
     groups: list[list[LineChange]] = []
-    for change in found_changes:
-        if groups and change.old - groups[-1][-1].old_end <= gap:
+    for change in line_changes:
+        if groups and change.old_start - groups[-1][-1].old_end <= gap:
             groups[-1].append(change)
         else:
             groups.append([change])
     return groups
 
 
-def common(old: Sequence[str], new: Sequence[str]) -> int:
+def common_prefix_length(first: Sequence[str], second: Sequence[str]) -> int:
     """Number of equal lines at the beginning, by comparing slices, which costs a tenth of a loop."""
-    low, high = 0, min(len(old), len(new))
+    low, high = 0, min(len(first), len(second))
     while low < high:
         middle = (low + high + 1) // 2
-        if old[low:middle] == new[low:middle]:
+        if first[low:middle] == second[low:middle]:
             low = middle
         else:
             high = middle - 1

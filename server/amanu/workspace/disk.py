@@ -68,11 +68,11 @@ def read(guard: PathGuard, path: Path) -> StoredFile | None:
                     f"{path.name} has {status.st_size / 1e6:.0f} MB; files above {MAX_FILE // 2**20} MiB are not "
                     "read. Use grep, or a command that prints the part you need."
                 )
-            return StoredFile(_all(handle), stat.S_IMODE(status.st_mode))
+            return StoredFile(_read_all(handle), stat.S_IMODE(status.st_mode))
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise ToolError(failure("read", path, error)) from None
+        raise ToolError(failure_message("read", path, error)) from None
 
 
 def replace(guard: PathGuard, replacements: Sequence[Replacement]) -> None:
@@ -89,8 +89,8 @@ def replace(guard: PathGuard, replacements: Sequence[Replacement]) -> None:
             current_path = item.replacement.path
             committed.append((item.replacement, _commit(item)))
     except BaseException as error:
-        for made, previous in reversed(committed):
-            _put_back(guard, made, previous)
+        for replacement, previous in reversed(committed):
+            _put_back(guard, replacement, previous)
         if isinstance(error, ToolError):
             raise NotWritten(current_path, str(error)) from None
         raise
@@ -99,7 +99,7 @@ def replace(guard: PathGuard, replacements: Sequence[Replacement]) -> None:
             item.drop()
 
 
-def sweep(guard: PathGuard, path: Path) -> None:
+def remove_temporary_files(guard: PathGuard, path: Path) -> None:
     """Remove temporary files that a killed daemon left beside that file."""
     with contextlib.suppress(OSError, ToolError), guard.listing(path.parent) as folder:
         for name in os.listdir(folder):  # noqa: PTH208 (of a handle)
@@ -107,7 +107,7 @@ def sweep(guard: PathGuard, path: Path) -> None:
                 os.unlink(name, dir_fd=folder)
 
 
-def failure(verb: str, path: Path, error: OSError) -> str:
+def failure_message(verb: str, path: Path, error: OSError) -> str:
     """A sentence for an `OSError` of a file."""
     match error.errno:
         case errno.EACCES | errno.EPERM:
@@ -161,7 +161,7 @@ def _stage(guard: PathGuard, replacement: Replacement) -> _Staged:
         raise BaseChanged(path) from None
     except OSError as error:
         stack.close()
-        raise ToolError(failure("write", path, error)) from None
+        raise ToolError(failure_message("write", path, error)) from None
     except BaseException:
         stack.close()
         raise
@@ -182,7 +182,7 @@ def _check(staged: _Staged) -> None:
             raise BaseChanged(replacement.path)
         return
     os.lseek(staged.target, 0, os.SEEK_SET)
-    if sha256(_all(staged.target)) != replacement.expected:
+    if sha256(_read_all(staged.target)) != replacement.expected:
         raise BaseChanged(replacement.path)
     status = os.fstat(staged.target)
     try:
@@ -205,12 +205,12 @@ def _write_beside(guard: PathGuard, staged: _Staged, data: bytes) -> None:
     handle = os.open(name, flags, 0o666 if status is None else 0o600, dir_fd=staged.folder)
     staged.temporary = name
     try:
-        _write(handle, data)
+        _write_all(handle, data)
         if status is not None:
-            staged.in_place = status.st_nlink > 1 or not _like(handle, status, staged.target)
+            staged.in_place = status.st_nlink > 1 or not _copy_attributes(handle, status, staged.target)
         elif replacement.like is not None:
             with guard.file(replacement.like) as source:
-                _like(handle, os.fstat(source), source)
+                _copy_attributes(handle, os.fstat(source), source)
         elif replacement.mode is not None:
             os.fchmod(handle, replacement.mode)
         os.fsync(handle)
@@ -222,11 +222,11 @@ def _write_beside(guard: PathGuard, staged: _Staged, data: bytes) -> None:
         os.close(handle)
 
 
-def _like(handle: int, status: os.stat_result, source: int | None) -> bool:
+def _copy_attributes(handle: int, status: os.stat_result, source: int | None) -> bool:
     """Give a new file the owner, mode and extended attributes of the one it replaces. False if it cannot have
     its owner: then the old file must be written in place."""
-    own = os.fstat(handle)
-    if (own.st_uid, own.st_gid) != (status.st_uid, status.st_gid):
+    current = os.fstat(handle)
+    if (current.st_uid, current.st_gid) != (status.st_uid, status.st_gid):
         try:
             os.fchown(handle, status.st_uid, status.st_gid)
         except OSError:
@@ -247,7 +247,7 @@ def _commit(staged: _Staged) -> StoredFile | None:
         previous = None
         if staged.target is not None:
             os.lseek(staged.target, 0, os.SEEK_SET)
-            previous = StoredFile(_all(staged.target), stat.S_IMODE(os.fstat(staged.target).st_mode))
+            previous = StoredFile(_read_all(staged.target), stat.S_IMODE(os.fstat(staged.target).st_mode))
         _check(staged)
         if replacement.data is None:
             os.unlink(name, dir_fd=staged.folder)
@@ -265,7 +265,7 @@ def _commit(staged: _Staged) -> StoredFile | None:
     except FileExistsError:
         raise BaseChanged(replacement.path) from None
     except OSError as error:
-        raise ToolError(failure("write", replacement.path, error)) from None
+        raise ToolError(failure_message("write", replacement.path, error)) from None
 
 
 def _name_new(temporary: str, name: str, folder: int) -> None:
@@ -286,16 +286,16 @@ def _write_in_place(staged: _Staged, data: bytes) -> None:
     try:
         if staged.target is None or os.fstat(handle).st_ino != os.fstat(staged.target).st_ino:
             raise BaseChanged(staged.replacement.path)
-        previous = _all(handle)
+        previous = _read_all(handle)
         os.lseek(handle, 0, os.SEEK_SET)
         try:
-            _write(handle, data)
+            _write_all(handle, data)
             os.ftruncate(handle, len(data))
             os.fsync(handle)
         except OSError:
             with contextlib.suppress(OSError):  # where that fails too, the pre-image has the old bytes
                 os.lseek(handle, 0, os.SEEK_SET)
-                _write(handle, previous)
+                _write_all(handle, previous)
                 os.ftruncate(handle, len(previous))
             raise
     finally:
@@ -322,14 +322,14 @@ def _sync_folder(folder: int) -> None:
         os.close(handle)
 
 
-def _all(handle: int) -> bytes:
+def _read_all(handle: int) -> bytes:
     parts: list[bytes] = []
     while part := os.read(handle, 1 << 20):
         parts.append(part)
     return b"".join(parts)
 
 
-def _write(handle: int, data: bytes) -> None:
+def _write_all(handle: int, data: bytes) -> None:
     view = memoryview(data)
     while view:
         view = view[os.write(handle, view) :]

@@ -66,12 +66,12 @@ async def _started(language: LanguageQueries, call: Callable[[LanguageQueries], 
         await asyncio.sleep(PAUSE)
 
 
-def _reason(who: str, answer: EditorAnswer) -> str:
+def _reason(editor_name: str, answer: EditorAnswer) -> str:
     message = " ".join((answer.message or "").split())[:REASON]
     match answer.status:
         case "starting":
-            return f"{who} has a language server, but it is still starting."
+            return f"{editor_name} has a language server, but it is still starting."
         case "noServer":
-            return f"{who} has no language server for that."
+            return f"{editor_name} has no language server for that."
         case _:
-            return f"{who} could not answer{f': {message}' if message else ''}".rstrip(".") + "."
+            return f"{editor_name} could not answer{f': {message}' if message else ''}".rstrip(".") + "."

@@ -12,7 +12,7 @@ from amanu.core.tool import ToolError
 from amanu.workspace.path_guard import PathGuard
 
 
-def spelt(guard: PathGuard, path: Path) -> Path | None:
+def spelling_on_disk(guard: PathGuard, path: Path) -> Path | None:
     """A resolved path with its last name as the folder has it; None when nothing is there."""
     try:
         with guard.listing(path.parent) as folder:
@@ -20,22 +20,22 @@ def spelt(guard: PathGuard, path: Path) -> Path | None:
             names = os.listdir(folder)  # noqa: PTH208 (of a handle)
     except (OSError, ToolError):
         return None
-    return path.with_name(own_name(path.name, names))
+    return path.with_name(listed_name(path.name, names))
 
 
-def own_name(name: str, names: Sequence[str]) -> str:
+def listed_name(name: str, names: Sequence[str]) -> str:
     """Which of a folder's names the system found when asked for `name`."""
     if name in names:
         return name
-    return next((candidate for candidate in names if folded(candidate) == folded(name)), name)
+    return next((candidate for candidate in names if fold_name(candidate) == fold_name(name)), name)
 
 
-def folded(text: str) -> str:
+def fold_name(text: str) -> str:
     """Equal for texts that a system may take for the same name."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
 
 
-def folds(path: Path) -> bool:
+def ignores_case(path: Path) -> bool:
     """Whether the file system there takes names of another case for the same."""
     for folder in (path, *path.parents):
         swapped = folder.name.swapcase()
@@ -47,7 +47,7 @@ def folds(path: Path) -> bool:
     return False
 
 
-def link(roots: Sequence[Path], path: str) -> bool:
+def is_symlink(roots: Sequence[Path], path: str) -> bool:
     """Whether the path somebody wrote, absolute or relative to a root, is itself a symbolic link."""
     below = [root / path for root in roots]
     named = [root.parent / path for root in roots if Path(path).parts[:1] == (root.name,)]

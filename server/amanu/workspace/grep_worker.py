@@ -110,13 +110,13 @@ def _search(path: str, text: str, expression: "re.Pattern[str]", options: dict[s
             hits.append(number)
             if len(hits) >= options["perFile"]:
                 break
-    around, last, out = options["context"], -1, sys.stdout.buffer
+    context, last, out = options["context"], -1, sys.stdout.buffer
     matching = set(hits)
     for hit in hits:
-        start = max(hit - around, last + 1, 0)
-        if around and last >= 0 and start > last + 1:
+        start = max(hit - context, last + 1, 0)
+        if context and last >= 0 and start > last + 1:
             out.write(b"--\n")
-        end = min(hit + around, len(lines) - 1)
+        end = min(hit + context, len(lines) - 1)
         for number in range(start, end + 1):
             if number > hit and number in matching:
                 break  # its own turn comes

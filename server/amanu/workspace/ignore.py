@@ -46,7 +46,7 @@ class IgnoreRules:
             os.close(handle)
         from pathspec import GitIgnoreSpec
 
-        spec = GitIgnoreSpec([rule for rule in map(pattern, _rules(data)) if rule is not None])
+        spec = GitIgnoreSpec([rule for rule in map(compile_rule, _rules(data)) if rule is not None])
         return (
             IgnoreRules(prefix, ((len(prefix), spec), *self._specs)) if len(spec) else IgnoreRules(prefix, self._specs)
         )
@@ -86,7 +86,7 @@ def walk(root: int, start: Sequence[str] = ()) -> Iterator[str]:
         os.close(folder)
 
 
-def ancestors_hide(root: int, path: str, *, is_folder: bool = False) -> bool:
+def is_ignored(root: int, path: str, *, is_folder: bool = False) -> bool:
     """Whether a file, or that folder, is ignored, or in an ignored folder. Blocking."""
     *folders, name = path.split("/")
     ignore, prefix, folder = IgnoreRules().below(root, ""), "", os.dup(root)
@@ -105,27 +105,27 @@ def ancestors_hide(root: int, path: str, *, is_folder: bool = False) -> bool:
         os.close(folder)
 
 
-def unfit(root: int, start: Sequence[str], enough: Callable[[], bool]) -> str | None:
+def find_special_ignore_file(root: int, start: Sequence[str], enough: Callable[[], bool]) -> str | None:
     """The path of a `.gitignore` above or below `start` that is no file: who opens a pipe waits for a writer. None
     when there is none, or `enough` says so before it is found. Opens none itself."""
     folder, prefix = os.dup(root), ""
     try:
         for name in start:
-            if (odd := _odd(folder)) is not None:
-                return prefix + odd
+            if (special := _special_file(folder)) is not None:
+                return prefix + special
             below = _open(name, folder)
             os.close(folder)
             folder, prefix = below, f"{prefix}{name}/"
-        return _unfit(folder, prefix, enough, MAX_DEPTH)
+        return _find_special_below(folder, prefix, enough, MAX_DEPTH)
     except OSError:
         return None  # gone meanwhile, or a file was named
     finally:
         os.close(folder)
 
 
-def _unfit(folder: int, prefix: str, enough: Callable[[], bool], depth: int) -> str | None:
-    if (odd := _odd(folder)) is not None:
-        return prefix + odd
+def _find_special_below(folder: int, prefix: str, enough: Callable[[], bool], depth: int) -> str | None:
+    if (special := _special_file(folder)) is not None:
+        return prefix + special
     with os.scandir(folder) as entries:
         names = [entry.name for entry in entries if entry.name not in NEVER and entry.is_dir(follow_symlinks=False)]
     for name in names if depth > 1 else ():
@@ -136,7 +136,7 @@ def _unfit(folder: int, prefix: str, enough: Callable[[], bool], depth: int) -> 
         except OSError:
             continue
         try:
-            deeper = _unfit(below, f"{prefix}{name}/", enough, depth - 1)
+            deeper = _find_special_below(below, f"{prefix}{name}/", enough, depth - 1)
         except OSError:
             continue
         finally:
@@ -146,7 +146,7 @@ def _unfit(folder: int, prefix: str, enough: Callable[[], bool], depth: int) -> 
     return None
 
 
-def _odd(folder: int) -> str | None:
+def _special_file(folder: int) -> str | None:
     for name in _RULES:
         with contextlib.suppress(OSError):
             mode = os.stat(name, dir_fd=folder).st_mode
@@ -183,7 +183,7 @@ def _open(name: str, folder: int) -> int:
     return os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
 
 
-def pattern(rule: str) -> "GitIgnoreSpecPattern | None":
+def compile_rule(rule: str) -> "GitIgnoreSpecPattern | None":
     """A rule as an expression that never takes long, whoever wrote it; None for what is no rule, as git sees it.
 
     pathspec's own expressions try again for every wildcard: with eight of them one name holds the whole process for
@@ -199,11 +199,11 @@ def pattern(rule: str) -> "GitIgnoreSpecPattern | None":
         return None
     regex = cast("re.Pattern[str] | None", compiled.regex)  # pyright: ignore[reportUnknownMemberType]
     if regex is not None and rule.count("*") > 1:
-        compiled.regex = re.compile(_quick(regex.pattern))
+        compiled.regex = re.compile(_without_backtracking(regex.pattern))
     return compiled
 
 
-def _quick(expression: str) -> str:
+def _without_backtracking(expression: str) -> str:
     *firsts, last = expression.split(_ANY)
     if not firsts:
         return expression

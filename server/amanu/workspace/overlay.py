@@ -80,11 +80,11 @@ class Editor(Protocol):
         ...
 
 
-Heard = Callable[[], None]
+OnChange = Callable[[], None]
 Stop = Callable[[], None]
 
 
-def _no_disk(path: Path, heard: Heard) -> Stop:
+def _watch_no_disk(path: Path, on_change: OnChange) -> Stop:
     return lambda: None
 
 
@@ -96,10 +96,10 @@ class Overlay:
 
     `care` hears of changes on disk (`WorkspaceWatcher.care`)."""
 
-    def __init__(self, care: Callable[[Path, Heard], Stop] = _no_disk) -> None:
-        self._care = care
+    def __init__(self, watch_disk: Callable[[Path, OnChange], Stop] = _watch_no_disk) -> None:
+        self._watch_disk = watch_disk
         self._editors: list[Editor] = []
-        self._watchers: dict[Path, list[Heard]] = {}
+        self._watchers: dict[Path, list[OnChange]] = {}
 
     def add(self, editor: Editor) -> None:
         self._editors.append(editor)
@@ -108,28 +108,28 @@ class Overlay:
         if editor in self._editors:
             self._editors.remove(editor)
             for buffer in editor.buffers():
-                self.changed(buffer.path)
+                self.notify_changed(buffer.path)
 
-    def watch(self, path: Path, heard: Heard, *, disk: bool = True) -> Stop:
+    def watch(self, path: Path, on_change: OnChange, *, disk: bool = True) -> Stop:
         """`heard` is called whenever a document at that absolute path was opened, changed or closed, and (`disk`) when
         the file on disk may have changed; until what this returns is called."""
-        self._watchers.setdefault(path, []).append(heard)
-        forget = self._care(path, heard) if disk else _nothing
+        self._watchers.setdefault(path, []).append(on_change)
+        forget = self._watch_disk(path, on_change) if disk else _nothing
 
         def stop() -> None:
             forget()
             watchers = self._watchers.get(path, [])
-            if heard in watchers:
-                watchers.remove(heard)
+            if on_change in watchers:
+                watchers.remove(on_change)
             if not watchers:
                 self._watchers.pop(path, None)
 
         return stop
 
-    def changed(self, path: Path) -> None:
+    def notify_changed(self, path: Path) -> None:
         """An editor's document at that path is another than before."""
-        for heard in tuple(self._watchers.get(path, ())):
-            heard()
+        for on_change in tuple(self._watchers.get(path, ())):
+            on_change()
 
     def buffer(self, path: Path) -> Buffer | None:
         """The open document at that path; of several editors' the one `find` gives."""

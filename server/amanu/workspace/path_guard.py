@@ -49,7 +49,7 @@ class PathGuard:
             raise ToolError(f"{path!r} is a URI. Give a file path relative to the workspace root.")
         if len(path) > _LONGEST:
             raise ToolError("The path is longer than any path can be.")
-        _must_be_text(path)
+        _require_utf8(path)
         candidates = [Path(path)] if Path(path).is_absolute() else self._spellings(path)
         inside_paths = [inside for candidate in candidates if (inside := self._inside(candidate)) is not None]
         if not inside_paths:
@@ -59,7 +59,7 @@ class PathGuard:
         if len(existing) > 1:
             raise ToolError(f"{path} exists in several roots. Give one of: {', '.join(map(str, existing))}.")
         inside = (existing or inside_paths)[0]
-        _must_be_text(str(inside))  # a link may lead to such a name
+        _require_utf8(str(inside))  # a link may lead to such a name
         if self.is_private(inside):
             raise ToolError(
                 f"{path} is in a folder of Amanu itself, where its keys, rules and sessions are. No tool reads or "
@@ -84,8 +84,8 @@ class PathGuard:
         ]
         if not inside:
             return None
-        at = max(inside)[1]
-        return self.roots[at] / real.relative_to(self.real_roots[at])
+        root_index = max(inside)[1]
+        return self.roots[root_index] / real.relative_to(self.real_roots[root_index])
 
     def locate(self, path: Path) -> tuple[int, Path]:
         """(index of its root, path relative to it) of a resolved path."""
@@ -94,8 +94,8 @@ class PathGuard:
         ]
         if not inside:
             raise ToolError(f"{path} is outside the workspace.")
-        at = max(inside)[1]
-        return at, path.relative_to(self.roots[at])
+        root_index = max(inside)[1]
+        return root_index, path.relative_to(self.roots[root_index])
 
     def real(self, path: Path) -> Path:
         """A resolved path below the real folder of its root. For showing and comparing, not for opening."""
@@ -115,9 +115,9 @@ class PathGuard:
         real = _folded(self.real_roots[index])
         return [root.relative_to(real).as_posix() for root in self._private if real in root.parents]
 
-    def same(self, path: Path, second: Path) -> bool:
+    def same(self, path: Path, other: Path) -> bool:
         """Whether `other`, spelt in any way, is the file at the resolved `path`."""
-        return path == second or os.path.realpath(second) == str(self.real(path))
+        return path == other or os.path.realpath(other) == str(self.real(path))
 
     @contextmanager
     def folder(self, path: Path, *, create: bool = False) -> Generator[int]:
@@ -150,11 +150,11 @@ class PathGuard:
         """A handle of the regular file at a resolved path. Raises `OSError`, or `ToolError` for what is not a
         regular file: devices and FIFOs are not even opened."""
         with self.folder(path.parent) as folder:
-            regular(os.stat(path.name, dir_fd=folder, follow_symlinks=False), path)
+            require_regular_file(os.stat(path.name, dir_fd=folder, follow_symlinks=False), path)
             extra = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
             handle = os.open(path.name, flags | extra, dir_fd=folder)
             try:
-                regular(os.fstat(handle), path)
+                require_regular_file(os.fstat(handle), path)
                 yield handle
             finally:
                 os.close(handle)
@@ -177,7 +177,7 @@ class PathGuard:
         descriptor = os.dup(root)
         for part in parts:
             try:
-                below = _step(descriptor, part, create)
+                below = _open_folder(descriptor, part, create)
             finally:
                 os.close(descriptor)
             descriptor = below
@@ -188,7 +188,7 @@ def _folded(path: Path) -> Path:
     return Path(str(path).casefold())
 
 
-def regular(status: os.stat_result, path: Path) -> None:
+def require_regular_file(status: os.stat_result, path: Path) -> None:
     """Raise `ToolError` unless it is a regular file, `OSError` ELOOP for a link."""
     mode = status.st_mode
     if stat.S_ISREG(mode):
@@ -200,7 +200,7 @@ def regular(status: os.stat_result, path: Path) -> None:
     raise ToolError(f"{path} is a device, socket or pipe, not a file; it cannot be read or written.")
 
 
-def _must_be_text(path: str) -> None:
+def _require_utf8(path: str) -> None:
     """Half surrogate pairs, also those that stand for bytes which are no UTF-8, break JSON, records and clients."""
     try:
         path.encode()
@@ -208,7 +208,7 @@ def _must_be_text(path: str) -> None:
         raise ToolError("The path holds characters that are no valid UTF-8; only commands can use it.") from None
 
 
-def _step(folder: int, name: str, create: bool) -> int:
+def _open_folder(folder: int, name: str, create: bool) -> int:
     try:
         return os.open(name, _HANDLE | os.O_NOFOLLOW, dir_fd=folder)
     except FileNotFoundError:

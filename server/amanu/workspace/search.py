@@ -21,7 +21,7 @@ from pathlib import Path
 from amanu.core.tool import ToolError
 from amanu.system.tasks import run_to_completion, start_process, wait_killed
 from amanu.workspace.globs import glob_pattern
-from amanu.workspace.ignore import MAX_DEPTH, NEVER, ancestors_hide, unfit, walk
+from amanu.workspace.ignore import MAX_DEPTH, NEVER, find_special_ignore_file, is_ignored, walk
 from amanu.workspace.text_file import FileText
 from amanu.workspace.workspace import Workspace
 
@@ -86,12 +86,12 @@ class Search:
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
-        self._unfit: Path | None = None
+        self._special_ignore_file: Path | None = None
         """A `.gitignore` that is no file, and held ripgrep."""
 
     @property
     def _ripgrep(self) -> str | None:
-        return usable(self._workspace)  # an editor that attaches later may bring one
+        return find_ripgrep(self._workspace)  # an editor that attaches later may bring one
 
     async def files(self, folder: Path) -> list[str]:
         """Paths of all files that count below `folder`, relative to its root, sorted; those that only exist in an
@@ -101,7 +101,7 @@ class Search:
         if not await asyncio.to_thread(self._on_disk, folder, unsaved):
             names: list[str] = []
         else:
-            args = [*self._ignoring(root), "--files", "--null", "--no-messages", "./" + start]
+            args = [*self._ignore_options(root), "--files", "--null", "--no-messages", "./" + start]
             ran = await self._run_ripgrep(args, folder)
             if ran is None:
                 names = await asyncio.to_thread(lambda: [_text(os.fsencode(name)) for name in self._walk(folder)])
@@ -117,7 +117,7 @@ class Search:
         pattern = glob_pattern(query.include) if query.include else None
         slots = asyncio.Semaphore(_AT_ONCE)
         texts = [
-            asyncio.create_task(self._in_text(query, name, text, slots))
+            asyncio.create_task(self._search_text(query, name, text, slots))
             for name, text in unsaved.items()
             if pattern is None or pattern.fullmatch(name)
         ]
@@ -139,7 +139,7 @@ class Search:
     async def _ripgrep_disk(self, query: SearchQuery, folder: Path) -> SearchResult | None:
         """None where ripgrep cannot be used."""
         root, start = self._root(folder)
-        args = [*self._ignoring(root), *_options(query), "--max-filesize", "20M"]
+        args = [*self._ignore_options(root), *_options(query), "--max-filesize", "20M"]
         if query.include and "/" not in query.include:  # --glob would show ignored files; a type does not
             args += ["--type-add", f"amanu:{query.include}", "--type", "amanu"]
         ran = await self._run_ripgrep([*args, "--", "./" + start], folder)
@@ -149,7 +149,7 @@ class Search:
         """What `_run` gives; None where there is no ripgrep, or a pipe in the place of a `.gitignore` holds it: it
         would wait there for ever, while our own scan takes nothing from pipes."""
         ripgrep = self._ripgrep
-        if ripgrep is None or await asyncio.to_thread(self._still_unfit):
+        if ripgrep is None or await asyncio.to_thread(self._is_still_special):
             return None
         root, _ = self._root(folder)
         running = asyncio.create_task(_run([ripgrep, *args], root))
@@ -157,11 +157,11 @@ class Search:
         try:
             finished, _ = await asyncio.wait([running], timeout=PATIENCE)
             if not finished:
-                looking = asyncio.create_task(asyncio.to_thread(self._look_for_unfit, folder, ended.is_set))
+                looking = asyncio.create_task(asyncio.to_thread(self._find_special_file, folder, ended.is_set))
                 await asyncio.wait([running, looking], return_when=asyncio.FIRST_COMPLETED)
                 ended.set()
-                self._unfit = await looking
-                if self._unfit is not None and not running.done():
+                self._special_ignore_file = await looking
+                if self._special_ignore_file is not None and not running.done():
                     return None
             return await running
         finally:
@@ -169,20 +169,20 @@ class Search:
             running.cancel()
             await asyncio.gather(running, return_exceptions=True)
 
-    def _look_for_unfit(self, folder: Path, enough: Callable[[], bool]) -> Path | None:
+    def _find_special_file(self, folder: Path, enough: Callable[[], bool]) -> Path | None:
         index, relative = self._workspace.guard.locate(folder)
         root = self._workspace.roots[index]
         try:
             with self._workspace.guard.listing(root) as handle:
-                unfit_names = unfit(handle, relative.parts, enough)
+                ignore_file = find_special_ignore_file(handle, relative.parts, enough)
         except OSError:
             return None
-        return None if unfit_names is None else root / unfit_names
+        return None if ignore_file is None else root / ignore_file
 
-    def _still_unfit(self) -> bool:
-        if self._unfit is not None:
+    def _is_still_special(self) -> bool:
+        if self._special_ignore_file is not None:
             with contextlib.suppress(OSError):
-                return not stat.S_ISREG(self._unfit.stat().st_mode)
+                return not stat.S_ISREG(self._special_ignore_file.stat().st_mode)
         return False
 
     async def _scan_disk(self, query: SearchQuery, folder: Path) -> SearchResult:
@@ -204,7 +204,9 @@ class Search:
             await asyncio.gather(*runs, return_exceptions=True)
         return await asyncio.to_thread(_parse, b"".join(_checked(*result) for result in results))
 
-    async def _in_text(self, query: SearchQuery, name: str, text: FileText, slots: asyncio.Semaphore) -> FileMatches:
+    async def _search_text(
+        self, query: SearchQuery, name: str, text: FileText, slots: asyncio.Semaphore
+    ) -> FileMatches:
         root, _ = self._root(text.path)
         async with slots:
             data = await asyncio.to_thread(text.text.encode, "utf-8", "replace")
@@ -219,9 +221,9 @@ class Search:
         """The files that count below `folder` (or that file), where an editor's text is not the one on disk, by
         relative path."""
         unsaved = await self._workspace.unsaved()
-        return await asyncio.to_thread(self._counting, folder, unsaved)
+        return await asyncio.to_thread(self._searchable, folder, unsaved)
 
-    def _counting(self, folder: Path, unsaved: Sequence[FileText]) -> dict[str, FileText]:
+    def _searchable(self, folder: Path, unsaved: Sequence[FileText]) -> dict[str, FileText]:
         texts: dict[str, FileText] = {}
         root_at, _ = self._workspace.guard.locate(folder)
         for text in unsaved:
@@ -240,9 +242,9 @@ class Search:
         except FileNotFoundError:
             if unsaved:
                 return False
-            raise ToolError(f"The folder {self._workspace.shown(folder)} does not exist.") from None
+            raise ToolError(f"The folder {self._workspace.display_path(folder)} does not exist.") from None
         except OSError as error:
-            raise ToolError(f"Could not search {self._workspace.shown(folder)}: {error.strerror}.") from None
+            raise ToolError(f"Could not search {self._workspace.display_path(folder)}: {error.strerror}.") from None
 
     def _hidden(self, path: Path, start: Path) -> bool:
         """Whether a search that starts there passes the file over. Who names what is ignored wants to see it."""
@@ -251,13 +253,13 @@ class Search:
         index, relative = self._workspace.guard.locate(path)
         _, named = self._workspace.guard.locate(start)
         with self._workspace.guard.listing(self._workspace.roots[index]) as root:
-            if not ancestors_hide(root, relative.as_posix()):
+            if not is_ignored(root, relative.as_posix()):
                 return False
-            if not (named.parts and ancestors_hide(root, named.as_posix(), is_folder=True)):
+            if not (named.parts and is_ignored(root, named.as_posix(), is_folder=True)):
                 return True
         try:
             with self._workspace.guard.listing(start) as folder:
-                return ancestors_hide(folder, path.relative_to(start).as_posix())
+                return is_ignored(folder, path.relative_to(start).as_posix())
         except OSError:
             return False  # a folder that is only in the editor so far
 
@@ -270,18 +272,18 @@ class Search:
         index, relative = self._workspace.guard.locate(folder)
         try:
             with self._workspace.guard.listing(self._workspace.roots[index]) as root:
-                return self._own_left_out(list(walk(root, relative.parts)), folder)
+                return self._without_private(list(walk(root, relative.parts)), folder)
         except FileNotFoundError:
-            raise ToolError(f"The folder {self._workspace.shown(folder)} does not exist.") from None
+            raise ToolError(f"The folder {self._workspace.display_path(folder)} does not exist.") from None
         except OSError as error:
-            raise ToolError(f"Could not list {self._workspace.shown(folder)}: {error.strerror}.") from None
+            raise ToolError(f"Could not list {self._workspace.display_path(folder)}: {error.strerror}.") from None
 
-    def _own_left_out(self, names: list[str], folder: Path) -> list[str]:
+    def _without_private(self, names: list[str], folder: Path) -> list[str]:
         """Without what is in Amanu's own folders."""
         private = tuple(f"{path}/" for path in self._workspace.guard.private_below(folder))
         return [name for name in names if not name.casefold().startswith(private)] if private else names
 
-    def _ignoring(self, root: Path) -> Sequence[str]:
+    def _ignore_options(self, root: Path) -> Sequence[str]:
         """Rules above the root are not the workspace's; ripgrep is told so only where there are any, because then
         it also misses those between the root and the folder that is searched, but for the root's own."""
         private = self._workspace.guard.private_below(root)
@@ -292,14 +294,14 @@ class Search:
         return (*same, "--no-ignore-parent", *ignore_options)
 
 
-def usable(workspace: Workspace) -> str | None:
+def find_ripgrep(workspace: Workspace) -> str | None:
     """The editor's ripgrep, else the first on `PATH`; never one inside the workspace, nor by a link in it."""
     folders = os.environ.get("PATH", "").split(os.pathsep)
     for path in chain([workspace.ripgrep], (shutil.which("rg", path=folder) for folder in folders if folder)):
         if path is not None and Path(path).is_absolute() and os.access(path, os.X_OK):
             real = Path(path).resolve()
-            places = (real, Path(path), Path(path).parent.resolve())
-            if not any(root.resolve() in (parent, *parent.parents) for parent in places for root in workspace.roots):
+            locations = (real, Path(path), Path(path).parent.resolve())
+            if not any(root.resolve() in (parent, *parent.parents) for parent in locations for root in workspace.roots):
                 return str(real)
     return None
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from amanu.workspace.text_file import FileText, sha256
 
-MOST = 500
+MAX_FILES = 500
 """Files that are remembered; then those shown longest ago are forgotten."""
 
 
@@ -29,23 +29,23 @@ class ShownFiles:
     def __init__(self) -> None:
         self.files: dict[Path, ShownFile] = {}
         """By resolved path, the last shown last."""
-        self.fresh: dict[Path, None] = {}
+        self.unrecorded: dict[Path, None] = {}
         """Those that are not on record yet."""
 
     def show(self, file: FileText, source: str = "") -> None:
         """The model is shown that text, or a part of it."""
-        self._put(file.path, ShownFile(digest(file), source))
+        self._remember(file.path, ShownFile(digest(file), source))
 
-    def edited(self, path: Path, old: FileText | None, new_text: str | None) -> None:
+    def edited(self, path: Path, old_file: FileText | None, new_text: str | None) -> None:
         """An edit of the model's made that text of the file (None: no file). It knows the outcome if it knew what was
         there before, or nothing of the file."""
         previous = self.files.get(path)
-        if previous is None or previous.digest == (None if old is None else digest(old)):
-            self._put(path, ShownFile(None if new_text is None else _digest(new_text)))
+        if previous is None or previous.digest == (None if old_file is None else digest(old_file)):
+            self._remember(path, ShownFile(None if new_text is None else _digest(new_text)))
 
-    def take_fresh(self) -> dict[str, tuple[str | None, str]]:
+    def take_unrecorded(self) -> dict[str, tuple[str | None, str]]:
         """What became known since this was last asked, for the record (`Result.knows`)."""
-        fresh, self.fresh = self.fresh, {}
+        fresh, self.unrecorded = self.unrecorded, {}
         return {
             str(path): (entry.digest, entry.source) for path in fresh if (entry := self.files.get(path)) is not None
         }
@@ -53,14 +53,14 @@ class ShownFiles:
     def restore(self, entries: Mapping[str, tuple[str | None, str]]) -> None:
         """What was on record, one after the other."""
         for path, (digest, source) in entries.items():
-            self._put(Path(path), ShownFile(digest, source))
-        self.fresh.clear()
+            self._remember(Path(path), ShownFile(digest, source))
+        self.unrecorded.clear()
 
-    def _put(self, path: Path, entry: ShownFile) -> None:
-        self.fresh[path] = None
+    def _remember(self, path: Path, entry: ShownFile) -> None:
+        self.unrecorded[path] = None
         self.files.pop(path, None)
         self.files[path] = entry
-        if len(self.files) > MOST:
+        if len(self.files) > MAX_FILES:
             del self.files[next(iter(self.files))]
 
 

@@ -23,7 +23,7 @@ DELAY = 0.2
 _DEBOUNCE, _STEP = 200, 50  # milliseconds in which events are gathered at most, and at least
 
 Status = tuple[int, int, int, int, int, int]
-_Place = tuple[str, int, int]
+_FolderIdentity = tuple[str, int, int]
 """A folder's name, and which folder it is: one made anew under the name is another."""
 
 log = logging.getLogger(__name__)
@@ -32,15 +32,15 @@ log = logging.getLogger(__name__)
 @dataclass(eq=False)
 class _File:
     path: Path
-    heard: Callable[[], None]
+    on_change: Callable[[], None]
     status: Status | None = None
-    looked: bool = False
+    has_status: bool = False
 
     def changed(self) -> bool:
         """Whether it is another than at the last look. The first one cannot know, and says yes."""
         current = status(self.path)
-        changed = not self.looked or current != self.status
-        self.status, self.looked = current, True
+        changed = not self.has_status or current != self.status
+        self.status, self.has_status = current, True
         return changed
 
 
@@ -54,14 +54,14 @@ class WorkspaceWatcher:
         self._thread: threading.Thread | None = None
         self._due: asyncio.TimerHandle | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._deaf: frozenset[_Place] | None = None
+        self._unwatchable: frozenset[_FolderIdentity] | None = None
         """Folders that could not be watched."""
-        self._said = False
+        self._has_warned = False
 
-    def care(self, path: Path, heard: Callable[[], None]) -> Callable[[], None]:
+    def watch(self, path: Path, on_change: Callable[[], None]) -> Callable[[], None]:
         """`heard` is called in the event loop whenever the file at that absolute path may have changed, come or gone,
         and once at the beginning: it may have changed just before. Until what this returns is called."""
-        file = _File(path, heard)
+        file = _File(path, on_change)
         with self._lock:
             self._files[file] = None
         self._loop = asyncio.get_running_loop()
@@ -101,44 +101,44 @@ class WorkspaceWatcher:
     def _run(self) -> None:
         while True:
             self._wake.clear()
-            if not self._goes_on():
+            if not self._has_files():
                 return
-            places = self._look()
-            with contextlib.closing(self._hints(places)) as hints:
+            folders = self._check_files()
+            with contextlib.closing(self._hints(folders)) as hints:
                 for _ in hints:
-                    if self._look() != places:
+                    if self._check_files() != folders:
                         break
 
-    def _goes_on(self) -> bool:
+    def _has_files(self) -> bool:
         with self._lock:
             if not self._files:
                 self._thread = None
             return self._thread is not None
 
-    def _look(self) -> frozenset[_Place]:
+    def _check_files(self) -> frozenset[_FolderIdentity]:
         """Look at every file and tell of what changed. Returns the folders to watch."""
         with self._lock:
             files = tuple(self._files)
         for file in files:
             if file.changed() and self._loop is not None:
                 with contextlib.suppress(RuntimeError):  # the loop has ended, and nobody is there to hear
-                    self._loop.call_soon_threadsafe(self._tell, file)
-        return frozenset(_place(folder) for folder in {file.path.parent for file in files})
+                    self._loop.call_soon_threadsafe(self._notify, file)
+        return frozenset(_nearest_folder(folder) for folder in {file.path.parent for file in files})
 
-    def _tell(self, file: _File) -> None:
+    def _notify(self, file: _File) -> None:
         if file in self._files:
-            file.heard()
+            file.on_change()
 
-    def _hints(self, places: frozenset[_Place]) -> Generator[object]:
+    def _hints(self, folders: frozenset[_FolderIdentity]) -> Generator[object]:
         """Something for each moment in which something may have happened in these folders, and every `RESCAN`
         seconds; ends when it is woken."""
-        if places != self._deaf:
+        if folders != self._unwatchable:
             try:
                 from watchfiles import watch
 
                 logging.getLogger("watchfiles").setLevel(logging.WARNING)  # else it tells of every event
                 yield from watch(
-                    *(name for name, _, _ in places),
+                    *(name for name, _, _ in folders),
                     watch_filter=None,
                     debounce=_DEBOUNCE,
                     step=_STEP,
@@ -151,9 +151,9 @@ class WorkspaceWatcher:
                 )
                 return
             except (ImportError, OSError, RuntimeError) as error:  # no watch is left, the folder is gone …
-                self._deaf = places
-                if not self._said and not isinstance(error, FileNotFoundError):
-                    self._said = True
+                self._unwatchable = folders
+                if not self._has_warned and not isinstance(error, FileNotFoundError):
+                    self._has_warned = True
                     log.warning("Files cannot be watched (%s); they are looked at every %g s instead.", error, RESCAN)
         while not self._wake.wait(RESCAN):
             yield None
@@ -175,7 +175,7 @@ def status(path: Path) -> Status | None:
     )
 
 
-def _place(folder: Path) -> _Place:
+def _nearest_folder(folder: Path) -> _FolderIdentity:
     """The folder, or the nearest one above it that there is: it will hear when what is missing is made."""
     for parent in (folder, *folder.parents):
         with contextlib.suppress(OSError):

@@ -29,7 +29,7 @@ class Workspace:
         self.roots = self.guard.roots
         self.overlay = overlay
         self.ripgrep = ripgrep
-        self.seen = ShownFiles()
+        self.shown_files = ShownFiles()
 
     def resolve(self, path: str) -> Path:
         """The absolute path meant, links followed. `ToolError` outside the roots."""
@@ -39,7 +39,7 @@ class Workspace:
         """The path relative to its root, with `/`; "." for a root. For people and rules."""
         return self.guard.locate(path)[1].as_posix()
 
-    def shown(self, path: Path) -> str:
+    def display_path(self, path: Path) -> str:
         """What the model is told and may send back: relative, or absolute when there are several roots."""
         return self.relative(path) if len(self.roots) == 1 else str(path)
 
@@ -53,29 +53,29 @@ class Workspace:
         """The text of the file as the user sees it: of its open buffer first, of the disk second.
 
         Raises `ToolError` for a missing file (naming near ones), a folder, device, binary or too big file."""
-        file = await self.look(path)
+        file = await self.read_if_exists(path)
         if file is None:
-            raise ToolError(await asyncio.to_thread(self._missing, path))
+            raise ToolError(await asyncio.to_thread(self._missing_message, path))
         return file
 
-    async def look(self, path: Path) -> FileText | None:
+    async def read_if_exists(self, path: Path) -> FileText | None:
         """Like `read`, None when there is no such file, open or on disk."""
         buffers = [buffer for _, buffer in self.overlay.documents(path)]
         if buffers:
-            return await asyncio.to_thread(self._look, path, buffers)
-        spelling = await asyncio.to_thread(self._spelt, path, self.overlay.paths())
+            return await asyncio.to_thread(self._read_through, path, buffers)
+        spelling = await asyncio.to_thread(self._open_spelling, path, self.overlay.paths())
         buffers = [] if spelling is None else [buffer for _, buffer in self.overlay.documents(spelling)]
-        return await asyncio.to_thread(self._look, path, buffers)
+        return await asyncio.to_thread(self._read_through, path, buffers)
 
-    async def stored(self, path: Path) -> bytes | None:
+    async def read_bytes(self, path: Path) -> bytes | None:
         """The bytes on disk, whatever an editor shows; None when there is no such file. `ToolError` like `read`, but
         not for binary data."""
         file = await asyncio.to_thread(disk.read, self.guard, path)
         return None if file is None else file.data
 
-    def look_on_disk(self, path: Path) -> FileText | None:
+    def read_disk(self, path: Path) -> FileText | None:
         """What is on disk, whatever an editor shows. Blocking."""
-        return self._look(path, [])
+        return self._read_through(path, [])
 
     async def unsaved(self) -> list[FileText]:
         """The files in the roots whose text in an editor is not the one on disk, those that only an editor has among
@@ -83,11 +83,11 @@ class Workspace:
         opened = {path: [buffer for _, buffer in self.overlay.documents(path)] for path in self.overlay.paths()}
         return await asyncio.to_thread(self._unsaved, opened)
 
-    def find(self, path: Path, text: str | None = None) -> tuple[Editor, Buffer] | None:
+    def find_open(self, path: Path, text: str | None = None) -> tuple[Editor, Buffer] | None:
         """The editor that has the file open, under whichever name it knows it, and its document; of several the one
         that shows that `text`, if one does."""
         documents = self.overlay.documents(path)
-        if not documents and (spelling := self._spelt(path, self.overlay.paths())) is not None:
+        if not documents and (spelling := self._open_spelling(path, self.overlay.paths())) is not None:
             documents = self.overlay.documents(spelling)
         return next(
             (document for document in documents if document[1].text == text), documents[0] if documents else None
@@ -98,7 +98,7 @@ class Workspace:
         not the expected bytes, `ToolError` when one cannot be written."""
         await asyncio.to_thread(disk.replace, self.guard, replacements)
 
-    def _spelt(self, path: Path, opened: Sequence[Path]) -> Path | None:
+    def _open_spelling(self, path: Path, opened: Sequence[Path]) -> Path | None:
         """The one of those paths that is the file at the resolved `path` by another name. Blocking."""
         return next((candidate for candidate in opened if self.guard.same(path, candidate)), None)
 
@@ -110,32 +110,32 @@ class Workspace:
         texts: list[FileText] = []
         for path, buffers in sorted(files.items()):
             with contextlib.suppress(ToolError):
-                file = self._look(path, buffers)
+                file = self._read_through(path, buffers)
                 if file is not None and file.unsaved:
                     texts.append(file)
         return texts
 
-    def _look(self, path: Path, buffers: Sequence[Buffer]) -> FileText | None:
+    def _read_through(self, path: Path, buffers: Sequence[Buffer]) -> FileText | None:
         stored = disk.read(self.guard, path)
         if stored is None:
-            return _from_buffer(path, _telling(buffers), exists=False, unsaved=True) if buffers else None
+            return _from_buffer(path, _authoritative_buffer(buffers), exists=False, unsaved=True) if buffers else None
         if not buffers:
             text, encoding = decode(stored.data, path)
             return FileText(path, text, sha256(stored.data), encoding, mode=stored.mode)
         try:
             text, encoding = decode(stored.data, path)
         except ToolError:  # binary on disk, text in the editor: it cannot go back unchanged
-            return _from_buffer(path, _telling(buffers), unsaved=True, lossy=True, mode=stored.mode)
+            return _from_buffer(path, _authoritative_buffer(buffers), unsaved=True, lossy=True, mode=stored.mode)
         if survives(text, encoding):
-            buffer = _telling(buffers, [text])
+            buffer = _authoritative_buffer(buffers, [text])
             return _from_buffer(path, buffer, encoding, unsaved=buffer.text != text, mode=stored.mode)
         forms = as_editors_show(stored.data, text)
-        buffer = _telling(buffers, forms)
+        buffer = _authoritative_buffer(buffers, forms)
         if buffer.text in forms:
             return FileText(path, text, sha256(stored.data), encoding, mode=stored.mode)
         return _from_buffer(path, buffer, encoding, unsaved=True, lossy=True, mode=stored.mode)
 
-    def _missing(self, path: Path) -> str:
+    def _missing_message(self, path: Path) -> str:
         """There is no such file: with the names that were perhaps meant."""
         near: list[str] = []
         try:
@@ -144,17 +144,17 @@ class Workspace:
                 names_found = (os.fsencode(name).decode("utf-8", "replace") for name in listed)
                 names = {name.lower(): name for name in names_found}
                 close = difflib.get_close_matches(path.name.lower(), names, n=3, cutoff=0.6)
-                near = [self.shown(path.parent / names[name]) for name in close]
+                near = [self.display_path(path.parent / names[name]) for name in close]
         except (OSError, ToolError):
             return (
-                f"There is no file {self.shown(path)}, and no folder {self.shown(path.parent)}. "
+                f"There is no file {self.display_path(path)}, and no folder {self.display_path(path.parent)}. "
                 "Use glob to find the right path."
             )
         hint = f" Did you mean {' or '.join(near)}?" if near else " Use glob or list_directory to find it."
-        return f"There is no file {self.shown(path)}.{hint}"
+        return f"There is no file {self.display_path(path)}.{hint}"
 
 
-def _telling(buffers: Sequence[Buffer], saved: Collection[str] = ()) -> Buffer:
+def _authoritative_buffer(buffers: Sequence[Buffer], saved: Collection[str] = ()) -> Buffer:
     """The document that says what the file is, of those that several editors have of it: the last one somebody typed
     in and did not save, else one that shows what is on disk (another may not have read it again yet), else the first.
     `saved`: how editors may show what is on disk."""

@@ -5,7 +5,7 @@ import pytest
 from amanu.cli.console import PlainConsole
 from amanu.cli.diff import show_proposal
 from amanu.cli.render import Renderer
-from amanu.workspace.diagnostics import summarized
+from amanu.workspace.diagnostics import with_summary
 from amanu_protocol.events import EventMessage, ProposalChanged
 from amanu_protocol.items import Check, Finding, Proposal
 from support.fake_daemon import state as session_state
@@ -142,7 +142,7 @@ def test_diff(proposal: Proposal, expected: str) -> None:
 )
 def test_a_verdict_comes_once_below_what_it_is_about(check: Check, expected: str) -> None:
     out = io.StringIO()
-    check = summarized(check)
+    check = with_summary(check)
     renderer = Renderer(PlainConsole(out))
     state = session_state(proposals=[proposed()])
     event = ProposalChanged(proposal=proposed(checks=[check]))

@@ -264,7 +264,7 @@ def test_who_watches_a_path_is_told(tmp_path: Path) -> None:
     link = tmp_path / "link"
     link.symlink_to(real)
     overlay, heard = Overlay(), list[str]()
-    buffers = Buffers(EditorClient("Test", FakeEditor(fail).ask, "utf-16"), overlay.changed)
+    buffers = Buffers(EditorClient("Test", FakeEditor(fail).ask, "utf-16"), overlay.notify_changed)
     overlay.add(buffers)
     stop = overlay.watch(real.resolve(), lambda: heard.append("real"))
     stop_too = overlay.watch(tmp_path / "other", lambda: heard.append("other"))
@@ -277,7 +277,7 @@ def test_who_watches_a_path_is_told(tmp_path: Path) -> None:
     assert heard == ["real"] * 5
     for each in (stop, stop_too, stop):
         each()
-    overlay.changed(real.resolve())
+    overlay.notify_changed(real.resolve())
     assert heard == ["real"] * 5
 
 

@@ -57,12 +57,12 @@ def proposal(old: str, new: str, *, states: tuple[Any, ...] = (), change: Any = 
     hunks = [
         Hunk(
             hunk_id=f"p.h{number}",
-            old_start=each.old + (each.old < each.old_end),
-            old_lines=each.old_end - each.old,
-            new_start=each.new + (each.new < each.new_end),
-            new_lines=each.new_end - each.new,
-            old_text="".join(before[each.old : each.old_end]),
-            new_text="".join(after[each.new : each.new_end]),
+            old_start=each.old_start + (each.old_start < each.old_end),
+            old_lines=each.old_end - each.old_start,
+            new_start=each.new_start + (each.new_start < each.new_end),
+            new_lines=each.new_end - each.new_start,
+            old_text="".join(before[each.old_start : each.old_end]),
+            new_text="".join(after[each.new_start : each.new_end]),
             state=states[number] if number < len(states) else "pending",
             edited_by_user=False,
         )

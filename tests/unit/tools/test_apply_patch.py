@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from amanu.core.tool import CallContext, ToolError
-from amanu.tools.edits.patch import parse
-from amanu.tools.edits.patch_apply import patched
+from amanu.tools.edits.patch import parse_patch
+from amanu.tools.edits.patch_apply import apply_hunks
 from support.tool_harness import ToolHarness, hunks
 
 TEXT = "def a():\n    x = 1\n    return x\n\n\ndef b():\n    x = 1\n    return x\n"
@@ -43,8 +43,8 @@ TEXT = "def a():\n    x = 1\n    return x\n\n\ndef b():\n    x = 1\n    return x
     ],
 )  # fmt: skip
 def test_hunks(text: str, body: str, expected: str) -> None:
-    [file] = parse(f"*** Update File: a\n{body}\n")
-    assert patched(text, file.hunks, "a").text == expected
+    [file] = parse_patch(f"*** Update File: a\n{body}\n")
+    assert apply_hunks(text, file.hunks, "a").text == expected
 
 
 @pytest.mark.parametrize(
@@ -59,9 +59,9 @@ def test_hunks(text: str, body: str, expected: str) -> None:
     ],
 )
 def test_hunks_that_fit_nowhere_or_twice(text: str, body: str, told: list[str]) -> None:
-    [file] = parse(f"*** Update File: a\n{body}\n")
+    [file] = parse_patch(f"*** Update File: a\n{body}\n")
     with pytest.raises(ToolError) as caught:
-        patched(text, file.hunks, "a")
+        apply_hunks(text, file.hunks, "a")
     assert all(each in str(caught.value) for each in told)
 
 
@@ -119,7 +119,7 @@ async def test_several_files_by_one_call(tmp_path: Path) -> None:
         ("*** Update File: src/b.py\n*** Move to: src/b.py", ["is already"]),
         ("*** Update File: src/b.py\n*** Move to: ../b.py", ["outside"]),
         ("*** Update File: src/b.py\n*** Move to: a.py/x", ["not a folder"]),
-        ("*** Update File: .env\n-KEY=x", ["File 2 of 3 (.env)", "needs the user's yes"]),
+        ("*** Update File: .env\n-KEY=x", ["File 2 of 3 (.env)", "needs the user's approval"]),
         ("*** Update File: src/b.py\n-x\n*** Update File: a.py\n-y", ["2 parts", "File 2 of 4", "File 3 of 4"]),
     ],
 )  # fmt: skip

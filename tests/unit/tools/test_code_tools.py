@@ -92,7 +92,7 @@ async def use(held: ToolHarness, tool: str, arguments: dict[str, Any]) -> Outcom
         ([("{root}/cart.py", 99)], "cart.py:99:\n"),
         ([("/usr/lib/python3/typing.py", 7)], "/usr/lib/python3/typing.py:7 (outside the workspace)\n"),
         ([("{root}/../x\ny", 7)], "(outside the workspace)\n"),
-        ([("{root}/.env", 1)], ".env:1 (not quoted: the user is asked before this file is read)\n"),
+        ([("{root}/.env", 1)], ".env:1 (not quoted: reading this file needs the user's approval)\n"),
         ([("{root}/gone.py", 1)], "gone.py:1 (cannot be read)\n"),
         ([("jdt://contents/List.class", 3)], "jdt://contents/List.class:3 (outside the workspace)\n"),
     ],
@@ -111,7 +111,7 @@ async def test_many_places_are_cut(tmp_path: Path) -> None:
     given = [place(str(tmp_path / "cart.py"), line) for line in range(1, 131)]
     held = harness(tmp_path, FakeLanguage({"status": "success", "locations": given}))
     result = await use(held, "find_references", {"path": "cart.py", "line": 1, "symbol": "subtotal"})
-    assert result.for_model.endswith("\n[30 more places left out]\n")
+    assert result.for_model.endswith("\n[30 more locations left out]\n")
     assert result.for_user == "130 places"
 
 

@@ -13,7 +13,7 @@ from amanu.proposals.proposals import Proposals
 from amanu.tools.edits.move_file import MoveFile
 from amanu.tools.environment import ToolEnvironment
 from amanu.workspace import file_names as names
-from amanu.workspace.file_names import folded, own_name
+from amanu.workspace.file_names import fold_name, listed_name
 from amanu.workspace.overlay import Overlay
 from amanu.workspace.workspace import Workspace
 from support.tool_harness import ToolHarness, hunks
@@ -189,8 +189,8 @@ async def test_of_several_roots(tmp_path: Path, path: str, new_path: str, expect
     ],
 )
 def test_the_name_a_folder_has(name: str, listed: list[str], expected: str) -> None:
-    assert own_name(name, listed) == expected
-    assert folded(expected) == folded(name)
+    assert listed_name(name, listed) == expected
+    assert fold_name(expected) == fold_name(name)
 
 
 async def test_where_the_system_folds_case(harness: ToolHarness, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -198,11 +198,11 @@ async def test_where_the_system_folds_case(harness: ToolHarness, monkeypatch: py
 
     def spelt(_: object, path: Path) -> Path | None:
         there = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
-        name = own_name(path.name, there)
+        name = listed_name(path.name, there)
         return path.with_name(name) if name in there else None
 
-    monkeypatch.setattr("amanu.tools.edits.base.spelt", spelt)
-    monkeypatch.setattr("amanu.tools.edits.base.folds", lambda _: True)  # pyright: ignore[reportUnknownLambdaType]
+    monkeypatch.setattr("amanu.tools.edits.base.spelling_on_disk", spelt)
+    monkeypatch.setattr("amanu.tools.edits.base.ignores_case", lambda _: True)  # pyright: ignore[reportUnknownLambdaType]
     with pytest.raises(ToolError, match=r"called a\.py there.*Use that name"):
         await harness.preview("write_file", {"path": "A.py", "content": "x"})
     with pytest.raises(ToolError, match=r"src/b\.py already exists|already exists"):
@@ -214,7 +214,7 @@ async def test_where_the_system_folds_case(harness: ToolHarness, monkeypatch: py
 
 
 async def test_names_that_differ_in_case_are_two_files_elsewhere(harness: ToolHarness) -> None:
-    if names.folds(harness.root):
+    if names.ignores_case(harness.root):
         pytest.skip("this file system folds case")
     await harness.run("apply_patch", {"patch": "*** Add File: A.py\n+x\n*** Add File: n\n+1\n*** Add File: N\n+2\n"})
     assert [harness.on_disk(name) for name in ("a.py", "A.py", "n", "N")] == [
@@ -436,8 +436,8 @@ async def test_files_that_are_no_text(
 
 NEAR = {
     "exact": ("    two\n", ""),
-    "indentation": ("\ttwo\n\tthree\n", "matched with other indentation."),
-    "blanks at line ends": ("    two \n    three\n", "matched with other blanks at line ends."),
+    "indentation": ("\ttwo\n\tthree\n", "matched with different indentation."),
+    "blanks at line ends": ("    two \n    three\n", "matched with different blanks at line ends."),
 }
 
 

@@ -23,7 +23,7 @@ def check(text: str, old: str, new: str, expected: str, how: str | None = None, 
         assert "Nothing was changed" in str(error)
     else:
         assert edited.text == expected
-        assert how is None or edited.how == how
+        assert how is None or edited.forgiven == how
 
 
 @pytest.mark.parametrize(

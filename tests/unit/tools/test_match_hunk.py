@@ -30,7 +30,7 @@ RETURN = "        return 1\n"
 )  # fmt: skip
 def test_hunk(old: str, new: str, after: int, heading: str, at_end: bool, expected: str) -> None:
     try:
-        found = replace_hunk(TEXT, old, new, after=after, heading=heading, at_end=at_end, path="f").text
+        found = replace_hunk(TEXT, old, new, first_line=after, heading=heading, at_end=at_end, path="f").text
     except ToolError as error:
         assert expected in str(error)
     else:
@@ -40,7 +40,7 @@ def test_hunk(old: str, new: str, after: int, heading: str, at_end: bool, expect
 def test_the_next_hunk_begins_where_the_last_ended() -> None:
     first = replace_hunk(TEXT, RETURN, "        x()\n        return 1\n", heading="class A:", path="f")
     assert first.end == 4
-    second = replace_hunk(first.text, RETURN, "        return 2\n", after=first.end, path="f")
+    second = replace_hunk(first.text, RETURN, "        return 2\n", first_line=first.end, path="f")
     assert second.text == TEXT.replace("        return 1", "        x()\n        return 1", 1)[:-2] + "2\n"
     assert second.end == 8
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from amanu.core.tool import ToolError
 from amanu.tools.edits.match import TextReplacement, replace_text
-from amanu.tools.edits.matching.place import bare
+from amanu.tools.edits.matching.place import is_in_indentation
 
 piece = st.text(alphabet='ab \t\n\ré“…\\"', max_size=12)
 line = st.sampled_from(["a", "  b", "\tc", "", "d ", "    if x:", "return value", "...", "12\ttext", "“quoted”"])
@@ -31,7 +31,7 @@ def test_what_is_there_once_to_the_letter_is_replaced(before: str, old: str, aft
     file = before + old + after
     edited = attempt(file, old, new)
     # Several lines that begin behind an indentation are taken for whole lines, whose indentation was left out.
-    whole = bare(before.rpartition("\n")[2]) and ("\n" in old.rstrip("\n") or "\n" in new.rstrip("\n"))
+    whole = is_in_indentation(before.rpartition("\n")[2]) and ("\n" in old.rstrip("\n") or "\n" in new.rstrip("\n"))
     if file.find(old) == file.rfind(old) and edited is not None and not whole and "\r" not in file + new:
         assert edited.text == before + new + after
 

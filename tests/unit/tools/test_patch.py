@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amanu.core.tool import ToolError
-from amanu.tools.edits.patch import named, parse
+from amanu.tools.edits.patch import named_file, parse_patch
 from amanu.tools.edits.patch_lines import FilePatch
 from amanu.workspace.diff import unified
 
@@ -67,7 +67,7 @@ def said(file: FilePatch) -> str:
     ],
 )  # fmt: skip
 def test_what_it_says(patch: str, expected: list[str]) -> None:
-    assert [said(file) for file in parse(patch)] == expected
+    assert [said(file) for file in parse_patch(patch)] == expected
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_what_it_says(patch: str, expected: list[str]) -> None:
 )
 def test_what_is_wrong_is_named(patch: str, told: str) -> None:
     with pytest.raises(ToolError) as caught:
-        parse(patch)
+        parse_patch(patch)
     assert told in str(caught.value) and "Nothing was changed" in str(caught.value)
 
 
@@ -120,7 +120,7 @@ def test_what_is_wrong_is_named(patch: str, told: str) -> None:
     ],
 )
 def test_the_file_a_line_names(line: str, expected: tuple[str, str] | None) -> None:
-    assert named(line) == expected
+    assert named_file(line) == expected
 
 
 LINES = st.lists(st.sampled_from(["one", "two", "", "  three", "-- x", "++ y", "@@ z", "*** End", "\\ w"]), max_size=8)
@@ -131,7 +131,7 @@ def test_a_true_diff_is_read_as_what_it_says(old: list[str], new: list[str]) -> 
     before, after = ("".join(f"{line}\n" for line in lines) for lines in (["first", *old, "x"], ["first", *new, "x"]))
     diff = unified("a", before, after, context=99)
     if diff:
-        [file] = parse(diff)
+        [file] = parse_patch(diff)
         assert "".join(f"{line}\n" for hunk in file.hunks for line in hunk.side("-")) == before
         assert "".join(f"{line}\n" for hunk in file.hunks for line in hunk.side("+")) == after
 
@@ -139,6 +139,6 @@ def test_a_true_diff_is_read_as_what_it_says(old: list[str], new: list[str]) -> 
 @given(st.text(alphabet='*@+- \\abcEndUpdateFile:/\n\r\t"', max_size=200))
 def test_nonsense_is_an_error_to_act_on(text: str) -> None:
     try:
-        parse(text)
+        parse_patch(text)
     except ToolError as error:
         assert str(error)

@@ -3,7 +3,7 @@
 import pytest
 
 from amanu.core.tool import ToolError
-from amanu.tools.edits.placeholders import refuse_omission
+from amanu.tools.edits.placeholders import refuse_placeholders
 
 
 @pytest.mark.parametrize(
@@ -31,6 +31,6 @@ from amanu.tools.edits.placeholders import refuse_omission
 def test_refuse(line: str, old: str, refused: bool) -> None:
     if refused:
         with pytest.raises(ToolError, match="Line 2"):
-            refuse_omission(f"a\n{line}\nb\n", old)
+            refuse_placeholders(f"a\n{line}\nb\n", old)
     else:
-        refuse_omission(f"a\n{line}\nb\n", old)
+        refuse_placeholders(f"a\n{line}\nb\n", old)

@@ -64,7 +64,7 @@ async def test_an_edit_that_does_not_fit_quotes_nothing(tmp_path: Path, path: st
     arguments = {"path": path, "old_text": old_text, "new_text": "KEY=s3cr3t"}
     with pytest.raises(ToolError) as caught:
         await held.preview("edit_file", arguments, call=watched(held))
-    assert "needs the user's yes" in str(caught.value) and "line" not in str(caught.value)
+    assert "needs the user's approval" in str(caught.value) and "line" not in str(caught.value)
     with pytest.raises(ToolError) as caught:
         await held.preview("edit_file", {**arguments, "path": "a.py"}, call=watched(held))
     assert "a.py" in str(caught.value) and "yes" not in str(caught.value)

@@ -90,7 +90,7 @@ async def test_what_nobody_was_asked_about_has_part_of_the_memory(
     call.by_user = asked
     outcome = await harness.run("run_shell_command", {"command": "echo {1..3000000} | wc -c"}, call=call)
     assert ("22888896\n" in outcome.for_model) == asked
-    assert ("at most 0.1 GiB of memory" in outcome.for_model) != asked
+    assert ("limited to 0.1 GiB of memory" in outcome.for_model) != asked
 
 
 async def test_preview(tmp_path: Path) -> None:
@@ -112,7 +112,12 @@ async def test_preview(tmp_path: Path) -> None:
         ("sleep 77.{n}", {}, ShellSettings(total_seconds=0.3), "its time limit"),
         ("echo a; sleep 77.{n}", {}, ShellSettings(inactivity_seconds=0.3), "without output"),
         ("trap '' TERM INT; sleep 77.{n}; sleep 77.{n}", {"timeout_s": 0.3}, ShellSettings(), "its time limit"),
-        ("setsid -f sleep 77.{n}; sleep 77.{n} & disown; exit 0", {}, ShellSettings(), "2 processes it had left"),
+        (
+            "setsid -f sleep 77.{n}; sleep 77.{n} & disown; exit 0",
+            {},
+            ShellSettings(),
+            "It left 2 background processes running",
+        ),
         ("(setsid sleep 77.{n} &); sleep 77.{n}", {"timeout_s": 0.3}, ShellSettings(), "its time limit"),
     ],
 )
@@ -200,7 +205,9 @@ async def test_unsaved_files_are_named(tmp_path: Path) -> None:
     harness = ToolHarness(tmp_path, {"a.py": "disk\n"})
     harness.editor.put(harness.root / "a.py", "typed\n")
     outcome = await harness.run("run_shell_command", {"command": "cat a.py"})
-    assert outcome.for_model == "disk\n\nExit code: 0\nUnsaved in the editor, so the command saw older text: a.py."
+    assert (
+        outcome.for_model == "disk\n\nExit code: 0\nUnsaved in the editor, so the command saw an older version: a.py."
+    )
 
 
 @pytest.mark.parametrize(
@@ -308,4 +315,4 @@ async def test_how_it_ended_is_told_also_when_its_output_cannot_be_kept(
     monkeypatch.setattr(ToolHarness, "put_blob", full)
     harness = ToolHarness(tmp_path)
     outcome = await harness.run("run_shell_command", {"command": "seq 1 20000; touch -c x; exit 3"})
-    assert "Exit code: 3" in outcome.for_model and "not kept: The disk is full." in outcome.for_model
+    assert "Exit code: 3" in outcome.for_model and "could not be stored: The disk is full." in outcome.for_model

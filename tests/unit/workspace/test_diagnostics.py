@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amanu.workspace.diagnostics import difference, summarized, verdict
+from amanu.workspace.diagnostics import compare_findings, verdict, with_summary
 from amanu_protocol.items import Check, Finding
 
 SEVEN = "".join(f"line {n}\n" for n in range(1, 8))
@@ -60,18 +60,18 @@ def finding(text: str) -> Finding:
 def test_only_what_is_new(
     after: str, before_found: list[str], after_found: list[str], added: list[str], fixed: int
 ) -> None:
-    found = difference(SEVEN, map(finding, before_found), after, map(finding, after_found))
+    found = compare_findings(SEVEN, map(finding, before_found), after, map(finding, after_found))
     assert (list(found.added), found.fixed) == ([finding(each) for each in added], fixed)
 
 
 def test_from_nothing() -> None:
-    found = difference("", [], "a\n", [finding("1")])
+    found = compare_findings("", [], "a\n", [finding("1")])
     assert (found.added, found.fixed) == ((finding("1"),), 0)
 
 
 def test_our_own_are_none() -> None:
     own = finding("1").model_copy(update={"source": "Amanu"})
-    assert not difference(SEVEN, [], SEVEN, [own])
+    assert not compare_findings(SEVEN, [], SEVEN, [own])
 
 
 _line = st.sampled_from(["wrong", "bad", "fine", "good", "", "}"])
@@ -90,7 +90,7 @@ def text_of(lines: list[str]) -> str:
 @given(_lines, _lines)
 def test_the_count_is_right(before: list[str], after: list[str]) -> None:
     old, new = said_of(before), said_of(after)
-    found = difference(text_of(before), old, text_of(after), new)
+    found = compare_findings(text_of(before), old, text_of(after), new)
     assert len(old) - found.fixed + len(found.added) == len(new)
     assert set(map(Finding.model_dump_json, found.added)) <= set(map(Finding.model_dump_json, new))
 
@@ -100,7 +100,7 @@ def test_harmless_lines_add_and_fix_nothing(before: list[str], put_in: list[tupl
     after = list(before)
     for at, line in put_in:
         after.insert(min(at, len(after)), line)
-    assert not difference(text_of(before), said_of(before), text_of(after), said_of(after))
+    assert not compare_findings(text_of(before), said_of(before), text_of(after), said_of(after))
 
 
 @pytest.mark.parametrize(
@@ -128,4 +128,4 @@ def test_verdict(added: list[str], fixed: int, text: str) -> None:
 )
 def test_a_check_in_words(changes: dict[str, Any], text: str) -> None:
     check = Check.model_validate({"checker": "ruff", "about": "proposed", "state": "done", **changes})
-    assert summarized(check).summary == text
+    assert with_summary(check).summary == text

@@ -30,16 +30,18 @@ _git_text = st.builds(_join, st.lists(st.tuples(_line, _git_end), min_size=1, ma
 def test_any_subset(old: str, new: str, data: st.DataObject) -> None:
     before, after = split_lines(old), split_lines(new)
     found = changes(before, after)
-    assert all(left.old_end < right.old and left.new_end < right.new for left, right in pairwise(found))
+    assert all(left.old_end < right.old_start and left.new_end < right.new_start for left, right in pairwise(found))
     used: set[LineChange] = data.draw(st.sets(st.sampled_from(found))) if found else set()
-    parts = [(each.old, each.old_end - each.old, "".join(after[each.new : each.new_end])) for each in found]
+    parts = [
+        (each.old_start, each.old_end - each.old_start, "".join(after[each.new_start : each.new_end])) for each in found
+    ]
     assert compose(before, parts) == new
     assert compose(before, []) == old
     expected: list[str] = []
     at = 0
     for each in found:
-        expected += before[at : each.old]
-        expected += after[each.new : each.new_end] if each in used else before[each.old : each.old_end]
+        expected += before[at : each.old_start]
+        expected += after[each.new_start : each.new_end] if each in used else before[each.old_start : each.old_end]
         at = each.old_end
     some = [part for part, each in zip(parts, found, strict=True) if each in used]
     assert compose(before, some) == "".join(expected + before[at:])
@@ -49,7 +51,9 @@ def test_any_subset(old: str, new: str, data: st.DataObject) -> None:
 def test_big_texts_are_cut_at_unique_lines(old: str, new: str) -> None:
     before, after = split_lines(old), split_lines(new)
     found = hunks._between_anchors(before, after)  # pyright: ignore[reportPrivateUsage]
-    parts = [(each.old, each.old_end - each.old, "".join(after[each.new : each.new_end])) for each in found]
+    parts = [
+        (each.old_start, each.old_end - each.old_start, "".join(after[each.new_start : each.new_end])) for each in found
+    ]
     assert compose(before, parts) == new
 
 
@@ -67,7 +71,7 @@ def test_big_texts_are_cut_at_unique_lines(old: str, new: str) -> None:
 )
 def test_changes(old: str, new: str, expected: list[tuple[int, int, int, int]]) -> None:
     found = changes(split_lines(old), split_lines(new))
-    assert [(each.old, each.old_end, each.new, each.new_end) for each in found] == expected
+    assert [(each.old_start, each.old_end, each.new_start, each.new_end) for each in found] == expected
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="needs git to judge the diff")

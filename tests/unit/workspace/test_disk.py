@@ -117,5 +117,5 @@ def test_a_read_only_file_is_not_changed(tmp_path: Path) -> None:
 def test_sweep_removes_only_ours(tmp_path: Path) -> None:
     for name in (".f.0123.amanu-tmp", ".other.0123.amanu-tmp", ".f.swp", "f"):
         (tmp_path / name).touch()
-    disk.sweep(PathGuard([tmp_path]), tmp_path / "f")
+    disk.remove_temporary_files(PathGuard([tmp_path]), tmp_path / "f")
     assert names(tmp_path) == [".f.swp", ".other.0123.amanu-tmp", "f"]

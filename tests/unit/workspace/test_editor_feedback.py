@@ -225,7 +225,7 @@ async def test_what_the_user_types_is_not_the_edits(tmp_path: Path) -> None:
     assert "wrong 3" in outcome.for_model
     path = held.root / "a.txt"
     held.editor.put(path, "wrong typed\n" + held.editor.open[path].text)
-    held.overlay.changed(path)
+    held.overlay.notify_changed(path)
     await until(lambda: not held.aftermath._watches[path].task or held.aftermath._watches[path].task.done())  # pyright: ignore
     assert [each.message for each in checks(held)[0].added] == ["wrong 3"]
     second = await edit(held, "four", "wrong 4", step=2)

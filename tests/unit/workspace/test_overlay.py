@@ -27,7 +27,7 @@ class Editor:
 
     def __init__(self, held: ToolHarness, name: str) -> None:
         self.root = held.root
-        self.buffers = Buffers(EditorClient(name, self.ask, "utf-16", own_apply=True), held.overlay.changed)
+        self.buffers = Buffers(EditorClient(name, self.ask, "utf-16", own_apply=True), held.overlay.notify_changed)
         held.overlay.add(self.buffers)
 
     def open(self, name: str, text: str) -> None:
@@ -62,7 +62,7 @@ def held(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
     """Two editors: a.py typed in, in the first; everything that is only in an editor in the second."""
     path = needs_ripgrep() if request.param else None
     if path is None:
-        monkeypatch.setattr(search, "usable", lambda workspace: None)  # pyright: ignore[reportUnknownLambdaType]
+        monkeypatch.setattr(search, "find_ripgrep", lambda workspace: None)  # pyright: ignore[reportUnknownLambdaType]
     made = ToolHarness(tmp_path, FILES, ripgrep=path)
     one, two = Editor(made, "One"), Editor(made, "Two")
     one.open("a.py", "disk a\n")
@@ -128,7 +128,7 @@ async def test_a_folder_that_is_nowhere(held: ToolHarness, tool: str, arguments:
 async def test_a_command_says_which_files_it_saw_otherwise(held: ToolHarness) -> None:
     text = (await held.run("run_shell_command", {"command": "cat a.py"})).for_model
     unsaved = "a.py, build/out.py, fresh/deep/x.py, noise.log, sub/new.py"
-    assert text.endswith(f"\nUnsaved in the editor, so the command saw older text: {unsaved}.")
+    assert text.endswith(f"\nUnsaved in the editor, so the command saw an older version: {unsaved}.")
 
 
 async def test_many_buffers_are_all_searched(tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ def take(proposal: Proposal, *decisions: str | None, **more: str) -> list[HunkDe
 async def test_who_is_cancelled_while_it_proposes_leaves_nothing_that_nobody_was_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(proposing, "SMALL", 0)  # computed in a thread, like what is big
+    monkeypatch.setattr(proposing, "SMALL_TEXT", 0)  # computed in a thread, like what is big
     for steps in range(1, 6):
         harness = ToolHarness(tmp_path, {"f.txt": BASE})
         _, proposal = await propose(harness, BASE.replace("one", "ONE"))
@@ -315,14 +315,14 @@ async def test_a_cancelled_commit_still_ends(tmp_path: Path, monkeypatch: pytest
     harness = ToolHarness(tmp_path, {"f.txt": BASE})
     _, proposal = await propose(harness)
     entered, go = asyncio.Event(), asyncio.Event()
-    real = applying._write  # pyright: ignore[reportPrivateUsage]
+    real = applying._write_on_disk  # pyright: ignore[reportPrivateUsage]
 
     async def slow(*arguments: object) -> None:
         entered.set()
         await go.wait()
         await real(*arguments)  # pyright: ignore[reportArgumentType]
 
-    monkeypatch.setattr(applying, "_write", slow)
+    monkeypatch.setattr(applying, "_write_on_disk", slow)
     task = asyncio.create_task(harness.proposals.accept_all(proposal.proposal_id))
     await entered.wait()
     task.cancel()

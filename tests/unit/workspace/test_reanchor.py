@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from amanu.proposals import tracking as module
-from amanu.proposals.model import TOUCHED, LiveFile, LiveProposal
+from amanu.proposals.model import LINES_CHANGED, LiveFile, LiveProposal
 from amanu.proposals.proposals import FileEdit
 from amanu.proposals.reanchor import reanchor
 from amanu.workspace.text_file import FileText, sha256, split_lines
@@ -34,7 +34,7 @@ def drafted(base: str, new: str, *decided: HunkState) -> LiveFile:
     file = LiveFile(text_of(base), base)
     file.propose(new, "c1", itertools.count(1), "p")
     for hunk, state in zip(list(file.hunks), decided, strict=False):
-        file.put(hunk.hunk_id, state=state)
+        file.update_hunk(hunk.hunk_id, state=state)
     return file
 
 
@@ -49,8 +49,8 @@ def states_of(file: LiveFile) -> list[HunkState]:
 def move(file: LiveFile, now: str, *, by_user: bool = True) -> None:
     found = reanchor(file, text_of(now), by_user=by_user)
     assert found is not None
-    found.put(file)
-    assert file.having("applied") == now
+    found.write_to(file)
+    assert file.text_with("applied") == now
     assert file.base.sha256 == sha256(file.base.text.encode())
 
 
@@ -94,10 +94,10 @@ def test_open_hunks(proposed: str, before: str, after: str, now: list[str], at: 
     move(file, typed)
     assert file.base.text == typed
     assert (states_of(file), places(file)) == (now, at)
-    assert [hunk.reason for hunk in file.hunks] == [TOUCHED if state == C else None for state in now]
-    assert file.touched == {hunk.hunk_id for hunk in file.hunks if hunk.state == C}
+    assert [hunk.reason for hunk in file.hunks] == [LINES_CHANGED if state == C else None for state in now]
+    assert file.conflicting == {hunk.hunk_id for hunk in file.hunks if hunk.state == C}
     move(file, BASE.replace("line 10\n", "ten\n"))  # they undo it, and type elsewhere
-    assert set(states_of(file)) == {P} and file.footing is None
+    assert set(states_of(file)) == {P} and file.anchor is None
     assert places(file) == places(drafted(BASE, proposed))
 
 
@@ -122,7 +122,7 @@ UNDONE = BASE.replace("line 8\n", "")
 )  # fmt: skip
 def test_decided_hunks(decided: list[HunkState], typed: str, now: list[HunkState], texts: list[str], base: str) -> None:
     file = drafted(BASE, EDITED, *decided)
-    before = file.having("applied")
+    before = file.text_with("applied")
     move(file, typed)
     assert states_of(file) == now
     assert [hunk.new_text for hunk in file.hunks] == texts
@@ -186,7 +186,7 @@ def test_what_another_proposal_does_is_not_the_users() -> None:
     file = drafted(BASE, EDITED, A)
     move(file, BASE.replace("line 3\n", "line 3, better\n"), by_user=False)
     assert states_of(file) == [A, P] and not file.hunks[0].edited_by_user
-    assert file.footing is None
+    assert file.anchor is None
     move(file, BASE.replace("line 3\n", "line 3, better\n") + "typed\n")
     assert not file.hunks[0].edited_by_user
 
@@ -196,7 +196,7 @@ def test_an_edit_that_an_editor_denied_and_did() -> None:
     move(file, BASE.replace("line 3\n", "line three\n"))
     assert states_of(file) == [A, P]
     move(file, BASE.replace("line 3\n", "line three\n") + "more\n")
-    assert states_of(file) == [A, P] and file.footing is None
+    assert states_of(file) == [A, P] and file.anchor is None
     file = drafted(BASE, EDITED, P)  # nobody accepted it: the user wrote the same
     move(file, BASE.replace("line 3\n", "line three\n"))
     assert states_of(file) == [C, P]
@@ -209,7 +209,7 @@ def test_after_a_restart(proposed: str) -> None:
     move(file, typed)
     assert set(states_of(file)) == {C}
     loaded = LiveProposal.load(LiveProposal("p", "t", 1, ["c1"], [file]).wire()).files[0]
-    assert loaded.touched == {each.hunk_id for each in loaded.hunks if each.old_text != "line 8\n"}
+    assert loaded.conflicting == {each.hunk_id for each in loaded.hunks if each.old_text != "line 8\n"}
     move(loaded, typed + "more\n")
     assert states_of(loaded)[0] == C
     move(loaded, BASE)
@@ -237,7 +237,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def type_in(harness: ToolHarness, text: str, name: str = "f.txt") -> None:
     harness.editor.put(harness.root / name, text)
-    harness.overlay.changed(harness.root / name)
+    harness.overlay.notify_changed(harness.root / name)
 
 
 async def last(harness: ToolHarness, version: int = 0) -> Proposal:
@@ -295,7 +295,7 @@ async def test_typing_moves_the_hunks_along(tmp_path: Path, quick: None) -> None
     done = await harness.proposals.resolve(first.proposal_id, take(first, "accept"))
     assert states(done) == ["applied", "reverted"]
     assert "Its lines in the file are as they were before it" in harness.proposals.report(call)
-    harness.overlay.changed(harness.root / "f.txt")
+    harness.overlay.notify_changed(harness.root / "f.txt")
     type_in(harness, BASE)  # an applied hunk is followed too, and they take this one back
     assert states(await last(harness, done.version + 1)) == ["reverted", "reverted"]
     assert harness.overlay._watchers == {}, "nothing is open or applied"  # pyright: ignore[reportPrivateUsage]
@@ -511,7 +511,7 @@ def _consistent(proposal: Proposal, text: str) -> bool:
         if hunk.state == "pending":
             start = hunk.old_start - 1 if hunk.old_lines else hunk.old_start
             assert "".join(lines[start : start + hunk.old_lines]) == hunk.old_text
-    return draft.having("applied") == text
+    return draft.text_with("applied") == text
 
 
 _few = st.lists(st.sampled_from(["a\n", "b\n", "}\n", "\n"]), min_size=1, max_size=14)
@@ -526,28 +526,28 @@ def test_it_holds_together_whatever_the_lines_are(
     if base == new:
         return
     file = drafted("".join(base), "".join(new), *decided)
-    before, hunks_before = file.having("applied"), list(file.hunks)
+    before, hunks_before = file.text_with("applied"), list(file.hunks)
     found = reanchor(file, text_of("".join(typed)))
     if found is None:
         assert before == "".join(typed)
         return
-    found.put(file)
+    found.write_to(file)
     lines = split_lines(file.base.text)
-    assert file.having("applied") == "".join(typed)
+    assert file.text_with("applied") == "".join(typed)
     for hunk in file.hunks:
         start = hunk.old_start - 1 if hunk.old_lines else hunk.old_start
         if hunk.state == "pending":
             assert "".join(lines[start : start + hunk.old_lines]) == hunk.old_text
-    if (back := reanchor(file, text_of(before))) is not None and file.footing is not None:
-        back.put(file)
-        assert file.hunks == hunks_before and file.having("applied") == before
+    if (back := reanchor(file, text_of(before))) is not None and file.anchor is not None:
+        back.write_to(file)
+        assert file.hunks == hunks_before and file.text_with("applied") == before
 
 
 async def test_typing_in_a_big_file_is_told_only_when_it_moves_a_change(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "QUIET", 0.001)
-    monkeypatch.setattr(module, "SMALL", 50)
+    monkeypatch.setattr(module, "SMALL_TEXT", 50)
     harness = ToolHarness(tmp_path, {"f.txt": BASE})
     path = harness.root / "f.txt"
     harness.editor.put(path, BASE)
@@ -555,7 +555,7 @@ async def test_typing_in_a_big_file_is_told_only_when_it_moves_a_change(
     proposal = await harness.proposals.propose(call, [FileEdit(await harness.proposals.text(call, path), INSERTED)])
     for text, told in ((BASE + "end\n", 1), (BASE + "the end\n", 1), ("top\n" + BASE, 2), ("the top\n" + BASE, 2)):
         harness.editor.put(path, text)
-        harness.overlay.changed(path)
+        harness.overlay.notify_changed(path)
         await asyncio.sleep(0.05)
         assert len(harness.versions) == told
     latest = harness.versions[-1]

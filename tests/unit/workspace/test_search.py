@@ -161,7 +161,7 @@ async def test_a_ripgrep_of_the_workspace_is_not_run(tmp_path: Path, monkeypatch
         monkeypatch.setenv("PATH", os.pathsep.join(map(str, paths)))
         held = ToolHarness(tmp_path, ripgrep=given_path)
         assert await Search(held.workspace).files(held.root) == ["rg"]
-        assert search.usable(held.workspace) is None
+        assert search.find_ripgrep(held.workspace) is None
     assert not (tmp_path / "ran").exists()
 
 
@@ -185,7 +185,7 @@ PIECES = st.sampled_from(["*", "a", "b", "?", "/", "[ab]", "[!a]", "**/", "*a", 
 
 @given(st.lists(PIECES, min_size=1, max_size=7).map("".join), st.text("ab/", min_size=1, max_size=9))
 def test_quick_rules_mean_the_same(rule: str, path: str) -> None:
-    made = ignore.pattern(rule)
+    made = ignore.compile_rule(rule)
     if made is not None and "//" not in path:
         assert bool(made.match_file(path)) == bool(GitIgnoreSpecPattern(rule).match_file(path))
 
@@ -195,7 +195,7 @@ def test_quick_rules_mean_the_same(rule: str, path: str) -> None:
 )
 def test_no_rule_takes_long(rule: str) -> None:
     """They are matched in the daemon's own process: one such name would hold everybody."""
-    made = ignore.pattern(rule)
+    made = ignore.compile_rule(rule)
     began = time.process_time()
     for path in ("a" * 255, "a/" * 190 + "a", ("a" * 250 + "/") * 16):
         if made is not None:

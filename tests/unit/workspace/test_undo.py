@@ -265,7 +265,7 @@ async def test_a_cancelled_decision_is_carried_out_or_not_begun(
     await harness.proposals.accept_all(proposal.proposal_id)
     first, second, third, fourth = (hunk.hunk_id for hunk in hunks(proposal))
     await harness.proposals.undo(proposal.proposal_id, [second])
-    reached, go_on, look = asyncio.Event(), asyncio.Event(), harness.workspace.look
+    reached, go_on, look = asyncio.Event(), asyncio.Event(), harness.workspace.read_if_exists
 
     async def slow(path: Path) -> object:
         if path.name == "g.txt":
@@ -273,7 +273,7 @@ async def test_a_cancelled_decision_is_carried_out_or_not_begun(
             await go_on.wait()
         return await look(path)
 
-    monkeypatch.setattr(harness.workspace, "look", slow)
+    monkeypatch.setattr(harness.workspace, "read_if_exists", slow)
     words = {first: "undo", second: "redo", third: "undo"}
     decisions = [HunkDecision(hunk_id=hunk_id, decision=word) for hunk_id, word in words.items()]
     task = asyncio.create_task(harness.proposals.resolve(proposal.proposal_id, decisions))

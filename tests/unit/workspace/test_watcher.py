@@ -35,7 +35,7 @@ class Ear:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.watching = WorkspaceWatcher()
-        self.overlay = Overlay(self.watching.care)
+        self.overlay = Overlay(self.watching.watch)
         self.heard = Counter[str]()
 
     def care(self, *names: str) -> Callable[[], None]:

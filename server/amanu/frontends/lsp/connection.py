@@ -318,7 +318,7 @@ class Connection:
             versions=edits.get("documentChanges") is True,
             log=lambda line: self.protocol.send_notification("window/logMessage", {"type": 4, "message": line}),
         )
-        self.buffers = Buffers(client, self._sessions.overlay.changed)
+        self.buffers = Buffers(client, self._sessions.overlay.notify_changed)
         if self._speaks_amanu:
             self.buffers.language = EditorLanguage(self.name, self.protocol.ask, offers, self.buffers, self._places)
         self._sessions.overlay.add(self.buffers)

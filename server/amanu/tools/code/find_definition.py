@@ -1,4 +1,4 @@
-"""Where a symbol is defined, and where it is used, as the language servers of the user's editor know it."""
+"""Find where a symbol is defined or used, by asking the language servers of the user's editor."""
 
 import re
 from abc import abstractmethod
@@ -6,15 +6,15 @@ from abc import abstractmethod
 from pydantic import Field
 
 from amanu.core.tool import CallContext, Outcome, Params, Preview, Subject, ToolError
-from amanu.tools import locations as places
 from amanu.tools.environment import SessionTool
+from amanu.tools.locations import quote_locations
 from amanu.workspace.editor_queries import ask
 from amanu.workspace.overlay import LanguageQueries, Question
 from amanu.workspace.text_file import split_lines
 from amanu_protocol.requests import EditorLocationsResult, EditorPositionParams
 
 NEAR = 5
-"""Lines named that hold the symbol, when the given one does not."""
+"""Lines with the symbol that are named when the given line does not contain it."""
 
 _LAST_NAME = re.compile(r"[\w$]+(?=\W*$)")
 
@@ -25,14 +25,14 @@ class SymbolParams(Params):
     symbol: str = Field(min_length=1, description="The symbol as written on that line, e.g. 'subtotal'.")
 
 
-class _OfSymbol(SessionTool[SymbolParams]):
-    """What both have in common: a symbol is found in the text, places come back."""
+class _SymbolTool(SessionTool[SymbolParams]):
+    """Finds a symbol in the text of a file and asks the editor about it; the result is locations."""
 
     effect = "read"
     params = SymbolParams
     question: Question
     title: str
-    none: str
+    none_found: str
 
     async def preview(self, params: SymbolParams, call: CallContext) -> Preview:
         path = self._workspace.resolve(params.path)
@@ -48,73 +48,73 @@ class _OfSymbol(SessionTool[SymbolParams]):
         path = self._workspace.resolve(params.path)
         call.require_reviewed(path)
         text = (await self._workspace.read(path)).text
-        character = column(split_lines(text), params.line, params.symbol)
+        character = symbol_column(split_lines(text), params.line, params.symbol)
         position = EditorPositionParams(path=str(path), line=params.line, character=character)
         answer = await ask(
             self._workspace.overlay, self.question, [path], lambda language: self._ask(language, position)
         )
         unique = list({(location.path, location.start_line): location for location in answer.locations}.values())
         if not unique:
-            return Outcome(f"{self.none} {params.symbol}.", "none")
-        limit = self._limits.places
-        lines = await places.quoted(self._workspace, call, self.name, unique[:limit])
+            return Outcome(f"{self.none_found} {params.symbol}.", "none")
+        limit = self._limits.locations
+        lines = await quote_locations(self._workspace, call, self.name, unique[:limit])
         if len(unique) > limit:
-            lines.append(f"[{len(unique) - limit} more places left out]")
-        return Outcome("\n".join(lines) + "\n", f"{len(unique)} place{'s' * (len(unique) != 1)}")
+            lines.append(f"[{len(unique) - limit} more locations left out]")
+        return Outcome("\n".join(lines) + "\n", f"{len(unique)} location{'s' * (len(unique) != 1)}")
 
     @abstractmethod
     async def _ask(self, language: LanguageQueries, position: EditorPositionParams) -> EditorLocationsResult: ...
 
 
-class FindDefinition(_OfSymbol):
+class FindDefinition(_SymbolTool):
     name = "find_definition"
     description = (
         "Finds where a symbol is defined, by asking the language servers of the user's editor; exact where grep "
-        "guesses. Name a place where the symbol occurs. Shows `path:line: text`; definitions outside the workspace "
+        "guesses. Name a line where the symbol occurs. Shows `path:line: text`; definitions outside the workspace "
         "(libraries) are named, not quoted."
     )
     question = "definition"
     title = "Find the definition of"
-    none = "The editor's language server knows no definition of"
+    none_found = "The editor's language server knows no definition of"
 
     async def _ask(self, language: LanguageQueries, position: EditorPositionParams) -> EditorLocationsResult:
         return await language.definition(position)
 
 
-class FindReferences(_OfSymbol):
+class FindReferences(_SymbolTool):
     name = "find_references"
     description = (
         "Finds where a symbol is used, by asking the language servers of the user's editor; unlike grep it tells "
-        "things of the same name apart. Name a place where the symbol occurs. Shows `path:line: text`, at most 100. "
+        "symbols of the same name apart. Name a line where the symbol occurs. Shows `path:line: text`, at most 100. "
         "Use it before you rename or change what others call."
     )
     question = "references"
     title = "Find uses of"
-    none = "The editor's language server knows no use of"
+    none_found = "The editor's language server knows no use of"
 
     async def _ask(self, language: LanguageQueries, position: EditorPositionParams) -> EditorLocationsResult:
         return await language.references(position)
 
 
-def column(lines: list[str], line: int, symbol: str) -> int:
-    """The Unicode code points before the last name of `symbol` (of `cart.total`, `total`) on that line, 1-based.
-    Raises `ToolError` naming lines that hold it when this one does not."""
+def symbol_column(lines: list[str], line: int, symbol: str) -> int:
+    """How many Unicode code points come before the last name of `symbol` (`total` of `cart.total`) on that line. Lines
+    count from 1. Raises `ToolError`, naming lines that contain the symbol, when this one does not."""
     index = _find(lines[line - 1], symbol) if line <= len(lines) else None
     if index is None:
-        raise ToolError(_elsewhere(lines, line, symbol))
+        raise ToolError(_wrong_line_message(lines, line, symbol))
     last = _LAST_NAME.search(symbol)
     return index + (last.start() if last else 0)
 
 
 def _find(text: str, symbol: str) -> int | None:
-    """Where it begins, as a word of its own if there is one."""
+    """Where the symbol begins, preferably as a separate word."""
     word = re.search(rf"(?<![\w$]){re.escape(symbol)}(?![\w$])", text)
     index = word.start() if word else text.find(symbol)
     return None if index < 0 else index
 
 
-def _elsewhere(lines: list[str], line: int, symbol: str) -> str:
-    problem = f"Line {line} does not hold {symbol!r}" if line <= len(lines) else f"The file has {len(lines)} lines"
+def _wrong_line_message(lines: list[str], line: int, symbol: str) -> str:
+    problem = f"Line {line} does not contain {symbol!r}" if line <= len(lines) else f"The file has {len(lines)} lines"
     holding = [number for number, text in enumerate(lines, 1) if symbol in text]
     if not holding:
         return f"{problem}, and {symbol!r} is nowhere in this file. Use grep to find where it occurs."

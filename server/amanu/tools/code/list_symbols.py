@@ -1,17 +1,17 @@
-"""The symbols of a file, or those of the workspace that fit a query, as the user's editor knows them."""
+"""List the symbols of a file, or find symbols in the workspace, by asking the user's editor."""
 
 from pydantic import Field
 
 from amanu.core.tool import CallContext, Outcome, Params, Preview, Subject, ToolError
-from amanu.tools import locations as places
 from amanu.tools.environment import SessionTool
+from amanu.tools.locations import MAX_LINE, NEEDS_APPROVAL, display_path, reasons_not_to_quote, resolve_paths
 from amanu.workspace.editor_queries import ask
 from amanu_protocol.requests import EditorSymbolsParams, Symbol
 
 
 class ListSymbolsParams(Params):
-    path: str | None = Field(default=None, description="File whose outline is wanted. Give this or query.")
-    query: str | None = Field(default=None, description="Part of a symbol's name, sought in the whole workspace.")
+    path: str | None = Field(default=None, description="File to outline. Give this or query.")
+    query: str | None = Field(default=None, description="Part of a symbol's name, to find in the whole workspace.")
 
 
 class ListSymbols(SessionTool[ListSymbolsParams]):
@@ -40,7 +40,7 @@ class ListSymbols(SessionTool[ListSymbolsParams]):
         if params.path:
             path = self._workspace.resolve(params.path)
             call.require_reviewed(path)
-            await self._workspace.read(path)  # a file that is not there: near names are said
+            await self._workspace.read(path)  # a missing file: the error names similar ones
             folders_or_file, request = [path], EditorSymbolsParams(path=str(path))
         else:
             folders_or_file, request = self._workspace.roots, EditorSymbolsParams(query=params.query)
@@ -50,7 +50,7 @@ class ListSymbols(SessionTool[ListSymbolsParams]):
         symbols = answer.symbols[: self._limits.symbols]
         left_out = len(answer.symbols) - len(symbols)
         if params.path:
-            lines = [f"{_range(symbol)}: {_named(symbol)}" for symbol in symbols]
+            lines = [f"{_range(symbol)}: {_description(symbol)}" for symbol in symbols]
         else:
             lines = await self._of_workspace(symbols, call)
         if not lines:
@@ -61,15 +61,15 @@ class ListSymbols(SessionTool[ListSymbolsParams]):
         return Outcome("\n".join(lines) + "\n", f"{count} symbol{'s' * (count != 1)}")
 
     async def _of_workspace(self, symbols: list[Symbol], call: CallContext) -> list[str]:
-        """Those of files the user would be asked about are left out, for the names are what such a file holds."""
-        inside = await places.resolved(self._workspace, (symbol.path for symbol in symbols))
-        hidden = places.unreadable(self._workspace, call, self.name, inside)
+        """One line per symbol. Symbols in files that need the user's approval are left out: their names are content."""
+        inside = await resolve_paths(self._workspace, (symbol.path for symbol in symbols))
+        hidden = reasons_not_to_quote(self._workspace, call, self.name, inside)
         lines: list[str] = []
-        for each in symbols:
-            reason = hidden.get(each.path)
-            if reason != places.ASKED:
-                location = f"{places.shown(self._workspace, each.path, inside)}:{each.start_line}"
-                lines.append(f"{location}: {_named(each)}" + (f" ({reason})" if reason else ""))
+        for symbol in symbols:
+            reason = hidden.get(symbol.path)
+            if reason != NEEDS_APPROVAL:
+                location = f"{display_path(self._workspace, symbol.path, inside)}:{symbol.start_line}"
+                lines.append(f"{location}: {_description(symbol)}" + (f" ({reason})" if reason else ""))
         return lines
 
 
@@ -77,6 +77,6 @@ def _range(symbol: Symbol) -> str:
     return f"{symbol.start_line}-{symbol.end_line}" if symbol.end_line > symbol.start_line else f"{symbol.start_line}"
 
 
-def _named(symbol: Symbol) -> str:
+def _description(symbol: Symbol) -> str:
     text = f"{symbol.kind} {symbol.name}" + (f" (in {symbol.container})" if symbol.container else "")
-    return " ".join(text.split())[: places.TEXT]
+    return " ".join(text.split())[:MAX_LINE]

@@ -8,13 +8,13 @@ from pydantic import Field
 
 from amanu.core.tool import CallDraft, ToolError
 from amanu.tools.edits.base import EditParams, EditTool, FileChange
-from amanu.tools.edits.delete_file import deleted
+from amanu.tools.edits.delete_file import delete_text
 from amanu.tools.edits.draft import PatchDraft, patch_title
 from amanu.tools.edits.match import MatchedText
-from amanu.tools.edits.patch import parse
-from amanu.tools.edits.patch_apply import added, patched
+from amanu.tools.edits.patch import parse_patch
+from amanu.tools.edits.patch_apply import added_text, apply_hunks
 from amanu.tools.edits.patch_lines import FilePatch
-from amanu.tools.edits.placeholders import refuse_omission
+from amanu.tools.edits.placeholders import refuse_placeholders
 from amanu.workspace.text_file import FileText
 
 
@@ -46,7 +46,7 @@ class ApplyPatch(EditTool[ApplyPatchParams]):
         return (isinstance(patch, str) and patch_title(patch, self._workspace.as_written)) or self.name
 
     def changes(self, params: ApplyPatchParams) -> Sequence[FileChange]:
-        files = parse(params.patch)
+        files = parse_patch(params.patch)
         return [
             FileChange(
                 file.path,
@@ -61,12 +61,14 @@ class ApplyPatch(EditTool[ApplyPatchParams]):
 
     def _changed(self, file: FilePatch, base: FileText) -> str | MatchedText | None:
         if file.kind == "add":
-            return added(file.hunks)
-        new = "\n".join(text for hunk in file.hunks for mark, text in hunk.lines if mark == "+")
-        refuse_omission(new, base.text)
-        result = patched(base.text, file.hunks, self.shown(base))
+            return added_text(file.hunks)
+        new_text = "\n".join(text for hunk in file.hunks for mark, text in hunk.lines if mark == "+")
+        refuse_placeholders(new_text, base.text)
+        result = apply_hunks(base.text, file.hunks, self.display_path(base))
         if file.kind == "update":
             return result
         if file.hunks and result.text:
-            raise ToolError(f"The patch deletes {self.shown(base)}, but not all of its lines. Write '*** Delete File'.")
-        return deleted(base)
+            raise ToolError(
+                f"The patch deletes {self.display_path(base)}, but not all of its lines. Write '*** Delete File'."
+            )
+        return delete_text(base)

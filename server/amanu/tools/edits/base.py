@@ -20,7 +20,7 @@ from amanu.text.redaction import MASK, mask_added
 from amanu.tools.edits.draft import EditDraft
 from amanu.tools.edits.match import MatchedText
 from amanu.tools.environment import SessionTool, ToolEnvironment
-from amanu.workspace.file_names import folded, folds, link, spelt
+from amanu.workspace.file_names import fold_name, ignores_case, is_symlink, spelling_on_disk
 from amanu.workspace.text_file import BinaryFile, FileText
 from amanu_protocol.items import Effect, Proposal, ProposedFile
 
@@ -43,17 +43,17 @@ P = TypeVar("P", bound=EditParams)
 _SMALL = 64 * 1024  # characters that are worked on in the event loop
 _DETAIL = 100_000  # characters of a diff in an approval; the proposal has it all
 _NAMED = 5  # files named in a title
-_MARKED = (
+_MASKED_SECRET = (
     f"{MASK} stands where a secret is that you are not shown; it is not in the file, and no edit can write it there. "
     "Edit around it: leave the lines that hold it out of what you search for and of what you write."
 )
-_MOST = 500  # files of one call
+_MAX_FILES = 500  # files of one call
 
 
 Change = Callable[[FileText], str | MatchedText | None]
 """The new text of a file, None to delete it. CPU-bound, without effect; may run in a thread. Raises `ToolError`, which
 may quote the file; the path to name it by is in `FileChange`."""
-Way = Literal["edit", "write", "delete", "move"]
+ChangeAction = Literal["edit", "write", "delete", "move"]
 """What a call does to a file: change some of its text (and move it, perhaps), say the whole of it, remove it, or move
 it as it is."""
 
@@ -72,18 +72,18 @@ class FileChange:
     """Whether it fits does not depend on what the file says, so it cannot be used to find that out."""
     part: str = ""
     """Which part of the call it is, for errors: "File 2 of 3". "" when it is all of it."""
-    action: Way = "edit"
+    action: ChangeAction = "edit"
 
 
 @dataclass
-class _Work:
+class _CallChanges:
     """The changes of a call so far. Several parts may be about one file: each starts from what the last left."""
 
     bases: dict[Path, FileText] = field(default_factory=dict[Path, FileText])
     results: dict[Path, FileText | None] = field(default_factory=dict[Path, FileText | None])
     """None: deleted."""
     moves: dict[Path, Path] = field(default_factory=dict[Path, Path])
-    forgiven: dict[Path, dict[str, None]] = field(default_factory=dict[Path, dict[str, None]])
+    forgiven_differences: dict[Path, dict[str, None]] = field(default_factory=dict[Path, dict[str, None]])
     """In what the model's text differed from the file's."""
 
 
@@ -93,7 +93,7 @@ class EditTool(SessionTool[P]):
     effect: Effect = "write"
     verb: ClassVar[str] = "Edit"
     """What it does to a file, for the title of a call that has no preview yet."""
-    signs: ClassVar[Mapping[str, str]] = {}
+    argument_signs: ClassVar[Mapping[str, str]] = {}
     """Arguments that hold text of the file → "-" or "+", see `EditDraft`."""
 
     def __init__(self, environment: ToolEnvironment) -> None:
@@ -105,28 +105,28 @@ class EditTool(SessionTool[P]):
     def changes(self, params: P) -> Sequence[FileChange]:
         """What the call wants, in order. No file is looked at yet. Raises `ToolError`."""
 
-    def shown(self, base: FileText) -> str:
+    def display_path(self, base: FileText) -> str:
         """The path of that file, for the model."""
-        return self._workspace.shown(base.path)
+        return self._workspace.display_path(base.path)
 
     def title_of(self, arguments: Mapping[str, Any]) -> str:
         path = arguments.get("path")
         return f"{self.verb} {self._workspace.as_written(path)}" if isinstance(path, str) else self.name
 
     def draft(self) -> CallDraft:
-        return EditDraft(self.title_of, self.signs)
+        return EditDraft(self.title_of, self.argument_signs)
 
     async def preview(self, params: P, call: CallContext) -> Preview:
         file_changes = await asyncio.to_thread(self.changes, params)  # a patch may be long
-        if len(file_changes) > _MOST:
+        if len(file_changes) > _MAX_FILES:
             raise ToolError(
-                f"These are {len(file_changes)} files; one call changes at most {_MOST}. Nothing was changed."
+                f"These are {len(file_changes)} files; one call changes at most {_MAX_FILES}. Nothing was changed."
             )
         try:
-            edits, forgiven = await self._edits(file_changes, call, explained(params.explanation))
+            edits, forgiven = await self._edits(file_changes, call, one_line_explanation(params.explanation))
         except ToolError as error:
-            if MASK in str(params) and _MARKED not in str(error):
-                raise ToolError(f"{error} {_MARKED}") from None
+            if MASK in str(params) and _MASKED_SECRET not in str(error):
+                raise ToolError(f"{error} {_MASKED_SECRET}") from None
             raise
         proposal = await self._proposals.propose(call, edits)
         diff = await asyncio.to_thread(self._proposals.diff, proposal.proposal_id)
@@ -137,7 +137,7 @@ class EditTool(SessionTool[P]):
         paths = [path for edit in edits for path in (edit.base.path, edit.new_path) if path is not None]
         subject, *also = [Subject(self.name, self.effect, self._workspace.relative(path)) for path in paths]
         # Under another name it would be read where no rule about this one applies.
-        also += [self._reading(edit.base.path) for edit in edits if edit.new_path is not None]
+        also += [self._read_subject(edit.base.path) for edit in edits if edit.new_path is not None]
         touched = frozenset(map(str, paths))
         return Preview(
             title=self._title(edits),
@@ -163,15 +163,15 @@ class EditTool(SessionTool[P]):
             if self._feedback is not None:
                 await self._feedback.ready([Path(file.path) for file in proposal.files])
             await self._proposals.accept_all(proposal.proposal_id, call.call_id, by_user=call.by_user)
-            await self._proposals.together(call.call_id)
-        report = await self._proposals.outcome(call.call_id)
+            await self._proposals.wait_for_shared_hunks(call.call_id)
+        report = await self._proposals.settled_report(call.call_id)
         proposal = self._proposals.get(proposal.proposal_id)
         if not report:
             report = "Nothing is left to change: the edits of this step take each other back."
         states = {hunk.state for file in proposal.files for hunk in file.hunks}
         failed = states.isdisjoint({"applied", "pending", "accepted"})
         paths = [Path(file.new_path or file.path) for file in proposal.files]
-        news = await self._news(paths, call) if "applied" in states else ""
+        news = await self._findings_report(paths, call) if "applied" in states else ""
         return Outcome(
             "\n\n".join(filter(None, [report, call.preview and call.preview.note, news])),
             self._summary(proposal, call),
@@ -179,17 +179,17 @@ class EditTool(SessionTool[P]):
             is_error=failed,
         )
 
-    async def _news(self, paths: Sequence[Path], call: CallContext) -> str:
+    async def _findings_report(self, paths: Sequence[Path], call: CallContext) -> str:
         """What the edit did to the files' findings. Nothing of a file the model would have to ask for: they quote."""
         if self._feedback is None:
             return ""
-        readable = [path for path in paths if call.allowed([self._reading(path)])]
+        readable = [path for path in paths if call.allowed([self._read_subject(path)])]
         try:
             return await self._feedback.collect(readable)
         except asyncio.CancelledError:  # the edit is made: that is what the model must hear, not that it was cut short
             return ""
 
-    def _reading(self, path: Path) -> Subject:
+    def _read_subject(self, path: Path) -> Subject:
         return Subject("read_file", "read", self._workspace.relative(path))
 
     async def reject(self, params: P, call: CallContext, reason: str) -> str | None:
@@ -205,11 +205,11 @@ class EditTool(SessionTool[P]):
     ) -> tuple[list[FileEdit], str]:
         """With what the matcher forgave. Every part is tried, so that the model hears of all that do not fit at
         once."""
-        draft = _Work()
+        changes = _CallChanges()
         faults: list[str] = []
         for change in file_changes:
             try:
-                await self._add(change, call, draft)
+                await self._add_change(change, call, changes)
             except ToolError as error:
                 faults.append(f"{change.part}: {error}" if change.part else str(error))
         if len(faults) == 1:
@@ -217,52 +217,54 @@ class EditTool(SessionTool[P]):
         if faults:
             raise ToolError("\n\n".join([f"{len(faults)} parts do not fit. Nothing was changed.", *faults]))
         edits = [
-            FileEdit(base, None if result is None else result.text, draft.moves.get(path), explanation)
-            for path, base in draft.bases.items()
-            for result in [draft.results[path]]
+            FileEdit(base, None if result is None else result.text, changes.moves.get(path), explanation)
+            for path, base in changes.bases.items()
+            for result in [changes.results[path]]
         ]
-        return edits, self._forgiven(draft)
+        return edits, self._forgiven_note(changes)
 
-    async def _add(self, file_change: FileChange, call: CallContext, draft: _Work) -> None:
+    async def _add_change(self, file_change: FileChange, call: CallContext, changes: _CallChanges) -> None:
         path = self._workspace.resolve(file_change.path)
         if path in self._workspace.roots:
             raise ToolError(f"{file_change.path} is a folder, the workspace root. Name a file.")
         pending = self._proposals.pending(call, path)
         if pending is not None:
             self._check_pending(file_change, path, pending)
-        if path in draft.moves.values():
-            raise ToolError(f"An earlier part moves a file to {self._workspace.shown(path)}; {_IN_ONE}")
-        if path not in draft.bases:
+        if path in changes.moves.values():
+            raise ToolError(
+                f"An earlier part moves a file to {self._workspace.display_path(path)}; {_ONE_PART_PER_FILE}"
+            )
+        if path not in changes.bases:
             base = await self._base(file_change, call, path)
-            await self._check_spelling(path, draft)
-        elif path in draft.moves or (last := draft.results[path]) is None:
-            raise ToolError(f"An earlier part removes {self._workspace.shown(path)}; {_IN_ONE}")
+            await self._check_spelling(path, changes)
+        elif path in changes.moves or (last := changes.results[path]) is None:
+            raise ToolError(f"An earlier part removes {self._workspace.display_path(path)}; {_ONE_PART_PER_FILE}")
         else:
             base = last
-        if not file_change.blind and (base.exists or base.from_buffer) and call.denied([self._reading(path)]):
+        if not file_change.blind and (base.exists or base.from_buffer) and call.denied([self._read_subject(path)]):
             raise ToolError(
-                f"A rule denies reading {self._workspace.shown(path)}, so no part of it is edited, nor is it moved; "
-                "that would tell what it says."
+                f"A rule denies reading {self._workspace.display_path(path)}, so it cannot be edited or moved either: "
+                "that could reveal its content."
             )
         try:
-            new, forgiven = await self._result(file_change, base)
+            new_text, forgiven = await self._result(file_change, base)
         except ToolError:
             read = {path, path if pending is None else pending.base.path}
-            if len(call.allowed(map(self._reading, read))) == len(read):
+            if len(call.allowed(map(self._read_subject, read))) == len(read):
                 raise
             raise ToolError(  # the reason would quote what the user has not let the model read
-                f"The edit does not fit {self._workspace.shown(path)}. Nothing was changed. Read the file first: that "
-                "needs the user's yes."
+                f"The edit does not fit {self._workspace.display_path(path)}. Nothing was changed. Read the file "
+                "first: that needs the user's approval."
             ) from None
-        if new is None or file_change.new_path is not None:
+        if new_text is None or file_change.new_path is not None:
             await self._check_removal(file_change, base)
-            if path in draft.bases:
-                raise ToolError(f"An earlier part edits {self.shown(base)}; {_IN_ONE}")
+            if path in changes.bases:
+                raise ToolError(f"An earlier part edits {self.display_path(base)}; {_ONE_PART_PER_FILE}")
         if file_change.new_path is not None:
-            draft.moves[path] = await self._destination(path, file_change.new_path, draft, call)
-        draft.forgiven.setdefault(path, {}).update(dict.fromkeys(forgiven))
-        draft.bases.setdefault(path, base)
-        draft.results[path] = None if new is None else replace(base, text=new, exists=True)
+            changes.moves[path] = await self._destination(path, file_change.new_path, changes, call)
+        changes.forgiven_differences.setdefault(path, {}).update(dict.fromkeys(forgiven))
+        changes.bases.setdefault(path, base)
+        changes.results[path] = None if new_text is None else replace(base, text=new_text, exists=True)
 
     async def _base(self, file_change: FileChange, call: CallContext, path: Path) -> FileText:
         try:
@@ -270,12 +272,12 @@ class EditTool(SessionTool[P]):
         except BinaryFile:
             if file_change.action == "edit" and file_change.new_path is None:
                 raise
-            raise _no_text(file_change) from None
+            raise _binary_file_error(file_change) from None
 
     def _check_pending(self, file_change: FileChange, path: Path, pending: LiveFile) -> None:
         """What an earlier call of the step wants of the file, and this one of what comes of it: some of it cannot be
         told as one change."""
-        name, old_name = self._workspace.shown(path), self._workspace.shown(pending.base.path)
+        name, old_name = self._workspace.display_path(path), self._workspace.display_path(pending.base.path)
         removes = file_change.action == "delete" or file_change.new_path is not None
         if pending.change == "create" and removes:
             verb = "delete" if file_change.action == "delete" else "move"
@@ -284,7 +286,7 @@ class EditTool(SessionTool[P]):
             raise ToolError(f"{name} is not there any more: an earlier call of this step deletes it.")
         if pending.new_path is None or pending.delete:
             return
-        new_name = self._workspace.shown(pending.new_path)
+        new_name = self._workspace.display_path(pending.new_path)
         if path == pending.base.path and (removes or file_change.action == "write" or file_change.must_exist is False):
             raise ToolError(
                 f"{name} moves to {new_name} in this same step. Name {new_name} if you mean that file; for another "
@@ -300,66 +302,70 @@ class EditTool(SessionTool[P]):
         exists = base.exists or base.from_buffer
         if file_change.must_exist and not exists:
             await self._workspace.read(base.path)  # says what is there instead
-            raise ToolError(f"There is no file {self.shown(base)} any more.")
+            raise ToolError(f"There is no file {self.display_path(base)} any more.")
         if file_change.must_exist is False and exists:
             raise ToolError(
-                f"{self.shown(base)} already exists. Change it with an edit, or replace it with write_file."
+                f"{self.display_path(base)} already exists. Change it with an edit, or replace it with write_file."
             )
         if file_change.change is None:
             return base.text, ()
-        new = file_change.change(base) if len(base.text) < _SMALL else await asyncio.to_thread(file_change.change, base)
-        text, forgiven = (new.text, new.forgiven) if isinstance(new, MatchedText) else (new, ())
+        changed = (
+            file_change.change(base) if len(base.text) < _SMALL else await asyncio.to_thread(file_change.change, base)
+        )
+        text, forgiven = (changed.text, changed.forgiven) if isinstance(changed, MatchedText) else (changed, ())
         if text is not None and mask_added(base.text, text):
-            raise ToolError(f"{_MARKED} Nothing was changed.")
+            raise ToolError(f"{_MASKED_SECRET} Nothing was changed.")
         return text, forgiven
 
-    async def _check_spelling(self, path: Path, draft: _Work) -> None:
+    async def _check_spelling(self, path: Path, changes: _CallChanges) -> None:
         """Two names of one file would be written one over the other."""
-        on_disk = await asyncio.to_thread(spelt, self._workspace.guard, path)
+        on_disk = await asyncio.to_thread(spelling_on_disk, self._workspace.guard, path)
         if on_disk not in (None, path):
             raise ToolError(
                 f"The file is called {on_disk.name} there, and this system takes {path.name} for the same. "
                 "Use that name."
             )
-        for known_path in (*draft.bases, *draft.moves.values()):
-            if folded(str(known_path)) == folded(str(path)) and await asyncio.to_thread(folds, path.parent):
+        for known_path in (*changes.bases, *changes.moves.values()):
+            if fold_name(str(known_path)) == fold_name(str(path)) and await asyncio.to_thread(
+                ignores_case, path.parent
+            ):
                 raise ToolError(f"{path.name} and {known_path.name} are the same file on this system.")
 
     async def _check_removal(self, file_change: FileChange, base: FileText) -> None:
-        name = self.shown(base)
+        name = self.display_path(base)
         if base.unsaved:
             raise ToolError(
                 f"{name} has unsaved changes in the editor, so it is not removed. Ask the user to save or close it."
             )
-        if await asyncio.to_thread(link, self._workspace.roots, file_change.path):
+        if await asyncio.to_thread(is_symlink, self._workspace.roots, file_change.path):
             raise ToolError(
                 f"{file_change.path} is a symbolic link to {name}. Name that file, or use a command for the link."
             )
 
-    async def _destination(self, path: Path, target: str, draft: _Work, call: CallContext) -> Path:
+    async def _destination(self, path: Path, target: str, changes: _CallChanges, call: CallContext) -> Path:
         """Where a file goes: a place that is free, or the same name in another case."""
-        destination = self._workspace.resolve(self._beside(path, target))
-        name = self._workspace.shown(destination)
+        destination = self._workspace.resolve(self._absolute_target(path, target))
+        name = self._workspace.display_path(destination)
         if destination == path:
             raise ToolError(f"{name} is where the file is already.")
         guard, roots = self._workspace.guard, self._workspace.roots
         if await asyncio.to_thread(guard.real(destination).is_dir):
-            whole = self._workspace.shown(destination / path.name)
+            whole = self._workspace.display_path(destination / path.name)
             raise ToolError(f"{name} is a folder. Give the whole new path, {whole} for example.")
         pending = self._proposals.pending(call, destination)
-        if destination in draft.results or (pending is not None and pending.base.path != path):
+        if destination in changes.results or (pending is not None and pending.base.path != path):
             raise ToolError(f"{name} is changed in this same step. To move a file there, call again in a next step.")
-        on_disk = await asyncio.to_thread(spelt, guard, destination)
-        taken = on_disk not in (None, path) or self._workspace.find(destination) is not None
-        if taken or destination in draft.moves.values():
+        on_disk = await asyncio.to_thread(spelling_on_disk, guard, destination)
+        taken = on_disk not in (None, path) or self._workspace.find_open(destination) is not None
+        if taken or destination in changes.moves.values():
             raise ToolError(f"{name} already exists; nothing is moved over it.")
-        if on_disk is None and await asyncio.to_thread(link, roots, target):
+        if on_disk is None and await asyncio.to_thread(is_symlink, roots, target):
             raise ToolError(f"{target} is a symbolic link; nothing is moved over it.")
         if on_disk is None:
-            await self._workspace.look(destination)  # refuses what cannot become a file
+            await self._workspace.read_if_exists(destination)  # refuses what cannot become a file
         return destination
 
-    def _beside(self, path: Path, target: str) -> str:
+    def _absolute_target(self, path: Path, target: str) -> str:
         """Of several roots, a relative path that names none means the one the file is in."""
         roots = self._workspace.roots
         parts = Path(target).parts
@@ -367,12 +373,12 @@ class EditTool(SessionTool[P]):
             return target
         return str(roots[self._workspace.guard.locate(path)[0]] / target)
 
-    def _forgiven(self, draft: _Work) -> str:
+    def _forgiven_note(self, changes: _CallChanges) -> str:
         """For model and user: which texts were found although they were not in the file as they were written."""
         lines = [
-            f"{self._workspace.shown(path)}: the text to replace was not there exactly; it was matched with other "
-            f"{', '.join(_OTHER.get(how, how) for how in forgiven)}."
-            for path, forgiven in draft.forgiven.items()
+            f"{self._workspace.display_path(path)}: the text to replace was not found exactly; it was matched with "
+            f"different {', '.join(_DIFFERENCE_LABELS.get(how, how) for how in forgiven)}."
+            for path, forgiven in changes.forgiven_differences.items()
             if forgiven
         ]
         return "\n".join(lines)
@@ -407,24 +413,24 @@ class EditTool(SessionTool[P]):
         return f"{self._name(file)}  +{file.added} −{file.removed}{label}"
 
     def _name(self, file: ProposedFile) -> str:
-        name = self._workspace.shown(Path(file.path))
-        return name if file.new_path is None else f"{name} → {self._workspace.shown(Path(file.new_path))}"
+        name = self._workspace.display_path(Path(file.path))
+        return name if file.new_path is None else f"{name} → {self._workspace.display_path(Path(file.new_path))}"
 
     def _summary(self, proposal: Proposal, call: CallContext) -> str:
         """What became of it, by file when there are several."""
         mine = call.preview.writes if call.preview is not None else frozenset[str]()
         files = [file for file in proposal.files if file.path in mine] or proposal.files
         if len(files) == 1:
-            return f"Changes: {_counted(files[0])}"
-        return "\n".join(f"{self._name(file)}: {_counted(file)}" for file in files)
+            return f"Changes: {_hunk_counts(files[0])}"
+        return "\n".join(f"{self._name(file)}: {_hunk_counts(file)}" for file in files)
 
 
-_IN_ONE = "say all about a file in one part, or call again in a next step."
-_OTHER = {"blank lines around it": "blank lines around", "small differences": "words or signs in places"}
+_ONE_PART_PER_FILE = "say all about a file in one part, or call again in a next step."
+_DIFFERENCE_LABELS = {"blank lines around it": "blank lines around", "small differences": "words or signs in places"}
 """What was forgiven, where the name of it does not go with "matched with other …"."""
 
 
-def _no_text(file_change: FileChange) -> BinaryFile:
+def _binary_file_error(file_change: FileChange) -> BinaryFile:
     """A proposal holds text: what becomes of anything else is a command's business."""
     name = shlex.quote(file_change.path)
     if file_change.new_path is None:
@@ -437,12 +443,12 @@ def _no_text(file_change: FileChange) -> BinaryFile:
     )
 
 
-def explained(text: str | None) -> str:
+def one_line_explanation(text: str | None) -> str:
     """What the model says a change is for, as one line of some length."""
     return one_line(" ".join((text or "").split()))
 
 
-def _counted(file: ProposedFile) -> str:
+def _hunk_counts(file: ProposedFile) -> str:
     counts: dict[str, int] = {}
     for hunk in file.hunks:
         counts[hunk.state] = counts.get(hunk.state, 0) + 1

@@ -22,8 +22,8 @@ class DeleteFile(EditTool[DeleteFileParams]):
     verb = "Delete"
 
     def changes(self, params: DeleteFileParams) -> Sequence[FileChange]:
-        return [FileChange(params.path, deleted, must_exist=True, action="delete", blind=True)]
+        return [FileChange(params.path, delete_text, must_exist=True, action="delete", blind=True)]
 
 
-def deleted(base: FileText) -> None:
+def delete_text(base: FileText) -> None:
     """The change that deletes a file."""

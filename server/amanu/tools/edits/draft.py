@@ -6,7 +6,7 @@ from typing import Any
 
 from amanu.text.display import visible
 from amanu.tools.edits.partial_json import JsonStrings, StringPiece
-from amanu.tools.edits.patch import named
+from amanu.tools.edits.patch import named_file
 
 SHOWN = 64 * 1024
 """Characters of a draft that are shown. The proposal has it all."""
@@ -137,5 +137,5 @@ _VERBS = {"add": "Create", "delete": "Delete", "update": "Edit"}
 
 def patch_title(patch: str, display_path: Callable[[str], str]) -> str | None:
     """The title of a call with that patch, or with whole lines of its beginning; None as long as no file is named."""
-    name = next(filter(None, map(named, patch.splitlines())), None)
+    name = next(filter(None, map(named_file, patch.splitlines())), None)
     return None if name is None else f"{_VERBS[name[0]]} {display_path(name[1])}"

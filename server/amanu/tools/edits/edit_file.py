@@ -9,7 +9,7 @@ from pydantic import Field
 from amanu.core.tool import Params, ToolError
 from amanu.tools.edits.base import EditParams, EditTool, FileChange
 from amanu.tools.edits.match import MatchedText, TextReplacement, replace_text
-from amanu.tools.edits.placeholders import refuse_omission
+from amanu.tools.edits.placeholders import refuse_placeholders
 from amanu.workspace.text_file import FileText
 
 
@@ -37,7 +37,7 @@ class EditFileParams(EditParams):
 
 class EditFile(EditTool[EditFileParams]):
     name = "edit_file"
-    signs: ClassVar[Mapping[str, str]] = {"old_text": "-", "new_text": "+"}
+    argument_signs: ClassVar[Mapping[str, str]] = {"old_text": "-", "new_text": "+"}
     description = (
         "Replaces old_text by new_text in a file; several places at once by edits. old_text must be in the file "
         "exactly once (or set replace_all); read the file first and copy it exactly. For changes that belong together "
@@ -48,7 +48,7 @@ class EditFile(EditTool[EditFileParams]):
     params = EditFileParams
 
     def changes(self, params: EditFileParams) -> Sequence[FileChange]:
-        return [FileChange(params.path, partial(self._edited, _wanted(params)))]
+        return [FileChange(params.path, partial(self._edited, _requested_edits(params)))]
 
     def _edited(self, edits: Sequence[TextEdit], base: FileText) -> MatchedText:
         texts = [base.text]
@@ -61,36 +61,36 @@ class EditFile(EditTool[EditFileParams]):
                     raise
                 raise ToolError(f"Edit {len(texts)} of {len(edits)}: {_overlap(edit, texts) or error}") from None
             texts.append(result.text)
-            forgiven += [result.how] if result.how else []
+            forgiven += [result.forgiven] if result.forgiven else []
         return MatchedText(texts[-1], forgiven)
 
     def _replaced(self, edit: TextEdit, text: str, base: FileText) -> TextReplacement:
-        old, new, name = edit.old_text, edit.new_text, self.shown(base)
-        if old == new:
+        old_text, new_text, name = edit.old_text, edit.new_text, self.display_path(base)
+        if old_text == new_text:
             raise ToolError("old_text and new_text are the same; nothing would change.")
-        refuse_omission(new, old + base.text)
-        if old == "":
+        refuse_placeholders(new_text, old_text + base.text)
+        if old_text == "":
             if text:
                 raise ToolError(
                     f"old_text is empty, but {name} exists and is not empty. Name the text to replace, or use "
                     "write_file to replace the whole file."
                 )
-            return TextReplacement(new, 1, "")
+            return TextReplacement(new_text, 1, "")
         if not (base.exists or base.from_buffer or text):
             raise ToolError(f"There is no file {name}. Use write_file to create it.")
-        return replace_text(text, old, new, replace_all=edit.replace_all, path=name)
+        return replace_text(text, old_text, new_text, replace_all=edit.replace_all, path=name)
 
 
-def _wanted(params: EditFileParams) -> list[TextEdit]:
+def _requested_edits(params: EditFileParams) -> list[TextEdit]:
     """One edit in the fields of its own, or the list; models that must fill every field leave the other empty."""
-    old, new, edits = params.old_text, params.new_text, params.edits or []
-    if not edits and old is not None and new is not None:
-        return [TextEdit(old_text=old, new_text=new, replace_all=params.replace_all)]
-    if edits and not old and not new:
+    old_text, new_text, edits = params.old_text, params.new_text, params.edits or []
+    if not edits and old_text is not None and new_text is not None:
+        return [TextEdit(old_text=old_text, new_text=new_text, replace_all=params.replace_all)]
+    if edits and not old_text and not new_text:
         return edits
     if edits:
         raise ToolError("Send old_text and new_text, or edits, not both. Nothing was changed.")
-    missing = "old_text" if old is None else "new_text"
+    missing = "old_text" if old_text is None else "new_text"
     raise ToolError(f"{missing} is missing. Send old_text and new_text, or edits. Nothing was changed.")
 
 

@@ -19,12 +19,12 @@ from itertools import islice
 
 from amanu.core.tool import ToolError
 from amanu.tools.edits.matching import folds, readings
-from amanu.tools.edits.matching.drift import drifted
-from amanu.tools.edits.matching.elision import elided
-from amanu.tools.edits.matching.indent import indented
-from amanu.tools.edits.matching.nearest import ambiguous, nowhere, unproven
-from amanu.tools.edits.matching.place import LineMatch, Unproven, bare
-from amanu.tools.edits.matching.put import put
+from amanu.tools.edits.matching.drift import match_drifted
+from amanu.tools.edits.matching.elision import match_elided
+from amanu.tools.edits.matching.indent import match_reindented
+from amanu.tools.edits.matching.nearest import ambiguous_error, not_found_error, unproven_error
+from amanu.tools.edits.matching.place import LineMatch, Unproven, is_in_indentation
+from amanu.tools.edits.matching.put import write_change
 from amanu.tools.edits.matching.source import NAMED, Fold, SourceLines, indent_of
 from amanu.workspace.text_file import split_lines
 
@@ -34,7 +34,7 @@ class TextReplacement:
     text: str
     count: int
     """Places replaced."""
-    how: str
+    forgiven: str
     """"" when the text was found exactly, else what was forgiven, for the model."""
     end: int = 0
     """The first line (0-based, of `text`) behind the last place."""
@@ -49,43 +49,43 @@ class MatchedText:
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _MatchSearch:
     source: SourceLines
-    old: str
-    new: str
-    every: bool = False
+    old_text: str
+    new_text: str
+    replace_all: bool = False
     """All places are wanted."""
-    lines: bool = False
+    whole_lines: bool = False
     """Whole lines only."""
-    after: int = 0
-    before: int | None = None
+    first_line: int = 0
+    end_line: int | None = None
     """Lines [after, before) it may be in."""
 
 
-Rung = Callable[[_Asked], Iterable[LineMatch]]
+Rung = Callable[[_MatchSearch], Iterable[LineMatch]]
 
 
-def replace_text(text: str, old: str, new: str, *, replace_all: bool, path: str) -> TextReplacement:
+def replace_text(text: str, old_text: str, new_text: str, *, replace_all: bool, path: str) -> TextReplacement:
     """`text` with `old` replaced by `new`. Raises `ToolError` when `old` is not there, or in more places than one
     without `replace_all`, saying where, or what is there instead."""
-    offsets = _find_all(text, old)
+    offsets = _find_all(text, old_text)
     if len(offsets) > 1 and not replace_all:
         lines_of = [text.count("\n", 0, offset) for offset in offsets[:NAMED]]
-        raise ambiguous(path, lines_of, max(text.count(old), len(offsets)), "")
-    several = "\n" in old.rstrip("\n") or "\n" in new.rstrip("\n")
-    odd = several and any(bare(text[text.rfind("\n", 0, offset) + 1 : offset]) for offset in offsets)
+        raise ambiguous_error(path, lines_of, max(text.count(old_text), len(offsets)), "")
+    several = "\n" in old_text.rstrip("\n") or "\n" in new_text.rstrip("\n")
+    odd = several and any(is_in_indentation(text[text.rfind("\n", 0, offset) + 1 : offset]) for offset in offsets)
     if offsets and "\r" not in text and not odd:
         if "\n" in text:
-            new = new.replace("\r\n", "\n")  # the file's line ends, as on every other rung
-        count = text.count(old)
-        edited = text.replace(old, new)
-        behind = offsets[0] + len(new) if count == 1 else len(edited)
+            new_text = new_text.replace("\r\n", "\n")  # the file's line ends, as on every other rung
+        count = text.count(old_text)
+        edited = text.replace(old_text, new_text)
+        behind = offsets[0] + len(new_text) if count == 1 else len(edited)
         return TextReplacement(edited, count, "", edited.count("\n", 0, behind) + (not edited[:behind].endswith("\n")))
-    return _climb(_Asked(SourceLines(text), old, new, every=replace_all), path)
+    return _climb(_MatchSearch(SourceLines(text), old_text, new_text, replace_all=replace_all), path)
 
 
 def replace_hunk(
-    text: str, old: str, new: str, *, after: int = 0, heading: str = "", at_end: bool = False, path: str
+    text: str, old_text: str, new_text: str, *, first_line: int = 0, heading: str = "", at_end: bool = False, path: str
 ) -> TextReplacement:
     """`text` with the lines `old` replaced by `new`: whole lines only, at or behind line `after` (0-based). With a
     `heading`, behind the one line that says the same: if there are several places, the one in its block. `at_end`: the
@@ -94,93 +94,105 @@ def replace_hunk(
     source = SourceLines(text)
     block_end: int | None = None
     if heading.strip():
-        after = _heading(source, heading.strip(), after, path) + 1
-        block_end = _block_end(source, after - 1)
-    if not old:
-        line = after if heading.strip() else len(source.lines)
+        first_line = _heading(source, heading.strip(), first_line, path) + 1
+        block_end = _block_end(source, first_line - 1)
+    if not old_text:
+        line = first_line if heading.strip() else len(source.lines)
         actual = source.lines[line - 1 : line]
-        return _edited(source, [LineMatch(line - len(actual), line, actual, [*actual, *split_lines(new)])], "")
-    search = _Asked(source, old, new, lines=True, after=after)
+        return _replaced(source, [LineMatch(line - len(actual), line, actual, [*actual, *split_lines(new_text)])], "")
+    search = _MatchSearch(source, old_text, new_text, whole_lines=True, first_line=first_line)
     if at_end:
-        size = len(split_lines(old))
+        size = len(split_lines(old_text))
         try:
-            return _climb(_Asked(source, old, new, lines=True, after=max(after, len(source.lines) - size)), path)
+            return _climb(
+                _MatchSearch(
+                    source, old_text, new_text, whole_lines=True, first_line=max(first_line, len(source.lines) - size)
+                ),
+                path,
+            )
         except ToolError:
             pass
     if block_end is not None:
         try:
-            return _climb(_Asked(source, old, new, lines=True, after=after, before=block_end), path)
+            return _climb(
+                _MatchSearch(source, old_text, new_text, whole_lines=True, first_line=first_line, end_line=block_end),
+                path,
+            )
         except ToolError:
             pass
     return _climb(search, path)
 
 
-def _climb(search: _Asked, path: str) -> TextReplacement:
-    target = split_lines(search.old)
+def _climb(search: _MatchSearch, path: str) -> TextReplacement:
+    target = split_lines(search.old_text)
     try:
         for how, rung in _LADDER:
-            places = _within(search, rung(search))
-            if not places:
+            matches = _within(search, rung(search))
+            if not matches:
                 continue
-            if len(places) > 1 and not search.every and not _come_to_the_same(search.source, places, how):
-                raise ambiguous(path, [place.start for place in places], len(places), how)
-            edited = _edited(search.source, places if search.every else places[:1], how)
-            if edited.text == search.source.text and search.old != search.new:
-                raise Unproven("what new_text changes in old_text is no change of the file", places[0].start)
+            if len(matches) > 1 and not search.replace_all and not _have_same_result(search.source, matches, how):
+                raise ambiguous_error(path, [match.start for match in matches], len(matches), how)
+            edited = _replaced(search.source, matches if search.replace_all else matches[:1], how)
+            if edited.text == search.source.text and search.old_text != search.new_text:
+                raise Unproven("what new_text changes in old_text is no change of the file", matches[0].start)
             return edited
     except Unproven as error:
-        raise unproven(path, search.source, target, error.why, error.line) from None
-    raise nowhere(path, search.source, target, search.new)
+        raise unproven_error(path, search.source, target, error.why, error.line) from None
+    raise not_found_error(path, search.source, target, search.new_text)
 
 
-def _within(search: _Asked, places: Iterable[LineMatch]) -> list[LineMatch]:
+def _within(search: _MatchSearch, matches: Iterable[LineMatch]) -> list[LineMatch]:
     size = len(search.source.lines)
-    end_limit = size if search.before is None else search.before
-    inside = (place for place in places if search.after <= place.start and place.end <= end_limit)
-    return list(inside if search.every else islice(inside, NAMED + 1))
+    end_limit = size if search.end_line is None else search.end_line
+    inside = (match for match in matches if search.first_line <= match.start and match.end <= end_limit)
+    return list(inside if search.replace_all else islice(inside, NAMED + 1))
 
 
-def _come_to_the_same(source: SourceLines, places: Sequence[LineMatch], how: str) -> bool:
-    return how == "lines left out" and len({_edited(source, [place], how).text for place in places}) == 1
+def _have_same_result(source: SourceLines, matches: Sequence[LineMatch], how: str) -> bool:
+    return how == "lines left out" and len({_replaced(source, [match], how).text for match in matches}) == 1
 
 
-def _edited(source: SourceLines, places: Sequence[LineMatch], how: str) -> TextReplacement:
+def _replaced(source: SourceLines, matches: Sequence[LineMatch], how: str) -> TextReplacement:
     parts: list[str] = []
     line = 0
     end = 0
     count = 0
-    for place in places:
-        if place.start < line:
+    for match in matches:
+        if match.start < line:
             continue
-        parts += source.lines[line : place.start]
-        written = put(source.lines[place.start : place.end], place, source.usual_end)
-        end += place.start - line + len(written)
+        parts += source.lines[line : match.start]
+        written = write_change(source.lines[match.start : match.end], match, source.usual_end)
+        end += match.start - line + len(written)
         parts += written
-        line = place.end
+        line = match.end
         count += 1
     parts += source.lines[line:]
     return TextReplacement("".join(parts), count, how, end)
 
 
-def _folded(search: _Asked, fold: Fold) -> Iterator[LineMatch]:
-    return folds.folded(search.source, search.old, search.new, fold, apart=search.every, lines=search.lines)
+def _folded(search: _MatchSearch, fold: Fold) -> Iterator[LineMatch]:
+    return folds.match_folded(
+        search.source, search.old_text, search.new_text, fold, apart=search.replace_all, whole_lines=search.whole_lines
+    )
 
 
-def _indented(search: _Asked, fold: Fold, equal: Fold) -> Iterator[LineMatch]:
-    return indented(search.source, split_lines(search.old), split_lines(search.new), fold, equal, apart=search.every)
+def _indented(search: _MatchSearch, fold: Fold, equal: Fold) -> Iterator[LineMatch]:
+    return match_reindented(
+        search.source, split_lines(search.old_text), split_lines(search.new_text), fold, equal, apart=search.replace_all
+    )
 
 
-def _read(search: _Asked, attempts: Sequence[readings.Reading]) -> list[LineMatch]:
+def _read(search: _MatchSearch, attempts: Sequence[readings.Reading]) -> list[LineMatch]:
     """What the strictest rung finds that finds a reading. Raises `Unproven` when two of them differ in `new`."""
-    meant: list[_Asked] = []
+    meant: list[_MatchSearch] = []
     for read in attempts:
         with suppress(Unproven):  # half written so: not that way, then
-            if (reading := read(search.old, search.new)) is not None:
-                meant.append(replace(search, old=reading[0], new=reading[1]))
+            if (reading := read(search.old_text, search.new_text)) is not None:
+                meant.append(replace(search, old_text=reading[0], new_text=reading[1]))
     for rung in (_ends, _trailing, _indent):
-        results = [places for reading in meant if (places := _within(reading, rung(reading)))]
+        results = [matches for reading in meant if (matches := _within(reading, rung(reading)))]
         if (
-            len({_edited(search.source, places, "").text for places in results[: len(results) * (len(results) > 1)]})
+            len({_replaced(search.source, places, "").text for places in results[: len(results) * (len(results) > 1)]})
             > 1
         ):
             raise Unproven("how new_text is to be read, too, is not certain", results[0][0].start)
@@ -189,13 +201,13 @@ def _read(search: _Asked, attempts: Sequence[readings.Reading]) -> list[LineMatc
     return []
 
 
-def _elided(search: _Asked) -> list[LineMatch]:
-    return elided(search.source, split_lines(search.old), split_lines(search.new), folds.blanks_around)
+def _elided(search: _MatchSearch) -> list[LineMatch]:
+    return match_elided(search.source, split_lines(search.old_text), split_lines(search.new_text), folds.blanks_around)
 
 
-def _drifted(search: _Asked) -> list[LineMatch]:
-    place = drifted(search.source, split_lines(search.old), split_lines(search.new))
-    return [] if place is None else [place]
+def _drifted(search: _MatchSearch) -> list[LineMatch]:
+    match = match_drifted(search.source, split_lines(search.old_text), split_lines(search.new_text))
+    return [] if match is None else [match]
 
 
 _ends: Rung = partial(_folded, fold=folds.line_ends)
@@ -222,33 +234,33 @@ _LADDER: tuple[tuple[str, Rung], ...] = (
 before."""
 
 
-def _find_all(text: str, old: str) -> list[int]:
+def _find_all(text: str, old_text: str) -> list[int]:
     """Overlapping places too: "aa" is in "aaa" twice. No more than can be named: one could find millions."""
     offsets: list[int] = []
-    offset = text.find(old)
+    offset = text.find(old_text)
     while offset >= 0 and len(offsets) <= NAMED:
         offsets.append(offset)
-        offset = text.find(old, offset + 1)
+        offset = text.find(old_text, offset + 1)
     return offsets
 
 
-def _heading(source: SourceLines, heading: str, after: int, path: str) -> int:
+def _heading(source: SourceLines, heading: str, first_line: int, path: str) -> int:
     """The one line that says the heading; of several, the one that says it whole."""
-    named = [at for at in source.places([heading])[heading] if at >= after]
-    if not named:
-        named = [at for at, line in enumerate(source.lines) if at >= after and heading in line]
-    if len(named) == 1:
-        return named[0]
-    if not named:
-        raise nowhere(path, source, [heading], "")
-    raise ambiguous(path, named, len(named), "")
+    indexes = [index for index in source.places([heading])[heading] if index >= first_line]
+    if not indexes:
+        indexes = [at for at, line in enumerate(source.lines) if at >= first_line and heading in line]
+    if len(indexes) == 1:
+        return indexes[0]
+    if not indexes:
+        raise not_found_error(path, source, [heading], "")
+    raise ambiguous_error(path, indexes, len(indexes), "")
 
 
 def _block_end(source: SourceLines, opens: int) -> int:
     """The first line behind line `opens` that is no deeper."""
     depth = len(indent_of(source.lines[opens]))
-    for at in range(opens + 1, len(source.lines)):
-        line = source.lines[at]
+    for index in range(opens + 1, len(source.lines)):
+        line = source.lines[index]
         if line.strip() and len(indent_of(line)) <= depth:
-            return at
+            return index
     return len(source.lines)

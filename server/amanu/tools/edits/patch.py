@@ -11,17 +11,17 @@ from collections.abc import Sequence
 from typing import Literal
 
 from amanu.core.tool import ToolError
-from amanu.tools.edits.patch_lines import FILES, FilePatch, Mark, PatchHunk, PatchReader, hunks, marker
-from amanu.tools.edits.patch_unified import NOTHING, path_of, unified
+from amanu.tools.edits.patch_lines import FILES, FilePatch, Mark, PatchHunk, PatchReader, marker, read_hunks
+from amanu.tools.edits.patch_unified import NOTHING, parse_unified, path_of
 
 
-def parse(patch: str) -> list[FilePatch]:
+def parse_patch(patch: str) -> list[FilePatch]:
     """The files in the patch's order. Linear. Raises `ToolError` naming the line that is wrong."""
     lines = [line.removesuffix("\r") for line in patch.split("\n")]
     first, last = _unwrapped(lines)
     own_format = any((marked := marker(line)) and marked[0] in FILES for line in lines[first:last])
     reader = PatchReader(lines, first, last)
-    files = _own(reader) if own_format else unified(reader)
+    files = _own_format(reader) if own_format else parse_unified(reader)
     if not files:
         raise ToolError(
             "The patch names no file. Write '*** Begin Patch', then '*** Update File: path', '*** Add File: path' or "
@@ -30,7 +30,7 @@ def parse(patch: str) -> list[FilePatch]:
     return files
 
 
-def named(line: str) -> tuple[Literal["update", "add", "delete"], str] | None:
+def named_file(line: str) -> tuple[Literal["update", "add", "delete"], str] | None:
     """(what happens to it, path) of the file a line of a patch names; for who looks at a patch that is not whole yet,
     so of a unified diff no more than that the file is changed."""
     if (marked := marker(line)) is not None:
@@ -60,7 +60,7 @@ def _unwrapped(lines: Sequence[str]) -> tuple[int, int]:
 _OPENS = re.compile(r"```\w*|(?:apply_patch\s+)?<<-?\s*['\"]?(?:EOF|PATCH)['\"]?")
 
 
-def _own(reader: PatchReader) -> list[FilePatch]:
+def _own_format(reader: PatchReader) -> list[FilePatch]:
     files: list[FilePatch] = []
     while (line := reader.line) is not None:
         marked = marker(line)
@@ -69,7 +69,7 @@ def _own(reader: PatchReader) -> list[FilePatch]:
         elif not line.strip() or (marked is not None and marked[0] in ("begin patch", "end patch")):
             reader.index += 1
         else:
-            raise reader.wrong("here one of '*** Update File: path', '*** Add File: path', '*** Delete File: path' or "
+            raise reader.fault("here one of '*** Update File: path', '*** Add File: path', '*** Delete File: path' or "
                                "'*** End Patch' is due.")  # fmt: skip
     return files
 
@@ -77,7 +77,7 @@ def _own(reader: PatchReader) -> list[FilePatch]:
 def _own_file(reader: PatchReader, kind: str, path: str) -> FilePatch:
     first = reader.index + 1
     if not path:
-        raise reader.wrong("the path is missing.")
+        raise reader.fault("the path is missing.")
     reader.index += 1
     if kind == "delete file":
         return FilePatch("delete", path, first)
@@ -88,11 +88,11 @@ def _own_file(reader: PatchReader, kind: str, path: str) -> FilePatch:
     if moved is not None and moved[0] == "move to":
         new_path = moved[1]
         if not new_path:
-            raise reader.wrong("the path is missing.")
+            raise reader.fault("the path is missing.")
         reader.index += 1
-    changes = hunks(reader, _ends_file)
+    changes = read_hunks(reader, _ends_file)
     if not changes and new_path is None:
-        raise reader.wrong(f"there is no change of {path} before it.")
+        raise reader.fault(f"there is no change of {path} before it.")
     return FilePatch("update", path, first, changes, new_path)
 
 
@@ -106,10 +106,10 @@ def _added(reader: PatchReader) -> tuple[PatchHunk, ...]:
     lines: list[tuple[Mark, str]] = []
     while (line := reader.line) is not None and marker(line) is None:
         if line and not line.startswith("+"):
-            raise reader.wrong("every line of a new file begins with '+'.")
+            raise reader.fault("every line of a new file begins with '+'.")
         lines.append(("+", line[1:]))
         reader.index += 1
-        if not line and all(not text for text in _untilmarker(reader)):
+        if not line and all(not text for text in _next_text_line(reader)):
             lines.pop()
             break
     while reader.line == "":
@@ -117,7 +117,7 @@ def _added(reader: PatchReader) -> tuple[PatchHunk, ...]:
     return (PatchHunk(first, tuple(lines)),) if lines else ()
 
 
-def _untilmarker(reader: PatchReader) -> Sequence[str]:
+def _next_text_line(reader: PatchReader) -> Sequence[str]:
     index = reader.index
     while index < reader.end and marker(reader.lines[index]) is None:
         if reader.lines[index]:

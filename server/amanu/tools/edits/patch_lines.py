@@ -64,7 +64,7 @@ class PatchReader:
     def ahead(self, count: int) -> str:
         return self.lines[self.index + count] if self.index + count < self.end else ""
 
-    def wrong(self, why: str) -> ToolError:
+    def fault(self, why: str) -> ToolError:
         line = self.line
         fault = "The patch ends too early" if line is None else f"Line {self.index + 1} of the patch, {line[:200]!r}"
         return ToolError(f"{fault}: {why} Nothing was changed.")
@@ -90,7 +90,7 @@ def marker(line: str) -> tuple[str, str] | None:
 _NUMBERS = re.compile(r"@@+\s*-(\d+)(?:,\d+)?\s+\+\d+(?:,\d+)?\s*@@+\s?(.*)")
 
 
-def hunks(reader: PatchReader, ends: Callable[[PatchReader], bool]) -> tuple[PatchHunk, ...]:
+def read_hunks(reader: PatchReader, ends: Callable[[PatchReader], bool]) -> tuple[PatchHunk, ...]:
     """All of a file; `ends` says where it is over."""
     hunks_read: list[PatchHunk] = []
     while (line := reader.line) is not None and not ends(reader):
@@ -132,10 +132,10 @@ def _hunk(reader: PatchReader, ends: Callable[[PatchReader], bool]) -> PatchHunk
             lines.append((" ", line))
             written = len(lines)
         else:
-            raise reader.wrong("a line of a change begins with ' ' (it stays), '-' (it goes) or '+' (it comes).")
+            raise reader.fault("a line of a change begins with ' ' (it stays), '-' (it goes) or '+' (it comes).")
         reader.index += 1
     if not written:
-        raise reader.wrong("there are no lines of a change before it.")
+        raise reader.fault("there are no lines of a change before it.")
     return PatchHunk(
         first,
         tuple(lines[:written]),

@@ -2,7 +2,7 @@
 
 import re
 
-from amanu.tools.edits.patch_lines import FilePatch, PatchReader, hunks, marker
+from amanu.tools.edits.patch_lines import FilePatch, PatchReader, marker, read_hunks
 
 NOTHING = "/dev/null"
 _EXTENDED = re.compile(
@@ -11,13 +11,13 @@ _EXTENDED = re.compile(
 )
 
 
-def unified(reader: PatchReader) -> list[FilePatch]:
+def parse_unified(reader: PatchReader) -> list[FilePatch]:
     files: list[FilePatch] = []
     while (line := reader.line) is not None:
         if line.startswith("diff --git ") or _names_files(reader):
-            files.append(_section(reader))
+            files.append(_file_patch(reader))
         elif line.startswith(("@@", "+", "-")):
-            raise reader.wrong("a change, but no file was named before it.")
+            raise reader.fault("a change, but no file was named before it.")
         else:
             reader.index += 1  # what is said around a diff: "Index: …", "diff -u …", prose
     return files
@@ -36,7 +36,7 @@ def _names_files(reader: PatchReader) -> bool:
     return reader.ahead(2).startswith("@@") or NOTHING in (path_of(line), path_of(reader.ahead(1)))
 
 
-def _section(reader: PatchReader) -> FilePatch:
+def _file_patch(reader: PatchReader) -> FilePatch:
     first = reader.index
     line = reader.lines[first]
     headers: dict[str, str] = {}
@@ -51,61 +51,65 @@ def _section(reader: PatchReader) -> FilePatch:
     if _names_files(reader) or ((reader.line or "").startswith("--- ") and reader.ahead(1).startswith("+++ ")):
         names = _without_prefix(path_of(reader.lines[reader.index]), path_of(reader.lines[reader.index + 1]))
         reader.index += 2
-    changes = hunks(reader, _ends_file)
-    begun = PatchReader(reader.lines, first, reader.end)
+    changes = read_hunks(reader, _ends_file)
+    section_start = PatchReader(reader.lines, first, reader.end)
     if "rename from" in headers and "rename to" in headers:
-        return FilePatch("update", _plain(headers["rename from"]), first + 1, changes, _plain(headers["rename to"]))
+        return FilePatch(
+            "update", _unquoted(headers["rename from"]), first + 1, changes, _unquoted(headers["rename to"])
+        )
     if names is None:
-        raise begun.wrong("no file can be read from it.")
-    old, new = names
-    if old == NOTHING or "new file mode" in headers:
+        raise section_start.fault("no file can be read from it.")
+    old_name, new_name = names
+    if old_name == NOTHING or "new file mode" in headers:
         if any(mark != "+" for hunk in changes for mark, _ in hunk.lines) or len(changes) > 1:
-            raise begun.wrong("every line of a new file begins with '+', in one hunk.")
-        return FilePatch("add", new, first + 1, changes)
-    if new == NOTHING or "deleted file mode" in headers:
-        return FilePatch("delete", old, first + 1, changes)
-    if old != new:
-        raise begun.wrong(f"it names two files, {old} and {new}. A rename says so: 'rename from …', 'rename to …'.")
+            raise section_start.fault("every line of a new file begins with '+', in one hunk.")
+        return FilePatch("add", new_name, first + 1, changes)
+    if new_name == NOTHING or "deleted file mode" in headers:
+        return FilePatch("delete", old_name, first + 1, changes)
+    if old_name != new_name:
+        raise section_start.fault(
+            f"it names two files, {old_name} and {new_name}. A rename says so: 'rename from …', 'rename to …'."
+        )
     if not changes:
-        raise begun.wrong(f"there is no change of {old} after it.")
-    return FilePatch("update", old, first + 1, changes)
+        raise section_start.fault(f"there is no change of {old_name} after it.")
+    return FilePatch("update", old_name, first + 1, changes)
 
 
 def _refuse_extended(reader: PatchReader, operation: str, value: str) -> None:
     if operation in ("old mode", "new mode") or (operation == "new file mode" and value != "100644"):
-        raise reader.wrong("permission bits and links cannot be changed by a patch; leave this out and use a command.")
+        raise reader.fault("permission bits and links cannot be changed by a patch; leave this out and use a command.")
     if operation in ("copy from", "copy to"):
-        raise reader.wrong("copies are not supported; add the new file with all its lines.")
+        raise reader.fault("copies are not supported; add the new file with all its lines.")
     if operation in ("GIT binary patch", "Binary files"):
-        raise reader.wrong("only text can be changed by a patch.")
+        raise reader.fault("only text can be changed by a patch.")
 
 
 def path_of(line: str) -> str:
     """Of a `---` or `+++` line; a time may follow after a tab."""
-    return _plain(line[4:].split("\t")[0].strip())
+    return _unquoted(line[4:].split("\t")[0].strip())
 
 
 def _git_names(names: str) -> tuple[str, str] | None:
     """Both names of a `diff --git` line. They may hold blanks: then the two are the same."""
     quoted = re.fullmatch(r'("(?:[^"\\]|\\.)*"|\S+) ("(?:[^"\\]|\\.)*"|\S+)', names)
     if quoted is not None:
-        return _without_prefix(_plain(quoted[1]), _plain(quoted[2]))
+        return _without_prefix(_unquoted(quoted[1]), _unquoted(quoted[2]))
     half = len(names) // 2
-    old, new = _without_prefix(names[:half], names[half + 1 :])
-    return (old, new) if old == new else None
+    old_name, new_name = _without_prefix(names[:half], names[half + 1 :])
+    return (old_name, new_name) if old_name == new_name else None
 
 
-def _without_prefix(old: str, new: str) -> tuple[str, str]:
+def _without_prefix(old_name: str, new_name: str) -> tuple[str, str]:
     """git's `a/` and `b/` are no folders."""
-    if old.startswith("a/") and (new.startswith("b/") or new == NOTHING):
-        old = old[2:]
-        return old, new if new == NOTHING else new[2:]
-    if old == NOTHING and new.startswith("b/"):
-        new = new[2:]
-    return old, new
+    if old_name.startswith("a/") and (new_name.startswith("b/") or new_name == NOTHING):
+        old_name = old_name[2:]
+        return old_name, new_name if new_name == NOTHING else new_name[2:]
+    if old_name == NOTHING and new_name.startswith("b/"):
+        new_name = new_name[2:]
+    return old_name, new_name
 
 
-def _plain(name: str) -> str:
+def _unquoted(name: str) -> str:
     """A name as git quotes it where it holds odd characters: "caf\\303\\251"."""
     if len(name) < 2 or not (name[0] == name[-1] == '"'):
         return name

@@ -7,7 +7,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from amanu.tools.edits.base import EditParams, EditTool, FileChange
-from amanu.tools.edits.placeholders import refuse_omission
+from amanu.tools.edits.placeholders import refuse_placeholders
 from amanu.workspace.text_file import FileText
 
 
@@ -19,7 +19,7 @@ class WriteFileParams(EditParams):
 class WriteFile(EditTool[WriteFileParams]):
     name = "write_file"
     verb = "Write"
-    signs: ClassVar[Mapping[str, str]] = {"content": "+"}
+    argument_signs: ClassVar[Mapping[str, str]] = {"content": "+"}
     description = (
         "Creates a file, or replaces the whole content of one. For a change to a part of a file use edit_file. "
         "Write the content in full: placeholders such as '// rest of the code' are refused."
@@ -31,7 +31,7 @@ class WriteFile(EditTool[WriteFileParams]):
 
 
 def _written(content: str, base: FileText) -> str:
-    refuse_omission(content, base.text)
+    refuse_placeholders(content, base.text)
     if base.line_end == "\r\n" and "\r" not in content:
         return content.replace("\n", "\r\n")
     return content

@@ -13,7 +13,8 @@ from amanu.workspace.globs import glob_pattern
 class GlobParams(Params):
     pattern: str = Field(
         min_length=1,
-        description="Glob such as 'src/**/*.{ts,tsx}', relative to path. Without a / it fits names anywhere: '*.py'.",
+        description="Glob such as 'src/**/*.{ts,tsx}', relative to path. Without a / it matches names in any folder: "
+        "'*.py'.",
     )
     path: str | None = Field(default=None, description="Folder to look in. Default: the whole workspace.")
 
@@ -46,10 +47,10 @@ class Glob(SessionTool[GlobParams]):
             names = await self._environment.search.files(folder)
             root_index, relative = self._workspace.guard.locate(folder)
             prefix = "" if not relative.parts else relative.as_posix() + "/"
-            fits = await asyncio.to_thread(_fitting, names, pattern, len(prefix))
-            paths += [self._workspace.shown(self._workspace.roots[root_index] / name) for name in fits]
+            matches = await asyncio.to_thread(_matching, names, pattern, len(prefix))
+            paths += [self._workspace.display_path(self._workspace.roots[root_index] / name) for name in matches]
         if not paths:
-            return Outcome(f"No file fits {params.pattern}.", "no files")
+            return Outcome(f"No file matches {params.pattern}.", "no files")
         limit = self._limits.glob_files
         text = "\n".join(paths[:limit])
         if len(paths) > limit:
@@ -57,5 +58,5 @@ class Glob(SessionTool[GlobParams]):
         return Outcome(text + "\n", f"{len(paths)} file{'s' * (len(paths) != 1)}")
 
 
-def _fitting(names: list[str], pattern: re.Pattern[str], skip: int) -> list[str]:
+def _matching(names: list[str], pattern: re.Pattern[str], skip: int) -> list[str]:
     return [name for name in names if pattern.fullmatch(name, skip)]

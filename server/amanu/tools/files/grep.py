@@ -1,4 +1,4 @@
-"""Search in files."""
+"""Search the contents of files."""
 
 import asyncio
 from pathlib import Path
@@ -19,7 +19,7 @@ class GrepParams(Params):
         min_length=1, description="Regular expression, matched line by line; or literal text with fixed."
     )
     path: str | None = Field(default=None, description="File or folder to search in. Default: the whole workspace.")
-    include: str | None = Field(default=None, description="Only files whose path fits this glob, e.g. '*.{ts,tsx}'.")
+    include: str | None = Field(default=None, description="Only files whose path matches this glob, e.g. '*.{ts,tsx}'.")
     ignore_case: bool = Field(default=False, description="Match upper and lower case alike.")
     fixed: bool = Field(default=False, description="The pattern is literal text, not a regular expression.")
     context: int = Field(default=0, ge=0, le=50, description="Lines to show before and after each match.")
@@ -30,9 +30,9 @@ class Grep(SessionTool[GrepParams]):
     name = "grep"
     effect = "read"
     description = (
-        "Searches file contents, unsaved text in the editor included; files ignored by git, node_modules and binary "
-        "files are left out, and files the user is asked about before they are read (.env, keys), unless path names "
-        "one. Shows `path`, then `line: text` for each match, in path order."
+        "Searches file contents, unsaved text in the editor included. Left out are files ignored by git, node_modules, "
+        "binary files, and files that need the user's approval to be read (.env, keys), unless path names one. "
+        "Shows `path`, then `line: text` for each match, in path order."
     )
     params = GrepParams
 
@@ -49,7 +49,9 @@ class Grep(SessionTool[GrepParams]):
 
     async def run(self, params: GrepParams, call: CallContext) -> Outcome:
         if "\n" in params.pattern:
-            raise ToolError("The pattern holds a line break, but lines are searched one by one. Search for one line.")
+            raise ToolError(
+                "The pattern contains a line break, but lines are searched one by one. Search for a single line."
+            )
         query = SearchQuery(params.pattern, params.fixed, params.ignore_case, params.context, params.include)
         matches: list[tuple[str, FileMatches]] = []
         skipped: list[str] = []
@@ -61,9 +63,9 @@ class Grep(SessionTool[GrepParams]):
             complete = complete and result.complete
             root = self._workspace.roots[self._workspace.guard.locate(path)[0]]
             readable = await asyncio.to_thread(self._readable, result.files, path, call)
-            matches += [(self._workspace.shown(root / file.path), file) for file in readable]
+            matches += [(self._workspace.display_path(root / file.path), file) for file in readable]
             secret = await asyncio.to_thread(self._skipped, names, query, path, call)
-            skipped += [self._workspace.shown(root / name) for name in secret]
+            skipped += [self._workspace.display_path(root / name) for name in secret]
         total = sum(file.matches for _, file in matches)
         if not total:
             return Outcome(f"Nothing matches {params.pattern}.\n{_left_out(skipped)}".rstrip(), "no matches")
@@ -81,8 +83,8 @@ class Grep(SessionTool[GrepParams]):
         )
 
     def _readable(self, files: list[FileMatches], searched: Path, call: CallContext) -> list[FileMatches]:
-        """Those that policy lets the model read unasked, and the one it named: that was decided on. What is left out
-        is not counted either, for a count would tell, guess by guess, what such a file holds."""
+        """The files that the model may read without approval, and the one it named, which was decided on. The others
+        are not counted either: counts would reveal, guess by guess, what such a file contains."""
         named = self._workspace.relative(searched)
         allowed = {
             subject.text for subject in call.allowed(Subject(self.name, self.effect, file.path) for file in files)
@@ -90,7 +92,7 @@ class Grep(SessionTool[GrepParams]):
         return [file for file in files if file.path == named or file.path in allowed]
 
     def _skipped(self, names: list[str], query: SearchQuery, searched: Path, call: CallContext) -> list[str]:
-        """Files that hold secrets and were not searched, whatever is in them."""
+        """Files with secrets that were not searched, whether they match or not."""
         pattern = glob_pattern(query.include) if query.include else None
         named = self._workspace.relative(searched)
         secret = [
@@ -106,8 +108,8 @@ def _left_out(skipped: list[str]) -> str:
     files = "1 file" if len(skipped) == 1 else f"{len(skipped)} files"
     ellipsis = ", …" if len(skipped) > _NAMED else ""
     return (
-        f"[{files} not searched, as they hold secrets: {', '.join(skipped[:_NAMED])}{ellipsis}. "
-        "Name one as path, and the user is asked.]\n"
+        f"[{files} not searched because of secrets: {', '.join(skipped[:_NAMED])}{ellipsis}. "
+        "To search one, name it as path; the user is asked.]\n"
     )
 
 

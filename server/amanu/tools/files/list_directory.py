@@ -1,4 +1,4 @@
-"""What is in a folder."""
+"""List what is in a folder."""
 
 import asyncio
 import contextlib
@@ -9,7 +9,7 @@ from pydantic import Field
 
 from amanu.core.tool import CallContext, Outcome, Params, Preview, Subject, ToolError
 from amanu.tools.environment import SessionTool
-from amanu.workspace.disk import failure
+from amanu.workspace.disk import failure_message
 from amanu.workspace.globs import glob_pattern
 
 
@@ -64,7 +64,7 @@ class ListDirectory(SessionTool[ListDirectoryParams]):
         return Outcome("\n".join(lines) + "\n", count)
 
     def _entries(self, path: Path, only_in_editor: bool) -> dict[str, tuple[bool, str]]:
-        """Name → (is a folder, line to show). `only_in_editor`: the folder need not be on disk."""
+        """Name → (whether it is a folder, line to show). `only_in_editor`: the folder need not be on disk."""
         entries_by_name: dict[str, tuple[bool, str]] = {}
         try:
             with self._workspace.guard.listing(path) as folder, os.scandir(folder) as entries:
@@ -74,16 +74,18 @@ class ListDirectory(SessionTool[ListDirectoryParams]):
         except FileNotFoundError:
             if only_in_editor:
                 return entries_by_name
-            raise ToolError(f"The folder {self._workspace.shown(path)} does not exist. Use glob to find it.") from None
+            raise ToolError(
+                f"The folder {self._workspace.display_path(path)} does not exist. Use glob to find it."
+            ) from None
         except NotADirectoryError:
-            raise ToolError(f"{self._workspace.shown(path)} is a file. Use read_file to read it.") from None
+            raise ToolError(f"{self._workspace.display_path(path)} is a file. Use read_file to read it.") from None
         except OSError as error:
-            raise ToolError(failure("list", path, error)) from None
+            raise ToolError(failure_message("list", path, error)) from None
         return entries_by_name
 
 
 def _line(entry: "os.DirEntry[str]") -> tuple[bool, str]:
-    """(It is a folder, the line to show.) Raises `OSError`."""
+    """(whether it is a folder, the line to show). Raises `OSError`."""
     name = os.fsencode(entry.name).decode("utf-8", "replace")
     if entry.is_symlink():
         return False, f"{name} (link)"

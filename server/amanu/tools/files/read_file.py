@@ -18,7 +18,7 @@ class ReadFile(SessionTool[ReadFileParams]):
     effect = "read"
     description = (
         "Reads a text file of the workspace, unsaved changes in the editor included. At most 2000 lines at once; "
-        "the result says how to read on. The text comes as it is, without line numbers. Read a file before you "
+        "the result says how to continue. The text is exact, without line numbers. Read a file before you "
         "edit it; read several files at once with parallel calls or read_many_files."
     )
     params = ReadFileParams
@@ -39,14 +39,14 @@ class ReadFile(SessionTool[ReadFileParams]):
         path = self._workspace.resolve(params.path)
         call.require_reviewed(path)
         file = await self._workspace.read(path)
-        self._workspace.seen.show(file, call.call_id)
+        self._workspace.shown_files.show(file, call.call_id)
         lines = split_lines(file.text)
         start = (params.start_line or 1) - 1
         if start and start >= len(lines):
             raise ToolError(f"The file has {len(lines)} lines; line {start + 1} does not exist.")
         end = min(params.end_line or len(lines), start + self._limits.read_lines, len(lines))
-        cut, text = shorten(lines[start:end], self._limits.line_characters)
-        notes = remarks(file)
+        cut, text = cut_long_lines(lines[start:end], self._limits.line_characters)
+        notes = read_notes(file)
         if not lines:
             notes.append("the file is empty")
         elif start or end < len(lines):
@@ -59,17 +59,17 @@ class ReadFile(SessionTool[ReadFileParams]):
         return Outcome(head + text, f"{count} line{'s' * (count != 1)}" + (", unsaved" if file.unsaved else ""))
 
 
-def remarks(file: FileText) -> list[str]:
+def read_notes(file: FileText) -> list[str]:
     """What the model should know about a text before it relies on it."""
     notes: list[str] = []
     if file.unsaved:
-        notes.append("unsaved in the editor: this is the editor's text, commands see an older one on disk")
+        notes.append("unsaved in the editor: this is the editor's text; commands see an older version on disk")
     if file.encoding != "utf-8":
-        notes.append(f"encoding {file.encoding}; it is kept when the file is edited")
+        notes.append(f"encoding {file.encoding}; edits keep it")
     return notes
 
 
-def shorten(lines: list[str], limit: int) -> tuple[int, str]:
+def cut_long_lines(lines: list[str], limit: int) -> tuple[int, str]:
     """(lines cut, text) with no line longer than `limit`."""
     cut = 0
     parts: list[str] = []

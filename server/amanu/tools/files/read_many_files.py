@@ -6,7 +6,7 @@ from pydantic import Field
 
 from amanu.core.tool import CallContext, Outcome, Params, Preview, Subject, ToolError
 from amanu.tools.environment import SessionTool
-from amanu.tools.files.read_file import remarks, shorten
+from amanu.tools.files.read_file import cut_long_lines, read_notes
 from amanu.workspace.globs import glob_pattern
 from amanu.workspace.text_file import split_lines
 
@@ -23,7 +23,7 @@ class ReadManyFiles(SessionTool[ReadManyFilesParams]):
     effect = "read"
     description = (
         "Reads several text files at once, named by path or glob (`*`, `**`, `?`, `{a,b}`); files ignored by git are "
-        "left out of globs. At most 100 files and 200,000 characters; the result says what was left out."
+        "not matched by globs. At most 100 files and 200,000 characters; the result says what was left out."
     )
     params = ReadManyFilesParams
 
@@ -56,12 +56,12 @@ class ReadManyFiles(SessionTool[ReadManyFilesParams]):
             except ToolError as error:
                 parts.append(f"--- {name} ---\n[not read: {error}]\n")
                 continue
-            self._workspace.seen.show(file, call.call_id)
-            _, text = shorten(split_lines(file.text), self._limits.line_characters)
+            self._workspace.shown_files.show(file, call.call_id)
+            _, text = cut_long_lines(split_lines(file.text), self._limits.line_characters)
             if len(text) > remaining:
                 text = text[:remaining] + f"\n[cut here; use read_file {name} for the rest]\n"
             remaining -= len(text)
-            notes = "".join(f"[{note}]\n" for note in remarks(file))
+            notes = "".join(f"[{note}]\n" for note in read_notes(file))
             parts.append(f"--- {name} ---\n{notes}{text}" + ("" if text.endswith("\n") or not text else "\n"))
             read += 1
         if skipped:
@@ -82,7 +82,7 @@ class ReadManyFiles(SessionTool[ReadManyFilesParams]):
                     listed[str(root)] = await self._environment.search.files(root)
                 pattern = glob_pattern(pattern_or_name)
                 matches = await asyncio.to_thread(lambda: [n for n in listed[str(root)] if pattern.fullmatch(n)])  # noqa: B023
-                names |= {self._workspace.shown(root / name): None for name in matches}
+                names |= {self._workspace.display_path(root / name): None for name in matches}
         if not names:
-            raise ToolError(f"No file fits {', '.join(patterns)}. Use glob or list_directory to see what there is.")
+            raise ToolError(f"No file matches {', '.join(patterns)}. Use glob or list_directory to find files.")
         return list(names)

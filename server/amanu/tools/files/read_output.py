@@ -1,4 +1,4 @@
-"""Read again what a tool returned and the conversation no longer holds in full."""
+"""Read tool output that the conversation no longer contains in full."""
 
 from pydantic import Field
 
@@ -7,22 +7,22 @@ from amanu.tools.environment import SessionTool
 from amanu_protocol.errors import AmanuError
 
 ID_LENGTH = 16
-"""Characters of a blob's id that the model gets: unique in any session, and not long to write."""
+"""Characters of a blob's id that the model sees: unique in any session, and short to write."""
 
 
 class ReadOutputParams(Params):
-    id: str = Field(description="The id the shortened output names.", min_length=8, max_length=64)
-    start: int = Field(default=0, ge=0, description="Character to begin at. Default: 0.")
+    id: str = Field(description="The id that the shortened output names.", min_length=8, max_length=64)
+    start: int = Field(default=0, ge=0, description="Character to start at. Default: 0.")
     length: int = Field(default=10_000, ge=1, description="Characters to read, at most 30,000. Default: 10,000.")
-    find: str | None = Field(default=None, description="Instead: only the lines that hold this text, with numbers.")
+    find: str | None = Field(default=None, description="Return only the lines that contain this text, numbered.")
 
 
 class ReadOutput(SessionTool[ReadOutputParams]):
     name = "read_output"
     effect = "read"
     description = (
-        "Reads output of an earlier tool call that was shortened or left out to make room: the text names the id to "
-        "give here. For the present state of a file read the file instead."
+        "Reads the output of an earlier tool call that was shortened or removed to save space; the text in its place "
+        "names the id. For the current content of a file, read the file instead."
     )
     params = ReadOutputParams
 
@@ -30,30 +30,30 @@ class ReadOutput(SessionTool[ReadOutputParams]):
         return Preview(
             title=f"Read earlier output {params.id[:8]}",
             subject=Subject(self.name, self.effect, params.id),
-            detail=f"Output kept in this session under {params.id}",
+            detail=f"Output of this session with the id {params.id}",
         )
 
     async def run(self, params: ReadOutputParams, call: CallContext) -> Outcome:
         try:
             data = await self._environment.blobs.find_blob(params.id)
         except AmanuError:
-            raise ToolError(f"No output is kept under {params.id!r} in this session.") from None
+            raise ToolError(f"This session has no output with the id {params.id!r}.") from None
         if b"\0" in data[:4096]:
             raise ToolError("That output is binary and cannot be read as text.")
         text = data.decode("utf-8", "replace")
         if params.find is not None:
-            return self._found(text, params.find)
+            return self._matching_lines(text, params.find)
         piece = text[params.start : params.start + min(params.length, self._limits.shell_model)]
         end = params.start + len(piece)
         continuation = f"; read on with start {end}" if end < len(text) else ""
         head = f"[characters {params.start}–{end} of {len(text)}{continuation}]\n"
         return Outcome(head + piece, f"{len(piece):,} characters")
 
-    def _found(self, text: str, needle: str) -> Outcome:
+    def _matching_lines(self, text: str, needle: str) -> Outcome:
         lines = [f"{number}: {line[: self._limits.line_characters]}" for number, line in _matching(text, needle)]
         listed = lines[: self._limits.grep_lines]
         rest_note = f"\n[… {len(lines) - len(listed)} more lines]" if len(lines) > len(listed) else ""
-        answer = "\n".join(listed) + rest_note if lines else f"No line holds {needle!r}."
+        answer = "\n".join(listed) + rest_note if lines else f"No line contains {needle!r}."
         return Outcome(answer, f"{len(lines)} line{'s' * (len(lines) != 1)}")
 
 

@@ -1,4 +1,4 @@
-"""What of a failed command's output looks like the sandbox's doing, and what the model can do about it."""
+"""Hints for the model: which part of a failed command's output looks like the sandbox's doing, and what to do next."""
 
 import os
 import re
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from amanu_protocol.items import CommandSandbox
 
-_TAIL = 20_000  # characters; what went wrong stands at the end
+_TAIL = 20_000  # characters at the end, where errors usually are
 _NETWORK = re.compile(
     r"network is unreachable|could not resolve host|temporary failure in name resolution|name or service not known"
     r"|\b(EAI_AGAIN|ENETUNREACH|ENOTFOUND)\b|no address associated with hostname|dns error|failed to lookup address"
@@ -28,37 +28,38 @@ _HIDING = re.compile(
     r"|\b(EACCES|EBUSY|EPERM)\b",
     re.IGNORECASE,
 )
-"""What is said of a file that holds secrets: it is there, and cannot be opened."""
+"""How programs report a file with secrets: it exists, and cannot be opened."""
 _OTHER = re.compile(r"operation not permitted|\bEPERM\b", re.IGNORECASE)
 _MISSING = re.compile(
     r"""([^\s:'"‘’]+)['"’]?: (?:no such file or directory|cannot execute|bad interpreter|not found)""", re.IGNORECASE
 )
-_FOUND_MISSING = 3
-"""Names that are looked at."""
+_MAX_NAMED = 3
+"""Names that are looked at or listed."""
 _SHOWN = tuple(map(Path, ("/usr", "/bin", "/sbin", "/opt", "/nix")))
 _SET_UP = re.compile(r"^(bwrap: |The sandbox could not be set up)", re.MULTILINE)
 
 
-def led_outside(output: str, roots: Sequence[Path], folder: Path) -> str | None:
-    """A line for the model about a program of the workspace that was "not found" though it is there: it leads, or its
-    first line does, to where the sandbox shows nothing (a virtual environment of an interpreter that is in none of the
-    usual places). What a repository leads to is not shown by itself: it could name anything. Blocking."""
-    for name in list(dict.fromkeys(_MISSING.findall(output[-_TAIL:])))[:_FOUND_MISSING]:
+def missing_program_hint(output: str, roots: Sequence[Path], folder: Path) -> str | None:
+    """A line for the model about a program of the workspace that was "not found" although it exists: it, or the
+    interpreter in its first line, is a link to a place the sandbox does not show (a virtual environment of an
+    interpreter outside the usual folders). Such places are not shown automatically, because a repository could name any
+    place. Blocking."""
+    for name in list(dict.fromkeys(_MISSING.findall(output[-_TAIL:])))[:_MAX_NAMED]:
         path = Path(os.path.normpath(folder / name))
         if not _inside(path, roots):
             continue  # else a command could ask what there is elsewhere
-        for program in _needed(path):
+        for program in _program_and_interpreter(path):
             real = Path(os.path.realpath(program))
             if not _inside(real, (*roots, *_SHOWN)) and real.is_file():
                 return (
-                    f"[{name} needs {real}, which the sandbox does not show. The user can show its folder to all "
-                    "commands (`read` under [sandbox] in their config.toml), or allow this one outside: call "
-                    "again with outside=true and a reason, and the user is asked.]"
+                    f"[{name} needs {real}, which the sandbox hides. The user can show its folder to all commands "
+                    "(`read` under [sandbox] in their config.toml), or allow this one to run outside. "
+                    f"{_RETRY_OUTSIDE}]"
                 )
     return None
 
 
-def _needed(path: Path) -> Iterable[Path]:
+def _program_and_interpreter(path: Path) -> Iterable[Path]:
     """The program, and the interpreter its first line names."""
     yield path
     try:
@@ -74,55 +75,58 @@ def _inside(path: Path, roots: Iterable[Path]) -> bool:
     return any(path.is_relative_to(root) for root in roots)
 
 
-def hint(output: str, sandbox: CommandSandbox, protected: Sequence[str] = (), unseen: Sequence[str] = ()) -> str | None:
-    """A line for the model, or None when the failure has nothing to do with the sandbox. `held`: names of files that
-    stay as they were approved while it runs; `unseen`: paths of files it could not read, as they hold secrets."""
+def denial_hint(
+    output: str, sandbox: CommandSandbox, protected: Sequence[str] = (), unseen: Sequence[str] = ()
+) -> str | None:
+    """A line for the model, or None when the failure has nothing to do with the sandbox. `protected`: names of files
+    that stay as they were approved while the command runs; `unseen`: paths of files with secrets that it could not
+    read."""
     if sandbox.tier == "none":
         return None
     tail = output[-_TAIL:]
     hiding = "\n".join(line for line in tail.splitlines() if _HIDING.search(line))
     if secret := [path for path in unseen if os.path.basename(path) in hiding]:  # noqa: PTH119
-        names = ", ".join(secret[:_FOUND_MISSING])
-        return f"[{names}: what holds secrets is hidden from commands the user was not asked about. {_way('secrets')}]"
+        names = ", ".join(secret[:_MAX_NAMED])
+        return f"[{names}: files with secrets are hidden unless the user allows them. {_retry_with('secrets')}]"
     if _SET_UP.search(tail):
-        return f"[The sandbox could not be set up for this command. {_OUTSIDE}]"
+        return f"[The sandbox could not be set up for this command. {_RETRY_OUTSIDE}]"
     if _SERVICE.search(tail):
         return (
-            "[It ran in a sandbox, which shows no keys and tokens of the user's home folder and no sockets of services "
-            f"outside. {_OUTSIDE}]"
+            "[The command ran in a sandbox that hides keys and tokens in the user's home folder and the sockets of "
+            f"services. {_RETRY_OUTSIDE}]"
         )
     if not sandbox.network and _NETWORK.search(tail):
-        return f"[There is no network in the sandbox. {_way('network')}]"
+        return f"[The sandbox has no network access. {_retry_with('network')}]"
     if _WRITING.search(tail):
-        return f"[{_writing(tail, sandbox, protected, unseen)}]"
+        return f"[{_write_hint(tail, sandbox, protected, unseen)}]"
     if _OTHER.search(tail):
-        return f"[It ran in a sandbox, which refuses some system calls (ptrace, mount, namespaces). {_OUTSIDE}]"
+        return f"[The sandbox blocks some system calls (ptrace, mount, namespaces). {_RETRY_OUTSIDE}]"
     return None
 
 
-def _writing(tail: str, sandbox: CommandSandbox, protected: Sequence[str], unseen: Sequence[str]) -> str:
+def _write_hint(tail: str, sandbox: CommandSandbox, protected: Sequence[str], unseen: Sequence[str]) -> str:
     refused = "\n".join(line for line in tail.splitlines() if _WRITING.search(line))
     if sandbox.tier == "bubblewrap" and (named := [path for path in protected if path in refused]):
         return (
-            f"{', '.join(named)}: what a command runs stays as it was approved until the command has ended, so it "
-            f"cannot change that itself. Change the file with the edit tools. {_OUTSIDE}"
+            f"{', '.join(named)}: a command cannot change the files it runs, because they must stay as they were "
+            f"approved. Change them with the edit tools. {_RETRY_OUTSIDE}"
         )
     if sandbox.writes == "nothing":
-        return f"It ran in a sandbox where nothing can be written, for it was judged to have no effect. {_OUTSIDE}"
+        return f"The command was judged read-only, so nothing can be written in its sandbox. {_RETRY_OUTSIDE}"
     if sandbox.tier == "landlock" and unseen:
-        names = ", ".join(unseen[:_FOUND_MISSING])
+        names = ", ".join(unseen[:_MAX_NAMED])
         return (
-            f"It ran in a sandbox: {names}: what holds secrets is hidden from commands the user was not asked about; "
-            f"nothing new can be made in its folder and above it. {_way('secrets')}"
+            f"The sandbox hides files with secrets ({names}), and nothing new can be created in their folders and the "
+            f"folders above. {_retry_with('secrets')}"
         )
-    location = "outside the workspace"
+    protected_places = "outside the workspace"
     if sandbox.tier != "landlock":
-        location += ", and in git's, editors' and agents' own settings,"
-    return f"It ran in a sandbox: {location} nothing can be written. {_OUTSIDE}"
+        protected_places += " or in the settings of git, editors and agents"
+    return f"The command ran in a sandbox where nothing can be written {protected_places}. {_RETRY_OUTSIDE}"
 
 
-def _way(argument: str) -> str:
-    return f"If it is needed, call again with {argument}=true and a reason: the user is asked."
+def _retry_with(argument: str) -> str:
+    return f"If the command needs this, call again with {argument}=true and a reason; the user is asked."
 
 
-_OUTSIDE = _way("outside")
+_RETRY_OUTSIDE = _retry_with("outside")

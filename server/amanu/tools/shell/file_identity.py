@@ -1,4 +1,4 @@
-"""Which files these are, and what is in them: what an approval is bound to (facts/security.md §8.1)."""
+"""Texts that identify files and their content: an approval is for exactly these files with exactly this content."""
 
 import hashlib
 import json
@@ -7,14 +7,13 @@ import stat
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-MOST = 4 * 1024 * 1024
-"""Bytes of one file that are kept as they were approved; of a bigger one only the digest."""
+MAX_STORED = 4 * 1024 * 1024
+"""Bytes of the biggest file whose content is stored as it was approved; of a bigger one only the digest is."""
 _CHUNK = 1 << 20
 
 
 def identity(path: str | Path) -> str:
-    """A text that changes when there is another file, folder or link at that path; of a file also when it was
-    written."""
+    """A text that changes when another file, folder or link takes that path, and when a file there is written."""
     try:
         status, named = Path(path).stat(), Path(path).lstat()
     except OSError as error:
@@ -27,33 +26,33 @@ def identity(path: str | Path) -> str:
     return json.dumps(parts)
 
 
-def contents(paths: Iterable[str]) -> tuple[dict[str, bytes], list[str]]:
-    """(path → bytes of files that can be kept, a text for each file that changes with its bytes and its mode). Follows
-    no link in the last place, waits for no pipe."""
-    texts: dict[str, bytes] = {}
-    symlinks: list[str] = []
+def read_contents(paths: Iterable[str]) -> tuple[dict[str, bytes], list[str]]:
+    """(path → content of each file up to `MAX_STORED` bytes, one text per path that changes with the file's content and
+    mode). Does not follow a link at the path itself, and does not wait for pipes. Blocking."""
+    stored: dict[str, bytes] = {}
+    digests: list[str] = []
     for path in sorted(set(paths)):
         try:
             handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError as error:
-            symlinks.append(json.dumps([path, error.errno]))
+            digests.append(json.dumps([path, error.errno]))
             continue
         with os.fdopen(handle, "rb") as file:
             status = os.fstat(handle)
             if not stat.S_ISREG(status.st_mode):
-                symlinks.append(json.dumps([path, "no file"]))
+                digests.append(json.dumps([path, "no file"]))
                 continue
             digest, data = hashlib.sha256(), b""
             while part := file.read(_CHUNK):
                 digest.update(part)
-                if len(data) <= MOST:
+                if len(data) <= MAX_STORED:
                     data += part
-            if len(data) <= MOST:
-                texts[path] = data
-            symlinks.append(json.dumps([path, status.st_mode, digest.hexdigest()]))
-    return texts, symlinks
+            if len(data) <= MAX_STORED:
+                stored[path] = data
+            digests.append(json.dumps([path, status.st_mode, digest.hexdigest()]))
+    return stored, digests
 
 
 def fingerprint(parts: Sequence[str]) -> str:
-    """One digest of texts, none of which can run into the next."""
+    """One digest of several texts, unambiguous about where each ends."""
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()

@@ -1,5 +1,5 @@
-"""Output of a command: kept up to a limit, made readable for people and models, without secrets. Linear in the
-output."""
+"""The output of a command: stored up to a limit, made readable for users and models, with secrets masked. The work is
+linear in the output."""
 
 import codecs
 import re
@@ -9,9 +9,9 @@ from collections.abc import Callable
 from amanu.text.redaction import maskable_length
 
 _SHOWN = 256 * 1024  # bytes of the beginning and of the end that can be shown
-_EDGE = 4096  # bytes at the end of what is kept that go when it was cut
-_SNIFFED = 4096  # bytes looked at to tell binary output
-_AT_ONCE = 64 * 1024  # characters made readable and masked in one go: some 10 ms, while everybody waits
+_EDGE = 4096  # bytes dropped at the end of stored output that was cut
+_SNIFFED = 4096  # bytes checked to recognize binary output
+_AT_ONCE = 64 * 1024  # characters made readable and masked at once: about 10 ms of the event loop
 _ESCAPES = re.compile(
     r"\x1b\][^\x07\x1b]{0,4096}(?:\x07|\x1b\\)?"  # OSC: titles, links
     r"|\x1b[PX^_][^\x1b]{0,4096}(?:\x1b\\)?"  # DCS, SOS, PM, APC
@@ -21,8 +21,8 @@ _ESCAPES = re.compile(
 
 
 def readable(text: str) -> str:
-    """Without escape sequences and control characters; of a line written over itself (progress bars), the last
-    form."""
+    """The text without escape sequences and control characters; of a line that overwrites itself (a progress bar), only
+    its last form."""
     text = _ESCAPES.sub("", text.replace("\r\n", "\n"))
     if "\r" not in text:
         return text
@@ -34,11 +34,12 @@ def _last_form(line: str) -> str:
 
 
 Mask = Callable[[str], str]
-"""Takes secrets out of a text."""
+"""Masks the secrets in a text."""
 
 
 class CommandOutput:
-    """Takes bytes as they come. What comes out of it is masked as a whole: a key that came in two pieces, too."""
+    """Collects bytes as they come. Secrets are masked in the whole text, so that a key that came in two pieces is
+    masked, too."""
 
     def __init__(self, keep: int, mask: Mask = str) -> None:
         self._keep = keep
@@ -47,7 +48,7 @@ class CommandOutput:
         self._tail: deque[bytes] = deque()
         self._tail_size = 0
         self.size = 0
-        """Bytes that came, kept or not."""
+        """Bytes received, stored or not."""
 
     def add(self, data: bytes) -> None:
         room = self._keep - len(self._kept)
@@ -61,9 +62,9 @@ class CommandOutput:
                 self._tail_size -= len(self._tail.popleft())
 
     def masked(self) -> bytes:
-        """What the blob holds. Takes its time: for a thread."""
+        """The content for the blob. Slow: call it in a thread."""
         data = bytes(self._kept)
-        if self.size > self._keep:  # a key that is cut off here might not be known for one
+        if self.size > self._keep:  # a key cut in half here would not be recognized
             data = data[: data.rfind(b"\n", -_EDGE) + 1 or -_EDGE]
         text = self._mask(data.decode("utf-8", "surrogateescape"))
         return text.encode("utf-8", "surrogateescape")[: self._keep]
@@ -73,8 +74,8 @@ class CommandOutput:
         return b"\0" in self._kept[:_SNIFFED]
 
     def text(self, limit: int) -> tuple[str, bool]:
-        """(readable text of at most about `limit` characters, whether something is missing). The first fifth and
-        the end: errors mostly stand at the end."""
+        """(readable text of about `limit` characters at most, whether something is missing). Of a longer text the first
+        fifth of the limit and the end: errors are mostly at the end."""
         if self.size <= 2 * _SHOWN:
             whole = self._readable(bytes(self._kept) + b"".join(self._tail))
             if len(whole) <= limit:
@@ -102,30 +103,30 @@ def _ends(head: str, tail: str, limit: int, size: int) -> str:
 
 
 class LiveOutput:
-    """Turns the stream into readable pieces to show at once: whole lines, and of a line that is written over itself
-    only what stands when it is time to show something."""
+    """Turns the stream into readable pieces to show at once: whole lines, and of a line that overwrites itself only
+    what it says at that moment. Shows `limit` characters at most."""
 
     def __init__(self, limit: int, mask: Mask = str) -> None:
         self._mask = mask
         self._decode = codecs.getincrementaldecoder("utf-8")("replace")
-        self._waiting = ""
-        self._left = limit
+        self._pending = ""
+        self._remaining = limit
 
     def add(self, data: bytes) -> None:
-        if self._left > 0 and len(self._waiting) < 2 * self._left:
-            self._waiting += self._decode.decode(data)
+        if self._remaining > 0 and len(self._pending) < 2 * self._remaining:
+            self._pending += self._decode.decode(data)
 
     def take(self, *, last: bool = False) -> str:
-        """What can be shown now; "" if nothing. Of much, a part: the rest comes next time."""
+        """What can be shown now, "" if nothing. A long text comes in several pieces. `last`: the output is complete."""
         end = (
-            len(self._waiting) if last else maskable_length(self._waiting[:_AT_ONCE]) or maskable_length(self._waiting)
+            len(self._pending) if last else maskable_length(self._pending[:_AT_ONCE]) or maskable_length(self._pending)
         )
-        if self._left <= 0 or end == 0:
+        if self._remaining <= 0 or end == 0:
             return ""
-        text, self._waiting = self._mask(readable(self._waiting[:end])), self._waiting[end:]
-        if len(text) > self._left:
-            text = text[: self._left] + "\n[the output goes on; it is shown when the command has ended]\n"
-            self._left = 0
+        text, self._pending = self._mask(readable(self._pending[:end])), self._pending[end:]
+        if len(text) > self._remaining:
+            text = text[: self._remaining] + "\n[more output follows; it is shown when the command has ended]\n"
+            self._remaining = 0
             return text
-        self._left -= len(text)
+        self._remaining -= len(text)
         return text

@@ -13,7 +13,7 @@ from amanu.frontends.lsp.plain.command_arguments import (
 from amanu.frontends.lsp.plain.documents import Documents
 from amanu.frontends.lsp.plain.editor import PlainEditor
 from amanu.frontends.lsp.plain.workspace_session import WorkspaceSession
-from amanu.workspace.diagnostics import OWN, line
+from amanu.workspace.diagnostics import OWN, format_finding
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import SelectionAttachment
@@ -47,7 +47,7 @@ class Prompting:
 
     async def fix(self, arguments: LinesArguments) -> None:
         findings = [finding for finding in arguments.findings if finding.source != OWN]
-        text = _FIX_FINDINGS + "\n".join(line(finding) for finding in findings) if findings else _FIX_LINES
+        text = _FIX_FINDINGS + "\n".join(format_finding(finding) for finding in findings) if findings else _FIX_LINES
         await self._send(await self._workspace.get(), text, [_selection(arguments)])
 
     async def send_draft(self, arguments: SessionArguments) -> None:

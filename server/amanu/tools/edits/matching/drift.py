@@ -29,17 +29,17 @@ _SLIPS = 2  # lines with a slip of the pen
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+|[^\W\d_]+|[^\w\s]|_|\s+")
 
 
-def drifted(source: SourceLines, old: Sequence[str], new: Sequence[str]) -> LineMatch | None:
+def match_drifted(source: SourceLines, old_lines: Sequence[str], new_lines: Sequence[str]) -> LineMatch | None:
     from rapidfuzz.distance import LCSseq
 
-    if not _LINES <= len(old) <= _LONGEST:
+    if not _LINES <= len(old_lines) <= _LONGEST:
         return None
-    best = _best(source, old)
+    best = _best(source, old_lines)
     if best is None:
         return None
-    low, high = max(0, best - 4), min(len(source.lines), best + len(old) + 4)
+    low, high = max(0, best - 4), min(len(source.lines), best + len(old_lines) + 4)
     actual = [line.rstrip() for line in source.lines[low:high]]
-    target = [line.rstrip() for line in old]
+    target = [line.rstrip() for line in old_lines]
     aligned: list[tuple[int, int] | None] = [None] * len(target)
     for block in LCSseq.opcodes(target, actual):
         if block.tag == "equal":
@@ -59,18 +59,18 @@ def drifted(source: SourceLines, old: Sequence[str], new: Sequence[str]) -> Line
     return LineMatch(
         low + first,
         low + last,
-        old,
-        new,
+        old_lines,
+        new_lines,
         [(start - first, end - first) for start, end in places],
         frozenset(slips),
     )
 
 
-def _best(source: SourceLines, old: Sequence[str]) -> int | None:
+def _best(source: SourceLines, old_lines: Sequence[str]) -> int | None:
     """The line where `old` begins by the vote of its lines, if no other comes near it."""
     votes: dict[int, int] = {}
-    lines_of = source.places(old)
-    for row, line in enumerate(old):
+    lines_of = source.places(old_lines)
+    for row, line in enumerate(old_lines):
         places = lines_of.get(line.strip(), ())
         if len(places) <= _COMMON:
             for start in places:
@@ -88,8 +88,8 @@ def _aligned(
 ) -> set[int] | None:
     """Fill in what the lines between those held stand for; the lines that slipped. None: too much differs."""
     slips: set[int] = set()
-    odd_old: list[str] = []
-    odd_there: list[str] = []
+    unmatched_old: list[str] = []
+    unmatched_actual: list[str] = []
     row = 0
     while row < len(aligned):
         if aligned[row] is not None:
@@ -120,12 +120,12 @@ def _aligned(
                 return None
             for index in range(row, end):
                 aligned[index] = (begin, begin)
-            odd_old += filter(None, target[row:end])
+            unmatched_old += filter(None, target[row:end])
         row = end
     spans = [span for span in aligned if span is not None]
-    for one, next_span in pairwise(spans):
-        odd_there += filter(None, actual[one[1] : next_span[0]])
-    return slips if odd_old == odd_there and len(odd_old) <= 1 and len(slips) <= _SLIPS else None
+    for span, next_span in pairwise(spans):
+        unmatched_actual += filter(None, actual[span[1] : next_span[0]])
+    return slips if unmatched_old == unmatched_actual and len(unmatched_old) <= 1 and len(slips) <= _SLIPS else None
 
 
 def _slip(source: SourceLines, target: str, actual: str) -> bool:

@@ -13,7 +13,7 @@ from itertools import islice
 from amanu.tools.edits.matching.place import LineMatch, Unproven
 from amanu.tools.edits.matching.source import Fold, SourceLines, indent_of
 
-_WAYS = 24  # placements looked at; more is no proof
+_MAX_PLACEMENTS = 24  # placements looked at; more is no proof
 _WINDOWS = 5_000  # places of one part; more is no anchor
 _DOTS = re.compile(
     r"^\s*(?://+|#+|--+|;+|%+|/\*+|<!--|\{/\*|\(\*)?\s*[\[(<{]?\s*(?:\.{3,}|…)\s*"
@@ -26,28 +26,34 @@ def is_elision(line: str) -> bool:
     return len(line) < 200 and _DOTS.match(line) is not None and _WORDS.search(line) is not None
 
 
-def elided(source: SourceLines, old: Sequence[str], new: Sequence[str], fold: Fold) -> list[LineMatch]:
+def match_elided(
+    source: SourceLines, old_lines: Sequence[str], new_lines: Sequence[str], fold: Fold
+) -> list[LineMatch]:
     """The ways to place it; it is found if their texts are one."""
-    parts, marks = _parts(old)
-    if not marks or not all(any(map(str.strip, part)) for part in parts) or len(marks) != sum(map(is_elision, new)):
+    parts, marks = _parts(old_lines)
+    if (
+        not marks
+        or not all(any(map(str.strip, part)) for part in parts)
+        or len(marks) != sum(map(is_elision, new_lines))
+    ):
         return []
     places = [list(islice(_same_indent(source, part, fold), _WINDOWS + 1)) for part in parts]
     if any(len(starts) > _WINDOWS for starts in places):
         return []
     opens = len(indent_of(next((line for line in parts[0] if line.strip()), "")))
     for inside in (opens, None):
-        solutions = list(islice(_ways(source, parts, places, (), inside), _WAYS + 1))
+        solutions = list(islice(_placements(source, parts, places, (), inside), _MAX_PLACEMENTS + 1))
         if solutions:
             break
-    if len(solutions) > _WAYS:
+    if len(solutions) > _MAX_PLACEMENTS:
         raise Unproven("there are too many ways to place what is between the lines left out", solutions[0][0])
-    return [_place(solution, parts, marks, new) for solution in solutions]
+    return [_match_of(solution, parts, marks, new_lines) for solution in solutions]
 
 
-def _parts(old: Sequence[str]) -> tuple[list[list[str]], list[str]]:
+def _parts(old_lines: Sequence[str]) -> tuple[list[list[str]], list[str]]:
     parts: list[list[str]] = [[]]
     marks: list[str] = []
-    for line in old:
+    for line in old_lines:
         if is_elision(line):
             marks.append(line)
             parts.append([])
@@ -63,7 +69,7 @@ def _same_indent(source: SourceLines, part: list[str], fold: Fold) -> Iterator[i
             yield start
 
 
-def _ways(
+def _placements(
     source: SourceLines, parts: list[list[str]], places: list[list[int]], solution: tuple[int, ...], opens: int | None
 ) -> Iterator[tuple[int, ...]]:
     """First lines of the parts, in order; with `opens`, only if all that is left out is indented deeper."""
@@ -73,12 +79,12 @@ def _ways(
     starts = places[len(solution)]
     if not solution:
         for start in starts:
-            yield from _ways(source, parts, places, (start,), opens)
+            yield from _placements(source, parts, places, (start,), opens)
         return
     behind = solution[-1] + len(parts[len(solution) - 1])
     limit = len(source.lines) if opens is None else _block_end(source, behind, opens)
     for start in starts[bisect_left(starts, behind) : bisect_right(starts, limit)]:
-        yield from _ways(source, parts, places, (*solution, start), opens)
+        yield from _placements(source, parts, places, (*solution, start), opens)
 
 
 def _block_end(source: SourceLines, behind: int, opens: int) -> int:
@@ -89,20 +95,20 @@ def _block_end(source: SourceLines, behind: int, opens: int) -> int:
     return len(source.lines)
 
 
-def _place(
-    solution: Sequence[int], parts: Sequence[Sequence[str]], marks: Sequence[str], new: Sequence[str]
+def _match_of(
+    solution: Sequence[int], parts: Sequence[Sequence[str]], marks: Sequence[str], new_lines: Sequence[str]
 ) -> LineMatch:
-    old: list[str] = []
+    old_lines: list[str] = []
     spans: list[tuple[int, int]] = []
     for row, (start, part) in enumerate(zip(solution, parts, strict=True)):
         if row:
-            old.append(_mark(row - 1))
+            old_lines.append(_mark(row - 1))
             spans.append((spans[-1][1], start - solution[0]))
-        old += part
+        old_lines += part
         spans += [(line - solution[0], line - solution[0] + 1) for line in range(start, start + len(part))]
     counted = iter(range(len(marks)))
-    written = [_mark(next(counted)) if is_elision(line) else line for line in new]
-    return LineMatch(solution[0], solution[0] + spans[-1][1], old, written, spans)
+    written = [_mark(next(counted)) if is_elision(line) else line for line in new_lines]
+    return LineMatch(solution[0], solution[0] + spans[-1][1], old_lines, written, spans)
 
 
 def _mark(number: int) -> str:

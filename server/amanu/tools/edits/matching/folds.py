@@ -8,7 +8,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
-from amanu.tools.edits.matching.place import LineMatch, bare, widened
+from amanu.tools.edits.matching.place import LineMatch, is_in_indentation, match_within_lines
 from amanu.tools.edits.matching.source import Fold, SourceLines, body_of, end_of
 
 _TRIES = 10_000  # places inside words that are passed over
@@ -78,47 +78,58 @@ CHARACTERS: dict[Fold, Fold] = {line_ends: same, trailing_blanks: same, look_ali
 """Fold → what it does to the characters of a line."""
 
 
-def folded(source: SourceLines, old: str, new: str, fold: Fold, *, apart: bool, lines: bool) -> Iterator[LineMatch]:
+def match_folded(
+    source: SourceLines, old_text: str, new_text: str, fold: Fold, *, apart: bool, whole_lines: bool
+) -> Iterator[LineMatch]:
     """Where `old` is, both folded; `apart`: without overlap; `lines`: as whole lines only."""
-    needle = fold(old)
-    if not needle.strip() or (fold is look_alikes and source.text.isascii() and old.isascii()):
+    needle = fold(old_text)
+    if not needle.strip() or (fold is look_alikes and source.text.isascii() and old_text.isascii()):
         return
     text = source.folded(fold)
     if needle.endswith("\n") and not text.endswith("\n"):
         text += "\n"  # the file's last line may have no end
-    to_line_end = fold is not line_ends and old[-1:].isspace() and not end_of(old)
-    several = "\n" in old.rstrip("\n") or "\n" in new.rstrip("\n")
+    to_line_end = fold is not line_ends and old_text[-1:].isspace() and not end_of(old_text)
+    several = "\n" in old_text.rstrip("\n") or "\n" in new_text.rstrip("\n")
     index, counted, line, tries = text.find(needle), 0, 0, 0
     while index >= 0 and tries < _TRIES:
         end = index + len(needle)
-        good = (index == 0 or text[index - 1] == "\n") and (end == len(text) or "\n" in (text[end - 1], text[end]))
-        if not lines and not good:
-            good = fold is line_ends or not (_inside_word(text, index) or _inside_word(text, end))
-        if good and to_line_end:
-            good = end == len(text) or text[end] == "\n"
-        if good and several and old[0] in " \t" and bare(text[text.rfind("\n", 0, index) + 1 : index]):
-            good = False  # the file has the line deeper than `old` says: that is for the rung of indentation
-        if good:
+        fits = (index == 0 or text[index - 1] == "\n") and (end == len(text) or "\n" in (text[end - 1], text[end]))
+        if not whole_lines and not fits:
+            fits = fold is line_ends or not (_inside_word(text, index) or _inside_word(text, end))
+        if fits and to_line_end:
+            fits = end == len(text) or text[end] == "\n"
+        if (
+            fits
+            and several
+            and old_text[0] in " \t"
+            and is_in_indentation(text[text.rfind("\n", 0, index) + 1 : index])
+        ):
+            fits = False  # the file has the line deeper than `old` says: that is for the rung of indentation
+        if fits:
             line += text.count("\n", counted, index)
             counted = index
-            yield _place(source, line, index - text.rfind("\n", 0, index) - 1, needle, old, new, CHARACTERS[fold])
+            yield _match_of(
+                source, line, index - text.rfind("\n", 0, index) - 1, needle, old_text, new_text, CHARACTERS[fold]
+            )
         else:
             tries += 1
-        index = text.find(needle, end if good and apart else index + 1)
+        index = text.find(needle, end if fits and apart else index + 1)
 
 
-def _place(source: SourceLines, start: int, column: int, needle: str, old: str, new: str, fold: Fold) -> LineMatch:
+def _match_of(
+    source: SourceLines, start: int, column: int, needle: str, old_text: str, new_text: str, fold: Fold
+) -> LineMatch:
     """The place of a text found in line `start` at the folded `column`."""
     rows = needle.count("\n")
     prefix = source.lines[start][: _column(body_of(source.lines[start]), column, fold)]
     if needle.endswith("\n"):
-        return widened(source, start, start + rows, old, new, prefix, "")
+        return match_within_lines(source, start, start + rows, old_text, new_text, prefix, "")
     last = source.lines[start + rows]
     ends = len(needle) - needle.rfind("\n") - 1 + (0 if rows else column)
     suffix = last[_column(body_of(last), ends, fold, behind=True) :]
     if not suffix.strip():  # blanks at the line's end are no part of what was asked
         suffix = end_of(last)
-    return widened(source, start, start + rows + 1, old, new, prefix, suffix)
+    return match_within_lines(source, start, start + rows + 1, old_text, new_text, prefix, suffix)
 
 
 def _column(body: str, column: int, fold: Fold, *, behind: bool = False) -> int:

@@ -9,7 +9,7 @@ is no proof; nor is a place at another depth, where a good part of `old` is else
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
-from amanu.tools.edits.matching.place import LineMatch, Unproven, whole
+from amanu.tools.edits.matching.place import LineMatch, Unproven, match_whole_lines
 from amanu.tools.edits.matching.source import Fold, SourceLines, body_of, indent_of
 
 Rule = Callable[[str], str | None]
@@ -20,114 +20,122 @@ _RIVAL = 0.3  # share of `old` that is at its own depth elsewhere, and makes the
 _SPACES = (2, 4, 8, 3)
 
 
-def indented(
-    source: SourceLines, old: Sequence[str], new: Sequence[str], fold: Fold, equal: Fold, *, apart: bool
+def match_reindented(
+    source: SourceLines, old_lines: Sequence[str], new_lines: Sequence[str], fold: Fold, equal: Fold, *, apart: bool
 ) -> Iterator[LineMatch]:
     """Folded they are searched for, by `equal` each line is compared where they are found."""
-    stripped = [line.strip() for line in old if line.strip()]
+    stripped = [line.strip() for line in old_lines if line.strip()]
     if not stripped or (len(stripped) == 1 and len(stripped[0]) < _ENOUGH):
         return
-    budget = _COMPARED * (len(source.lines) + len(old))
-    for start in source.windows(old, fold, apart=apart):
-        actual = source.lines[start : start + len(old)]
-        budget -= _cost(actual, old, equal)
+    budget = _COMPARED * (len(source.lines) + len(old_lines))
+    for start in source.windows(old_lines, fold, apart=apart):
+        actual = source.lines[start : start + len(old_lines)]
+        budget -= _cost(actual, old_lines, equal)
         if budget < 0:
             raise Unproven("there are too many places like it to compare them all", start)
-        if _cost(actual, old, equal) <= len(old):
+        if _cost(actual, old_lines, equal) <= len(old_lines):
             continue
-        place = _fitted(source, start, actual, old, new)
-        if place is None:
+        match = _fitted(source, start, actual, old_lines, new_lines)
+        if match is None:
             continue
-        shifted = any(placed.rstrip() != written.rstrip() for placed, written in zip(place.old, old, strict=True))
-        if shifted and not apart and (rival := _rival(source, start, old)) is not None:
+        shifted = any(
+            placed.rstrip() != written.rstrip() for placed, written in zip(match.old_lines, old_lines, strict=True)
+        )
+        if shifted and not apart and (rival := _rival(source, start, old_lines)) is not None:
             raise Unproven(
                 f"line {start + 1} says it at another depth, line {rival + 1} something like it at this one", start
             )
-        yield place
+        yield match
 
 
-def _rival(source: SourceLines, start: int, old: Sequence[str]) -> int | None:
+def _rival(source: SourceLines, start: int, old_lines: Sequence[str]) -> int | None:
     """Another place that has a good part of the lines of `old` as deep as `old` has them."""
-    lines_of: dict[str, list[int]] = {line.rstrip(): [] for line in old if line.strip()}
+    lines_of: dict[str, list[int]] = {line.rstrip(): [] for line in old_lines if line.strip()}
     for index, line in enumerate(source.lines):
         if (key := line.rstrip()) in lines_of:
             lines_of[key].append(index)
     votes: Counter[int] = Counter()
-    for row, line in enumerate(old):
+    for row, line in enumerate(old_lines):
         for index in lines_of.get(line.rstrip(), ())[:_COMPARED]:
             for shift in (-1, 0, 1):  # a line more or less
                 votes[index - row + shift] += len(line.strip())
-    enough = _RIVAL * sum(len(line.strip()) for line in old)
-    rivals = (at for at, weight in votes.items() if weight >= enough and abs(at - start) >= len(old))
+    enough = _RIVAL * sum(len(line.strip()) for line in old_lines)
+    rivals = (
+        candidate
+        for candidate, weight in votes.items()
+        if weight >= enough and abs(candidate - start) >= len(old_lines)
+    )
     return next((max(0, start) for start in rivals), None)
 
 
-def _cost(actual: Sequence[str], old: Sequence[str], equal: Fold) -> int:
+def _cost(actual: Sequence[str], old_lines: Sequence[str], equal: Fold) -> int:
     """Lines compared until one differs; more than there are when none does."""
-    for count, (present, written) in enumerate(zip(actual, old, strict=True), 1):
+    for count, (present, written) in enumerate(zip(actual, old_lines, strict=True), 1):
         if equal(present.strip()) != equal(written.strip()):
             return count
-    return len(old) + 1
+    return len(old_lines) + 1
 
 
 def _fitted(
-    source: SourceLines, start: int, actual: Sequence[str], old: Sequence[str], new: Sequence[str]
+    source: SourceLines, start: int, actual: Sequence[str], old_lines: Sequence[str], new_lines: Sequence[str]
 ) -> LineMatch | None:
-    pairs = [(indent_of(o), indent_of(f)) for o, f in zip(old, actual, strict=True) if o.strip()]
+    pairs = [(indent_of(o), indent_of(f)) for o, f in zip(old_lines, actual, strict=True) if o.strip()]
     if all(indent == has for indent, has in pairs):
-        return whole(source, start, old, new)
-    first = next(row for row, line in enumerate(old) if line.strip())
-    rules = _rules(source, pairs, old, new)
+        return match_whole_lines(source, start, old_lines, new_lines)
+    first = next(row for row, line in enumerate(old_lines) if line.strip())
+    rules = _rules(source, pairs, old_lines, new_lines)
     if not rules and len(pairs) > 1 and not pairs[0][0]:  # `old` begins behind the indentation of its first line
         others = pairs[1:]
-        begun = not new or not indent_of(next((line for line in new if line.strip()), ""))
+        begun = not new_lines or not indent_of(next((line for line in new_lines if line.strip()), ""))
         rules = [str] if begun and all(indent == has for indent, has in others) else []
         if rules:
             lead = pairs[0][1]
-            first_row = next((row for row, line in enumerate(new) if line.strip()), -1)
-            return whole(
+            first_row = next((row for row, line in enumerate(new_lines) if line.strip()), -1)
+            return match_whole_lines(
                 source,
                 start,
-                [lead + line if row == first else line for row, line in enumerate(old)],
-                [lead + line if row == first_row else line for row, line in enumerate(new)],
+                [lead + line if row == first else line for row, line in enumerate(old_lines)],
+                [lead + line if row == first_row else line for row, line in enumerate(new_lines)],
             )
     if not rules:
         return None
-    if _own(old, new, pairs):
-        written = list(new)
+    if _is_indented_as_file(old_lines, new_lines, pairs):
+        written = list(new_lines)
     else:
-        results = {text for rule in rules if (text := _said(new, rule)) is not None}
+        results = {text for rule in rules if (text := _reindented(new_lines, rule)) is not None}
         if len(results) != 1:
             raise Unproven("it is indented otherwise there, and how new_text would be is not certain", start)
         written = list(results.pop())
-    return whole(source, start, list(_said(old, rules[0]) or ()), written)
+    return match_whole_lines(source, start, list(_reindented(old_lines, rules[0]) or ()), written)
 
 
-def _own(old: Sequence[str], new: Sequence[str], pairs: Sequence[tuple[str, str]]) -> bool:
+def _is_indented_as_file(old_lines: Sequence[str], new_lines: Sequence[str], pairs: Sequence[tuple[str, str]]) -> bool:
     """`new` has the file's indentation already, only `old` has not."""
     smallest = min((written for written, _ in pairs), key=len)
     has = min((present for _, present in pairs), key=len)
-    lines = [indent_of(line) for line in new if line.strip()]
+    lines = [indent_of(line) for line in new_lines if line.strip()]
     least = min(lines, key=len, default=smallest)
     if least == smallest:
         return False
-    common = {body_of(line).rstrip() for line in old if line.strip()}
-    return least == has and not any(body_of(line).rstrip() in common for line in new if line.strip())
+    common = {body_of(line).rstrip() for line in old_lines if line.strip()}
+    return least == has and not any(body_of(line).rstrip() in common for line in new_lines if line.strip())
 
 
-def _rules(source: SourceLines, pairs: Sequence[tuple[str, str]], old: Sequence[str], new: Sequence[str]) -> list[Rule]:
+def _rules(
+    source: SourceLines, pairs: Sequence[tuple[str, str]], old_lines: Sequence[str], new_lines: Sequence[str]
+) -> list[Rule]:
     """The rules that fit every pair: a shift if there is one, else units."""
     indent, has = pairs[0]
     rules: list[Rule] = []
     if has.endswith(indent):
-        rules.append(_more(has[: len(has) - len(indent)]))
+        rules.append(_adding(has[: len(has) - len(indent)]))
     elif indent.endswith(has):
-        rules.append(_less(indent[: len(indent) - len(has)]))
+        rules.append(_removing(indent[: len(indent) - len(has)]))
     rules = [rule for rule in rules if _fits(rule, pairs)]
     if tabbed := _tabs_or_spaces(pairs):
         return [*rules, *(rule for written, present in tabbed if _fits(rule := _scaled(written, present), pairs))]
-    theirs, mine = _unit(source.lines), _unit([*old, *new])
-    if theirs and mine and mine != theirs and _fits(rule := _scaled(mine, theirs), pairs):
+    file_unit, asked_unit = _unit(source.lines), _unit([*old_lines, *new_lines])
+    if file_unit and asked_unit and asked_unit != file_unit and _fits(rule := _scaled(asked_unit, file_unit), pairs):
         rules.append(rule)
     return rules
 
@@ -142,11 +150,11 @@ def _tabs_or_spaces(pairs: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     return []
 
 
-def _more(blank: str) -> Rule:
+def _adding(blank: str) -> Rule:
     return lambda indent: blank + indent
 
 
-def _less(blank: str) -> Rule:
+def _removing(blank: str) -> Rule:
     return lambda indent: indent[len(blank) :] if indent.startswith(blank) else None
 
 
@@ -164,7 +172,7 @@ def _fits(rule: Rule, pairs: Sequence[tuple[str, str]]) -> bool:
     return all(rule(indent) == has for indent, has in set(pairs))
 
 
-def _said(lines: Sequence[str], rule: Rule) -> tuple[str, ...] | None:
+def _reindented(lines: Sequence[str], rule: Rule) -> tuple[str, ...] | None:
     """Lines with their indentation by the rule; None when one cannot have it. Blank lines stay."""
     out: list[str] = []
     for line in lines:

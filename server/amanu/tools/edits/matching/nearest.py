@@ -13,7 +13,7 @@ _VOTES = 50  # places of a line that are looked at
 _LINES = 50_000  # lines looked at for one alike
 
 
-def ambiguous(path: str, lines: Sequence[int], total: int, how: str) -> ToolError:
+def ambiguous_error(path: str, lines: Sequence[int], total: int, how: str) -> ToolError:
     """`at`: 0-based lines. `how`: what was forgiven to find them."""
     named = ", ".join(str(line + 1) for line in lines[:NAMED]) + (", …" if total > len(lines[:NAMED]) else "")
     times = f"{total} times" if total <= NAMED or not how else f"more than {NAMED} times"
@@ -24,16 +24,16 @@ def ambiguous(path: str, lines: Sequence[int], total: int, how: str) -> ToolErro
     )
 
 
-def unproven(path: str, source: SourceLines, target: Sequence[str], why: str, line: int) -> ToolError:
+def unproven_error(path: str, source: SourceLines, target: Sequence[str], why: str, line: int) -> ToolError:
     """There is a place, but not a certain one. `line` is 0-based, -1 if there is none to show."""
     head = f"old_text is in {path}, but not certainly so: {why}. Nothing was changed."
     start = line if 0 <= line < len(source.lines) else nearest(source, target)
     return ToolError(head if start is None else f"{head} {_shown(source, start, target)}")
 
 
-def nowhere(path: str, source: SourceLines, target: Sequence[str], new: str) -> ToolError:
+def not_found_error(path: str, source: SourceLines, target: Sequence[str], new_text: str) -> ToolError:
     head = f"old_text is not in {path}. Nothing was changed."
-    if len(new.strip()) > 8 and new in source.text:
+    if len(new_text.strip()) > 8 and new_text in source.text:
         return ToolError(f"{head} The file has new_text already; perhaps this edit was made before.")
     start = nearest(source, target)
     if start is None:

@@ -23,8 +23,8 @@ class LineMatch:
 
     start: int
     end: int
-    old: Sequence[str]
-    new: Sequence[str]
+    old_lines: Sequence[str]
+    new_lines: Sequence[str]
     spans: Sequence[tuple[int, int]] | None = None
     """For each line of `old`, the lines of the file it stands for, from `start`; empty: it is not there. None: one
     for one."""
@@ -32,14 +32,16 @@ class LineMatch:
     """Lines of `old` that do not say quite the same: the edit must not touch them."""
 
 
-def widened(source: SourceLines, start: int, end: int, old: str, new: str, prefix: str, suffix: str) -> LineMatch:
+def match_within_lines(
+    source: SourceLines, start: int, end: int, old_text: str, new_text: str, prefix: str, suffix: str
+) -> LineMatch:
     """The place of a text that begins behind `prefix` in line `start` and ends before `suffix` in line `end - 1`."""
-    if bare(prefix):
-        new = _deepened(new, old, prefix, start)
-    return LineMatch(start, end, _lines(prefix + old + suffix), _lines(prefix + new + suffix))
+    if is_in_indentation(prefix):
+        new_text = _checked_depth(new_text, old_text, prefix, start)
+    return LineMatch(start, end, _lines(prefix + old_text + suffix), _lines(prefix + new_text + suffix))
 
 
-def bare(prefix: str) -> bool:
+def is_in_indentation(prefix: str) -> bool:
     """What stands behind `prefix` in its line begins in, or behind, the line's indentation."""
     return bool(prefix) and not prefix.strip()
 
@@ -48,14 +50,14 @@ _OPENERS = (":", "{", "(", "[", ",", "=>", "then", "do")
 _LEVELS = ("\t", "  ", "    ", "        ")
 
 
-def _deepened(new: str, old: str, prefix: str, start: int) -> str:
+def _checked_depth(new_text: str, old_text: str, prefix: str, start: int) -> str:
     """`new` as it is where one line of `old` begins behind its indentation and the other lines of `new` are as deep as
     the file has it; behind a line that opens a block, one level deeper. Else nobody knows how deep they should be: as
     the file has it, or counted from where `old` begins."""
-    first, *others = _lines(new) or [""]
+    first, *others = _lines(new_text) or [""]
     indents = [indent_of(line) for line in others if line.strip()]
-    if len(_lines(old)) > 1 or not indents:
-        return new
+    if len(_lines(old_text)) > 1 or not indents:
+        return new_text
     deep = not indent_of(first) and all(indent.startswith(prefix) for indent in indents)
     if deep and first.rstrip().endswith(_OPENERS):
         level = indents[0].removeprefix(prefix)
@@ -65,17 +67,21 @@ def _deepened(new: str, old: str, prefix: str, start: int) -> str:
             "it begins behind the indentation of its line, so how deep the other lines of new_text go is not certain",
             start,
         )
-    return new
+    return new_text
 
 
-def whole(source: SourceLines, start: int, old: Sequence[str], new: Sequence[str]) -> LineMatch:
+def match_whole_lines(source: SourceLines, start: int, old_lines: Sequence[str], new_lines: Sequence[str]) -> LineMatch:
     """The place of whole lines, one for one. Without a line end at the end of `old`, the file's is not touched."""
-    end = start + len(old)
+    end = start + len(old_lines)
     last = end_of(source.lines[end - 1])
-    if old and not end_of(old[-1]) and last:
-        old = [*old[:-1], old[-1] + last]
-        new = [*new[:-1], new[-1] + last] if new and not end_of(new[-1]) else [*new, *([] if new else [last])]
-    return LineMatch(start, end, old, new)
+    if old_lines and not end_of(old_lines[-1]) and last:
+        old_lines = [*old_lines[:-1], old_lines[-1] + last]
+        new_lines = (
+            [*new_lines[:-1], new_lines[-1] + last]
+            if new_lines and not end_of(new_lines[-1])
+            else [*new_lines, *([] if new_lines else [last])]
+        )
+    return LineMatch(start, end, old_lines, new_lines)
 
 
 def _lines(text: str) -> list[str]:

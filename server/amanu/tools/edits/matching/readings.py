@@ -17,9 +17,9 @@ Reading = Callable[[str, str], tuple[str, str] | None]
 """(old, new) → as they were meant; None: not written that way. Raises `Unproven` when `old` is and `new` half is."""
 
 
-def without_blank_edges(old: str, new: str) -> tuple[str, str] | None:
+def without_blank_edges(old_text: str, new_text: str) -> tuple[str, str] | None:
     """As many blank lines less at either end of both."""
-    lines, written = split_lines(old), split_lines(new)
+    lines, written = split_lines(old_text), split_lines(new_text)
     lead = next((index for index, line in enumerate(lines) if line.strip()), 0)
     tail = next((index for index, line in enumerate(reversed(lines)) if line.strip()), 0)
     if not lead + tail or (written and lead + tail >= len(written)):
@@ -30,13 +30,13 @@ def without_blank_edges(old: str, new: str) -> tuple[str, str] | None:
     return "".join(lines[lead : len(lines) - tail]), "".join(written[lead : len(written) - tail])
 
 
-def as_json(old: str, new: str) -> tuple[str, str] | None:
+def as_json(old_text: str, new_text: str) -> tuple[str, str] | None:
     """Both are, as a whole, the inside of a JSON string: nothing in them would have to be escaped and is not."""
     try:
-        meant, written = json.loads(f'"{old}"'), json.loads(f'"{new}"')
+        meant, written = json.loads(f'"{old_text}"'), json.loads(f'"{new_text}"')
     except ValueError:
         return None
-    return None if meant == old else (meant, written)
+    return None if meant == old_text else (meant, written)
 
 
 _ESCAPE = re.compile(r"\\([nrt\"'`\\/$])")
@@ -48,30 +48,30 @@ def _unescape(text: str, only: str) -> str:
 
 
 def _escapes(only: str) -> Reading:
-    def read(old: str, new: str) -> tuple[str, str] | None:
-        meant = _unescape(old, only)
-        if meant == old:
+    def read(old_text: str, new_text: str) -> tuple[str, str] | None:
+        meant = _unescape(old_text, only)
+        if meant == old_text:
             return None
-        written = _unescape(new, only)
-        plain = ("n" in only and "\n" in new.rstrip("\n")) or _bare_quotes(new) > 0
-        if written != new and plain:
+        written = _unescape(new_text, only)
+        plain = ("n" in only and "\n" in new_text.rstrip("\n")) or _bare_quotes(new_text) > 0
+        if written != new_text and plain:
             raise Unproven("old_text has escapes that the file has not, and new_text has them only in part", -1)
         return meant, written
 
-    def _bare_quotes(new: str) -> int:
+    def _bare_quotes(new_text: str) -> int:
         """Quotes that would be escaped, were the text written so."""
-        quotes = [quote for quote in "\"'`" if quote in only and "\\" + quote in new]
-        return sum(len(re.findall(rf"(?<!\\){quote}", new)) for quote in quotes)
+        quotes = [quote for quote in "\"'`" if quote in only and "\\" + quote in new_text]
+        return sum(len(re.findall(rf"(?<!\\){quote}", new_text)) for quote in quotes)
 
     return read
 
 
-def _entities(old: str, new: str) -> tuple[str, str] | None:
-    meant = html.unescape(old) if re.search(r"&(?:lt|gt|amp|quot|apos|#39|#x27);", old) else old
-    if meant == old:
+def _entities(old_text: str, new_text: str) -> tuple[str, str] | None:
+    meant = html.unescape(old_text) if re.search(r"&(?:lt|gt|amp|quot|apos|#39|#x27);", old_text) else old_text
+    if meant == old_text:
         return None
-    written = html.unescape(new)
-    if written != new and ("<" in new or ">" in new):
+    written = html.unescape(new_text)
+    if written != new_text and ("<" in new_text or ">" in new_text):
         raise Unproven("old_text has entities that the file has not, and new_text has them only in part", -1)
     return meant, written
 
@@ -87,18 +87,18 @@ ESCAPES: tuple[Reading, ...] = (
 _NUMBERED = re.compile(r"^\s{0,8}L?(\d{1,7})(\t|:| ?\|| ?→| )")
 
 
-def without_numbers(old: str, new: str) -> tuple[str, str] | None:
+def without_numbers(old_text: str, new_text: str) -> tuple[str, str] | None:
     """Lines numbered one after the other, as a tool that reads them prints them: "  12\\ttext", "12:text"."""
-    return _without_numbers(old, new, blank="")
+    return _without_numbers(old_text, new_text, blank="")
 
 
-def without_numbers_and_blank(old: str, new: str) -> tuple[str, str] | None:
+def without_numbers_and_blank(old_text: str, new_text: str) -> tuple[str, str] | None:
     """The same with a blank behind the mark: "12: text"."""
-    return _without_numbers(old, new, blank=" ")
+    return _without_numbers(old_text, new_text, blank=" ")
 
 
-def _without_numbers(old: str, new: str, blank: str) -> tuple[str, str] | None:
-    lines = split_lines(old)
+def _without_numbers(old_text: str, new_text: str, blank: str) -> tuple[str, str] | None:
+    lines = split_lines(old_text)
     match = _NUMBERED.match(lines[0]) if lines else None
     if match is None:
         return None
@@ -106,11 +106,11 @@ def _without_numbers(old: str, new: str, blank: str) -> tuple[str, str] | None:
     plain = _unnumbered(lines, mark, rising=True)
     if plain is None:
         return None
-    written = split_lines(new)
+    written = split_lines(new_text)
     unnumbered = _unnumbered(written, mark, rising=False)
     if unnumbered is None and any(line in lines for line in written if line.strip()):
         raise Unproven("old_text has line numbers, and new_text has them only in part", -1)
-    return "".join(plain), new if unnumbered is None else "".join(unnumbered)
+    return "".join(plain), new_text if unnumbered is None else "".join(unnumbered)
 
 
 def _number(line: str, mark: str) -> tuple[int, str] | None:
