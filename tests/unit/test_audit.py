@@ -21,12 +21,15 @@ from hypothesis import strategies as st
 from amanu.cli.audit import main
 from amanu.home import find_home
 from amanu.proposals import apply
+from amanu.session.audit_recorder import command_end
 from amanu.session.sessions import open_sessions
 from amanu.storage import audit_chain as chain
 from amanu.storage.audit_chain import ChainLink, append, read, verify
 from amanu.storage.audit_log import AuditLog
 from amanu.text.redaction import MASK, Secrets
+from amanu.tools.shell.report import STOPPED_SWAPPED, CommandEnd
 from amanu_protocol.errors import AmanuError
+from amanu_protocol.items import ToolCall
 from amanu_protocol.requests import AuditQueryParams, EditScope, ProposalUndoParams
 from support.full_disk import full_from
 from support.scripted_session import call, scripted_session, step
@@ -299,6 +302,24 @@ async def told(d: Any, **more: Any) -> list[Any]:
     result = await d.sessions.audit_query(AuditQueryParams(session_id="s", **more))
     assert result.intact, result.message
     return result.entries
+
+
+@pytest.mark.parametrize(
+    ("end", "exit"),
+    [
+        (CommandEnd(code=3), "3"),
+        (CommandEnd(code=-signal.SIGKILL), "SIGKILL"),
+        (CommandEnd(stop_reason="The command was ended after 5 s, its time limit."), None),
+        (CommandEnd(stop_reason=STOPPED_SWAPPED), None),
+    ],
+    ids=["code", "signal", "limit", "swapped"],
+)
+def test_how_a_command_ended_is_read_from_our_note_not_from_its_output(end: CommandEnd, exit: str | None) -> None:
+    output = f"Exit code: 7\n\n{end.exit_note()}\nFull output: elsewhere"
+    item = ToolCall(
+        item_id="c", turn_id="t", tool="x", title="", effect="run", arguments={}, state="failed", output=output
+    )
+    assert command_end(item)[0] == (exit or end.stop_reason)
 
 
 async def test_a_command_that_was_asked_about(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,7 +33,7 @@ _PROTECTED_FILES = {
 }
 _FATES = {"new": "created", "aside": "put aside", "back": "restored", "failed": "that could not be handled"}
 """What became of protected files, by the field of the entry."""
-_EXIT = re.compile(r"^(?:Exit code: (-?\d+)|Ended by signal (\w+)\.|(The command was ended .*))$", re.M)
+_EXIT = re.compile(r"^(?:Exit code: (-?\d+)|Ended by signal (\w+)\.|(The command was ended[ :].*))$", re.M)
 
 
 @dataclass
@@ -139,7 +139,7 @@ class AuditRecorder:
         call = self._calls.pop(item.item_id, _Call())
         output = item.output.encode("utf-8", "surrogatepass")
         sandbox = item.sandbox and item.sandbox.model_dump(mode="json")
-        exit, obeyed = _command_end(item)
+        exit, obeyed = command_end(item)
         summary = "; ".join(f"protected files {_FATES[how]}: {names}" for how, names in obeyed.items())
         self._add(
             "ended",
@@ -268,7 +268,7 @@ def _replacements(hunks: Iterable[Hunk]) -> list[tuple[int, int, str]]:
     return sorted(replacements)
 
 
-def _command_end(item: ToolCall) -> tuple[str | None, dict[str, str]]:
+def command_end(item: ToolCall) -> tuple[str | None, dict[str, str]]:
     """How a command ended, and what became of protected files it made or changed, read from the end of its output."""
     tail = item.output[-_NOTES:]
     matches = list(_EXIT.finditer(tail)) if item.effect == "run" else []

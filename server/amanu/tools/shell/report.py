@@ -25,6 +25,10 @@ _BACK = (
 )
 _SECRETS = "Moved back to where they were, because they hold secrets and the user was not asked about this: {names}."
 _FAILED = f"Could not be put aside or restored, so {_ACTORS} may act on it: {{names}}. Tell the user."
+STOPPED_SWAPPED = (
+    "The command was ended: a script or settings file that it uses was changed or replaced while it started."
+)
+"""The `stop_reason` of a command whose scripts were swapped under it."""
 _SWAPPED = (
     "A script or settings file that this command uses was changed or replaced while it ran: what ran may not be what "
     "was approved."

@@ -35,7 +35,7 @@ from amanu.tools.files.read_output import ID_LENGTH
 from amanu.tools.shell.denial_hints import denial_hint, missing_program_hint
 from amanu.tools.shell.file_identity import fingerprint, identity, read_contents
 from amanu.tools.shell.output import CommandOutput, LiveOutput
-from amanu.tools.shell.report import CommandEnd, file_list
+from amanu.tools.shell.report import STOPPED_SWAPPED, CommandEnd, file_list
 from amanu.tools.shell.script_watch import ScriptWatch
 from amanu.workspace.text_file import FileText
 from amanu_protocol.errors import AmanuError
@@ -48,9 +48,6 @@ _LONGEST = 64 * 1024  # characters of a command; nobody can judge a longer one
 _CHANGED = (
     "What this command would run was changed or replaced just before it started, so it was not run. Call again: the "
     "command is decided on anew."
-)
-_STOPPED_SWAPPED = (
-    "The command was ended: a script or settings file that it uses was changed or replaced while it started."
 )
 _NOT_RUN = (126, 127)
 """Exit codes of a shell that could not run the program it was given."""
@@ -230,7 +227,7 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
 
     def _subjects(self, params: RunShellCommandParams, reading: Reading) -> list[Subject]:
         """Each command of the line, each file it is known to read, and the line itself where not all of it is
-        analysis."""
+        understood."""
         # A loop over known words runs the same command again and again.
         subjects = [
             Subject(self.name, "run", command.text, command=command) for command in dict.fromkeys(reading.commands)
@@ -300,7 +297,7 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
         end.code = process.returncode
         end.was_swapped = watch.swapped or await asyncio.to_thread(_identities, need) != identities
         if watch.swapped:
-            end.stop_reason = _STOPPED_SWAPPED
+            end.stop_reason = STOPPED_SWAPPED
         return await self._outcome(output, end, unsaved, need, folder)
 
     @contextlib.contextmanager
