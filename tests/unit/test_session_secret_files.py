@@ -70,7 +70,7 @@ async def test_file_tools_ask_before_they_read_a_secret(tmp_path: Path, mode: Mo
         await d.over("p1")
         told = d.told()
     assert KEY not in told and told.count("harmless") >= 5
-    assert "12 files not searched because of secrets: .aws/credentials, .docker/config.json, .env" in told
+    assert "12 files with secrets not searched: .aws/credentials, .docker/config.json, .env" in told
 
 
 @pytest.mark.parametrize("trusted", [False, True])

@@ -201,7 +201,7 @@ async def test_the_many_and_the_odd(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     for name in names:
         talk.held.put(name, "y\n")
     assert (await talk.named()).endswith("f18, f19 and 10 more")
-    monkeypatch.setattr(seen, "MOST", 2)  # those read last
+    monkeypatch.setattr(seen, "MAX_FILES", 2)  # those read last
     talk = Talk(tmp_path)
     await talk.call("read_many_files", {"paths": ["f0*"]})
     for name in names:

@@ -112,7 +112,7 @@ async def test_many_places_are_cut(tmp_path: Path) -> None:
     held = harness(tmp_path, FakeLanguage({"status": "success", "locations": given}))
     result = await use(held, "find_references", {"path": "cart.py", "line": 1, "symbol": "subtotal"})
     assert result.for_model.endswith("\n[30 more locations left out]\n")
-    assert result.for_user == "130 places"
+    assert result.for_user == "130 locations"
 
 
 @pytest.mark.parametrize(
@@ -122,9 +122,9 @@ async def test_many_places_are_cut(tmp_path: Path) -> None:
         (5, "cart.subtotal", 26),  # the last name is what is asked about
         (2, "sum", 11),
         (2, "um", 12),
-        (2, "subtotal", "Line 2 does not hold 'subtotal'; 'subtotal' is on lines 1, 5."),
+        (2, "subtotal", "Line 2 does not contain 'subtotal'; 'subtotal' is on lines 1, 5."),
         (9, "subtotal", "The file has 5 lines; 'subtotal' is on lines 1, 5."),
-        (4, "sum(", "Line 4 does not hold 'sum('; 'sum(' is on line 2."),
+        (4, "sum(", "Line 4 does not contain 'sum('; 'sum(' is on line 2."),
         (1, "total_price", "'total_price' is nowhere in this file. Use grep"),
     ],
 )

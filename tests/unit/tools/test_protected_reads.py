@@ -51,7 +51,7 @@ async def test_what_grep_leaves_out_cannot_be_found_out_by_guessing(tmp_path: Pa
     (tmp_path / "a.py").unlink()
     wrong, right = [await held.run("grep", {"pattern": f"KEY={guess}"}, call=watched(held)) for guess in ("x", "s")]
     left_out = (
-        "[2 files not searched, as they hold secrets: .env, sub/.ENV.local. Name one as path, and the user is asked.]"
+        "[2 files with secrets not searched: .env, sub/.ENV.local. To search one, name it as path; the user is asked.]"
     )
     assert (wrong.for_model, wrong.for_user) == (f"Nothing matches KEY=x.\n{left_out}", "no matches")
     assert (right.for_model, right.for_user) == (f"Nothing matches KEY=s.\n{left_out}", "no matches")

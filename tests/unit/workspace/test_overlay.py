@@ -79,7 +79,7 @@ def held(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
     ("tool", "arguments", "expected"),
     [
         ("read_file", {"path": "sub/new.py"},
-         "[unsaved in the editor: this is the editor's text, commands see an older one on disk]\ntyped new\n"),
+         "[unsaved in the editor: this is the editor's text; commands see an older version on disk]\ntyped new\n"),
         ("read_file", {"path": "b.py"}, "disk b\n"),
         ("glob", {"pattern": "*.py"}, "a.py\nb.py\nfresh/deep/x.py\nsub/c.py\nsub/new.py\n"),
         ("glob", {"pattern": "*", "path": "fresh"}, "fresh/deep/x.py\n"),
@@ -103,9 +103,9 @@ def held(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
         ("grep", {"pattern": "out", "path": "build"}, "build/out.py (unsaved in the editor)\n1: typed out\n"),
         ("grep", {"pattern": "typed", "path": "noise.log"}, "noise.log (unsaved in the editor)\n1: typed log\n"),
         ("read_many_files", {"paths": ["fresh/**", "a.py"]},
-         "--- fresh/deep/x.py ---\n[unsaved in the editor: this is the editor's text, commands see an older one on "
-         "disk]\ntyped x\n--- a.py ---\n[unsaved in the editor: this is the editor's text, commands see an older one "
-         "on disk]\ntyped a\n"),
+         "--- fresh/deep/x.py ---\n[unsaved in the editor: this is the editor's text; commands see an older version "
+         "on disk]\ntyped x\n--- a.py ---\n[unsaved in the editor: this is the editor's text; commands see an older "
+         "version on disk]\ntyped a\n"),
     ],
 )  # fmt: skip
 async def test_the_tools(held: ToolHarness, tool: str, arguments: Mapping[str, Any], expected: str) -> None:

@@ -108,7 +108,7 @@ def _left_out(skipped: list[str]) -> str:
     files = "1 file" if len(skipped) == 1 else f"{len(skipped)} files"
     ellipsis = ", …" if len(skipped) > _NAMED else ""
     return (
-        f"[{files} not searched because of secrets: {', '.join(skipped[:_NAMED])}{ellipsis}. "
+        f"[{files} with secrets not searched: {', '.join(skipped[:_NAMED])}{ellipsis}. "
         "To search one, name it as path; the user is asked.]\n"
     )
 
