@@ -14,7 +14,7 @@ ACK_SECONDS = 0.1
 """Acknowledgements are gathered that long; the daemon coalesces only above ≈ 2 MB unacknowledged."""
 
 GUARD_SECONDS = 0.5
-"""The daemon takes no answer within half a second of the question (DESIGN §5)."""
+"""The daemon takes no answer within half a second of the question."""
 
 
 class SessionView:

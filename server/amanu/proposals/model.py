@@ -148,7 +148,7 @@ class LiveFile:
         return compose(split_lines(self.base.text), used)
 
     def current_anchor(self) -> AnchorText:
-        """The footing as it is now."""
+        """The anchor text as it is now."""
         if self.anchor is not None:
             return self.anchor
         ranges: dict[str, AnchorRange] = {}
@@ -178,7 +178,7 @@ class LiveFile:
         self.last_applied = LastApplied(self.base, tuple(self.hunks))
 
     def update_anchor(self, undone: Collection[str] = ()) -> None:
-        """Hunks were applied, or `undone`: that is part of the footing."""
+        """Hunks were applied, or `undone`: that is part of the anchor text."""
         previous = self.anchor
         if previous is None:
             return
