@@ -1,9 +1,9 @@
 """Three-way re-anchoring: a proposal whose file the user changed meanwhile is moved to the text as it is now.
 
 What they changed is the line difference between the anchor text, the last text in which all hunks fitted, and the
-present text. An open hunk none of that comes near (its lines and one on either side, or the file's edge) has the same lines
-elsewhere; any other is in conflict until its lines are back. Nothing is ever searched for: where equal lines leave open
-which of them the user added or removed, all places that are possible count as changed.
+present text. An open hunk none of that comes near (its lines and one on either side, or the file's edge) has the same
+lines elsewhere; any other is in conflict until its lines are back. Nothing is ever searched for: where equal lines
+leave open which of them the user added or removed, all places that are possible count as changed.
 """
 
 from collections.abc import Iterator, Sequence
