@@ -5,7 +5,12 @@ from dataclasses import dataclass
 
 from bench.results import BY_KEY, Results
 
-FLOORS = {"anthropic": "anthropic", "gemini": "genai, raw history", "chat": "raw HTTP"}
+FLOORS = {
+    "anthropic": "anthropic",
+    "gemini": "genai, raw history",
+    "chat": "raw HTTP",
+    "responses": "raw HTTP, Responses",
+}
 """The smallest agent on each wire."""
 
 

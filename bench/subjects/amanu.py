@@ -13,8 +13,13 @@ from bench.rpc import Rpc, RpcError
 from bench.subject import Agent, Deed, Place, Subject, Turn
 from bench.subjects.environment import ROOT, environment
 
-MODELS = {"anthropic": "anthropic:claude-sonnet-4-6", "gemini": "gemini:gemini-2.5-flash", "chat": "openai:gpt-4.1"}
-TITLES = {"anthropic": "anthropic", "gemini": "Gemini", "chat": "OpenAI"}
+MODELS = {
+    "anthropic": "anthropic:claude-sonnet-4-6",
+    "gemini": "gemini:gemini-2.5-flash",
+    "chat": "openrouter:openai/gpt-4.1",
+    "responses": "openai:gpt-6.2-sol",
+}
+TITLES = {"anthropic": "anthropic", "gemini": "Gemini", "chat": "OpenRouter", "responses": "OpenAI"}
 COMMAND = ROOT / ".venv" / "bin" / "amanu"
 
 SETTINGS = """log_level = "warning"
@@ -38,13 +43,15 @@ def subjects() -> list[Subject]:
 async def start(wire: str, place: Place, *, alone: bool = False) -> "AmanuAgent":
     home = place.home / "amanu"
     (home / "config").mkdir(parents=True, exist_ok=True)
-    (home / "config" / "config.toml").write_text(SETTINGS)
+    address = f'[base_urls]\nopenrouter = "{place.url}/v1"\n'
+    (home / "config" / "config.toml").write_text(SETTINGS + address)
     env = environment(
         place.home,
         AMANU_HOME=str(home),
         ANTHROPIC_API_KEY="dummy",
         GEMINI_API_KEY="dummy",
         OPENAI_API_KEY="dummy",
+        OPENROUTER_API_KEY="dummy",
         ANTHROPIC_BASE_URL=place.url,
         GOOGLE_GEMINI_BASE_URL=place.url,
         OPENAI_BASE_URL=f"{place.url}/v1",

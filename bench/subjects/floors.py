@@ -13,6 +13,7 @@ from bench.subjects.environment import ROOT, environment
 
 _FLOORS = {
     "raw HTTP": ("chat", ["bench.floors.raw"], "httpx2"),
+    "raw HTTP, Responses": ("responses", ["bench.floors.raw_responses"], "httpx2"),
     "genai": ("gemini", ["bench.floors.genai"], "google-genai"),
     "genai, raw history": ("gemini", ["bench.floors.genai", "raw"], "google-genai"),
     "anthropic": ("anthropic", ["bench.floors.anthropic"], "anthropic"),

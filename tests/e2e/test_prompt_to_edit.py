@@ -19,7 +19,7 @@ from support.running_daemon import signal_daemon
 from support.strict_services.anthropic import Anthropic
 from support.strict_services.gemini import Gemini
 from support.strict_services.http import Say, Script, Service, ToolUse
-from support.strict_services.openai import OpenAI
+from support.strict_services.responses import Responses
 
 SERVE = [sys.executable, "-P", "-m", "amanu", "serve"]
 TWELVE = "".join(f"line {n}\n" for n in range(1, 13))
@@ -32,7 +32,7 @@ VENDORS: dict[str, tuple[Callable[[Script], Service], str, dict[str, str]]] = {
         {"ANTHROPIC_API_KEY": "sk-ant-test", "ANTHROPIC_BASE_URL": "{url}"},
     ),
     "gemini": (Gemini, "gemini:gemini-3.5-flash", {"GEMINI_API_KEY": "AIza-test", "GOOGLE_GEMINI_BASE_URL": "{url}"}),
-    "openai": (OpenAI, "openai:gpt-5.1", {"OPENAI_API_KEY": "sk-test", "OPENAI_BASE_URL": "{url}/v1"}),
+    "openai": (Responses, "openai:gpt-6.2-sol", {"OPENAI_API_KEY": "sk-test", "OPENAI_BASE_URL": "{url}/v1"}),
 }
 
 

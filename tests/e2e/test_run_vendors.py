@@ -13,18 +13,22 @@ from typing import Any
 
 import pytest
 
+from amanu.home import find_home
 from support.strict_services.anthropic import Anthropic
 from support.strict_services.gemini import Gemini
 from support.strict_services.http import Say, Script, Service, ToolUse
 from support.strict_services.openai import OpenAI
+from support.strict_services.responses import Responses
 
 VENDORS: list[tuple[Callable[[Script], Service], str, dict[str, str]]] = [
     (Anthropic, "anthropic:claude-opus-5-5", {"ANTHROPIC_API_KEY": "sk-ant-test", "ANTHROPIC_BASE_URL": "{url}"}),
     (Anthropic, "anthropic:claude-haiku-4-5", {"ANTHROPIC_API_KEY": "sk-ant-test", "ANTHROPIC_BASE_URL": "{url}"}),
     (Gemini, "gemini:gemini-3.5-flash", {"GEMINI_API_KEY": "AIza-test", "GOOGLE_GEMINI_BASE_URL": "{url}"}),
     (Gemini, "gemini:gemini-2.5-pro", {"GEMINI_API_KEY": "AIza-test", "GOOGLE_GEMINI_BASE_URL": "{url}"}),
-    (OpenAI, "openai:gpt-5.1", {"OPENAI_API_KEY": "sk-test", "OPENAI_BASE_URL": "{url}/v1"}),
+    (Responses, "openai:gpt-6.2-sol", {"OPENAI_API_KEY": "sk-test", "OPENAI_BASE_URL": "{url}/v1"}),
+    (OpenAI, "openrouter:openai/gpt-5.5", {"OPENROUTER_API_KEY": "sk-test", "OPENROUTER": "{url}/v1"}),
 ]
+"""Service, model, and the environment; `OPENROUTER` is an address the user set in their settings."""
 TESTS = "python3 -m unittest"
 
 SCRIPT = [
@@ -61,7 +65,7 @@ async def test_the_main_job(
         shutil.copytree(sample, shop)
     service = make(list(SCRIPT))
     url = await service.start()
-    environment = {name: value.format(url=url) for name, value in variables.items()}
+    environment = _environment(variables, url)
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-P", "-m", "amanu", "run", "The tests fail. Mend it.", "--model", model),
         *("--workspace", str(shop), "--allow", "@write(*.py)", "--allow", f"run_shell_command({TESTS})"),
@@ -90,6 +94,14 @@ async def test_the_main_job(
         assert "run_shell_command" in request.body.decode()
 
 
+def _environment(variables: dict[str, str], url: str) -> dict[str, str]:
+    environment = {name: value.format(url=url) for name, value in variables.items()}
+    if "OPENROUTER" in environment:
+        settings = f'[base_urls]\nopenrouter = "{environment["OPENROUTER"]}"\n'
+        (find_home().make().config / "config.toml").write_text(settings)
+    return environment
+
+
 WORDS = {"anthropic": "Not this.", "gemini": "SAFETY", "openai": "content_filter"}
 
 
@@ -101,7 +113,7 @@ async def test_a_refusal_is_told_in_the_words_of_the_service(
     url = await service.start()
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-P", "-m", "amanu", "run", "Do it.", "--model", model, "--output-format", "stream-json"),
-        env={**os.environ, **{name: value.format(url=url) for name, value in variables.items()}},
+        env={**os.environ, **_environment(variables, url)},
         cwd=tmp_path,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,

@@ -22,14 +22,17 @@ from amanu.core.model import Model, ModelError, Request
 from amanu.core.model_families import model_info
 from amanu.models.anthropic import AnthropicModel
 from amanu.models.gemini import GeminiModel
+from amanu.models.openai import OpenAIModel
 from amanu.models.openai_compatible import EndpointQuirks, OpenAICompatibleModel
 from amanu.models.recording import Recorder
 from amanu.models.session_transport import SessionTransport
+from recordings.responses_shapes import RESPONSES
 from recordings.shapes import ANTHROPIC, COMMON, GEMINI, OPENAI
 from support.strict_services.anthropic import Anthropic
 from support.strict_services.gemini import Gemini
 from support.strict_services.http import Raw, Script, Service, Step
 from support.strict_services.openai import OpenAI
+from support.strict_services.responses import Responses
 from support.vendors import TOOLS
 
 FOLDER = Path(__file__).parent
@@ -61,7 +64,8 @@ WAYS = (
     Way("anthropic", "anthropic:claude-opus-5-5", Anthropic, partial(AnthropicModel, KEY), ANTHROPIC),
     Way("gemini-2.5", "gemini:gemini-2.5-pro", Gemini, partial(GeminiModel, KEY), GEMINI),
     Way("gemini-3", "gemini:gemini-3.5-flash", Gemini, partial(GeminiModel, KEY), GEMINI),
-    Way("openai", "openai:gpt-5.1", OpenAI, _compatible("openai", EndpointQuirks("always")), OPENAI),
+    Way("openai", "openrouter:openai/gpt-5.1", OpenAI, _compatible("openrouter", EndpointQuirks("always")), OPENAI),
+    Way("responses", "openai:gpt-6.2-sol", Responses, lambda url: OpenAIModel("openai", f"{url}/v1", KEY), RESPONSES),
     Way(
         "openai-signed",
         "google-openai:gemini-3-pro",

@@ -115,7 +115,7 @@ class Judge:
         if refusal is not None or self._service.lint:
             self.refused.append(f"{refusal} {self._service.lint}")
             raise RequestRefused("refused")
-        length = len(request.json.get("messages") or request.json["contents"])
+        length = len(request.json.get("messages") or request.json.get("input") or request.json["contents"])
         self._length = self._length or length
         exchange = next(self._answers, self._plain) if length == self._length else self._plain
         if exchange is not self._plain:

@@ -79,8 +79,8 @@ SCENES: dict[str, Scene] = {
     "anthropic without an end": Scene(model="anthropic:claude-sonnet-5-5", hangs=_HEAD),
     "gemini without an answer": Scene(model="gemini:gemini-3.8-flash"),
     "gemini without an end": Scene(model="gemini:gemini-3.8-flash", hangs=_HEAD),
-    "openai without an answer": Scene(model="openai:gpt-5.2"),
-    "openai without an end": Scene(model="openai:gpt-5.2", hangs=_HEAD),
+    "openai without an answer": Scene(model="openai:gpt-6.2-sol"),
+    "openai without an end": Scene(model="openai:gpt-6.2-sol", hangs=_HEAD),
 }
 
 

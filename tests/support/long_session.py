@@ -18,7 +18,7 @@ from support.session_client import Client, until
 from support.strict_services.anthropic import Anthropic
 from support.strict_services.gemini import Gemini
 from support.strict_services.http import Fault, Received, Say, Service, Step, ToolUse
-from support.strict_services.openai import OpenAI
+from support.strict_services.responses import Responses
 
 FILES = 8
 LINES = 300
@@ -42,7 +42,7 @@ class Shape:
 SHAPES = (
     Shape("anthropic", Anthropic, "anthropic:claude-opus-5-5", {"ANTHROPIC_API_KEY": "k", "ANTHROPIC_BASE_URL": "{}"}),
     Shape("gemini", Gemini, "gemini:gemini-3.5-flash", {"GEMINI_API_KEY": "k", "GOOGLE_GEMINI_BASE_URL": "{}"}),
-    Shape("openai", OpenAI, "openai:gpt-5.1", {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": "{}/v1"}, pauses=False),
+    Shape("openai", Responses, "openai:gpt-6.2-sol", {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": "{}/v1"}, pauses=False),
 )
 
 

@@ -34,7 +34,7 @@ For example:
 
 ```toml
 [routing]
-fallback = ["gemini:gemini-3.8-flash", "openai:gpt-5.2"]
+fallback = ["gemini:gemini-3.8-flash", "openai:gpt-6.2-sol"]
 utility = "gemini:gemini-3.8-flash"      # for side questions: summaries, judgements
 plan = "anthropic:claude-opus-5-5"       # these are for amanu:auto
 easy = "gemini:gemini-3.8-flash"

@@ -13,16 +13,18 @@ from amanu.core.model import Delta, Model, RemoteModel, ReplyCompleted, Request,
 from amanu.core.model_families import model_info
 from amanu.models.anthropic import AnthropicModel
 from amanu.models.gemini import GeminiModel
+from amanu.models.openai import OpenAIModel
 from amanu.models.openai_compatible import EndpointQuirks, OpenAICompatibleModel
 from support.strict_services.anthropic import Anthropic
 from support.strict_services.gemini import Gemini
 from support.strict_services.http import Script, Service
 from support.strict_services.openai import OpenAI
+from support.strict_services.responses import Responses
 
 KEY = "sk-ant-test-0123456789abcdef0123456789"
 
 
-Column = Literal["Anthropic", "Gemini 2.5", "Gemini 3", "OpenAI-compatible"]
+Column = Literal["Anthropic", "Gemini 2.5", "Gemini 3", "OpenAI Responses", "OpenAI-compatible"]
 
 Need = Literal[
     "thoughts",  # they are shown
@@ -59,6 +61,10 @@ def _compatible(vendor: str, quirks: EndpointQuirks | None = None) -> Callable[[
     return lambda key, url: OpenAICompatibleModel(vendor, f"{url}/v1", key, quirks)
 
 
+def _openai(key: str, url: str) -> RemoteModel:
+    return OpenAIModel("openai", f"{url}/v1", key)
+
+
 def _local(_: str, url: str) -> RemoteModel:
     """No key, and whole replies once a streamed call came malformed."""
     return OpenAICompatibleModel("ollama", f"{url}/v1")
@@ -68,7 +74,17 @@ _UNBOUND: Mapping[Need, str] = {"binding": "thinking is bound to nothing before 
 _UNSIGNED: Mapping[Need, str] = {"signatures": "signs whole thinking blocks, not parts"}
 _OPEN: Mapping[Need, str] = {"redaction": "no thoughts are sent that nobody may read"}
 _GEMINI: Mapping[Need, str] = {**_UNBOUND, **_OPEN, "rawArguments": "the service itself parses arguments"}
+_RESPONSES: Mapping[Need, str] = {
+    **_UNBOUND,
+    "redaction": "what nobody may read is encrypted beside the summary",
+    "signatures": "encrypts whole items, signs no parts",
+}
 _OPENAI: Mapping[Need, str] = {**_UNBOUND, **_OPEN, "signatures": "has none, but for a Gemini behind it"}
+_ROUTED: Mapping[Need, str] = {
+    **_OPENAI,
+    "eyes": "what a routed model can see is not known",
+    "rawArguments": "asks again for the whole reply",
+}
 
 VENDORS = [
     Vendor("anthropic", Anthropic, AnthropicModel, "anthropic:claude-opus-5-5", "Anthropic", _UNSIGNED),
@@ -97,8 +113,13 @@ VENDORS = [
         "Gemini 2.5",
         {**_GEMINI, "signatures": "may be left out"},
     ),
-    Vendor("openai", OpenAI, _compatible("openai"), "openai:gpt-5.1", "OpenAI-compatible", _OPENAI),
-    Vendor("openai-plain", OpenAI, _compatible("openai"), "openai:gpt-4.1", "OpenAI-compatible", _OPENAI),
+    Vendor("openai", Responses, _openai, "openai:gpt-6.2-sol", "OpenAI Responses", _RESPONSES),
+    Vendor("openai-5.4", Responses, _openai, "openai:gpt-5.4", "OpenAI Responses", _RESPONSES),
+    Vendor("openai-plain", Responses, _openai, "openai:gpt-4.1", "OpenAI Responses", _RESPONSES),
+    Vendor("openrouter", OpenAI, _compatible("openrouter"), "openrouter:openai/gpt-5.5", "OpenAI-compatible", _ROUTED),
+    Vendor(
+        "openrouter-plain", OpenAI, _compatible("openrouter"), "openrouter:openai/gpt-4.1", "OpenAI-compatible", _ROUTED
+    ),
     Vendor(
         "google-openai",
         partial(OpenAI, gemini=True),

@@ -18,7 +18,7 @@ from support.session_client import Client, until
 from support.strict_services.anthropic import Anthropic
 from support.strict_services.gemini import Gemini
 from support.strict_services.http import Fault, Say, Script, Service, Step
-from support.strict_services.openai import OpenAI
+from support.strict_services.responses import Responses
 
 WHOLE = "This is the whole answer."
 PIECES = ["This ", "is ", "the ", "whole ", "answer."]
@@ -27,7 +27,7 @@ DEAD = ["Dead ", "words ", "of ", "an ", "attempt."]
 VENDORS: dict[str, tuple[Callable[[Script], Service], str, dict[str, str]]] = {
     "anthropic": (Anthropic, "anthropic:claude-opus-5-5", {"ANTHROPIC_API_KEY": "k", "ANTHROPIC_BASE_URL": "{url}"}),
     "gemini": (Gemini, "gemini:gemini-3.5-flash", {"GEMINI_API_KEY": "k", "GOOGLE_GEMINI_BASE_URL": "{url}"}),
-    "openai": (OpenAI, "openai:gpt-5.1", {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": "{url}/v1"}),
+    "openai": (Responses, "openai:gpt-6.2-sol", {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": "{url}/v1"}),
 }
 
 good = Say(text=PIECES)
@@ -67,8 +67,6 @@ CASES: dict[str, tuple[list[Step], str, int]] = {
 @pytest.mark.parametrize("case", CASES)
 async def test_fault(case: str, vendor: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     steps, reason, requests = CASES[case]
-    if case == "thought only" and vendor == "openai":
-        pytest.skip("this wire sends no thoughts here")
     policy = RetryPolicy(first_delay=0.01, longest_delay=0.02, idle_text=0.5, idle_thinking=0.5)
     monkeypatch.setattr(failover, "PATIENT", policy)
     make, model_id, variables = VENDORS[vendor]

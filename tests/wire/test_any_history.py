@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from amanu.core.conversation import Assistant, Conversation, Picture, Result, Results, User
 from amanu.core.model import ReplyCompleted, Request
-from amanu.models import anthropic_reply, gemini_reply, openai_reply
+from amanu.models import anthropic_reply, gemini_reply, openai_reply, responses_reply
 from amanu.models.anthropic_request import RequestBodies
 from amanu.models.gemini import GeminiModel
+from amanu.models.openai import OpenAIModel
 from amanu.models.openai_compatible import OpenAICompatibleModel
 from support.sample_images import base64_of, png
 from support.strict_services.http import Received, Say, ToolUse
@@ -125,6 +126,9 @@ class Line:
             body = self.model._body(asked)  # pyright: ignore[reportPrivateUsage]
         elif isinstance(self.model, OpenAICompatibleModel):
             body = self.model._body(asked, True)  # pyright: ignore[reportPrivateUsage]
+        elif isinstance(self.model, OpenAIModel):
+            path = "/v1/responses"
+            body = self.model._models[0]._body(asked)  # pyright: ignore[reportPrivateUsage]
         else:
             path = "/v1/messages"
             body, prefix = self.bodies.body(asked)
@@ -144,6 +148,11 @@ class Line:
             for chunk in chunks:
                 list(compatible.add(chunk))
             return compatible.done()
+        if isinstance(self.model, OpenAIModel):
+            responses = responses_reply.ResponsesReply(asked, "test")
+            for chunk in chunks:
+                list(responses.add(chunk))
+            return responses.done()
         anthropic = anthropic_reply.AnthropicReply(name, prefix)
         for chunk in chunks:
             anthropic.add(chunk)

@@ -204,7 +204,7 @@ async def test_a_long_tool_loop_is_accepted_and_append_only(vendor: Vendor) -> N
 
 def _history(body: dict[str, Any]) -> list[str]:
     """The messages of a body, without cache marks."""
-    messages: list[Any] = body.get("messages") or body.get("contents") or []
+    messages: list[Any] = body.get("messages") or body.get("input") or body["contents"]
     return [repr(_unmarked(each)) for each in messages]
 
 

@@ -18,12 +18,12 @@ from support.session_client import Client, until
 from support.strict_services.anthropic import Anthropic
 from support.strict_services.gemini import Gemini
 from support.strict_services.http import Fault, Say, Service, Step, ToolUse
-from support.strict_services.openai import OpenAI
+from support.strict_services.responses import Responses
 
 MODELS = {
     "anthropic": "anthropic:claude-opus-5-5",
     "gemini": "gemini:gemini-3.5-flash",
-    "openai": "openai:gpt-5.1",
+    "openai": "openai:gpt-6.2-sol",
 }
 PAIRS = [(one, other) for one in MODELS for other in MODELS if one != other]
 READS = [ToolUse("read_file", {"path": "a.txt"}), ToolUse("list_directory", {"path": "."})]
@@ -60,13 +60,14 @@ async def test_in_mid_loop_to_another_vendor_and_back(
 ) -> None:
     monkeypatch.setattr(RetryPolicy, "delay", lambda self, retry: 0.0)  # pyright: ignore[reportUnknownLambdaType]
     assert failover.BRIEF.busy_retries == 2
-    thought = "" if one == "openai" else "**Looking** first"
     services: dict[str, Service] = {
         "anthropic": Anthropic([]),
         "gemini": Gemini([]),
-        "openai": OpenAI([]),
+        "openai": Responses([]),
     }
-    services[one].script([Say(thought=thought, text="Let me look.", calls=READS), *failure, Say(text="Mine again.")])
+    services[one].script(
+        [Say(thought="**Looking** first", text="Let me look.", calls=READS), *failure, Say(text="Mine again.")]
+    )
     services[other].script([Say(text="I take over.", calls=READS), Say(text="Done.")])
     urls = {name: await service.start() for name, service in services.items()}
     environment = {

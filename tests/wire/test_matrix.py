@@ -46,8 +46,8 @@ def test_the_run_prints_what_it_saw() -> None:
     failed = [report(names[0], "Gemini 2.5"), report(names[1], "Gemini 2.5")]
     lines = vendor_matrix.summary({"passed": passed, "failed": failed, "error": []})
     cells = {line[2:76].strip(): line[76:].split() for line in lines if line.startswith("  ")}
-    assert cells[rows[0].behaviour] == ["·", "✗", "·", "·"]
-    assert cells[rows[2].behaviour] == ["·", "✓", "·", "·"]
+    assert cells[rows[0].behaviour] == ["·", "✗", "·", "·", "·"]
+    assert cells[rows[2].behaviour] == ["·", "✓", "·", "·", "·"]
     assert "–" in cells[rows[gap].behaviour]
 
 

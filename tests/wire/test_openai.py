@@ -24,7 +24,8 @@ from amanu.core.model import (
     ToolSpec,
 )
 from amanu.core.model_families import model_info
-from amanu.models.openai_compatible import LINGER, EndpointQuirks, OpenAICompatibleModel
+from amanu.models.openai_compatible import EndpointQuirks, OpenAICompatibleModel
+from amanu.models.openai_endpoint import LINGER
 from amanu.models.openai_reply import OpenAIReply
 from amanu.models.retry import RetryPolicy, stream_with_retry
 from amanu.models.sse import SseParser

@@ -87,7 +87,7 @@ async def _elsewhere(talk: Talk) -> None:
         "anthropic": "claude-sonnet-4-6",
         "gemini": "gemini-3.8-flash",
         "google-openai": "gemini-3.8-flash",
-        "openai": "gpt-5.2",
+        "openai": "gpt-6.1-terra",
         "deepseek": "deepseek-v4-pro",
         "moonshot": "kimi-k2.7-code",
     }

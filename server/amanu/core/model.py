@@ -36,6 +36,15 @@ in `agent/recovery.py`."""
 
 
 @dataclass(frozen=True)
+class Freeform:
+    """How a tool may be called where the model can write text that is no JSON: as the value of `argument`, in a form
+    that `grammar` (in Lark's notation) describes."""
+
+    argument: str
+    grammar: str
+
+
+@dataclass(frozen=True)
 class ToolSpec:
     """A tool as the model sees it. `parameters` is a JSON Schema object. Raises `ValueError` for a name or schema that
     some service would refuse."""
@@ -43,6 +52,7 @@ class ToolSpec:
     name: str
     description: str
     parameters: dict[str, Any]
+    freeform: Freeform | None = None
 
     def __post_init__(self) -> None:
         if TOOL_NAME.fullmatch(self.name) is None:

@@ -65,6 +65,8 @@ class ModelFamily:
     caching: Caching = "implicit"
     max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     """OpenAI-compatible only; reasoning models refuse `max_tokens`."""
+    freeform: bool = False
+    """It writes the text of a call without JSON around it, where a tool allows that (`ToolSpec.freeform`)."""
     max_output: int = 32_000
     """The most output tokens to request, where the service checks prompt plus output against the window."""
     pictures: frozenset[str] = frozenset({"image/png", "image/jpeg", "image/webp"})
@@ -128,9 +130,18 @@ GPT_REASONING = replace(
     GPT_PLAIN,
     thinking="effort",
     efforts=_WORDS,
-    thoughts="not on this wire; their tokens are counted",
+    thoughts="`reasoning` items, summarised; what nobody may read comes encrypted and goes back",
+    results="a `function_call_output` item for each, errors in words",
     max_tokens_field="max_completion_tokens",
     max_output=64_000,
+)
+# Codex declares its patch tool so for GPT-5 and later (github.com/openai/codex, models.json).
+GPT_FREEFORM = replace(GPT_REASONING, freeform=True)
+GPT_COMPATIBLE = replace(
+    GPT_REASONING,
+    thoughts="not on this wire; their tokens are counted",
+    results=GENERIC.results,
+    caching="implicit",
 )
 THINKS_IN_TEXT = replace(GENERIC, thoughts="as text in `reasoning_content`", must_return="reasoning")
 """DeepSeek and Kimi refuse a call that is sent back without its thoughts, even when another model made it. An empty
@@ -169,8 +180,9 @@ FAMILIES: tuple[tuple[str, ModelFamily], ...] = (
     (r"google-openai:(models/)?gemini-(1|2)", GEMINI_2_5_COMPATIBLE),
     (r"google-openai:", GEMINI_3_COMPATIBLE),
     (r"openai:(gpt-(3|4)|chatgpt)", GPT_PLAIN),
-    (r"openai:", GPT_REASONING),
-    (r"openrouter:openai/(gpt-[5-9]|o\d)", replace(GPT_REASONING, caching="implicit")),
+    (r"openai:o\d", GPT_REASONING),
+    (r"openai:", GPT_FREEFORM),
+    (r"openrouter:openai/(gpt-[5-9]|o\d)", GPT_COMPATIBLE),
     (r"openrouter:openai/", replace(GPT_PLAIN, caching="implicit")),
     (r"openrouter:anthropic/claude-", replace(GENERIC, name="claude", caching="one mark", max_output=32_000)),
     (r"openrouter:google/gemini-3", replace(GENERIC, name="gemini-3", max_output=32_000)),
@@ -235,12 +247,15 @@ def _gemini(model: str, name: str, prices: tuple[float, float], read: float) -> 
     return _model(f"gemini:{model}", name, 1_048_576, 65_536, prices, (read, prices[0]))
 
 
-def _gpt(
-    model: str, name: str, window: int, output: int, prices: tuple[float, float], read: float, *, thinking: bool = True
-) -> ModelInfo:
-    """`read`: as in `_gemini`."""
-    return _model(f"openai:{model}", name, window, output, prices, (read, prices[0]), thinking=thinking)
+def _gpt(model: str, name: str, prices: tuple[float, float], read: float, write: float | None = None) -> ModelInfo:
+    """`read`: as in `_gemini`. `write`: of a cache, 1.25 times the input price from 5.6 on."""
+    cache = (read, round(prices[0] * 1.25, 4) if write is None else write)
+    return _model(f"openai:{model}", name, _GPT_WINDOW, 128_000, prices, cache)
 
+
+_GPT_WINDOW = 400_000
+"""Tokens, 128,000 of them for the reply. From 5.4 on 1,050,000 fit, but above 272,000 the whole request costs double;
+who wants more says so (`[context] windows`)."""
 
 MODELS: tuple[ModelInfo, ...] = (
     _claude("claude-opus-5-5", "Claude Opus 5.5", 1_000_000, 128_000, (4, 20), 0.2),
@@ -262,10 +277,19 @@ MODELS: tuple[ModelInfo, ...] = (
     _gemini("gemini-3.1-flash-lite", "Gemini 3.1 Flash-Lite", (0.25, 1.5), 0.025),
     _gemini("gemini-2.5-pro", "Gemini 2.5 Pro", (1.25, 10), 0.125),
     _gemini("gemini-2.5-flash", "Gemini 2.5 Flash", (0.3, 2.5), 0.03),
-    _gpt("gpt-5.2", "GPT-5.2", 400_000, 128_000, (1.75, 14), 0.175),
-    _gpt("gpt-5.1", "GPT-5.1", 400_000, 128_000, (1.25, 10), 0.125),
-    _gpt("gpt-5-mini", "GPT-5 mini", 400_000, 128_000, (0.25, 2), 0.025),
-    _gpt("gpt-4.1", "GPT-4.1", 1_047_576, 32_768, (2, 8), 0.5, thinking=False),
+    _gpt("gpt-6.2-astra", "GPT-6.2 Astra", (8, 40), 0.4),
+    _gpt("gpt-6.2-sol", "GPT-6.2 Sol", (2, 10), 0.1),
+    _gpt("gpt-6.1-sol", "GPT-6.1 Sol", (2, 10), 0.1),
+    _gpt("gpt-6.1-terra", "GPT-6.1 Terra", (1, 5), 0.05),
+    _gpt("gpt-6-luna", "GPT-6 Luna", (0.1, 0.5), 0.01),
+    _gpt("gpt-5.6-sol", "GPT-5.6 Sol", (4, 20), 0.4),
+    _gpt("gpt-5.6-terra", "GPT-5.6 Terra", (2, 12), 0.2),
+    _gpt("gpt-5.6-luna", "GPT-5.6 Luna", (0.2, 1.2), 0.02),
+    _gpt("gpt-5.5", "GPT-5.5", (5, 30), 0.5, write=5),
+    _gpt("gpt-5.4", "GPT-5.4", (2.5, 15), 0.25, write=2.5),
+    _gpt("gpt-5.4-mini", "GPT-5.4 mini", (0.75, 4.5), 0.075, write=0.75),
+    _model("openai:gpt-4.1", "GPT-4.1", 1_047_576, 32_768, (2, 8), (0.5, 2), thinking=False),
+    _gpt("gpt-5.3-codex", "GPT-5.3 Codex", (1.75, 14), 0.175, write=1.75),
 )
 
 _KNOWN = {info.model_id: info for info in MODELS}
@@ -274,7 +298,7 @@ _UNKNOWN = {
     "anthropic": _model("", "", 200_000, 32_000),
     "gemini": _model("", "", 1_000_000, 65_536),
     "google-openai": _model("", "", 1_000_000, 65_536),
-    "openai": _model("", "", 128_000, 16_384),
+    "openai": _model("", "", _GPT_WINDOW, 128_000),
     "openrouter": _model("", "", 128_000, 16_384, images=False),
 }
 _LOCAL = _model("", "", 32_768, 8_192, thinking=False, images=False)

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
 from amanu.core.argument_aliases import normalize_arguments
 from amanu.core.command import Command
-from amanu.core.model import ToolSpec
+from amanu.core.model import Freeform, ToolSpec
 from amanu.core.requirements import SandboxRequirements
 from amanu_protocol.items import BlobRef, CommandSandbox, Effect, Grant
 
@@ -177,10 +177,12 @@ class Tool(ABC, Generic[P]):
     description: str
     """For the model: what the tool does, when to use it, its limits."""
     params: type[P]
+    freeform: Freeform | None = None
+    """How the model may call it without JSON, if it may."""
 
     def spec(self) -> ToolSpec:
         """The tool as the model sees it; the same to the byte in every run."""
-        return ToolSpec(self.name, self.description, tool_schema(self.params))
+        return ToolSpec(self.name, self.description, tool_schema(self.params), self.freeform)
 
     def parse(self, arguments: Mapping[str, JsonValue]) -> ParsedCall[P]:
         """Validate the arguments of a call. No effect, no waiting. Raises `ToolError`, which says what to correct."""

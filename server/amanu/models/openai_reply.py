@@ -143,9 +143,11 @@ class OpenAIReply:
         arguments = next((candidate for candidate in (_given(function), _given(piece)) if candidate is not None), None)
         whole = arguments is not None and not isinstance(arguments, str)
         writing = self._writing(piece, function.get("name") or "", whole)
-        extra: Any = piece.get("extra_content")
-        if isinstance(extra, dict) and isinstance(cast(dict[str, Any], extra).get("google", {}), dict):
-            writing.extra = extra or writing.extra
+        match piece.get("extra_content"):
+            case {"google": {"thought_signature": str()}} as extra:
+                writing.extra = extra
+            case _:
+                pass
         if not writing.tool and function.get("name"):
             writing.tool = _text(function["name"])
             self._named.append(writing)

@@ -32,6 +32,12 @@ def _gemini(_: str, base_url: str, key: str | None) -> RemoteModel:
     return GeminiModel(key or "", base_url)
 
 
+def _openai(vendor: str, base_url: str, key: str | None) -> RemoteModel:
+    from amanu.models.openai import OpenAIModel
+
+    return OpenAIModel(vendor, base_url, key)
+
+
 def _compatible(vendor: str, base_url: str, key: str | None) -> RemoteModel:
     from amanu.models.openai_compatible import OpenAICompatibleModel
 
@@ -63,7 +69,7 @@ VENDORS = (
         "anthropic", "Anthropic", "https://api.anthropic.com", _anthropic, "ANTHROPIC_BASE_URL", modules=("anthropic",)
     ),
     Vendor("gemini", "Google Gemini", _GOOGLE, _gemini, "GOOGLE_GEMINI_BASE_URL", modules=("google.genai",)),
-    Vendor("openai", "OpenAI", "https://api.openai.com/v1", _compatible, "OPENAI_BASE_URL"),
+    Vendor("openai", "OpenAI", "https://api.openai.com/v1", _openai, "OPENAI_BASE_URL"),
     Vendor("openrouter", "OpenRouter", "https://openrouter.ai/api/v1"),
     Vendor(
         "google-openai",
@@ -78,7 +84,7 @@ VENDORS = (
     Vendor("vllm", "vLLM", "http://127.0.0.1:8000/v1", needs_key=False, local=True),
 )
 
-DEFAULTS = ("anthropic:claude-sonnet-5-5", "gemini:gemini-3.8-flash", "openai:gpt-5.2")
+DEFAULTS = ("anthropic:claude-sonnet-5-5", "gemini:gemini-3.8-flash", "openai:gpt-6.2-sol")
 """The model to start with, of the first vendor that has a key."""
 
 

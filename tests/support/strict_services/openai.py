@@ -88,7 +88,13 @@ class OpenAI(Service):
             raise Refused(f"Unrecognized request argument supplied: {name}")
         need(body.get("model"), "you must provide a model parameter")
         need("stream_options" not in body or body.get("stream"), "stream_options is only allowed when stream is true")
-        reasoning = re.match(r"(o\d|gpt-5)", body["model"]) is not None
+        reasoning = re.match(r"(openai/)?(o\d|gpt-[5-9])", body["model"]) is not None
+        effort = body.get("reasoning_effort", "medium")
+        need(
+            not (re.match(r"gpt-(5\.[4-9]|[6-9])", body["model"]) and body.get("tools") and effort != "none"),
+            f"Function tools with reasoning_effort are not supported for {body['model']} in /v1/chat/completions. "
+            "To use function tools, use /v1/responses or set reasoning_effort to 'none'.",
+        )
         need(
             not (reasoning and "max_tokens" in body),
             "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens'.",

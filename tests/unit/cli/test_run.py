@@ -113,7 +113,7 @@ def test_going_on_with_a_session(shop: Path, inside: InProcessCli) -> None:
     ("arguments", "code", "said"),
     [
         (["x", "--model", "nope:x"], 4, "Unknown model 'nope:x'."),
-        (["x", "--model", "openai:gpt-5.2"], 4, "amanu auth set openai"),
+        (["x", "--model", "openai:gpt-6.2-sol"], 4, "amanu auth set openai"),
         (["x"], 4, "no API key is set"),
         (["x", "--session", "nope"], 2, "There is no session nope."),
         (["x", "--workspace", "nowhere"], 2, "is not a folder"),

@@ -20,6 +20,8 @@ from amanu.core.model_families import (
     GEMINI_3_COMPATIBLE,
     GEMINI_3_FLASH,
     GENERIC,
+    GPT_COMPATIBLE,
+    GPT_FREEFORM,
     GPT_PLAIN,
     GPT_REASONING,
     MAX_TOOLS,
@@ -63,9 +65,10 @@ IDS = {
     "google-openai:models/gemini-2.5-pro": GEMINI_2_5_COMPATIBLE,
     "google-openai:gemini-3-pro": GEMINI_3_COMPATIBLE,
     "openai:gpt-4.1": GPT_PLAIN,
-    "openai:gpt-5.2": GPT_REASONING,
+    "openai:o3": GPT_REASONING,
+    "openai:gpt-6.2-sol": GPT_FREEFORM,
     "openai:o4-mini": GPT_REASONING,
-    "openrouter:openai/gpt-5.2": replace(GPT_REASONING, caching="implicit"),
+    "openrouter:openai/gpt-6.2-sol": GPT_COMPATIBLE,
     "openrouter:openai/gpt-4o": replace(GPT_PLAIN, caching="implicit"),
     "openrouter:deepseek/deepseek-v4-pro": THINKS_IN_TEXT,
     "deepseek:deepseek-v4-flash": THINKS_IN_TEXT,
@@ -151,9 +154,9 @@ def test_a_tool_some_service_refuses(name: str, schema: dict[str, object]) -> No
 
 def test_more_tools_than_some_service_takes() -> None:
     tools = [ToolSpec(f"t{number}", "Does.", {"type": "object"}) for number in range(MAX_TOOLS + 1)]
-    Request(model_info("openai:gpt-5.1"), "", tools[:-1], Conversation(), "s1")
+    Request(model_info("openai:gpt-6-luna"), "", tools[:-1], Conversation(), "s1")
     with pytest.raises(ValueError, match="128"):
-        Request(model_info("openai:gpt-5.1"), "", tools, Conversation(), "s1")
+        Request(model_info("openai:gpt-6-luna"), "", tools, Conversation(), "s1")
 
 
 def test_what_a_cache_read_costs_is_known_wherever_a_price_is() -> None:

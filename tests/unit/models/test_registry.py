@@ -32,8 +32,12 @@ RESOLVED: list[tuple[str, dict[str, str], str]] = [
     ("anthropic:x", {"ANTHROPIC_BASE_URL": "http://127.0.0.1:1/"}, "AnthropicModel('http://127.0.0.1:1')"),
     ("gemini:gemini-2.5-pro", {}, "GeminiModel('https://generativelanguage.googleapis.com')"),
     ("gemini:x", {"GOOGLE_GEMINI_BASE_URL": "https://g.test"}, "GeminiModel('https://g.test')"),
-    ("openai:gpt-5.2", {}, "OpenAICompatibleModel('openai', 'https://api.openai.com/v1')"),
-    ("openai:x", {"OPENAI_BASE_URL": "https://o.test/v1"}, "OpenAICompatibleModel('openai', 'https://o.test/v1')"),
+    ("openai:gpt-6.2-sol", {}, "OpenAIModel(ResponsesModel('openai', 'https://api.openai.com/v1'))"),
+    (
+        "openai:x",
+        {"OPENAI_BASE_URL": "https://o.test/v1"},
+        "OpenAIModel(ResponsesModel('openai', 'https://o.test/v1'))",
+    ),
     ("openrouter:a/b:free", {}, "OpenAICompatibleModel('openrouter', 'https://openrouter.ai/api/v1')"),
     (
         "google-openai:gemini-2.5-pro",
@@ -57,7 +61,7 @@ async def test_resolve(tmp_path: Path, model_id: str, environment: dict[str, str
 @pytest.mark.parametrize(
     ("model_id", "vision", "sees"),
     [
-        ("openai:gpt-5.2", [], True),
+        ("openai:gpt-6.2-sol", [], True),
         ("openrouter:a/b:free", [], False),
         ("openrouter:a/b:free", ["openrouter:a/b:free"], True),
         ("openrouter:a/b", ["openrouter:a/b:free"], False),
@@ -133,7 +137,7 @@ async def test_one_client_for_one_vendor_address_and_key(tmp_path: Path) -> None
     [
         ({}, None),
         (ALL, "anthropic:claude-sonnet-5-5"),
-        ({"OPENAI_API_KEY": "k"}, "openai:gpt-5.2"),
+        ({"OPENAI_API_KEY": "k"}, "openai:gpt-6.2-sol"),
         ({"GOOGLE_API_KEY": "k", "OPENAI_API_KEY": "k"}, "gemini:gemini-3.8-flash"),
         ({"OPENROUTER_API_KEY": "k"}, None),
     ],
@@ -249,13 +253,13 @@ async def test_whether_a_model_can_be_had_is_said_while_its_vendor_is_imported(
     monkeypatch.setattr("amanu.models.registry._import", slow)
     models = registry(tmp_path)
     try:
-        info = await models.check("openai:gpt-5.2", ALL)
-        assert (info.model_id, info.available) == ("openai:gpt-5.2", True)
+        info = await models.check("openai:gpt-6.2-sol", ALL)
+        assert (info.model_id, info.available) == ("openai:gpt-6.2-sol", True)
         assert await asyncio.to_thread(importing.wait, 10), "nobody waits, but it has begun"
     finally:
         go_on.set()
     with pytest.raises(AmanuError) as caught:
-        await models.check("openai:gpt-5.2", {})
+        await models.check("openai:gpt-6.2-sol", {})
     assert caught.value.kind == "authRequired"
 
 

@@ -157,7 +157,7 @@ async def test_auto_is_listed_and_can_be_chosen_when_there_is_something_to_choos
     assert (await check(AUTO, *made(tmp_path, routing=BOTH), KEYS)).model_id == AUTO
 
 
-@pytest.mark.parametrize("settings", [{}, {"routing": {"fallback": ["openai:gpt-5.2"], "utility": "openai:x"}}])
+@pytest.mark.parametrize("settings", [{}, {"routing": {"fallback": ["openai:gpt-6.2-sol"], "utility": "openai:x"}}])
 async def test_auto_is_nothing_without_settings(tmp_path: Path, settings: dict[str, Any]) -> None:
     assert AUTO not in [each.model_id for each in await listed(*made(tmp_path, **settings), KEYS)]
     with pytest.raises(AmanuError, match="No models are configured") as caught:

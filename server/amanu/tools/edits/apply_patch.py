@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import Field
 
+from amanu.core.model import Freeform
 from amanu.core.tool import CallDraft, ToolError
 from amanu.tools.edits.base import EditParams, EditTool, FileChange
 from amanu.tools.edits.delete_file import delete_text
@@ -16,6 +17,18 @@ from amanu.tools.edits.patch_apply import added_text, apply_hunks
 from amanu.tools.edits.patch_lines import FilePatch
 from amanu.tools.edits.placeholders import refuse_placeholders
 from amanu.workspace.text_file import FileText
+
+_GRAMMAR = r"""
+start: "*** Begin Patch" LF file+ "*** End Patch" LF?
+file: add | delete | update
+add: "*** Add File: " REST LF ("+" REST? LF)+
+delete: "*** Delete File: " REST LF
+update: "*** Update File: " REST LF ("*** Move to: " REST LF)? hunk*
+hunk: ("@@" (" " REST)? LF)+ line+ ("*** End of File" LF)?
+line: (" " | "-" | "+") REST? LF
+REST: /[^\n]+/
+LF: /\n/
+"""
 
 
 class ApplyPatchParams(EditParams):
@@ -37,6 +50,7 @@ class ApplyPatch(EditTool[ApplyPatchParams]):
         "it where they are not unique. A unified diff as git writes it is taken too; its line numbers do not matter."
     )
     params = ApplyPatchParams
+    freeform = Freeform("patch", _GRAMMAR)
 
     def draft(self) -> CallDraft:
         return PatchDraft("patch", self._workspace.as_written)

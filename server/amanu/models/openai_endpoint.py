@@ -1,0 +1,151 @@
+"""An endpoint of OpenAI's kind over HTTP: a JSON request in, events or one JSON object out, and what it refuses as one
+of the errors of `core/model.py`. Both wires use it: `openai_compatible.py` and `openai_responses.py`.
+
+Directly on httpx2: the openai SDK validates the whole history on each request and costs 0.3 s and 30 MB.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+from amanu.core.model import ModelError, StreamBroken
+from amanu.models.errors import mask, quota_exhausted, retry_after, status_error, transport_error
+from amanu.models.http import LazyValue, http_client, tls_for
+from amanu.models.quotas import google_daily, google_wait
+from amanu.models.sse import SseParser
+from amanu.models.wire_messages import loads
+
+if TYPE_CHECKING:
+    from amanu.models.transport import HttpClient
+
+LINGER = 0.5
+"""Seconds to wait for more of a reply that is complete: the usage may follow it, and a body read to its end leaves the
+connection fit for the next request; but some servers never end it."""
+
+_REFUSALS = {"invalid_prompt", "bio_policy", "cyber_policy", "misalignment_policy_violation", "invalid_request_error"}
+"""Codes of an error in mid-stream that no second attempt mends."""
+
+
+class IncomingReply(Protocol):
+    """A reply that is being read. `complete`: its finish marker was seen."""
+
+    complete: bool
+
+
+class OpenAIEndpoint:
+    """`vendor` as in `vendor:model`; `base_url` with the version (`https://api.openai.com/v1`); `key` None for local
+    servers."""
+
+    def __init__(self, vendor: str, base_url: str, key: str | None = None) -> None:
+        self.vendor = vendor
+        self.base_url = base_url.rstrip("/")
+        self._key = key
+        self._connection = LazyValue(self._connect)
+
+    async def connect(self) -> None:
+        (await self._connection.get()).connect()
+
+    async def close(self) -> None:
+        if (http := self._connection.made) is not None:
+            await http.aclose()
+
+    async def post(
+        self, path: str, body: bytes, reply: IncomingReply, *, streaming: bool
+    ) -> AsyncGenerator[dict[str, Any]]:
+        """The events of the answer, or the answer as one. Sets `reply.complete` for what is whole by HTTP's rules or by
+        `[DONE]`; the caller does for other finish markers. Closing this closes the HTTP stream. Raises `ModelError`."""
+        http = await self._connection.get()
+        import httpx2
+
+        started = False
+        try:
+            async with http.stream("POST", f"{self.base_url}{path}", content=body) as response:
+                started = True
+                if response.status_code != 200:
+                    raise self._refused(response.status_code, await response.aread(), response.headers)
+                if not streaming or response.headers.get("content-type", "").startswith("application/json"):
+                    whole = self._parsed(await response.aread())
+                    reply.complete = True
+                    yield whole
+                    return
+                async with aclosing(_events(response.aiter_bytes(), reply)) as events:
+                    async for event in events:
+                        if event.strip() == b"[DONE]":
+                            reply.complete = True
+                        else:
+                            yield self._parsed(event)
+        except (httpx2.HTTPError, httpx2.StreamError) as error:
+            if not reply.complete:
+                raise transport_error(self.vendor, error, self.base_url, started=started) from None
+
+    def error(self, status: int | None, answer: Any, headers: Any = None) -> ModelError:
+        """From a status and its body (`{"error": {…}}`, a text, FastAPI's `detail`, Google's list of one), or
+        from an error event in mid-stream (status None)."""
+        outer = _object(cast(list[Any], answer)[0] if isinstance(answer, list) and answer else answer)
+        error = _object(outer.get("error") or outer)
+        message = mask(str(error.get("message") or error.get("detail") or error), self._key)
+        code = str(error.get("code") or error.get("type") or "")
+        if status is None:
+            if code in _REFUSALS or code.startswith("invalid_image"):
+                status = 400
+            else:
+                status = int(code) if code.isdecimal() else 429 if "rate_limit" in code else None
+        details = mask(str(outer)[:4000], self._key)
+        wait = retry_after(headers or {}) or google_wait(error, message)
+        if "insufficient_quota" in (code, error.get("type")) or (status == 429 and google_daily(error)):
+            return quota_exhausted(self.vendor, status, message, retry_after=wait, details=details)
+        return status_error(self.vendor, status, message, retry_after=wait, details=details)
+
+    def unreadable(self, description: str) -> StreamBroken:
+        """The error for a reply that is not what it should be. `description`: the part in question."""
+        return StreamBroken(
+            f"The reply from {self.vendor} could not be read.",
+            self.vendor,
+            details=mask(description[:2000], self._key),
+        )
+
+    def _connect(self) -> "HttpClient":
+        headers = {"content-type": "application/json"}
+        if self._key:
+            headers["authorization"] = f"Bearer {self._key}"
+        return http_client(self.base_url, tls_for(self.base_url), headers=headers)
+
+    def _parsed(self, event: bytes) -> dict[str, Any]:
+        """A chunk. Raises what it says when it is an error."""
+        try:
+            chunk = loads(event)
+        except ValueError:
+            raise self.unreadable(event[:500].decode("utf-8", "replace")) from None
+        if not isinstance(chunk, dict):
+            raise self.unreadable(event[:500].decode("utf-8", "replace"))
+        chunk = cast(dict[str, Any], chunk)
+        if chunk.get("error"):
+            raise self.error(None, chunk)
+        return chunk
+
+    def _refused(self, status: int, body: bytes, headers: Any) -> ModelError:
+        try:
+            answer = loads(body)
+        except ValueError:
+            answer = {"message": body[:2000].decode("utf-8", "replace")}
+        return self.error(status, answer, headers)
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return cast(dict[str, Any], value) if isinstance(value, dict) else {"message": value}
+
+
+async def _events(body: AsyncIterator[bytes], reply: IncomingReply) -> AsyncGenerator[bytes]:
+    """The events of a reply to its end; once it is complete, for as long as more comes within `LINGER`."""
+    events = SseParser()
+    while True:
+        try:
+            async with asyncio.timeout(LINGER if reply.complete else None):
+                data = await anext(body, None)
+        except TimeoutError:
+            return
+        for event in events.end() if data is None else events.feed(data):
+            yield event
+        if data is None:
+            return

@@ -1,0 +1,181 @@
+"""OpenAI's Responses API, stateless: nothing is stored at the service, the whole conversation is sent each time, and
+reasoning goes back encrypted as it came. Since GPT-5.4 OpenAI takes tools together with reasoning only here.
+
+What a message looks like on the wire is in `responses_items.py`, what a reply is made of in `responses_reply.py`.
+"""
+
+import re
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from amanu.core.conversation import Conversation
+from amanu.core.model import Delta, Request, RequestRefused, ToolSpec
+from amanu.core.model_families import ModelFamily, family
+from amanu.models.openai_endpoint import OpenAIEndpoint
+from amanu.models.responses_items import items_of
+from amanu.models.responses_reply import ResponsesReply
+from amanu.models.wire_messages import WireMessages, dumps
+
+_SMALLEST_OUTPUT = 16
+"""Tokens; the service refuses less."""
+
+
+class ResponsesModel:
+    """`Model` for one endpoint. Arguments as `OpenAIEndpoint`'s."""
+
+    def __init__(self, vendor: str, base_url: str, key: str | None = None) -> None:
+        self._endpoint = OpenAIEndpoint(vendor, base_url, key)
+        self._items = WireMessages(items_of)
+        self._concessions = _Concessions()
+
+    def __repr__(self) -> str:
+        return f"ResponsesModel({self._endpoint.vendor!r}, {self._endpoint.base_url!r})"
+
+    async def stream(self, request: Request) -> AsyncIterator[Delta]:
+        """See `Model.stream`. What the service refuses of a request and it can do without is left out, and the request
+        sent again; each such thing is met once."""
+        while True:
+            reply = ResponsesReply(request, self._endpoint.vendor)
+            try:
+                async with aclosing(
+                    self._endpoint.post("/responses", self._body(request), reply, streaming=True)
+                ) as events:
+                    async for event in events:
+                        self._check(event)
+                        try:
+                            deltas = list(reply.add(event))
+                        except (AttributeError, TypeError, LookupError) as error:
+                            raise self._endpoint.unreadable(repr(error)) from None
+                        for delta in deltas:
+                            yield delta
+                break
+            except RequestRefused as refusal:
+                if reply.started or not self._concessions.learn(refusal, request):
+                    raise
+        yield reply.done()
+
+    async def connect(self) -> None:
+        await self._endpoint.connect()
+
+    async def close(self) -> None:
+        await self._endpoint.close()
+
+    def _check(self, event: dict[str, Any]) -> None:
+        """Raises what an event says went wrong."""
+        if event.get("type") == "error":
+            raise self._endpoint.error(None, event)
+        if event.get("type") == "response.failed":
+            response = event.get("response")
+            raise self._endpoint.error(None, response if isinstance(response, dict) else event)
+
+    def _body(self, request: Request) -> bytes:
+        """The request. The items are joined as they are kept; only the rest is made anew."""
+        made = self._items.of(request.conversation, request.model)
+        unreadable = self._concessions.unreadable.get(request.conversation, 0)
+        items = [item.without_reasoning if index < unreadable else item.data for index, item in enumerate(made)]
+        items = [item for item in items if item]
+        facts = family(request.model.model_id)
+        most = min(request.model.max_output, request.max_output or facts.max_output)
+        head: dict[str, Any] = {
+            "model": request.model.model_id.partition(":")[2],
+            "stream": True,
+            "stream_options": {"include_obfuscation": False},
+            "store": False,
+            "max_output_tokens": max(most, _SMALLEST_OUTPUT),
+        }
+        if request.system:
+            head["instructions"] = request.system
+        if request.tools:
+            head["tools"] = [_tool(tool, facts) for tool in request.tools]
+        if facts.caching == "key":
+            head["prompt_cache_key"] = request.session_id[-64:]
+        if facts.thinking == "effort":
+            model, effort = request.model.model_id, str(facts.efforts[request.effort])
+            head["reasoning"] = {"effort": self._concessions.effort(model, effort), "summary": "auto"}
+            head["include"] = ["reasoning.encrypted_content"]
+        self._concessions.leave_out(head)
+        pieces = [b","] * max(0, 2 * len(items) - 1)
+        pieces[::2] = items
+        return b"".join((b'{"input":[', *pieces, b"],", dumps(head)[1:]))
+
+
+def _tool(tool: ToolSpec, facts: ModelFamily) -> dict[str, Any]:
+    """`strict` is said: left out it means true, and a schema with optional properties would be refused."""
+    if tool.freeform is not None and facts.freeform:
+        text = tool.parameters["properties"][tool.freeform.argument]["description"]
+        form = {"type": "grammar", "syntax": "lark", "definition": tool.freeform.grammar}
+        return {"type": "custom", "name": tool.name, "description": f"{tool.description}\n{text}", "format": form}
+    described = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+    return {"type": "function", **described, "strict": False}
+
+
+class _Concessions:
+    """What an endpoint refused, and requests therefore do without."""
+
+    def __init__(self) -> None:
+        self.unreadable: WeakKeyDictionary[Conversation, int] = WeakKeyDictionary()
+        """Of so many messages of a conversation the encrypted reasoning is left out: of another organisation, say."""
+        self._fields: set[str] = set()
+        """Names of left-out fields; of those in an object, `object.field`."""
+        self._efforts: dict[str, dict[str, str]] = {}
+        """Model → effort → the nearest it takes."""
+
+    def effort(self, model: str, effort: str) -> str:
+        return self._efforts.get(model, {}).get(effort, effort)
+
+    def leave_out(self, head: dict[str, Any]) -> None:
+        for name in self._fields:
+            outer, _, inner = name.partition(".")
+            if inner:
+                head.get(outer, {}).pop(inner, None)
+            else:
+                head.pop(outer, None)
+
+    def learn(self, refusal: RequestRefused, request: Request) -> bool:
+        """Whether the next request does without what was refused. False for what was met before, or cannot be done
+        without."""
+        text = f"{refusal.message} {refusal.details}"
+        if _ABOUT_REASONING.search(text):
+            known = self.unreadable.get(request.conversation, 0)
+            self.unreadable[request.conversation] = len(request.conversation)
+            return known < len(request.conversation)
+        if "reasoning" in text and "summar" in text:  # kept for verified organisations
+            return self._do_without("reasoning.summary")
+        if (offered := _EFFORTS_OFFERED.search(text)) is not None:
+            return self._learn_effort(request, re.findall(r"'(\w+)'", offered[1]))
+        field = _FIELD.search(text)
+        return field is not None and field[1] in _DISPENSABLE and self._do_without(field[1])
+
+    def _do_without(self, field: str) -> bool:
+        is_new = field not in self._fields
+        self._fields.add(field)
+        return is_new
+
+    def _learn_effort(self, request: Request, offered: list[str]) -> bool:
+        model = request.model.model_id
+        wanted = str(family(model).efforts[request.effort])
+        taken = [effort for effort in offered if effort in _EFFORTS]
+        if not taken or wanted not in _EFFORTS or wanted in self._efforts.get(model, {}):
+            return False
+        rank = _EFFORTS.index(wanted)
+        self._efforts.setdefault(model, {})[wanted] = min(taken, key=lambda each: abs(_EFFORTS.index(each) - rank))
+        return True
+
+
+_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+
+_ABOUT_REASONING = re.compile(
+    r"invalid_encrypted_content|encrypted content|encrypted_content"
+    r"|item '?\"?rs_|of type 'reasoning'|'rs_[^']*'",
+    re.I,
+)
+"""How the service says that it does not take reasoning it gets back."""
+
+_EFFORTS_OFFERED = re.compile(r"Unsupported value: '\w+' is not supported with .*?Supported values are: ([^.]*)", re.S)
+
+_FIELD = re.compile(r"(?:Unsupported|Unknown|Unrecognized)[\w ]*(?:parameter|argument)[\w ]*:? ?'?([\w.]+)'?", re.I)
+
+_DISPENSABLE = {"prompt_cache_key", "stream_options", "include", "max_output_tokens", "reasoning.summary"}
+"""Fields a request can do without. Gateways and plans know fewer than the service itself."""
