@@ -107,8 +107,8 @@ def conversation(session: Session) -> Conversation:
 
 
 def without_status(text: str) -> str:
-    """What was said with a prompt, but for how the session is run."""
-    return re.sub(r"(\n\n)?<session_status>\n.*?\n</session_status>", "", text, flags=re.DOTALL)
+    """What was said with a prompt, but for how the session is run, and where."""
+    return re.sub(r"(\n\n)?<(session_status|environment)>\n.*?\n</\2>", "", text, flags=re.DOTALL)
 
 
 async def journalled(session: Session) -> Conversation:

@@ -8,7 +8,7 @@ A line is the name of a test that `over_vendors` or `over_handovers` marked; a t
 
 import importlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from types import MappingProxyType
@@ -16,7 +16,7 @@ from typing import Any, cast, get_args
 
 import pytest
 
-from amanu.agent.system_prompt import load_prompt
+from amanu.agent.system_prompt import load_prompt, system_prompt
 from amanu.core.model_families import FAMILIES, GENERIC, MAX_TOOLS, ModelFamily
 from support.vendors import VENDORS, Column, Need, Vendor
 
@@ -210,16 +210,43 @@ def _said(name: str, value: Any) -> str:
             return str(value)
 
 
-def document(text: str) -> str:
+def prompts() -> str:
+    """What the families are told: the rules, and what each hears besides."""
+    names = dict.fromkeys(facts.name for _, facts in FAMILIES)
+    additions = [f"- **{name}**: {said}" for name in names if (said := load_prompt(name))]
+    size = len(system_prompt("generic", ["/work"]).core)
+    return "\n".join(
+        [
+            f"The system prompt has {size:,} characters, about {size // 400 * 100:,} tokens. Besides, by family:",
+            "",
+            *additions,
+            "",
+            "The rules:",
+            "",
+            "````markdown",
+            load_prompt("core"),
+            "````",
+        ]
+    )
+
+
+def document(text: str, made: Mapping[str, Callable[[], str]]) -> str:
     """The document, with what is generated made anew."""
-    for name, made in (("families", families_table()), ("behaviours", behaviours_table())):
+    for name, make in made.items():
         begin, end = f"<!-- generated: {name} -->", "<!-- end -->"
         before, found, rest = text.partition(begin)
         if not found:
-            raise ValueError(f"{DOCUMENT.name} has no place for {name}: {begin}")
-        text = f"{before}{begin}\n\n{made}\n\n{end}{rest.partition(end)[2]}"
+            raise ValueError(f"the document has no place for {name}: {begin}")
+        text = f"{before}{begin}\n\n{make()}\n\n{end}{rest.partition(end)[2]}"
     return text
 
 
+DOCUMENTS: Mapping[Path, Mapping[str, Callable[[], str]]] = {
+    DOCUMENT: {"families": families_table, "behaviours": behaviours_table},
+    DOCUMENT.with_name("prompts.md"): {"told": prompts},
+}
+
+
 if __name__ == "__main__":
-    DOCUMENT.write_text(document(DOCUMENT.read_text("utf-8")), "utf-8")
+    for path, parts in DOCUMENTS.items():
+        path.write_text(document(path.read_text("utf-8"), parts), "utf-8")

@@ -18,7 +18,7 @@ def no_guard(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[report
     monkeypatch.setattr(approval, "GUARD_SECONDS", 0.0)
 
 
-def small_window(tmp_path: Path, tokens: int = 6_600) -> None:
+def small_window(tmp_path: Path, tokens: int = 8_200) -> None:
     """Of the scripted model the session will use."""
     config = Path(os.environ["AMANU_HOME"]) / "config"
     config.mkdir(parents=True, exist_ok=True)

@@ -2,6 +2,7 @@
 recording, whatever they say; what they say otherwise than the recorded ones is told."""
 
 import json
+import re
 from typing import Any, cast
 from urllib.parse import urlsplit
 
@@ -55,8 +56,13 @@ class Replay:
         return previous.end == "aborted" and difference(previous.body, sent) is None
 
 
+_ENVIRONMENT = re.compile(r"<environment>\n.*?\n</environment>", re.DOTALL)
+"""Names the day and the machine (`context/surroundings.py`)."""
+
+
 def difference(recorded: Any, sent: Any, location: str = "body") -> str | None:
-    """The first place where two JSON values differ, in words; None if they are the same."""
+    """The first place where two JSON values differ, in words; None if they are the same. When and where it was recorded
+    makes no difference."""
     if type(recorded) is not type(sent):
         return f"{location} is {_short(sent)}, but {_short(recorded)} was recorded"
     if isinstance(recorded, dict):
@@ -79,7 +85,9 @@ def difference(recorded: Any, sent: Any, location: str = "body") -> str | None:
             if len(recorded_items) == len(sent_items)
             else f"{location} has {len(sent_items)} entries, but {len(recorded_items)} were recorded"
         )
-    return None if recorded == sent else f"{location} is {_short(sent)}, but {_short(recorded)} was recorded"
+    if recorded == sent or (isinstance(sent, str) and _ENVIRONMENT.sub("", recorded) == _ENVIRONMENT.sub("", sent)):
+        return None
+    return f"{location} is {_short(sent)}, but {_short(recorded)} was recorded"
 
 
 def _other(number: int, sent_model: str, recorded: str) -> ReplayMismatch:

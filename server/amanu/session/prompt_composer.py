@@ -13,6 +13,7 @@ from amanu.context.attachments import PromptMessage, with_attachments
 from amanu.context.editor import EditorNotes, describe
 from amanu.context.images import Pictures
 from amanu.context.memory import RecalledMemory
+from amanu.context.surroundings import Surroundings
 from amanu.core.notes import SystemNote
 from amanu.models.image_layout import unseen
 from amanu.session.core import SessionCore
@@ -30,6 +31,8 @@ class OpeningMessage:
     editor_state: Mapping[str, str] | None
     """What the user's editor shows, by section."""
     recalled: RecalledMemory
+    surroundings: str
+    """Where the model works; "" when nothing of it is new."""
     files_note: SystemNote | None
     """Files that have changed, and late findings: see `TurnFactory.files_note`."""
 
@@ -50,6 +53,7 @@ class PromptComposer:
         self.turn_factory = turn_factory
         self.pictures = Pictures(core.journal, core.conversation, queue.steering_pictures, queue.queued_pictures)
         self._editor_notes = EditorNotes()
+        self._surroundings = Surroundings(core.workspace, core.conversation, core.approvals.allowed, core.environment)
         self.model: ModelInfo | None = None
         """The model of the last turn."""
 
@@ -62,7 +66,11 @@ class PromptComposer:
             name: self._services.secrets.mask_content(section) for name, section in editor_state.items()
         }
         return OpeningMessage(
-            heard, editor_state, await self.turn_factory.memory.recall(window), await self.turn_factory.files_note()
+            heard,
+            editor_state,
+            await self.turn_factory.memory.recall(window),
+            await self._surroundings.note(),
+            await self.turn_factory.files_note(),
         )
 
     async def expand(self, text: str, attachments: Sequence[Attachment]) -> PromptMessage:
@@ -94,7 +102,9 @@ class PromptComposer:
         changed = opening.files_note and f"<files_changed>\n{opening.files_note.text}\n</files_changed>"
         recalled = opening.recalled.notice
         status = self.turn_factory.status.note_with_prompt()
-        content = "\n\n".join(filter(None, [message.text, news, status, changed, recalled and recalled.text]))
+        content = "\n\n".join(
+            filter(None, [message.text, news, status, opening.surroundings, changed, recalled and recalled.text])
+        )
         message = message.model_copy(update={"text": content})
         self._emit(ItemCompleted(item=user_message), entry=message)
         self._conversation.append(message)

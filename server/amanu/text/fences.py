@@ -20,12 +20,13 @@ from amanu.text.display import one_line
 MAX_LABEL = 500
 """Characters of a block's label; paths are usually shorter (NAME_MAX is 255)."""
 
-_MEMORY = re.compile(r"<(?=\s*/?\s*project_memory\s*>)", re.IGNORECASE)
+_OURS = re.compile(r"<(?=\s*/?\s*(?:project_memory|session_status)\s*>)", re.IGNORECASE)
+"""Blocks that only Amanu writes."""
 
 
 def block(kind: str, text: str, label: str = "") -> str:
     """The text in a block of that kind. `label`: where it comes from, put on one line; "" for none."""
-    text = _MEMORY.sub("&lt;", text)
+    text = _OURS.sub("&lt;", text)
     safe_label = one_line(label)[:MAX_LABEL].replace('"', "&quot;")
     name = _name(kind, text)
     attribute = f' path="{safe_label}"' if label else ""

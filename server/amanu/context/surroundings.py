@@ -1,0 +1,126 @@
+"""Where the model works, as a few lines that go with a prompt: the date, the git branch, the top of the tree, programs.
+
+Data that is read, nothing that is run: an untrusted folder's git settings can name programs. It goes with the first
+prompt, and again when the day has changed or the conversation was rewritten, so that the system prompt stays the same.
+"""
+
+import asyncio
+import os
+import re
+import shutil
+import stat
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import date
+from pathlib import Path
+
+from amanu.core.conversation import Conversation
+from amanu.core.tool import Subject, SubjectFilter
+from amanu.text.display import one_line
+from amanu.text.fences import block
+from amanu.workspace.ignore import NEVER, IgnoreRules
+from amanu.workspace.workspace import Workspace
+
+MAX_ENTRIES = 40
+"""Names of the top of a tree that are listed."""
+MAX_NAME = 60
+"""Characters of one of them."""
+
+PROGRAMS = (
+    *("git", "gh", "rg", "make", "cmake", "docker", "podman"),
+    *("python3", "uv", "poetry", "pip", "node", "npm", "pnpm", "yarn", "bun", "deno"),
+    *("cargo", "go", "java", "mvn", "gradle", "dotnet", "ruby", "php", "composer"),
+)
+"""Looked for on the user's `PATH`."""
+
+_UNFINISHED = {
+    "MERGE_HEAD": "a merge",
+    "rebase-merge": "a rebase",
+    "rebase-apply": "a rebase",
+    "CHERRY_PICK_HEAD": "a cherry-pick",
+    "REVERT_HEAD": "a revert",
+    "BISECT_LOG": "a bisection",
+}
+
+
+class Surroundings:
+    """What one session's model has been told about where it works."""
+
+    def __init__(
+        self, workspace: Workspace, conversation: Conversation, allowed: SubjectFilter, environment: Mapping[str, str]
+    ) -> None:
+        """`environment`: the user's variables, as they are when a note is asked for."""
+        self._workspace = workspace
+        self._conversation = conversation
+        self._allowed = allowed
+        self._environment = environment
+        self._told: tuple[date, int] | None = None
+
+    async def note(self, today: Callable[[], date] = date.today) -> str:
+        """The block that goes with a prompt, which counts as told when this returns; "" when nothing is new."""
+        state = (today(), self._conversation.generation)
+        if state == self._told:
+            return ""
+        self._told = state
+        roots = self._workspace.roots if self._allowed([Subject("list_directory", "read", ".")]) else ()
+        lines = await asyncio.to_thread(_lines, self._workspace.roots, roots, self._environment.get("PATH", ""))
+        return block("environment", "\n".join([f"Today: {state[0]:%A, %Y-%m-%d}", *lines]))
+
+
+def _lines(roots: Iterable[Path], listed: Iterable[Path], path: str) -> Iterator[str]:
+    for root in roots:
+        yield f"Git in {root.name}: {git_state(root)}"
+    for root in listed:
+        names = list(_top(root))
+        more = f" … and {len(names) - MAX_ENTRIES} more" if len(names) > MAX_ENTRIES else ""
+        yield f"Top of {root.name}: {', '.join(names[:MAX_ENTRIES]) or 'empty'}{more}"
+    found = [name for name in PROGRAMS if shutil.which(name, path=path)]
+    yield f"Installed, of {len(PROGRAMS)} looked for: {', '.join(found) or 'none'}"
+
+
+def git_state(root: Path) -> str:
+    """The branch of the repository that `root` is in, and what was begun there and not finished."""
+    git = next((folder / ".git" for folder in (root, *root.parents) if os.path.lexists(folder / ".git")), None)
+    if git is None:
+        return "no repository"
+    pointer = re.match(r"gitdir: (.+)", _head(git))
+    folder = (git.parent / pointer[1].strip()) if pointer else git
+    head = _head(folder / "HEAD")
+    branch = re.match(r"ref: refs/heads/(\S+)", head)
+    commit = re.match(r"[0-9a-f]{40,64}", head)
+    if branch:
+        state = f"branch {one_line(branch[1])[:MAX_NAME]}"
+    else:
+        state = f"no branch, commit {commit[0][:12]}" if commit else "an unreadable repository"
+    begun = dict.fromkeys(name for file, name in _UNFINISHED.items() if os.path.lexists(folder / file))
+    return "".join([state, *(f"; {name} is not finished" for name in begun)])
+
+
+def _head(path: Path) -> str:
+    """The first kilobyte of a plain file; "" for anything else."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return ""
+    try:
+        return os.read(handle, 1024).decode("utf-8", "replace") if stat.S_ISREG(os.fstat(handle).st_mode) else ""
+    except OSError:
+        return ""
+    finally:
+        os.close(handle)
+
+
+def _top(root: Path) -> Iterator[str]:
+    """The names in the folder that git does not ignore, folders first."""
+    try:
+        handle = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError:
+        return
+    try:
+        rules = IgnoreRules().below(handle, "")
+        with os.scandir(handle) as entries:
+            named = [(not entry.is_dir(follow_symlinks=False), entry.name) for entry in entries]
+    finally:
+        os.close(handle)
+    for is_file, name in sorted(named):
+        if name not in NEVER and not rules.hides(name, not is_file):
+            yield one_line(name)[:MAX_NAME] + ("" if is_file else "/")
