@@ -9,6 +9,7 @@ from amanu_protocol.items import (
     Approval,
     CommandSandbox,
     Decision,
+    Effort,
     Item,
     Mode,
     Proposal,
@@ -41,6 +42,7 @@ class SessionChanged(Wire):
     title: str | None = None
     mode: Mode | None = None
     model_id: str | None = None
+    effort: Effort | None = None
     trusted: bool | None = None
     trust_changed: bool | None = None
     sandbox: CommandSandbox | None = None

@@ -13,6 +13,9 @@ Mode = Literal["plan", "ask", "acceptEdits", "auto"]
 """A mode is a set of policy rules: read-only · ask before effects · edits allowed · everything allowed
 that no rule denies or asks about."""
 
+Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
+"""How much a model thinks before it answers, from least to most."""
+
 Effect = Literal["read", "write", "run"]
 """What a tool can do to the world: nothing · change files · start a process."""
 
@@ -529,6 +532,9 @@ class ModelInfo(Wire):
     cache_write_price: float | None = None
     thinking: bool
     images: bool
+    efforts: list[Effort] = []
+    """How much one can let it think, from least to most; empty where nothing can be chosen."""
+    default_effort: Effort | None = None
     available: bool
     """False when a key or a running server is missing; `unavailable` says which."""
     unavailable: str | None = None

@@ -33,6 +33,7 @@ METHODS: tuple[Method, ...] = (
     Method("amanu/session/delete", "toDaemon", r.SessionParams, r.Empty, "Close it and remove its journal for good."),
     Method("amanu/session/setMode", "toDaemon", r.SessionSetModeParams, r.Empty, "Change the mode; questions that stand are decided by it, too: allowed, denied, or still asked."),
     Method("amanu/session/setModel", "toDaemon", r.SessionSetModelParams, r.Empty, "Change the model; takes effect with the next turn."),
+    Method("amanu/session/setEffort", "toDaemon", r.SessionSetEffortParams, r.Empty, "Change how much models think; takes effect with the next turn."),
     Method("amanu/session/compact", "toDaemon", r.SessionCompactParams, r.SessionCompactResult, "Put a summary in the place of what is old in the conversation. The visible items stay."),
     Method("amanu/session/record", "toDaemon", r.SessionRecordParams, r.Empty, "Write the exchanges with models to a file, secrets removed, from the next request on."),
     Method("amanu/prompt/send", "toDaemon", r.PromptSendParams, r.PromptSendResult, "Say something: starts a turn, or queues on a busy session. Answers at once."),

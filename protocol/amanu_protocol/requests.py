@@ -6,7 +6,7 @@ from pydantic import Field, JsonValue
 
 from amanu_protocol.base import Wire
 from amanu_protocol.events import EventMessage
-from amanu_protocol.items import Attachment, Finding, Grant, Item, Line, Mode, ModelInfo, Proposal, Scope
+from amanu_protocol.items import Attachment, Effort, Finding, Grant, Item, Line, Mode, ModelInfo, Proposal, Scope
 from amanu_protocol.state import SessionState
 
 Id = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[A-Za-z0-9._:-]+$")]
@@ -53,6 +53,7 @@ class SessionCreateParams(Wire):
     title: str | None = None
     mode: Mode | None = None
     model_id: str | None = None
+    effort: Effort | None = None
 
 
 class SessionParams(Wire):
@@ -146,6 +147,11 @@ class SessionSetModeParams(Wire):
 class SessionSetModelParams(Wire):
     session_id: Id
     model_id: str
+
+
+class SessionSetEffortParams(Wire):
+    session_id: Id
+    effort: Effort
 
 
 # prompt, turn ---------------------------------------------------------------------------------------

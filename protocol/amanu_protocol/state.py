@@ -34,6 +34,7 @@ from amanu_protocol.items import (
     Answer,
     Approval,
     CommandSandbox,
+    Effort,
     Item,
     Mode,
     Proposal,
@@ -66,6 +67,8 @@ class SessionState(Wire):
     roots: list[str]
     mode: Mode
     model_id: str
+    effort: Effort | None = None
+    """How much models are to think; None: as the configuration says."""
     trusted: bool
     trust_changed: bool = False
     """The folders were trusted, but what they enable has changed since: `amanu/trust/get` says what."""
@@ -239,6 +242,8 @@ def _change_session(state: SessionState, event: SessionChanged) -> None:
         state.mode = event.mode
     if event.model_id is not None:
         state.model_id = event.model_id
+    if event.effort is not None:
+        state.effort = event.effort
     if event.trusted is not None:
         state.trusted = event.trusted
     if event.trust_changed is not None:

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from amanu.core.rules import RuleTable
 from amanu.home import Home
 from amanu_protocol.errors import AmanuError
-from amanu_protocol.items import Mode
+from amanu_protocol.items import Effort, Mode
 
 
 class SettingsSection(BaseModel):
@@ -161,8 +161,9 @@ class Settings(SettingsSection):
     """`vendor:model` used when a session names none; without it the first vendor that has a key."""
     mode: Mode = "ask"
     """Of new sessions."""
-    effort: Literal["minimal", "low", "medium", "high"] = "medium"
-    """How much models think."""
+    effort: Effort | None = None
+    """How much models think; without it as much as the vendor of each advises. What a model does not take becomes the
+    next above."""
     limits: LimitSettings = LimitSettings()
     loops: bool = True
     """Watch for a model that goes in circles: it is told once, the second time the turn ends."""

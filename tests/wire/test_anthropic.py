@@ -38,12 +38,12 @@ from amanu.core.model import (
     RequestRefused,
     StreamBroken,
 )
-from amanu.core.model_families import Effort, model_info
+from amanu.core.model_families import model_info
 from amanu.models import anthropic_request
 from amanu.models.anthropic import AnthropicModel
 from amanu.models.anthropic_reply import AnthropicReply
 from amanu.models.anthropic_request import RequestBodies
-from amanu_protocol.items import Source
+from amanu_protocol.items import Effort, Source
 from support.strict_services.anthropic import Anthropic
 from support.strict_services.http import Fault, Raw, Received, Refusal, Say, Step, ToolUse
 from support.vendors import KEY, TOOLS, VENDORS, answer, deltas, request, running
@@ -88,6 +88,16 @@ THINKING: list[tuple[str, Effort, dict[str, Any]]] = [
         "claude-opus-5-5",
         "minimal",
         {"thinking": {"type": "adaptive", "display": "summarized"}, "output_config": {"effort": "low"}},
+    ),
+    (
+        "claude-opus-5",
+        "xhigh",
+        {"thinking": {"type": "adaptive", "display": "summarized"}, "output_config": {"effort": "xhigh"}},
+    ),
+    (
+        "claude-sonnet-4-6",
+        "xhigh",
+        {"thinking": {"type": "adaptive", "display": "summarized"}, "output_config": {"effort": "max"}},
     ),
     ("claude-haiku-4-5", "minimal", {"thinking": {"type": "enabled", "budget_tokens": 1024}}),
     ("claude-haiku-4-5", "low", {"thinking": {"type": "enabled", "budget_tokens": 2048}}),

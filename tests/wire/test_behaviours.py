@@ -12,12 +12,10 @@ import pytest
 
 from amanu.core.conversation import Assistant, Call, Conversation, Native, Result, Results, Text, Thinking, User
 from amanu.core.model import (
-    EFFORTS,
     AuthFailed,
     CallDelta,
     CallStarted,
     ContextTooLong,
-    Effort,
     ModelError,
     Overloaded,
     RateLimited,
@@ -27,8 +25,10 @@ from amanu.core.model import (
     ThoughtDelta,
     Unreachable,
 )
+from amanu.core.model_families import EFFORTS
 from amanu.models.retry import AttemptWithdrawn, RetryPolicy, RetryScheduled, stream_with_retry
 from amanu.tools.edits.draft import EditDraft
+from amanu_protocol.items import Effort
 from support.strict_services.http import Fault, Say, Step, ToolUse
 from support.vendors import KEY, Vendor, answer, deltas, over_vendors, request, results, running
 

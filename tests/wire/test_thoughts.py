@@ -8,6 +8,7 @@ import pytest
 
 from amanu.core.conversation import Conversation, User
 from amanu.core.model import RequestRefused
+from amanu.core.model_families import EFFORTS
 from amanu_protocol.items import Source
 from support.strict_services.http import Cite, Say, ToolUse
 from support.vendors import VENDORS, Vendor, answer, over_vendors, request, results, running
@@ -58,7 +59,7 @@ async def test_thoughts_go_back_as_the_service_wants_them(vendor: Vendor) -> Non
 
 
 @over_vendors("thoughts")
-@pytest.mark.parametrize("effort", ["minimal", "low", "medium", "high"])
+@pytest.mark.parametrize("effort", EFFORTS)
 async def test_every_effort_is_one_the_model_knows(vendor: Vendor, effort: str) -> None:
     await conversed(vendor, [Say(thought="Hm.", calls=[READ]), Say(text="Done.")], effort=effort)
 

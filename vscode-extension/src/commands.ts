@@ -9,7 +9,7 @@ import type { Desk } from "./desk";
 import type { Doctor } from "./doctor";
 import { allowLocal } from "./local";
 import type { Overview } from "./overview";
-import type { Mode } from "./protocol";
+import type { Effort, Mode } from "./protocol";
 import { MODES } from "./labels";
 import { price } from "./words";
 import type { Setup } from "./setup";
@@ -79,6 +79,7 @@ export function commands(
       await panel.listModels();
     }),
     on("amanu.selectModel", () => selectModel(desk, daemon)),
+    on("amanu.selectEffort", () => selectEffort(desk, daemon)),
     on("amanu.selectMode", async () => {
       const items = Object.entries(MODES).map(([mode, { name, meaning }]) => ({
         mode: mode as Mode,
@@ -118,4 +119,29 @@ async function selectModel(desk: Desk, daemon: Daemon): Promise<void> {
   }));
   const chosen = await vscode.window.showQuickPick(items, { title: "Model", matchOnDescription: true });
   if (chosen) await desk.setModel(chosen.model.modelId); // a refusal names the way out
+}
+
+const EFFORTS: Record<Effort, string> = {
+  none: "no thinking",
+  minimal: "next to none",
+  low: "for what is simple",
+  medium: "for most work",
+  high: "for what is hard",
+  xhigh: "slow and thorough",
+  max: "as much as the model can",
+};
+
+async function selectEffort(desk: Desk, daemon: Daemon): Promise<void> {
+  const { models, defaultModelId } = await daemon.request("amanu/model/list", {});
+  const modelId = desk.state.modelId || defaultModelId;
+  const model = models.find((each) => each.modelId === modelId);
+  const offered = model && model.efforts.length > 0 ? model.efforts : (Object.keys(EFFORTS) as Effort[]);
+  const items = offered.map((effort) => ({
+    effort,
+    label: effort,
+    description: EFFORTS[effort] + (effort === desk.state.effort ? " · in use" : ""),
+  }));
+  const title = `How much ${model?.name ?? "the model"} thinks`;
+  const chosen = await vscode.window.showQuickPick(items, { title });
+  if (chosen) await desk.setEffort(chosen.effort);
 }

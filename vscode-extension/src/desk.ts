@@ -4,6 +4,7 @@ import * as vscode from "vscode";
 import type { Action, How } from "./chat/messages";
 import { type Daemon, Refused, roots, text } from "./client";
 import type {
+  Effort,
   ApprovalResolveParams,
   AttachmentInput,
   Event,
@@ -114,11 +115,11 @@ export class Desk implements vscode.Disposable {
 
   /** A clean sheet. The session itself is made with the first prompt: nobody wants a list full of empty ones. */
   async fresh(): Promise<void> {
-    const { mode } = this.state;
+    const { mode, effort } = this.state;
     const modelId = this.scripted ? "" : this.state.modelId;
     // all at once: a prompt may come while the daemon still hears of it
     const left = this.leave();
-    this.draft = { ...empty(), mode, modelId };
+    this.draft = { ...empty(), mode, modelId, effort };
     this.shown.set(undefined);
     this.resets.fire();
     await left;
@@ -231,6 +232,11 @@ export class Desk implements vscode.Disposable {
     else await this.daemon.request("amanu/session/setModel", { sessionId: this.state.sessionId, modelId });
   }
 
+  async setEffort(effort: Effort): Promise<void> {
+    if (this.session === undefined) this.redraft({ effort });
+    else await this.daemon.request("amanu/session/setEffort", { sessionId: this.state.sessionId, effort });
+  }
+
   async rename(sessionId: string, title: string): Promise<void> {
     await this.daemon.request("amanu/session/rename", { sessionId, title });
   }
@@ -272,8 +278,8 @@ export class Desk implements vscode.Disposable {
   private async create(): Promise<void> {
     const folders = roots();
     if (folders.length === 0) throw new Refused("Open a folder first: Amanu works in one.", undefined);
-    const { mode, modelId } = this.draft;
-    const params = { sessionId: randomUUID(), roots: folders, mode, modelId: modelId || null };
+    const { mode, modelId, effort } = this.draft;
+    const params = { sessionId: randomUUID(), roots: folders, mode, modelId: modelId || null, effort };
     this.shown.set(params.sessionId); // a reload before the answer comes back to it
     this.follow(await this.daemon.request("amanu/session/create", params));
   }

@@ -165,6 +165,7 @@ function changeSession(state: SessionState, event: SessionChanged): void {
   state.title = event.title ?? state.title;
   state.mode = event.mode ?? state.mode;
   state.modelId = event.modelId ?? state.modelId;
+  state.effort = event.effort ?? state.effort;
   state.trusted = event.trusted ?? state.trusted;
   state.trustChanged = event.trustChanged ?? state.trustChanged;
   state.sandbox = event.sandbox ?? state.sandbox;

@@ -12,6 +12,16 @@ export const INVALID_PARAMS = -32602;
  */
 export type Mode = "plan" | "ask" | "acceptEdits" | "auto";
 
+/** How much a model thinks before it answers, from least to most. */
+export type Effort =
+  | "none"
+  | "minimal"
+  | "low"
+  | "medium"
+  | "high"
+  | "xhigh"
+  | "max";
+
 /** What a tool can do to the world: nothing · change files · start a process. */
 export type Effect = "read" | "write" | "run";
 
@@ -559,6 +569,9 @@ export interface ModelInfo {
   cacheWritePrice: number | null;
   thinking: boolean;
   images: boolean;
+  /** How much one can let it think, from least to most; empty where nothing can be chosen. */
+  efforts: Effort[];
+  defaultEffort: Effort | null;
   /** False when a key or a running server is missing; `unavailable` says which. */
   available: boolean;
   unavailable: string | null;
@@ -584,6 +597,7 @@ export interface SessionChanged {
   title: string | null;
   mode: Mode | null;
   modelId: string | null;
+  effort: Effort | null;
   trusted: boolean | null;
   trustChanged: boolean | null;
   sandbox: CommandSandbox | null;
@@ -771,6 +785,8 @@ export interface SessionState {
   roots: string[];
   mode: Mode;
   modelId: string;
+  /** How much models are to think; None: as the configuration says. */
+  effort: Effort | null;
   trusted: boolean;
   /** The folders were trusted, but what they enable has changed since: `amanu/trust/get` says what. */
   trustChanged: boolean;
@@ -828,6 +844,7 @@ export interface SessionCreateParams {
   title?: string | null;
   mode?: Mode | null;
   modelId?: string | null;
+  effort?: Effort | null;
 }
 
 export interface SessionParams {
@@ -918,6 +935,11 @@ export interface SessionSetModeParams {
 export interface SessionSetModelParams {
   sessionId: Id;
   modelId: string;
+}
+
+export interface SessionSetEffortParams {
+  sessionId: Id;
+  effort: Effort;
 }
 
 export interface PromptSendParams {
@@ -1549,6 +1571,8 @@ export interface RequestsToDaemon {
   "amanu/session/setMode": { params: SessionSetModeParams; result: Empty };
   /** Change the model; takes effect with the next turn. */
   "amanu/session/setModel": { params: SessionSetModelParams; result: Empty };
+  /** Change how much models think; takes effect with the next turn. */
+  "amanu/session/setEffort": { params: SessionSetEffortParams; result: Empty };
   /** Put a summary in the place of what is old in the conversation. The visible items stay. */
   "amanu/session/compact": { params: SessionCompactParams; result: SessionCompactResult };
   /** Write the exchanges with models to a file, secrets removed, from the next request on. */

@@ -62,6 +62,7 @@ M.all = {
   ["/rename"] = { what = "TITLE: name this session", run = function(rest) require("amanu.sessions").rename(rest) end },
   ["/new"] = { what = "a new session", run = function() require("amanu.sessions").new() end },
   ["/mode"] = { what = "plan, ask, acceptEdits or auto", run = function(rest) require("amanu.sessions").mode(rest) end },
+  ["/effort"] = { what = "how much the model thinks", run = function(rest) require("amanu.sessions").effort(rest) end },
   ["/model"] = { what = "choose a model", run = function(rest) require("amanu.sessions").model(rest) end },
   ["/trust"] = { what = "what trusting this folder enables, and trust it", run = function() require("amanu.trust").ask() end },
   ["/untrust"] = { what = "take that back", run = function() require("amanu.trust").withdraw() end },

@@ -4,6 +4,9 @@
 ---that no rule denies or asks about.
 ---@alias amanu.Mode "plan"|"ask"|"acceptEdits"|"auto"
 
+---How much a model thinks before it answers, from least to most.
+---@alias amanu.Effort "none"|"minimal"|"low"|"medium"|"high"|"xhigh"|"max"
+
 ---What a tool can do to the world: nothing · change files · start a process.
 ---@alias amanu.Effect "read"|"write"|"run"
 
@@ -375,6 +378,8 @@
 ---@field cacheWritePrice? number
 ---@field thinking boolean
 ---@field images boolean
+---@field efforts amanu.Effort[] How much one can let it think, from least to most; empty where nothing can be chosen.
+---@field defaultEffort? amanu.Effort
 ---@field available boolean False when a key or a running server is missing; `unavailable` says which.
 ---@field unavailable? string
 
@@ -388,6 +393,7 @@
 ---@field title? string
 ---@field mode? amanu.Mode
 ---@field modelId? string
+---@field effort? amanu.Effort
 ---@field trusted? boolean
 ---@field trustChanged? boolean
 ---@field sandbox? amanu.CommandSandbox
@@ -520,6 +526,7 @@
 ---@field roots string[]
 ---@field mode amanu.Mode
 ---@field modelId string
+---@field effort? amanu.Effort How much models are to think; None: as the configuration says.
 ---@field trusted boolean
 ---@field trustChanged boolean The folders were trusted, but what they enable has changed since: `amanu/trust/get` says what.
 ---@field sandbox? amanu.CommandSandbox What holds commands, once that was tried out.
@@ -560,6 +567,7 @@
 ---@field title? string
 ---@field mode? amanu.Mode
 ---@field modelId? string
+---@field effort? amanu.Effort
 
 ---@class amanu.SessionParams
 ---@field sessionId amanu.Id
@@ -627,6 +635,10 @@
 ---@class amanu.SessionSetModelParams
 ---@field sessionId amanu.Id
 ---@field modelId string
+
+---@class amanu.SessionSetEffortParams
+---@field sessionId amanu.Id
+---@field effort amanu.Effort
 
 ---@class amanu.PromptSendParams
 ---@field sessionId amanu.Id
@@ -1063,6 +1075,7 @@ M.methods = {
   session_delete = "amanu/session/delete",
   session_set_mode = "amanu/session/setMode",
   session_set_model = "amanu/session/setModel",
+  session_set_effort = "amanu/session/setEffort",
   session_compact = "amanu/session/compact",
   session_record = "amanu/session/record",
   prompt_send = "amanu/prompt/send",

@@ -116,6 +116,34 @@ function M.mode(given)
   end, set)
 end
 
+---@type amanu.Effort[]
+local EFFORTS = { "none", "minimal", "low", "medium", "high", "xhigh", "max" }
+
+---@param given string
+function M.effort(given)
+  local function set(effort)
+    session.ask(methods.session_set_effort, { effort = effort })
+  end
+  if given ~= "" then
+    return set(given)
+  end
+  client.request(methods.model_list, {}, function(why, result)
+    if why then
+      return say.error(why)
+    end
+    local offered, state = EFFORTS, session.state
+    for _, model in ipairs(result.models) do
+      if state and model.modelId == state.modelId and #model.efforts > 0 then
+        offered = model.efforts
+      end
+    end
+    local now = state and state.effort or "as configured"
+    select(offered, "How much the model thinks (now " .. now .. ")", function(each)
+      return each
+    end, set)
+  end)
+end
+
 ---@param given string
 function M.model(given)
   local function set(model_id)

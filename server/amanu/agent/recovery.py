@@ -13,10 +13,10 @@ from typing import Literal
 from amanu.agent.written_calls import written_call
 from amanu.core.ending import Ending
 from amanu.core.listeners import Continue, StepRecord, TurnListener, TurnView
-from amanu.core.model import EFFORTS, Breakage, Effort, ReplyCompleted, TokenUsage
-from amanu.core.model_families import family
+from amanu.core.model import Breakage, ReplyCompleted, TokenUsage
+from amanu.core.model_families import EFFORTS, family
 from amanu.core.notes import SystemNote
-from amanu_protocol.items import ModelInfo
+from amanu_protocol.items import Effort, ModelInfo
 
 ReplyFault = Literal[
     Breakage,
@@ -259,9 +259,9 @@ class ReplyBudget:
         possible = min(info.max_output, info.context_window - prompt)
         if possible >= current * MIN_GAIN:
             return ReplyBudget(possible, self.effort)
-        lower = EFFORTS[max(0, EFFORTS.index(self.effort) - 1)]
-        if info.thinking and facts.efforts.get(lower) != facts.efforts.get(self.effort):
-            return ReplyBudget(self.max_output, lower)
+        lower = [effort for effort in facts.efforts if EFFORTS.index(effort) < EFFORTS.index(self.effort)]
+        if info.thinking and lower and facts.effort_value(lower[-1]) != facts.effort_value(self.effort):
+            return ReplyBudget(self.max_output, lower[-1])
         return None
 
     @property

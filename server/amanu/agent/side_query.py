@@ -6,9 +6,9 @@ from contextlib import aclosing
 from typing import Protocol
 
 from amanu.core.conversation import Conversation, User
-from amanu.core.model import Effort, Model, ModelError, ReplyCompleted, Request, StreamBroken, TokenUsage
+from amanu.core.model import Model, ModelError, ReplyCompleted, Request, StreamBroken, TokenUsage
 from amanu.models.retry import RetryPolicy, stream_with_retry
-from amanu_protocol.items import ModelInfo
+from amanu_protocol.items import Effort, ModelInfo
 
 SECONDS = 120.0
 """For one query, retries included; going on without an answer is better than a longer wait."""
@@ -34,7 +34,7 @@ async def ask(
     *,
     session_id: str,
     max_output: int,
-    effort: Effort = "minimal",
+    effort: Effort = "none",
 ) -> tuple[str, TokenUsage]:
     """The model's answer, and the tokens it took. Raises `ModelError`, also when there is no answer within
     `SECONDS`."""

@@ -18,7 +18,7 @@ from amanu.cli.client import DaemonClient, Disconnected
 from amanu.cli.console import Console, Span, open_console
 from amanu.cli.diff import show_proposal
 from amanu.cli.edit_commands import EditCommands
-from amanu.cli.header import show_header
+from amanu.cli.header import effort_line, show_header
 from amanu.cli.live import rows
 from amanu.cli.mentions import line_mentions
 from amanu.cli.question import show_lines
@@ -33,7 +33,7 @@ from amanu.cli.view import SessionView, attach, create, mint
 from amanu.text.amounts import money
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
-from amanu_protocol.items import Attachment, Mode, Notice, ToolCall
+from amanu_protocol.items import Attachment, Effort, Mode, Notice, ToolCall
 
 log = logging.getLogger(__name__)
 
@@ -50,6 +50,7 @@ LIVE_ROWS = 8
 COMMANDS = {
     "/mode": "plan, ask, acceptEdits or auto",
     "/model": "list the models, or switch to one",
+    "/effort": "how much the model thinks: show it, or change it",
     "/queue": "queue a prompt for after the running turn (plain text steers it)",
     "/unqueue": "remove the queued prompts",
     "/diff": "show the proposals of this session; /diff turn, /diff session: applied changes as one diff",
@@ -82,6 +83,7 @@ def parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("paths", nargs="*", metavar="FOLDER", help="workspace folders (default: the current one)")
     parser.add_argument("--model", metavar="ID", help="vendor:model")
+    parser.add_argument("--effort", choices=get_args(Effort), help="how much the model thinks")
     parser.add_argument("--mode", choices=get_args(Mode), help="what is allowed without asking (default: ask)")
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--session", metavar="ID", help="continue that session: its id, a prefix of it, or latest")
@@ -102,7 +104,7 @@ def main(argv: list[str]) -> int:
         if not Path(root).is_dir():
             print(f"{root} is not a folder.", file=sys.stderr)
             return exits.USAGE
-    options = ChatOptions(roots, arguments.model, arguments.mode, arguments.session, arguments.latest)
+    options = ChatOptions(roots, arguments.model, arguments.mode, arguments.effort, arguments.session, arguments.latest)
     return asyncio.run(_chat(options, alone=arguments.alone))
 
 
@@ -113,6 +115,7 @@ class ChatOptions:
     roots: list[str]
     model_id: str | None = None
     mode: Mode | None = None
+    effort: Effort | None = None
     session_id: str | None = None
     latest: bool = False
 
@@ -291,6 +294,10 @@ class Chat(PromptContext):
                 await self._view.set_mode(argument)  # pyright: ignore[reportArgumentType]
             case "/mode":
                 self._console.line(("", f"mode {self._view.state.mode}; available: {', '.join(get_args(Mode))}"))
+            case "/effort" if argument in get_args(Effort):
+                await self._view.set_effort(argument)  # pyright: ignore[reportArgumentType]
+            case "/effort":
+                self._console.line(("", effort_line(self._view.state)))
             case "/model" if argument:
                 await self._view.set_model(argument)
                 show_header(self._view.state, self._console)
@@ -419,13 +426,19 @@ class Chat(PromptContext):
         view = await attach(client, session_id)
         if self._options.mode is not None and self._options.mode != view.state.mode:
             await view.set_mode(self._options.mode)
+        if self._options.effort is not None and self._options.effort != view.state.effort:
+            await view.set_effort(self._options.effort)
         if self._options.model_id is not None and self._options.model_id != view.state.model_id:
             await view.set_model(self._options.model_id)
         return view
 
     async def _create(self, client: DaemonClient) -> SessionView:
         params = r.SessionCreateParams(
-            session_id=mint(), roots=self._options.roots, mode=self._options.mode, model_id=self._options.model_id
+            session_id=mint(),
+            roots=self._options.roots,
+            mode=self._options.mode,
+            model_id=self._options.model_id,
+            effort=self._options.effort,
         )
         return await create(client, params)
 

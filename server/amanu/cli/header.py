@@ -19,6 +19,14 @@ def show_header(state: SessionState, console: Console) -> None:
         show_lines([wording.sandbox_line(state.sandbox)], console, "")
 
 
+def effort_line(state: SessionState) -> str:
+    """How much the model thinks, and what it offers."""
+    model = model_info(state.model_id)
+    offered = ", ".join(model.efforts) or "nothing; its thinking cannot be controlled"
+    effort = state.effort or f"as configured (this model's default: {model.default_effort or 'none'})"
+    return f"thinking effort {effort}; {one_line(model.name)} offers: {offered}"
+
+
 def model_info(model_id: str) -> ModelInfo:
     """What is known of a model without asking anybody. (`amanu/model/list` also asks the servers on this machine,
     which may take seconds.)"""

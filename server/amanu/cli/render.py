@@ -429,6 +429,8 @@ class Renderer:
             self.console.line(("dim", f"mode: {change.mode}"))
         if change.model_id is not None:
             self.console.line(("dim", f"model: {one_line(change.model_id)}"))
+        if change.effort is not None:
+            self.console.line(("dim", f"thinking effort: {change.effort}"))
         if change.trust_changed:
             self.console.prose(("yellow", f"{TRUST['changed']}{f' ({self._trust})' if self._trust else ''}"))
         if change.sandbox is not None and change.sandbox.tier == "none":

@@ -20,7 +20,7 @@ from amanu.cli.stdin import PipedInput, read_piped_input
 from amanu.cli.view import mint
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import EventMessage, TurnEnded
-from amanu_protocol.items import Attachment, Mode
+from amanu_protocol.items import Attachment, Effort, Mode
 from amanu_protocol.requests import PromptSendParams, SessionAttachParams, SessionCreateParams
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("--output-format", choices=get_args(Format), default="text", help="default: text")
     parser.add_argument("--mode", choices=get_args(Mode), help="what is allowed without asking (default: ask)")
     parser.add_argument("--model", metavar="ID", help="vendor:model")
+    parser.add_argument("--effort", choices=get_args(Effort), help="how much the model thinks")
     parser.add_argument(
         "--allow", metavar="RULE", action="append", default=[], help="e.g. edit_file(src/**) or @write; repeatable"
     )
@@ -98,6 +99,7 @@ def main(argv: list[str]) -> int:
         roots=roots,
         mode=arguments.mode,
         model_id=arguments.model,
+        effort=arguments.effort,
         allow=arguments.allow,
         session_id=arguments.session,
         max_steps=arguments.max_steps,
@@ -121,6 +123,7 @@ class RunOptions:
     attachments: Sequence[Attachment] = ()
     mode: Mode | None = None
     model_id: str | None = None
+    effort: Effort | None = None
     allow: list[str] = field(default_factory=list[str])
     session_id: str | None = None
     max_steps: int | None = None
@@ -231,7 +234,7 @@ async def _session(sessions: "Sessions", options: RunOptions, client: "RunClient
     if options.session_id is None:
         _must_be_auto(options, options.mode or default_mode)
         params = SessionCreateParams(
-            session_id=mint(), roots=options.roots, mode=options.mode, model_id=options.model_id
+            session_id=mint(), roots=options.roots, mode=options.mode, model_id=options.model_id, effort=options.effort
         )
         session = await sessions.get((await sessions.create(params, client)).state.session_id)
     else:
@@ -241,6 +244,8 @@ async def _session(sessions: "Sessions", options: RunOptions, client: "RunClient
         _must_be_auto(options, options.mode or session.state.mode)
         if options.mode is not None:
             await session.set_mode(options.mode)
+        if options.effort is not None:
+            await session.set_effort(options.effort)
         if options.model_id is not None:
             await session.set_model(options.model_id, client)
     for rule in options.allow:

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from amanu.cli.client import DaemonClient
 from amanu_protocol import requests as r
 from amanu_protocol.events import EventMessage, ItemsReplaced, TurnEnded
-from amanu_protocol.items import Approval, Attachment, Grant, Mode
+from amanu_protocol.items import Approval, Attachment, Effort, Grant, Mode
 from amanu_protocol.state import SessionState, fold
 
 ACK_SECONDS = 0.1
@@ -128,6 +128,10 @@ class SessionView:
     async def set_mode(self, mode: Mode) -> None:
         params = r.SessionSetModeParams(session_id=self.session_id, mode=mode)
         await self.client.request("amanu/session/setMode", params, r.Empty)
+
+    async def set_effort(self, effort: Effort) -> None:
+        params = r.SessionSetEffortParams(session_id=self.session_id, effort=effort)
+        await self.client.request("amanu/session/setEffort", params, r.Empty)
 
     async def set_model(self, model_id: str) -> None:
         params = r.SessionSetModelParams(session_id=self.session_id, model_id=model_id)

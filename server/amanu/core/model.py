@@ -14,14 +14,11 @@ ModelError
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, get_args
+from typing import Any, Literal, Protocol
 
 from amanu.core.conversation import Assistant, Conversation
-from amanu.core.model_families import MAX_TOOLS, TOOL_NAME, Effort
-from amanu_protocol.items import ModelInfo, Source
-
-EFFORTS: tuple[Effort, ...] = get_args(Effort)
-"""From least to most."""
+from amanu.core.model_families import MAX_TOOLS, TOOL_NAME
+from amanu_protocol.items import Effort, ModelInfo, Source
 
 StopReason = Literal["end", "calls", "outputLimit", "refused", "paused", "cut"]
 """`end`: the model is done · `calls`: it waits for results · `outputLimit`: it reached its maximum of output tokens ·

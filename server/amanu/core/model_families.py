@@ -9,12 +9,12 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Literal
+from typing import Literal, get_args
 
-from amanu_protocol.items import ModelInfo
+from amanu_protocol.items import Effort, ModelInfo
 
-Effort = Literal["minimal", "low", "medium", "high"]
-"""How much a model should think; its family maps this to what the service understands."""
+EFFORTS: tuple[Effort, ...] = get_args(Effort)
+"""From least to most."""
 
 Thinking = Literal[
     "adaptive",  # Anthropic: the model decides, effort steers
@@ -48,7 +48,10 @@ class ModelFamily:
     """Also the name of its additions to the system prompt: `agent/prompts/<name>.md`, if there is one."""
     thinking: Thinking
     efforts: Mapping[Effort, str | int] = field(default_factory=lambda: MappingProxyType({}))
-    """Effort → the word the service knows, or tokens (0: off) where `thinking` is "budget"."""
+    """Those its models take, from least to most → the word the service knows, or tokens (0: off) where `thinking` is
+    "budget"."""
+    default_effort: Effort = "medium"
+    """The vendor's own, where it names one."""
     thoughts: str = "as text in a field of their own, if at all"
     """How thoughts arrive; for the documentation."""
     must_return: MustReturn = "nothing"
@@ -72,13 +75,21 @@ class ModelFamily:
     pictures: frozenset[str] = frozenset({"image/png", "image/jpeg", "image/webp"})
     """Media types it takes, if it sees at all (`ModelInfo.images`). Gemini takes no GIF, OpenAI none that moves."""
 
+    def effort_value(self, effort: Effort) -> str | int | None:
+        """What the service understands of that effort, or else of the next above it that it takes, or of its highest;
+        None where nothing can be chosen."""
+        values = list(self.efforts.values())
+        above = [value for taken, value in self.efforts.items() if EFFORTS.index(taken) >= EFFORTS.index(effort)]
+        return next(iter([*above, *values[-1:]]), None)
 
-def _efforts(minimal: str | int, low: str | int, medium: str | int, high: str | int) -> Mapping[Effort, str | int]:
-    return MappingProxyType({"minimal": minimal, "low": low, "medium": medium, "high": high})
+
+def _efforts(**values: str | int) -> Mapping[Effort, str | int]:
+    return MappingProxyType({effort: values[effort] for effort in EFFORTS if effort in values})
 
 
-_WORDS = _efforts("low", "low", "medium", "high")
-"""Not every model that takes an effort knows "minimal" (Claude and gpt-5.1 refuse it); "low" they all know."""
+def _words(*taken: Effort) -> Mapping[Effort, str | int]:
+    return _efforts(**{effort: effort for effort in taken})
+
 
 _CLAUDE = ModelFamily(
     "claude",
@@ -100,43 +111,57 @@ _GEMINI = ModelFamily(
     max_output=65_536,
 )
 
-CLAUDE_BOUND = replace(_CLAUDE, thinking="adaptive", efforts=_WORDS, prefix_checked=True)
-CLAUDE_ADAPTIVE = replace(_CLAUDE, thinking="adaptive", efforts=_WORDS)
+CLAUDE_ADAPTIVE = replace(
+    _CLAUDE, thinking="adaptive", efforts=_words("low", "medium", "high", "xhigh", "max"), default_effort="high"
+)
+CLAUDE_4_6 = replace(CLAUDE_ADAPTIVE, efforts=_words("low", "medium", "high", "max"))
+CLAUDE_BOUND = replace(CLAUDE_ADAPTIVE, prefix_checked=True)
+CLAUDE_BOUND_MEDIUM = replace(CLAUDE_BOUND, default_effort="medium")
 # Never 0: a loop begun with thinking could not go on without its blocks, nor one begun without go on with them.
 CLAUDE_BUDGET = replace(
     _CLAUDE,
     thinking="budget",
-    efforts=_efforts(1_024, 2_048, 8_192, 24_576),
+    efforts=_efforts(minimal=1_024, low=2_048, medium=8_192, high=24_576),
     must_return="thinking",
     max_output=32_000,
 )
 CLAUDE_PLAIN = replace(_CLAUDE, thoughts="never", max_output=8_192)
 # 3.7 Flash and later refuse MINIMAL, as does Pro (model guides of Google Cloud); so do, perhaps, those still unknown.
-GEMINI_3 = replace(_GEMINI, efforts=_efforts("LOW", "LOW", "MEDIUM", "HIGH"), must_return="signature")
-GEMINI_3_FLASH = replace(GEMINI_3, efforts=_efforts("MINIMAL", "LOW", "MEDIUM", "HIGH"))
+GEMINI_3 = replace(_GEMINI, efforts=_efforts(low="LOW", medium="MEDIUM", high="HIGH"), must_return="signature")
+GEMINI_3_PRO = replace(GEMINI_3, default_effort="high")
+GEMINI_3_FLASH = replace(GEMINI_3, efforts=_efforts(minimal="MINIMAL", low="LOW", medium="MEDIUM", high="HIGH"))
+GEMINI_4_HYDROGEN = replace(
+    GEMINI_3, efforts=_efforts(low="LOW", medium="MEDIUM", high="HIGH", xhigh="XHIGH"), default_effort="high"
+)
 GEMINI_2_5 = replace(
     _GEMINI,
     name="gemini-2.5",
     thinking="budget",
-    efforts=_efforts(0, 2_048, 8_192, 24_576),
+    efforts=_efforts(none=0, minimal=512, low=2_048, medium=8_192, high=24_576),
     # Gemini CLI does not check this by default (`model.skipNextSpeakerCheck`); later models are not known to do it.
     may_stop_midway=True,
 )
-GEMINI_2_5_PRO = replace(GEMINI_2_5, efforts=_efforts(128, 2_048, 8_192, 24_576))  # cannot be told not to think
+GEMINI_2_5_PRO = replace(
+    GEMINI_2_5, efforts=_efforts(minimal=128, low=2_048, medium=8_192, high=24_576)
+)  # cannot be told not to think
 
 GENERIC = ModelFamily("generic", "none", max_output=8_192)
 GPT_PLAIN = replace(GENERIC, name="gpt", thoughts="never", max_tools=128, caching="key", max_output=16_384)
 GPT_REASONING = replace(
     GPT_PLAIN,
     thinking="effort",
-    efforts=_WORDS,
+    efforts=_words("low", "medium", "high"),
     thoughts="`reasoning` items, summarised; what nobody may read comes encrypted and goes back",
     results="a `function_call_output` item for each, errors in words",
     max_tokens_field="max_completion_tokens",
     max_output=64_000,
 )
 # Codex declares its patch tool so for GPT-5 and later (github.com/openai/codex, models.json).
-GPT_FREEFORM = replace(GPT_REASONING, freeform=True)
+GPT_FREEFORM = replace(GPT_REASONING, efforts=_words("low", "medium", "high", "xhigh", "max"), freeform=True)
+GPT_FREE_OF_THOUGHT = replace(GPT_FREEFORM, efforts=_words("none", "low", "medium", "high", "xhigh", "max"))
+GPT_5_5 = replace(GPT_FREEFORM, efforts=_words("none", "low", "medium", "high", "xhigh"))
+GPT_CODEX = replace(GPT_FREEFORM, efforts=_words("low", "medium", "high", "xhigh"))
+GPT_5 = replace(GPT_FREEFORM, efforts=_words("low", "medium", "high"))
 GPT_COMPATIBLE = replace(
     GPT_REASONING,
     thoughts="not on this wire; their tokens are counted",
@@ -155,7 +180,7 @@ def _compatible(facts: ModelFamily) -> ModelFamily:
         GENERIC,
         name=facts.name,
         thinking="effort",
-        efforts=_WORDS,
+        efforts=_words("low", "medium", "high"),
         thoughts="not on this wire; a signature in `extra_content` of the first call",
         must_return=facts.must_return,
         may_stop_midway=facts.may_stop_midway,
@@ -170,17 +195,25 @@ FAMILIES: tuple[tuple[str, ModelFamily], ...] = (
     (r"scripted:", SCRIPTED),
     (r"anthropic:claude-(3-[05]|3-(opus|sonnet|haiku)|2)", CLAUDE_PLAIN),
     (r"anthropic:claude-(3-7|(opus|sonnet|haiku)-4(-[015])?(-\d{8})?$)", CLAUDE_BUDGET),
-    (r"anthropic:claude-(opus|sonnet|haiku)-4-[678]", CLAUDE_ADAPTIVE),
+    (r"anthropic:claude-(opus|sonnet|haiku)-4-6", CLAUDE_4_6),
+    (r"anthropic:claude-(opus|sonnet|haiku)-4-[78]", CLAUDE_ADAPTIVE),
     (r"anthropic:claude-((opus|sonnet|haiku)-5|(fable|mythos)-(5|preview))(-\d{8})?$", CLAUDE_ADAPTIVE),
+    (r"anthropic:claude-(opus|haiku)-5-5", CLAUDE_BOUND_MEDIUM),
     (r"anthropic:", CLAUDE_BOUND),  # 5.5, Fable 5.1 and whatever is newer than this table
     (r"gemini:gemini-2\.5-pro", GEMINI_2_5_PRO),
     (r"gemini:gemini-(1|2)", GEMINI_2_5),
     (r"gemini:gemini-3(\.[1-6])?-flash", GEMINI_3_FLASH),
+    (r"gemini:gemini-3(\.\d)?-pro", GEMINI_3_PRO),
+    (r"gemini:gemini-4-hydrogen", GEMINI_4_HYDROGEN),
     (r"gemini:", GEMINI_3),
     (r"google-openai:(models/)?gemini-(1|2)", GEMINI_2_5_COMPATIBLE),
     (r"google-openai:", GEMINI_3_COMPATIBLE),
     (r"openai:(gpt-(3|4)|chatgpt)", GPT_PLAIN),
     (r"openai:o\d", GPT_REASONING),
+    (r"openai:gpt-5(\.[0-2])?(-|$)", GPT_5),
+    (r"openai:gpt-5(\.\d)?-codex", GPT_CODEX),
+    (r"openai:gpt-5\.[345]", GPT_5_5),
+    (r"openai:gpt-(5\.[6-9]|6\.1-terra|6-sol|6-luna)", GPT_FREE_OF_THOUGHT),
     (r"openai:", GPT_FREEFORM),
     (r"openrouter:openai/(gpt-[5-9]|o\d)", GPT_COMPATIBLE),
     (r"openrouter:openai/", replace(GPT_PLAIN, caching="implicit")),
@@ -271,6 +304,9 @@ MODELS: tuple[ModelInfo, ...] = (
     _claude("claude-sonnet-4-6", "Claude Sonnet 4.6", 1_000_000, 64_000, (3, 15)),
     _claude("claude-opus-4-5", "Claude Opus 4.5", 200_000, 64_000, (5, 25)),
     _claude("claude-haiku-4-5", "Claude Haiku 4.5", 200_000, 64_000, (1, 5)),
+    _gemini("gemini-4-carbon", "Gemini 4 Carbon", (4, 20), 0.2),
+    _gemini("gemini-4-argon", "Gemini 4 Argon", (4, 20), 0.2),
+    _gemini("gemini-4-hydrogen", "Gemini 4 Hydrogen", (1.5, 7.5), 0.075),
     _gemini("gemini-3.8-flash", "Gemini 3.8 Flash", (0.75, 3.75), 0.075),
     _gemini("gemini-3.5-flash", "Gemini 3.5 Flash", (1.5, 9), 0.15),
     _gemini("gemini-3.1-pro-preview", "Gemini 3.1 Pro", (2, 12), 0.2),
@@ -313,4 +349,7 @@ def model_info(model_id: str) -> ModelInfo:
         info = _KNOWN.get(f"gemini:{model.removeprefix('models/')}")
     if info is None:
         info = _UNKNOWN.get(vendor, _LOCAL)
-    return info.model_copy(update={"model_id": model_id, "name": info.name or model})
+    facts = family(model_id)
+    efforts = list(facts.efforts) if info.thinking else []
+    thinks = {"efforts": efforts, "default_effort": facts.default_effort if efforts else None}
+    return info.model_copy(update={"model_id": model_id, "name": info.name or model, **thinks})

@@ -182,7 +182,7 @@ def generation(request: Request) -> dict[str, Any]:
     limits: dict[str, Any] = {"maxOutputTokens": min(request.model.max_output, request.max_output or facts.max_output)}
     if not request.model.thinking:
         return limits
-    amount = facts.efforts[request.effort]
+    amount = facts.effort_value(request.effort)
     if amount == 0:  # then asking to see the thoughts is an error
         return {**limits, "thinkingConfig": {"thinkingBudget": 0}}
     control = "thinkingBudget" if facts.thinking == "budget" else "thinkingLevel"

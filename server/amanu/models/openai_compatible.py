@@ -90,7 +90,7 @@ class OpenAICompatibleModel:
                 for tool in request.tools
             ]
         if request.model.thinking and facts.thinking == "effort":
-            others["reasoning_effort"] = facts.efforts[request.effort]
+            others["reasoning_effort"] = facts.effort_value(request.effort)
         if facts.caching == "key":
             others["prompt_cache_key"] = request.session_id
         if facts.caching == "one mark":

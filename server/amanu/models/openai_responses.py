@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 
 from amanu.core.conversation import Conversation
 from amanu.core.model import Delta, Request, RequestRefused, ToolSpec
-from amanu.core.model_families import ModelFamily, family
+from amanu.core.model_families import EFFORTS, ModelFamily, family
 from amanu.models.openai_endpoint import OpenAIEndpoint
 from amanu.models.responses_items import items_of
 from amanu.models.responses_reply import ResponsesReply
@@ -92,8 +92,9 @@ class ResponsesModel:
         if facts.caching == "key":
             head["prompt_cache_key"] = request.session_id[-64:]
         if facts.thinking == "effort":
-            model, effort = request.model.model_id, str(facts.efforts[request.effort])
-            head["reasoning"] = {"effort": self._concessions.effort(model, effort), "summary": "auto"}
+            model, effort = request.model.model_id, str(facts.effort_value(request.effort))
+            effort = self._concessions.effort(model, effort)
+            head["reasoning"] = {"effort": effort, **({} if effort == "none" else {"summary": "auto"})}
             head["include"] = ["reasoning.encrypted_content"]
         self._concessions.leave_out(head)
         pieces = [b","] * max(0, 2 * len(items) - 1)
@@ -155,16 +156,14 @@ class _Concessions:
 
     def _learn_effort(self, request: Request, offered: list[str]) -> bool:
         model = request.model.model_id
-        wanted = str(family(model).efforts[request.effort])
-        taken = [effort for effort in offered if effort in _EFFORTS]
-        if not taken or wanted not in _EFFORTS or wanted in self._efforts.get(model, {}):
+        wanted = str(family(model).effort_value(request.effort))
+        taken = [effort for effort in offered if effort in EFFORTS]
+        if not taken or wanted not in EFFORTS or wanted in self._efforts.get(model, {}):
             return False
-        rank = _EFFORTS.index(wanted)
-        self._efforts.setdefault(model, {})[wanted] = min(taken, key=lambda each: abs(_EFFORTS.index(each) - rank))
+        rank = EFFORTS.index(wanted)
+        self._efforts.setdefault(model, {})[wanted] = min(taken, key=lambda each: abs(EFFORTS.index(each) - rank))
         return True
 
-
-_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
 _ABOUT_REASONING = re.compile(
     r"invalid_encrypted_content|encrypted content|encrypted_content"

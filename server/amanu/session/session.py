@@ -36,7 +36,7 @@ from amanu_protocol.events import (
     SessionChanged,
     TurnEnded,
 )
-from amanu_protocol.items import CommandSandbox, Mode, Proposal
+from amanu_protocol.items import CommandSandbox, Effort, Mode, Proposal
 from amanu_protocol.requests import (
     ApprovalResolveParams,
     ApprovalResolveResult,
@@ -196,6 +196,10 @@ class Session:
         self.core.access.require_writable()
         await routing.check(model_id, self.core.services.settings, self.core.services.registry, client.environment)
         await self._set(SessionChanged(model_id=model_id))
+
+    async def set_effort(self, effort: Effort) -> None:
+        """Takes effect with the next turn."""
+        await self._set(SessionChanged(effort=effort))
 
     async def record(self, path: str | None) -> None:
         """Record the exchanges with models to that new file; None ends the recording. Raises `AmanuError`:

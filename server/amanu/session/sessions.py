@@ -311,6 +311,7 @@ class Sessions:
                 title=params.title or "",
                 mode=params.mode or self._services.settings.mode,
                 model_id=model_id,
+                effort=params.effort,
                 trusted=standing == "trusted",
                 trust_changed=standing == "changed",
                 sandbox=self._command_sandbox,

@@ -34,7 +34,7 @@ from amanu.tools.files.read_output import ID_LENGTH
 from amanu.tools.finish_task import FinishTask
 from amanu.tools.registry import make_tools
 from amanu_protocol.errors import AmanuError
-from amanu_protocol.items import ModelInfo
+from amanu_protocol.items import Effort, ModelInfo
 
 
 class TurnFactory:
@@ -98,7 +98,7 @@ class TurnFactory:
             reply_watch=guard,
             fallbacks=choice.fallbacks,
             utility=choice.utility,
-            budget=ReplyBudget(effort=settings.effort),
+            budget=ReplyBudget(effort=self._effort(choice.candidate.info)),
         )
 
     def _listeners(self, run: AgentRun, guard: LoopGuard | None) -> Sequence[TurnListener]:
@@ -129,6 +129,9 @@ class TurnFactory:
         except AmanuError:
             return ""
         return blob.blob_id[:ID_LENGTH]
+
+    def _effort(self, info: ModelInfo) -> Effort:
+        return self._state.effort or self._services.settings.effort or family(info.model_id).default_effort
 
     def _system_prompt(self, info: ModelInfo) -> SystemPrompt:
         return system_prompt(family(info.model_id).name, self._state.roots, self._conversation.memory)

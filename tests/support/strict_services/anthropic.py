@@ -342,7 +342,10 @@ def _check_thinking(body: dict[str, Any]) -> None:
     need(not (forced and thinking["type"] != "disabled"), "tool_choice: not forced while thinking")
     if "output_config" in body:
         need(facts["adaptive"] or "opus-4-5" in body["model"], "output_config.effort: not supported by this model")
-        need(body["output_config"]["effort"] in ("low", "medium", "high", "xhigh", "max"), "output_config.effort")
+        efforts = ["low", "medium", "high"]
+        efforts += [] if "opus-4-5" in body["model"] else ["max"]
+        efforts += [] if re.search(r"-4-[56]", body["model"]) else ["xhigh"]
+        need(body["output_config"]["effort"] in efforts, "output_config.effort: not supported by this model")
 
 
 def _check_marks(body: dict[str, Any]) -> None:

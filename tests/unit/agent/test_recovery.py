@@ -10,10 +10,11 @@ import pytest
 from amanu.agent.loop import run_turn
 from amanu.agent.recovery import REMEDIES, ReplyBudget, reply_fault
 from amanu.core.conversation import Conversation, Results, SystemText, User
-from amanu.core.model import Delta, Effort, RateLimited, ReplyCompleted, Request, TextDelta, ThoughtDelta, TokenUsage
+from amanu.core.model import Delta, RateLimited, ReplyCompleted, Request, TextDelta, ThoughtDelta, TokenUsage
 from amanu.core.model_families import model_info
 from amanu.models.retry import RetryPolicy
 from amanu_protocol.events import ItemsWithdrawn, RetryChanged
+from amanu_protocol.items import Effort
 from support.loop_harness import INFO, LoopHarness, call, says
 
 

@@ -1,17 +1,19 @@
 """Facts of models: which family an id belongs to, what is known of it."""
 
 from dataclasses import replace
-from typing import get_args
 
 import pytest
 
 from amanu.core.conversation import Conversation
 from amanu.core.model import Request, ToolSpec
 from amanu.core.model_families import (
+    CLAUDE_4_6,
     CLAUDE_ADAPTIVE,
     CLAUDE_BOUND,
+    CLAUDE_BOUND_MEDIUM,
     CLAUDE_BUDGET,
     CLAUDE_PLAIN,
+    EFFORTS,
     FAMILIES,
     GEMINI_2_5,
     GEMINI_2_5_COMPATIBLE,
@@ -19,8 +21,14 @@ from amanu.core.model_families import (
     GEMINI_3,
     GEMINI_3_COMPATIBLE,
     GEMINI_3_FLASH,
+    GEMINI_3_PRO,
+    GEMINI_4_HYDROGEN,
     GENERIC,
+    GPT_5,
+    GPT_5_5,
+    GPT_CODEX,
     GPT_COMPATIBLE,
+    GPT_FREE_OF_THOUGHT,
     GPT_FREEFORM,
     GPT_PLAIN,
     GPT_REASONING,
@@ -29,15 +37,15 @@ from amanu.core.model_families import (
     SCRIPTED,
     THINKS_IN_TEXT,
     TOOL_NAME,
-    Effort,
     ModelFamily,
     family,
     model_info,
 )
 
 IDS = {
-    "anthropic:claude-opus-5-5": CLAUDE_BOUND,
-    "anthropic:claude-haiku-5-5": CLAUDE_BOUND,
+    "anthropic:claude-opus-5-5": CLAUDE_BOUND_MEDIUM,
+    "anthropic:claude-sonnet-5-5": CLAUDE_BOUND,
+    "anthropic:claude-haiku-5-5": CLAUDE_BOUND_MEDIUM,
     "anthropic:claude-fable-5-1": CLAUDE_BOUND,
     "anthropic:claude-mythos-5-2": CLAUDE_BOUND,
     "anthropic:claude-opus-7": CLAUDE_BOUND,
@@ -45,7 +53,7 @@ IDS = {
     "anthropic:claude-sonnet-5-20260601": CLAUDE_ADAPTIVE,
     "anthropic:claude-fable-5": CLAUDE_ADAPTIVE,
     "anthropic:claude-opus-4-8": CLAUDE_ADAPTIVE,
-    "anthropic:claude-sonnet-4-6": CLAUDE_ADAPTIVE,
+    "anthropic:claude-sonnet-4-6": CLAUDE_4_6,
     "anthropic:claude-opus-4-5-20251101": CLAUDE_BUDGET,
     "anthropic:claude-haiku-4-5": CLAUDE_BUDGET,
     "anthropic:claude-sonnet-4-20250514": CLAUDE_BUDGET,
@@ -57,7 +65,9 @@ IDS = {
     "gemini:gemini-2.5-flash": GEMINI_2_5,
     "gemini:gemini-2.5-flash-lite": GEMINI_2_5,
     "gemini:gemini-3.8-flash": GEMINI_3,
-    "gemini:gemini-3.1-pro-preview": GEMINI_3,
+    "gemini:gemini-3.1-pro-preview": GEMINI_3_PRO,
+    "gemini:gemini-4-argon": GEMINI_3,
+    "gemini:gemini-4-hydrogen": GEMINI_4_HYDROGEN,
     "gemini:gemini-3.5-flash": GEMINI_3_FLASH,
     "gemini:gemini-3.1-flash-lite": GEMINI_3_FLASH,
     "gemini:gemini-3-flash-preview": GEMINI_3_FLASH,
@@ -67,6 +77,13 @@ IDS = {
     "openai:gpt-4.1": GPT_PLAIN,
     "openai:o3": GPT_REASONING,
     "openai:gpt-6.2-sol": GPT_FREEFORM,
+    "openai:gpt-7": GPT_FREEFORM,
+    "openai:gpt-6.1-terra": GPT_FREE_OF_THOUGHT,
+    "openai:gpt-5.6-luna": GPT_FREE_OF_THOUGHT,
+    "openai:gpt-5.4-mini": GPT_5_5,
+    "openai:gpt-5.3-codex": GPT_CODEX,
+    "openai:gpt-5.1": GPT_5,
+    "openai:gpt-5-mini": GPT_5,
     "openai:o4-mini": GPT_REASONING,
     "openrouter:openai/gpt-6.2-sol": GPT_COMPATIBLE,
     "openrouter:openai/gpt-4o": replace(GPT_PLAIN, caching="implicit"),
@@ -125,7 +142,11 @@ def test_only_old_gemini_models_may_stop_midway() -> None:
 
 @pytest.mark.parametrize("facts", [facts for _, facts in FAMILIES], ids=[pattern for pattern, _ in FAMILIES])
 def test_a_family_that_is_told_how_much_to_think_knows_each_effort(facts: ModelFamily) -> None:
-    assert set(facts.efforts) == (set() if facts.thinking == "none" else set(get_args(Effort)))
+    assert bool(facts.efforts) == (facts.thinking != "none")
+    if facts.efforts:
+        assert facts.default_effort in facts.efforts
+        assert list(facts.efforts) == [effort for effort in EFFORTS if effort in facts.efforts]
+        assert {facts.effort_value(effort) for effort in EFFORTS} == set(facts.efforts.values())
     kinds = {type(amount) for amount in facts.efforts.values()}
     assert kinds == {"none": set(), "budget": {int}}.get(facts.thinking, {str})
 

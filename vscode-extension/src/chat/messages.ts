@@ -30,6 +30,7 @@ export type Action =
   | "openFolder"
   | "settings"
   | "selectModel"
+  | "selectEffort"
   | "selectMode"
   | "new"
   | "sessions"

@@ -38,6 +38,7 @@ const COMMANDS: Record<Action, [command: string, ...rest: unknown[]]> = {
   openFolder: ["workbench.action.files.openFolder"],
   settings: ["workbench.action.openSettings", "amanu.server.path"],
   selectModel: ["amanu.selectModel"],
+  selectEffort: ["amanu.selectEffort"],
   selectMode: ["amanu.selectMode"],
   new: ["amanu.new"],
   sessions: ["amanu.sessions"],

@@ -202,6 +202,7 @@ class Connection:
             "amanu/session/delete": RequestRoute(r.SessionParams, lambda p: s.delete(p.session_id)),
             "amanu/session/setMode": self._on(r.SessionSetModeParams, lambda s, p: s.set_mode(p.mode)),
             "amanu/session/setModel": self._on(r.SessionSetModelParams, lambda s, p: s.set_model(p.model_id, self)),
+            "amanu/session/setEffort": self._on(r.SessionSetEffortParams, lambda s, p: s.set_effort(p.effort)),
             "amanu/session/compact": self._on(r.SessionCompactParams, lambda s, p: s.prompts.compact(p.focus, self)),
             "amanu/session/record": self._on(r.SessionRecordParams, lambda s, p: s.record(p.path)),
             "amanu/prompt/send": self._on(r.PromptSendParams, lambda s, p: s.prompts.send(p, self)),

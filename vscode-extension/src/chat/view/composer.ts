@@ -14,6 +14,7 @@ const COMMANDS: [name: string, detail: string, action: Action][] = [
   ["context", "what fills the model's window", "context"],
   ["diff", "show what is proposed", "diff"],
   ["model", "choose a model", "selectModel"],
+  ["effort", "how much the model thinks", "selectEffort"],
   ["mode", "plan, ask, accept edits, auto", "selectMode"],
   ["key", "set an API key", "setKey"],
   ["doctor", "what is set up, what is missing", "doctor"],

@@ -26,6 +26,7 @@ export const ACTIONS: Record<Action, string> = {
   openFolder: "Open folder…",
   settings: "Open settings",
   selectModel: "Select model…",
+  selectEffort: "Select thinking effort…",
   selectMode: "Select mode…",
   new: "New session",
   sessions: "Sessions",

@@ -248,6 +248,7 @@ class PlainClient(ConnectionClient):
         "amanu.new": (c.NoArguments, lambda self, _: self._prompting.new_session()),
         "amanu.mode": (c.ModeArguments, lambda self, arguments: self._prompting.set_mode(arguments)),
         "amanu.model": (c.TextArguments, lambda self, arguments: self._prompting.set_model(arguments)),
+        "amanu.effort": (c.EffortArguments, lambda self, arguments: self._prompting.set_effort(arguments)),
         "amanu.stop": (c.NoArguments, lambda self, _: self._prompting.stop()),
         "amanu.answer": (c.AnswerArguments, _answer),
         "amanu.saveRule": (c.RuleArguments, _save_rule),

@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from amanu_protocol.base import Wire
-from amanu_protocol.items import Finding, Grant, Mode, Scope
+from amanu_protocol.items import Effort, Finding, Grant, Mode, Scope
 from amanu_protocol.requests import Id
 
 
@@ -19,6 +19,10 @@ class TextArguments(Wire):
 
 class ModeArguments(Wire):
     text: Mode
+
+
+class EffortArguments(Wire):
+    text: Effort
 
 
 class LinesArguments(Wire):

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from amanu.frontends.lsp.plain.chat_document import ChatDocument, chat_document
 from amanu.frontends.lsp.plain.command_arguments import (
+    EffortArguments,
     LinesArguments,
     ModeArguments,
     SessionArguments,
@@ -76,6 +77,10 @@ class Prompting:
     async def set_model(self, arguments: TextArguments) -> None:
         await (await self._workspace.get()).set_model(arguments.text, self._client)
         self._editor.say(f"Amanu: model {arguments.text}, starting with the next turn.")
+
+    async def set_effort(self, arguments: EffortArguments) -> None:
+        await (await self._workspace.get()).set_effort(arguments.text)
+        self._editor.say(f"Amanu: thinking effort {arguments.text}, starting with the next turn.")
 
     async def stop(self) -> None:
         session = await self._workspace.get()
