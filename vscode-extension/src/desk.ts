@@ -341,6 +341,7 @@ function empty(): SessionState {
     roots: roots(),
     mode: "ask",
     modelId: "",
+    effort: null,
     trusted: vscode.workspace.isTrusted,
     trustChanged: false,
     sandbox: null,

@@ -8,6 +8,7 @@ export function state(given: Partial<SessionState> = {}): SessionState {
     roots: ["/w"],
     mode: "ask",
     modelId: "scripted:demo",
+    effort: null,
     trusted: true,
     trustChanged: false,
     sandbox: null,

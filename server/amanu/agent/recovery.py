@@ -259,7 +259,7 @@ class ReplyBudget:
         possible = min(info.max_output, info.context_window - prompt)
         if possible >= current * MIN_GAIN:
             return ReplyBudget(possible, self.effort)
-        lower = [effort for effort in facts.efforts if EFFORTS.index(effort) < EFFORTS.index(self.effort)]
+        lower: list[Effort] = [effort for effort in facts.efforts if EFFORTS.index(effort) < EFFORTS.index(self.effort)]
         if info.thinking and lower and facts.effort_value(lower[-1]) != facts.effort_value(self.effort):
             return ReplyBudget(self.max_output, lower[-1])
         return None

@@ -304,6 +304,7 @@ function nothing(): SessionState {
     roots: [],
     mode: "ask",
     modelId: "",
+    effort: null,
     trusted: true,
     trustChanged: false,
     sandbox: null,
