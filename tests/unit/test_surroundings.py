@@ -63,17 +63,21 @@ def nothing(subjects: Iterable[Subject]) -> list[Subject]:
 
 
 def surroundings(
-    root: Path, conversation: Conversation, allowed: SubjectFilter = everything, path: str = ""
+    root: Path,
+    conversation: Conversation,
+    allowed: SubjectFilter = everything,
+    trusted: Callable[[], bool] = lambda: True,
+    path: str = "",
 ) -> Surroundings:
-    return Surroundings(Workspace([root], Overlay()), conversation, allowed, {"PATH": path})
+    return Surroundings(Workspace([root], Overlay()), conversation, allowed, trusted, {"PATH": path})
 
 
 def day(number: int) -> Callable[[], date]:
     return lambda: date(2026, 11, number)
 
 
-async def lines(root: Path, allowed: SubjectFilter = everything, path: str = "") -> list[str]:
-    note = await surroundings(root, Conversation(), allowed, path).note(day(24))
+async def lines(root: Path, allowed: SubjectFilter = everything, *, trusted: bool = True, path: str = "") -> list[str]:
+    note = await surroundings(root, Conversation(), allowed, lambda: trusted, path).note(day(24))
     opening, *inner, closing = note.splitlines()
     assert (opening, closing) == ("<environment>", "</environment>")
     return inner
@@ -94,6 +98,12 @@ async def test_the_first_note(tmp_path: Path) -> None:
     ]
 
 
+async def test_of_an_untrusted_folder_no_file_is_read(tmp_path: Path) -> None:
+    root = tmp_path / "shop"
+    write(root, {".gitignore": "*.log\n", "x.log": "", ".git/HEAD": "ref: refs/heads/main\n"})
+    assert (await lines(root, trusted=False))[1:-1] == ["Top of shop: .gitignore, x.log"]
+
+
 async def test_a_long_list_is_cut(tmp_path: Path) -> None:
     write(tmp_path, {f"f{number:03}.txt": "" for number in range(MAX_ENTRIES + 5)})
     assert (await lines(tmp_path))[2].endswith(", f039.txt … and 5 more")
@@ -109,10 +119,12 @@ async def test_where_listing_is_denied_no_name_is_told(tmp_path: Path) -> None:
     assert "secret" not in "\n".join(await lines(tmp_path, nothing))
 
 
-async def test_it_is_told_again_on_another_day_and_after_a_compaction(tmp_path: Path) -> None:
-    conversation = Conversation()
-    told_by = surroundings(tmp_path, conversation)
+async def test_it_is_told_again_when_something_of_it_is_new(tmp_path: Path) -> None:
+    conversation, trust = Conversation(), [False]
+    told_by = surroundings(tmp_path, conversation, trusted=lambda: trust[-1])
     told = [bool(await told_by.note(day(number))) for number in (24, 24, 25, 25)]
     conversation.compact(Compacted(replaced=0, text="A summary.", snapshot=""))
     told += [bool(await told_by.note(day(25))) for _ in range(2)]
-    assert told == [True, False, True, False, True, False]
+    trust.append(True)
+    told += [bool(await told_by.note(day(25))) for _ in range(2)]
+    assert told == [True, False] * 4

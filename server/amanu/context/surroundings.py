@@ -1,7 +1,8 @@
 """Where the model works, as a few lines that go with a prompt: the date, the git branch, the top of the tree, programs.
 
-Data that is read, nothing that is run: an untrusted folder's git settings can name programs. It goes with the first
-prompt, and again when the day has changed or the conversation was rewritten, so that the system prompt stays the same.
+Nothing is run for it: git's settings can name programs. Of a folder that the user has not declared trusted no file is
+read, not even `.gitignore`; its names are listed. It goes with the first prompt, and again when the day or the trust
+has changed or the conversation was rewritten, so that the system prompt stays the same.
 """
 
 import asyncio
@@ -9,9 +10,10 @@ import os
 import re
 import shutil
 import stat
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
 from pathlib import Path
+from typing import NamedTuple
 
 from amanu.core.conversation import Conversation
 from amanu.core.tool import Subject, SubjectFilter
@@ -42,39 +44,65 @@ _UNFINISHED = {
 }
 
 
+class _Told(NamedTuple):
+    """What a note depends on."""
+
+    today: date
+    trusted: bool
+    generation: int
+
+
 class Surroundings:
     """What one session's model has been told about where it works."""
 
     def __init__(
-        self, workspace: Workspace, conversation: Conversation, allowed: SubjectFilter, environment: Mapping[str, str]
+        self,
+        workspace: Workspace,
+        conversation: Conversation,
+        allowed: SubjectFilter,
+        trusted: Callable[[], bool],
+        environment: Mapping[str, str],
     ) -> None:
         """`environment`: the user's variables, as they are when a note is asked for."""
         self._workspace = workspace
         self._conversation = conversation
         self._allowed = allowed
+        self._trusted = trusted
         self._environment = environment
-        self._told: tuple[date, int] | None = None
+        self._told: _Told | None = None
 
     async def note(self, today: Callable[[], date] = date.today) -> str:
         """The block that goes with a prompt, which counts as told when this returns; "" when nothing is new."""
-        state = (today(), self._conversation.generation)
+        state = _Told(today(), self._trusted(), self._conversation.generation)
         if state == self._told:
             return ""
         self._told = state
-        roots = self._workspace.roots if self._allowed([Subject("list_directory", "read", ".")]) else ()
-        lines = await asyncio.to_thread(_lines, self._workspace.roots, roots, self._environment.get("PATH", ""))
-        return block("environment", "\n".join([f"Today: {state[0]:%A, %Y-%m-%d}", *lines]))
+        lines = [f"Today: {state.today:%A, %Y-%m-%d}"]
+        roots = self._workspace.roots
+        if state.trusted:
+            lines += await asyncio.to_thread(_git_lines, roots)
+        if self._allowed([Subject("list_directory", "read", ".")]):
+            lines += await asyncio.to_thread(_tree_lines, roots, state.trusted)
+        lines.append(await asyncio.to_thread(_programs_line, self._environment.get("PATH", "")))
+        return block("environment", "\n".join(lines))
 
 
-def _lines(roots: Iterable[Path], listed: Iterable[Path], path: str) -> Iterator[str]:
+def _git_lines(roots: Sequence[Path]) -> list[str]:
+    return [f"Git in {root.name}: {git_state(root)}" for root in roots]
+
+
+def _tree_lines(roots: Sequence[Path], trusted: bool) -> list[str]:
+    lines: list[str] = []
     for root in roots:
-        yield f"Git in {root.name}: {git_state(root)}"
-    for root in listed:
-        names = list(_top(root))
+        names = list(_top(root, trusted))
         more = f" … and {len(names) - MAX_ENTRIES} more" if len(names) > MAX_ENTRIES else ""
-        yield f"Top of {root.name}: {', '.join(names[:MAX_ENTRIES]) or 'empty'}{more}"
+        lines.append(f"Top of {root.name}: {', '.join(names[:MAX_ENTRIES]) or 'empty'}{more}")
+    return lines
+
+
+def _programs_line(path: str) -> str:
     found = [name for name in PROGRAMS if shutil.which(name, path=path)]
-    yield f"Installed, of {len(PROGRAMS)} looked for: {', '.join(found) or 'none'}"
+    return f"Installed, of {len(PROGRAMS)} looked for: {', '.join(found) or 'none'}"
 
 
 def git_state(root: Path) -> str:
@@ -109,14 +137,14 @@ def _head(path: Path) -> str:
         os.close(handle)
 
 
-def _top(root: Path) -> Iterator[str]:
-    """The names in the folder that git does not ignore, folders first."""
+def _top(root: Path, trusted: bool) -> Iterator[str]:
+    """The names in the folder, folders first; of a trusted one without what git ignores."""
     try:
         handle = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError:
         return
     try:
-        rules = IgnoreRules().below(handle, "")
+        rules = IgnoreRules().below(handle, "") if trusted else IgnoreRules()
         with os.scandir(handle) as entries:
             named = [(not entry.is_dir(follow_symlinks=False), entry.name) for entry in entries]
     finally:

@@ -53,7 +53,9 @@ class PromptComposer:
         self.turn_factory = turn_factory
         self.pictures = Pictures(core.journal, core.conversation, queue.steering_pictures, queue.queued_pictures)
         self._editor_notes = EditorNotes()
-        self._surroundings = Surroundings(core.workspace, core.conversation, core.approvals.allowed, core.environment)
+        self._surroundings = Surroundings(
+            core.workspace, core.conversation, core.approvals.allowed, core.trusted, core.environment
+        )
         self.model: ModelInfo | None = None
         """The model of the last turn."""
 
