@@ -83,7 +83,9 @@ def parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("paths", nargs="*", metavar="FOLDER", help="workspace folders (default: the current one)")
     parser.add_argument("--model", metavar="ID", help="vendor:model")
-    parser.add_argument("--effort", choices=get_args(Effort), help="how much the model thinks")
+    parser.add_argument(
+        "--effort", choices=get_args(Effort), metavar="LEVEL", help="how much the model thinks: none … max"
+    )
     parser.add_argument("--mode", choices=get_args(Mode), help="what is allowed without asking (default: ask)")
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--session", metavar="ID", help="continue that session: its id, a prefix of it, or latest")

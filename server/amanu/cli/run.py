@@ -40,7 +40,9 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("--output-format", choices=get_args(Format), default="text", help="default: text")
     parser.add_argument("--mode", choices=get_args(Mode), help="what is allowed without asking (default: ask)")
     parser.add_argument("--model", metavar="ID", help="vendor:model")
-    parser.add_argument("--effort", choices=get_args(Effort), help="how much the model thinks")
+    parser.add_argument(
+        "--effort", choices=get_args(Effort), metavar="LEVEL", help="how much the model thinks: none … max"
+    )
     parser.add_argument(
         "--allow", metavar="RULE", action="append", default=[], help="e.g. edit_file(src/**) or @write; repeatable"
     )

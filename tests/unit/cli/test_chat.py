@@ -249,6 +249,9 @@ async def test_a_half_typed_prompt_survives_a_question(desk: Desk, tmp_path: Pat
     [
         ("/mode plan", "mode: plan"),
         ("/mode", "mode ask; available: plan, ask, acceptEdits, auto"),
+        ("/effort max", "thinking effort: max"),
+        ("/effort", "offers: nothing; its thinking cannot be controlled"),
+        ("/effort much", "offers: nothing"),
         ("/model", "claude"),
         ("/model nope:x", "Unknown model 'nope:x'."),
         ("/sessions", "idle"),
