@@ -10,6 +10,7 @@ from amanu.agent import turn_listeners as listeners
 from amanu.agent.calls import CallEnvironment, Calls
 from amanu.agent.failover import route_first_request
 from amanu.agent.recovery import CUT_CALL, ENDLESS_PAUSES, NO_ROOM, NOT_WHOLE, RemedyCounts, ReplyFault, reply_fault
+from amanu.agent.refusals import refusal_sentence
 from amanu.agent.request import ask_model
 from amanu.agent.turn import Turn
 from amanu.core.conversation import Assistant, Results
@@ -134,7 +135,7 @@ async def _handle_fault(
     """Apply the remedy for a reply that cannot stand as it is (`recovery.py`). None: ask again."""
     if fault == "refused":
         _refuse_calls(turn, step, reply.message, NOT_WHOLE)
-        return Ending("refused", reply.detail or "The model declined to answer.")
+        return Ending("refused", refusal_sentence(reply.detail))
     if fault == "cutCall":
         _refuse_calls(turn, step, reply.message, CUT_CALL)
         return None if remedies.allow(fault) else NO_ROOM

@@ -158,7 +158,10 @@ class AnthropicReply:
     def _end(self, delta: dict[str, Any]) -> None:
         self._stop = delta.get("stop_reason") or self._stop
         details: dict[str, Any] = delta.get("stop_details") or {}
-        self._detail = details.get("explanation") or details.get("category") or self._detail
+        explanation, other = details.get("explanation"), details.get("recommended_model")
+        if explanation and other:
+            explanation = f"{explanation} Anthropic recommends {other} for this."
+        self._detail = explanation or details.get("category") or self._detail
 
     def done(self) -> ReplyCompleted:
         """The whole reply. Raises `StreamBroken` for a stream that ended without its finish marker."""
