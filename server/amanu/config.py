@@ -96,10 +96,13 @@ class RuleSettings(SettingsSection):
 
 
 class EndpointSettings(SettingsSection):
-    """An OpenAI-compatible service of the user's own."""
+    """An OpenAI-compatible service of the user's own. One named `azure` has OpenAI's models, under their deployments'
+    names."""
 
     base_url: str
-    """Such as `http://localhost:8000/v1`."""
+    """Such as `http://localhost:8000/v1`, or `https://NAME.openai.azure.com/openai/v1`."""
+    wire: Literal["chat", "responses"] = "chat"
+    """Chat completions, or OpenAI's Responses API, which Azure needs."""
     key_variable: str | None = None
     """Environment variable that holds its key, if it needs one."""
 

@@ -132,7 +132,7 @@ def behaviours_table() -> str:
 FACTS: Mapping[str, str] = MappingProxyType(
     {
         "thinking": "how much to think is said by",
-        "efforts": "minimal, low, medium, high",
+        "efforts": "efforts",
         "thoughts": "thoughts arrive",
         "must_return": "refused without",
         "prefix_checked": "thinking holds only after what it was made with",

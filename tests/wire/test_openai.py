@@ -453,8 +453,14 @@ async def test_a_broken_streamed_call_is_asked_for_again_whole(streaming: Any) -
         ("openai:gpt-5-mini", {"reasoning_effort": "medium"}, {"max_tokens"}),
         ("openai:gpt-4.1", {"max_tokens": 16_384}, {"max_completion_tokens", "reasoning_effort"}),
         ("ollama:qwen3", {"max_tokens": 8_192, "model": "qwen3"}, {"reasoning_effort", "cache_control"}),
-        ("openrouter:anthropic/claude-opus-5.5", {"cache_control": {"type": "ephemeral"}}, set()),
-        ("openrouter:deepseek/deepseek-v4-pro", {}, {"cache_control"}),
+        (
+            "openrouter:anthropic/claude-opus-5.5",
+            {"cache_control": {"type": "ephemeral"}, "reasoning": {"effort": "medium"}},
+            {"reasoning_effort"},
+        ),
+        ("openrouter:google/gemini-4-argon", {"reasoning": {"effort": "medium"}}, {"cache_control"}),
+        ("openrouter:openai/gpt-6.2-sol", {"reasoning": {"effort": "medium"}}, {"reasoning_effort"}),
+        ("openrouter:deepseek/deepseek-v4-pro", {}, {"cache_control", "reasoning"}),
         ("vllm:org/model:tag", {"model": "org/model:tag"}, {"reasoning_effort"}),
     ],
 )

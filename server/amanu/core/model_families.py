@@ -20,7 +20,8 @@ Thinking = Literal[
     "adaptive",  # Anthropic: the model decides, effort steers
     "budget",  # a number of tokens
     "level",  # Gemini 3: a word
-    "effort",  # OpenAI: `reasoning_effort`
+    "effort",  # OpenAI: a word
+    "reasoning",  # OpenRouter: a word in an object, for models of every vendor
     "none",  # no control, or no thinking; thoughts may still arrive
 ]
 
@@ -162,12 +163,18 @@ GPT_FREE_OF_THOUGHT = replace(GPT_FREEFORM, efforts=_words("none", "low", "mediu
 GPT_5_5 = replace(GPT_FREEFORM, efforts=_words("none", "low", "medium", "high", "xhigh"))
 GPT_CODEX = replace(GPT_FREEFORM, efforts=_words("low", "medium", "high", "xhigh"))
 GPT_5 = replace(GPT_FREEFORM, efforts=_words("low", "medium", "high"))
-GPT_COMPATIBLE = replace(
-    GPT_REASONING,
-    thoughts="not on this wire; their tokens are counted",
-    results=GENERIC.results,
-    caching="implicit",
+# OpenRouter says of every model that thinks how much with `reasoning`, and its `reasoning_details` come back unchanged
+# (openrouter.ai/docs/guides/best-practices/reasoning-tokens).
+_ROUTED = replace(
+    GENERIC,
+    thinking="reasoning",
+    efforts=_words("low", "medium", "high"),
+    thoughts="as text or summaries in `reasoning_details`, which go back",
+    max_output=32_000,
 )
+CLAUDE_ROUTED = replace(_ROUTED, name="claude", caching="one mark")
+GEMINI_ROUTED = replace(_ROUTED, name="gemini-3")
+GPT_ROUTED = replace(_ROUTED, name="gpt", max_tools=128, max_tokens_field="max_completion_tokens", max_output=64_000)
 THINKS_IN_TEXT = replace(GENERIC, thoughts="as text in `reasoning_content`", must_return="reasoning")
 """DeepSeek and Kimi refuse a call that is sent back without its thoughts, even when another model made it. An empty
 text will do; GLM and MiniMax accept it too."""
@@ -215,10 +222,11 @@ FAMILIES: tuple[tuple[str, ModelFamily], ...] = (
     (r"openai:gpt-5\.[345]", GPT_5_5),
     (r"openai:gpt-(5\.[6-9]|6\.1-terra|6-sol|6-luna)", GPT_FREE_OF_THOUGHT),
     (r"openai:", GPT_FREEFORM),
-    (r"openrouter:openai/(gpt-[5-9]|o\d)", GPT_COMPATIBLE),
+    (r"openrouter:openai/(gpt-[5-9]|o\d)", GPT_ROUTED),
     (r"openrouter:openai/", replace(GPT_PLAIN, caching="implicit")),
-    (r"openrouter:anthropic/claude-", replace(GENERIC, name="claude", caching="one mark", max_output=32_000)),
-    (r"openrouter:google/gemini-3", replace(GENERIC, name="gemini-3", max_output=32_000)),
+    (r"openrouter:anthropic/claude-3", replace(GENERIC, name="claude", caching="one mark", max_output=8_192)),
+    (r"openrouter:anthropic/claude-", CLAUDE_ROUTED),
+    (r"openrouter:google/gemini-[3-9]", GEMINI_ROUTED),
     (r"[^:]+:(.*/)?(deepseek|kimi|k3|glm-|minimax)", THINKS_IN_TEXT),
 )
 """Pattern for the beginning of a model's id → its family; the first match counts."""
@@ -232,7 +240,9 @@ letter or an underscore first; the set of characters is OpenAI's."""
 
 
 def family(model_id: str) -> ModelFamily:
-    """The family of `vendor:model`; `GENERIC` for unknown ones (local servers, custom endpoints)."""
+    """The family of `vendor:model`; `GENERIC` for unknown ones (local servers, custom endpoints). Azure's models go by
+    the names of their deployments, which mostly are OpenAI's."""
+    model_id = re.sub(r"^azure:", "openai:", model_id)
     return next((facts for pattern, facts in _PATTERNS if pattern.match(model_id)), GENERIC)
 
 
@@ -345,6 +355,8 @@ def model_info(model_id: str) -> ModelInfo:
     model. `available` is False: the registry decides whether the model can be used."""
     info = _KNOWN.get(model_id) or _KNOWN.get(re.sub(r"-\d{8}$", "", model_id))
     vendor, _, model = model_id.partition(":")
+    if info is None and vendor == "azure":
+        return model_info(f"openai:{model}").model_copy(update={"model_id": model_id})
     if info is None and vendor == "google-openai":
         info = _KNOWN.get(f"gemini:{model.removeprefix('models/')}")
     if info is None:

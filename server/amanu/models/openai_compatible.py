@@ -91,6 +91,8 @@ class OpenAICompatibleModel:
             ]
         if request.model.thinking and facts.thinking == "effort":
             others["reasoning_effort"] = facts.effort_value(request.effort)
+        if request.model.thinking and facts.thinking == "reasoning":
+            others["reasoning"] = {"effort": facts.effort_value(request.effort)}
         if facts.caching == "key":
             others["prompt_cache_key"] = request.session_id
         if facts.caching == "one mark":

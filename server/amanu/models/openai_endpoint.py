@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Protocol, cast
+from urllib.parse import urlsplit
 
 from amanu.core.model import ModelError, StreamBroken
 from amanu.models.errors import mask, quota_exhausted, retry_after, status_error, transport_error
@@ -109,6 +110,8 @@ class OpenAIEndpoint:
         headers = {"content-type": "application/json"}
         if self._key:
             headers["authorization"] = f"Bearer {self._key}"
+            if (urlsplit(self.base_url).hostname or "").endswith(".azure.com"):
+                headers["api-key"] = self._key
         return http_client(self.base_url, tls_for(self.base_url), headers=headers)
 
     def _parsed(self, event: bytes) -> dict[str, Any]:

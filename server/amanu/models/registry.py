@@ -38,6 +38,12 @@ def _openai(vendor: str, base_url: str, key: str | None) -> RemoteModel:
     return OpenAIModel(vendor, base_url, key)
 
 
+def _responses(vendor: str, base_url: str, key: str | None) -> RemoteModel:
+    from amanu.models.openai_responses import ResponsesModel
+
+    return ResponsesModel(vendor, base_url, key)
+
+
 def _compatible(vendor: str, base_url: str, key: str | None) -> RemoteModel:
     from amanu.models.openai_compatible import OpenAICompatibleModel
 
@@ -107,6 +113,7 @@ class ModelRegistry:
                 name,
                 name,
                 endpoint.base_url.rstrip("/"),
+                _responses if endpoint.wire == "responses" else _compatible,
                 needs_key=endpoint.key_variable is not None,
                 local=urlsplit(endpoint.base_url).hostname in _LOOPBACK,
             )

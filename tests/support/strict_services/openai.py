@@ -20,6 +20,8 @@ _TOP = {
     "max_completion_tokens", "reasoning_effort", "temperature", "top_p", "stop", "seed", "n", "user", "metadata",
     "prompt_cache_key", "response_format", "store", "service_tier", "verbosity", "safety_identifier",
 }  # fmt: skip
+EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh")
+"""OpenRouter's."""
 _SKIP = "skip_thought_signature_validator"
 _MESSAGE = {
     "system": {"role", "content", "name"},
@@ -83,7 +85,12 @@ class OpenAI(Service):
                 "context_length_exceeded",
             )
         body: dict[str, Any] = request.json
-        taken = _TOP | {"cache_control"} if str(body.get("model")).startswith("anthropic/") else _TOP
+        routed = "/" in str(body.get("model"))
+        taken = _TOP | {"reasoning"} if routed else _TOP
+        taken = taken | {"cache_control"} if str(body.get("model")).startswith("anthropic/") else taken
+        if routed and "reasoning" in body:
+            need(body["reasoning"].keys() <= {"effort", "max_tokens", "exclude", "enabled"}, "reasoning: unknown field")
+            need(body["reasoning"].get("effort") in (*EFFORTS, None), "reasoning.effort: Invalid option")
         for name in body.keys() - taken:
             raise Refused(f"Unrecognized request argument supplied: {name}")
         need(body.get("model"), "you must provide a model parameter")
