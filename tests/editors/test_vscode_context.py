@@ -18,7 +18,7 @@ pytestmark = [
 ]
 
 MODEL = "gemini:gemini-3.5-flash"
-WINDOW = 18_000
+WINDOW = 23_000
 PARTS = 6
 FULL = re.compile(r"of your context window is used")
 """What the model is told as it gets full."""
