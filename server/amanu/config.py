@@ -44,7 +44,7 @@ class ContextSettings(SettingsSection):
     """What happens as the model's window fills. Shares of the window without what is reserved for the reply."""
 
     warn: float = Field(default=0.70, gt=0, le=1)
-    """The model is told to finish or to note down what matters."""
+    """Clients show that the window fills up. The model is not told: room is made by itself."""
     mask: float = Field(default=0.85, gt=0, le=1)
     """Old tool output makes room."""
     compact: float = Field(default=0.90, gt=0, le=1)

@@ -69,15 +69,9 @@ COMPACTION_FAILED = "compactionFailed"
 NOTHING_TO_COMPACT = "nothingToCompact"
 MASKED = "masked"
 
-GUIDANCE = (
-    "[Amanu: {share} % of your context window is used. Finish what you are doing before you open anything new, keep "
-    "tool output small, and write down in your text what you will still need to know. When the window is full, a "
-    "summary replaces the older messages and the work goes on.]"
-)
-
 
 class TierShares(Protocol):
-    """Shares of the room from which on the model is warned, output is masked, and the conversation is compacted."""
+    """Shares of the room from which on the user is warned, output is masked, and the conversation is compacted."""
 
     @property
     def warn(self) -> float: ...
@@ -121,8 +115,6 @@ class ContextWindow:
         self._reserved = 0
         self._learnt: int | None = None
         """The actual room, learnt from a refusal; None: no refusal yet."""
-        self._guided = -1
-        """Generation of the conversation in which the model was last told that the window is filling up."""
         self._failed_at: int | None = None
         """Tokens of the conversation when a summary failed."""
         self._accepted = 0
@@ -238,8 +230,6 @@ class ContextWindow:
             rewritten = await self._compact(step, "", must=share >= 1) or rewritten
             if self.tokens > self.room:
                 rewritten = await self._cut_last_results(step) or rewritten
-        elif share >= self._tiers.warn:
-            self._add_guidance(step, share)
         return rewritten
 
     async def recover_overflow(self, step: StepContext) -> bool:
@@ -269,15 +259,6 @@ class ContextWindow:
         if share >= self._tiers.mask:
             return "mask"
         return "warn" if share >= self._tiers.warn else "roomy"
-
-    def _add_guidance(self, step: StepContext, share: float) -> None:
-        """Tell the model once that the window fills up; only after results, so that advice never follows a prompt."""
-        if self._guided != self._conversation.generation and isinstance(self._conversation.last, Results):
-            self._guided = self._conversation.generation
-            step.add_note(
-                GUIDANCE.format(share=round(share * 100)),
-                f"The context window is {share:.0%} full. The model was asked to finish and to note down what matters.",
-            )
 
     async def _mask(self, step: StepContext, min_share: float = MIN_MASKED_SHARE) -> bool:
         protected = min(MAX_PROTECTED, self.room * PROTECTED_SHARE)
