@@ -22,6 +22,7 @@ from amanu.core.model_families import model_info
 from amanu.core.tool import tool_schema
 from amanu.models.openai import OpenAIModel
 from amanu.models.openai_responses import ResponsesModel
+from amanu.models.retry import RetryPolicy, stream_with_retry
 from amanu.tools.edits.apply_patch import ApplyPatch
 from amanu.tools.edits.draft import PatchDraft
 from recordings.responses_shapes import failed, r_text
@@ -252,3 +253,23 @@ async def test_a_model_that_does_not_exist_is_no_missing_path(message: str) -> N
     with pytest.raises(RequestRefused):
         await reply_of(service)
     assert {received.path for received in service.requests} == {"/v1/responses"}
+
+
+# For the vendor's support ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("vendor_name", "header"),
+    [("openai", "x-request-id"), ("anthropic", "request-id"), ("openrouter", "x-generation-id")],
+)
+async def test_the_log_has_the_id_of_a_request_that_failed(
+    vendor_name: str, header: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    vendor = next(vendor for vendor in VENDORS if vendor.name == vendor_name)
+    fault = Fault("status", status=500, headers={header: "req_42"}, message=f"Oops, {KEY}")
+    async with running(vendor, [fault]) as (_, model):
+        with pytest.raises(ModelError):
+            async for _delta in stream_with_retry(model, request(vendor), RetryPolicy(attempts=1)):
+                pass
+    assert "(request id: req_42)" in caplog.text
+    assert KEY not in caplog.text

@@ -19,7 +19,7 @@ import orjson
 from amanu.core.model import Delta, ModelError, Request, StreamBroken
 from amanu.models.anthropic_reply import AnthropicReply
 from amanu.models.anthropic_request import RequestBodies
-from amanu.models.errors import mask, retry_after, status_error, transport_error
+from amanu.models.errors import mask, retry_after, status_error, transport_error, with_request_id
 from amanu.models.http import LazyValue, http_client, tls_for
 from amanu.models.sse import SseParser
 from amanu.models.wire_messages import is_taken
@@ -143,7 +143,7 @@ class AnthropicModel:
         from anthropic import APIConnectionError, APIStatusError
 
         if isinstance(error, APIStatusError):
-            details = mask(error.response.text, self._key)
+            details = with_request_id(mask(error.response.text, self._key), error.response.headers)
             message = mask(error.api_message or error.response.text or error.message, self._key)
             wait = retry_after(error.response.headers)
             return status_error(VENDOR, error.status_code, message, retry_after=wait, details=details)

@@ -101,6 +101,16 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
         return None
 
 
+def with_request_id(details: str, headers: Mapping[str, str]) -> str:
+    """The details with the id the vendor's support asks for, if the answer has one."""
+    request_id = next((headers[name] for name in _REQUEST_IDS if headers.get(name)), "")
+    return f"{details} (request id: {request_id[:100]})" if request_id else details
+
+
+_REQUEST_IDS = ("request-id", "x-request-id", "x-generation-id", "apim-request-id")
+"""Anthropic's header, OpenAI's, OpenRouter's, Azure's."""
+
+
 def mask(text: str, key: str | None) -> str:
     """`text` without the key, and without what else looks like one: services quote what they were sent. Of a long text
     the beginning: an error of 64 MB would hold everybody up, and nobody reads it."""

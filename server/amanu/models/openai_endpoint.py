@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 from urllib.parse import urlsplit
 
 from amanu.core.model import ModelError, StreamBroken
-from amanu.models.errors import mask, quota_exhausted, retry_after, status_error, transport_error
+from amanu.models.errors import mask, quota_exhausted, retry_after, status_error, transport_error, with_request_id
 from amanu.models.http import LazyValue, http_client, tls_for
 from amanu.models.quotas import google_daily, google_wait
 from amanu.models.sse import SseParser
@@ -92,7 +92,7 @@ class OpenAIEndpoint:
                 status = 400
             else:
                 status = int(code) if code.isdecimal() else 429 if "rate_limit" in code else None
-        details = mask(str(outer)[:4000], self._key)
+        details = with_request_id(mask(str(outer)[:4000], self._key), headers or {})
         wait = retry_after(headers or {}) or google_wait(error, message)
         if "insufficient_quota" in (code, error.get("type")) or (status == 429 and google_daily(error)):
             return quota_exhausted(self.vendor, status, message, retry_after=wait, details=details)

@@ -4,6 +4,7 @@ Works on any `Model`; the vendors' SDKs retry nothing. See `stream_with_retry`.
 """
 
 import asyncio
+import logging
 import random
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
@@ -25,6 +26,8 @@ from amanu.core.model import (
     TextDelta,
 )
 from amanu.models.quotas import in_words
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -97,6 +100,7 @@ async def stream_with_retry(
             return
         except ModelError as error:
             failure = error
+            log.warning("%s, attempt %d: %s %s", request.model.model_id, attempt, error.message, error.details)
         busy += not isinstance(failure, StreamBroken)
         broken += type(failure) is StreamBroken
         empty += isinstance(failure, EmptyReply)
