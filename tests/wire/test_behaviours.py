@@ -19,6 +19,7 @@ from amanu.core.model import (
     ModelError,
     Overloaded,
     RateLimited,
+    ReplyCompleted,
     RequestRefused,
     StreamBroken,
     TextDelta,
@@ -388,6 +389,26 @@ async def test_what_a_broken_attempt_showed_is_withdrawn_before_the_next(vendor:
                 assert shown == "dead words"
                 shown = ""
     assert shown == "Alive."
+
+
+@over_vendors("thoughts")
+async def test_what_breaks_off_twice_is_asked_for_in_one_piece(vendor: Vendor) -> None:
+    broken = Say(text="Half a", fault=Fault("unfinished"))
+    whole = Say(thought="Hm.", text="All of it.", calls=[READ, GREP])
+    async with running(vendor, [broken, broken, whole, Say(text="Fine.")]) as (service, model):
+        conversation = Conversation([User(text="Hello.")])
+        asked = request(vendor, conversation=conversation)
+        at_once = RetryPolicy(first_delay=0.01, longest_delay=0.01)
+        seen = [each async for each in stream_with_retry(model, asked, at_once)]
+        done = cast("ReplyCompleted", seen[-1])
+        conversation.append(done.message)
+        conversation.append(results(done.message, "text"))
+        await answer(model, asked)
+        streamed = [b'"stream":true' in each.body or "alt=sse" in each.query for each in service.requests]
+    assert streamed == [True, True, False, True]
+    assert (done.message.text, done.stop) == ("All of it.", "calls")
+    assert [call.arguments for call in done.message.calls] == [READ.arguments, GREP.arguments]
+    assert any(isinstance(part, Thinking) for part in done.message.parts)
 
 
 @over_vendors("thoughts")

@@ -72,6 +72,8 @@ class Request:
     effort: Effort = "medium"
     max_output: int | None = None
     """Tokens of the reply, thoughts included; None: the model family's default. Never more than the model can write."""
+    whole: bool = False
+    """Ask for the reply in one piece: streams of it broke off."""
     side_query: bool = False
     """The request is no part of the session's conversation: a summary, a judgement."""
 

@@ -52,7 +52,8 @@ class AnthropicModel:
         try:
             stream, reply = await self._ask(client, request)
             body = stream.response.aiter_bytes()
-            async with aclosing(_events(body)) as events:
+            events = _whole_events(body) if request.whole else _events(body)
+            async with aclosing(events):
                 async for data in events:
                     event = orjson.loads(data)
                     if event["type"] == "error":
@@ -169,6 +170,25 @@ async def _events(body: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
             yield data
     for data in events.end():
         yield data
+
+
+async def _whole_events(body: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
+    """A message that came in one piece, as the events it would have come in."""
+    message: dict[str, Any] = orjson.loads(b"".join([data async for data in body]))
+    if message["type"] == "error":
+        yield orjson.dumps(message)
+        return
+    events: list[dict[str, Any]] = [{"type": "message_start", "message": message}]
+    for index, block in enumerate(message["content"]):
+        events.append({"type": "content_block_start", "index": index, "content_block": block})
+        if block["type"] == "tool_use":
+            arguments = orjson.dumps(block["input"]).decode()
+            delta = {"type": "input_json_delta", "partial_json": arguments}
+            events.append({"type": "content_block_delta", "index": index, "delta": delta})
+        events.append({"type": "content_block_stop", "index": index})
+    events += [{"type": "message_delta", "delta": message, "usage": message.get("usage")}, {"type": "message_stop"}]
+    for event in events:
+        yield orjson.dumps(event)
 
 
 async def _read_out(body: AsyncIterator[bytes]) -> None:

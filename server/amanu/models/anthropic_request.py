@@ -68,7 +68,7 @@ class RequestBodies:
 
 def _head(request: Request, facts: ModelFamily, model: str, *, think: bool) -> dict[str, Any]:
     most = min(request.model.max_output, request.max_output or facts.max_output)
-    head: dict[str, Any] = {"model": model, "max_tokens": most, "stream": True}
+    head: dict[str, Any] = {"model": model, "max_tokens": most, "stream": not request.whole}
     match facts.effort_value(request.effort):
         case str() as word:
             head["thinking"] = {"type": "adaptive", "display": "summarized"}

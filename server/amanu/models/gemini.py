@@ -8,7 +8,7 @@ What a message looks like on the wire is in `gemini_contents.py`, what a reply i
 import asyncio
 import json
 import warnings
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
 from contextlib import aclosing
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -87,9 +87,11 @@ class GeminiModel:
         exchange = _Exchange(self._body(request))
         try:
             models: Any = connection.client.aio.models
-            stream: AsyncIterator[GenerateContentResponse] = await models.generate_content_stream(
-                model=request.model.model_id.partition(":")[2], contents=" ", config=_OFF
-            )
+            named = {"model": request.model.model_id.partition(":")[2], "contents": " ", "config": _OFF}
+            if request.whole:
+                stream = _one(models.generate_content(**named))
+            else:
+                stream = await models.generate_content_stream(**named)
             _exchange.set(exchange)
             try:
                 chunk = await anext(stream, None)
@@ -157,6 +159,11 @@ class GeminiModel:
 class _Connection:
     http: "HttpClient"
     client: "genai.Client"
+
+
+async def _one(reply: "Awaitable[GenerateContentResponse]") -> "AsyncIterator[GenerateContentResponse]":
+    """A reply that comes in one piece."""
+    yield await reply
 
 
 async def _send(sent: "httpx2.Request") -> None:

@@ -42,7 +42,7 @@ class OpenAICompatibleModel:
     async def stream(self, request: Request) -> AsyncIterator[Delta]:
         vendor = self._endpoint.vendor
         reply = OpenAIReply(request, vendor)
-        streaming = self._streaming
+        streaming = self._streaming and not request.whole
         body = self._body(request, streaming)
         async with aclosing(self._endpoint.post("/chat/completions", body, reply, streaming=streaming)) as chunks:
             async for chunk in chunks:

@@ -40,7 +40,7 @@ class ResponsesModel:
             reply = ResponsesReply(request, self._endpoint.vendor)
             try:
                 async with aclosing(
-                    self._endpoint.post("/responses", self._body(request), reply, streaming=True)
+                    self._endpoint.post("/responses", self._body(request), reply, streaming=not request.whole)
                 ) as events:
                     async for event in events:
                         self._check(event)
@@ -80,8 +80,8 @@ class ResponsesModel:
         most = min(request.model.max_output, request.max_output or facts.max_output)
         head: dict[str, Any] = {
             "model": request.model.model_id.partition(":")[2],
-            "stream": True,
-            "stream_options": {"include_obfuscation": False},
+            "stream": not request.whole,
+            **({} if request.whole else {"stream_options": {"include_obfuscation": False}}),
             "store": False,
             "max_output_tokens": max(most, _SMALLEST_OUTPUT),
         }

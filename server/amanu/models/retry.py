@@ -51,6 +51,10 @@ class RetryPolicy:
     """Silence after text or a piece of a call that counts as a broken stream."""
     idle_thinking: float = 180.0
     """The same before the first delta and after a thought."""
+    idle_whole: float = 600.0
+    """The same before a reply that comes in one piece; Anthropic's SDK waits as long."""
+    broken_before_whole: int = 2
+    """Streams of one reply that broke off before it is asked for in one piece: some proxies cut every stream."""
 
     def delay(self, retry: int) -> float:
         """Before the n-th retry, 1-based."""
@@ -89,7 +93,7 @@ async def stream_with_retry(
     before the wait, so that it can be shown. Raises the last `ModelError` when it gives up: at once for what no second
     attempt can mend, without a `AttemptWithdrawn` then: what came stays. Cancelling ends a wait as well as a stream.
     """
-    busy = broken = empty = 0
+    busy = broken = empty = cut = 0
     for attempt in range(1, policy.attempts + 1):
         has_output = False
         try:
@@ -102,8 +106,9 @@ async def stream_with_retry(
             failure = error
             log.warning("%s, attempt %d: %s %s", request.model.model_id, attempt, error.message, error.details)
         busy += not isinstance(failure, StreamBroken)
-        broken += type(failure) is StreamBroken
+        broken += type(failure) in (StreamBroken, SilentStream)
         empty += isinstance(failure, EmptyReply)
+        cut += type(failure) is StreamBroken and failure.breakage in ("broken", "noFinish")
         if not isinstance(failure, RETRYABLE):
             raise failure
         spent = busy > policy.busy_retries or broken > policy.broken_retries or empty > policy.empty_retries
@@ -117,12 +122,18 @@ async def stream_with_retry(
         if has_output:
             yield AttemptWithdrawn(failure.message)
         breakage = failure.breakage if isinstance(failure, StreamBroken) else None
+        # Once: what the last attempt streams stays with the user, even if it breaks off as well.
+        request = replace(request, whole=cut == policy.broken_before_whole)
         yield RetryScheduled(attempt + 1, delay, failure.message, breakage)
         await asyncio.sleep(delay)
 
 
 class EmptyReply(StreamBroken):
     """The model ended without a word and without a call."""
+
+
+class SilentStream(StreamBroken):
+    """Nothing came for too long. In one piece it would be as silent."""
 
 
 def _emptiness(request: Request, end: ReplyCompleted) -> EmptyReply | None:
@@ -140,7 +151,7 @@ def _emptiness(request: Request, end: ReplyCompleted) -> EmptyReply | None:
 
 async def _attempt(model: Model, request: Request, policy: RetryPolicy) -> AsyncGenerator[Delta]:
     """One attempt: silence and emptiness are errors of it."""
-    limit = policy.idle_thinking
+    limit = policy.idle_whole if request.whole else policy.idle_thinking
     async with aclosing(cast("AsyncGenerator[Delta]", model.stream(request))) as stream:
         while True:
             delta = await _next(stream, limit)
@@ -162,7 +173,7 @@ async def _next(stream: AsyncIterator[Delta], limit: float) -> Delta:
         async with asyncio.timeout(limit):
             return await anext(stream)
     except TimeoutError:
-        raise StreamBroken(f"The model was silent for {limit:g} seconds.") from None
+        raise SilentStream(f"The model was silent for {limit:g} seconds.") from None
     except StopAsyncIteration:
         raise StreamBroken("The reply ended before it was complete.") from None
 

@@ -101,7 +101,6 @@ class Anthropic(Service):
             raise Refused(f"{name}: Extra inputs are not permitted")
         need(isinstance(body.get("max_tokens"), int) and body["max_tokens"] >= 1, "max_tokens: at least 1")
         need(bool(body.get("model")), "model: Field required")
-        need(body.get("stream") is True, "this service only streams")
         self._check_tools(body)
         self._check_system(body)
         _check_thinking(body)
@@ -212,6 +211,10 @@ class Anthropic(Service):
     # what it says --------------------------------------------------------------------------------------
 
     def events(self, say: Say, request: Received) -> Iterator[bytes]:
+        events = self._events(say, request)
+        yield from events if request.json.get("stream") else [_whole(events)]
+
+    def _events(self, say: Say, request: Received) -> Iterator[bytes]:
         body: dict[str, Any] = request.json
         prefix = _prefix(body, len(body["messages"]))
         usage: dict[str, Any] = {
@@ -464,6 +467,33 @@ def _block_events(index: int, start: dict[str, Any], deltas: list[dict[str, Any]
     for delta in deltas:
         yield _event("content_block_delta", index=index, delta=delta)
     yield _event("content_block_stop", index=index)
+
+
+def _whole(events: Iterator[bytes]) -> bytes:
+    """The message that these events make, as it comes where nothing is streamed."""
+    message: dict[str, Any] = {}
+    blocks: list[dict[str, Any]] = []
+    for event in data_of(b"".join(events)):
+        match event["type"]:
+            case "message_start":
+                message = event["message"]
+            case "content_block_start":
+                blocks.append(dict(event["content_block"]))
+            case "content_block_delta":
+                for name, value in event["delta"].items():
+                    if name == "citation":
+                        blocks[-1]["citations"] = [*(blocks[-1].get("citations") or []), value]
+                    elif name != "type":
+                        blocks[-1][name] = blocks[-1].get(name, "") + value
+            case "message_delta":
+                message |= event["delta"]
+                message["usage"] |= event["usage"]
+            case _:
+                pass
+    for block in blocks:
+        if "partial_json" in block:
+            block["input"] = json.loads(block.pop("partial_json") or "{}")
+    return json.dumps({**message, "content": blocks}).encode()
 
 
 if __name__ == "__main__":

@@ -68,8 +68,9 @@ class Gemini(Service):
             raise Refused("Method doesn't allow unregistered callers. Please use API Key.", 403, "PERMISSION_DENIED")
         if request.headers.get("x-goog-api-key") == "bad":
             raise Refused("API key not valid. Please pass a valid API key.", 400, "INVALID_ARGUMENT")
-        found = re.fullmatch(r"/v1beta/models/([\w.-]+):streamGenerateContent", request.path)
-        if request.method != "POST" or found is None or "alt=sse" not in request.query:
+        found = re.fullmatch(r"/v1beta/models/([\w.-]+):(streamGenerateContent|generateContent)", request.path)
+        streams = "alt=sse" in request.query
+        if request.method != "POST" or found is None or streams != (found[2] == "streamGenerateContent"):
             raise Refused(f"not found: {request.path}?{request.query}", 404, "NOT_FOUND")
         if len(request.body) > self.most:
             raise Refused(f"Request payload size exceeds the limit: {self.most} bytes.")
@@ -185,6 +186,10 @@ class Gemini(Service):
     # what it says --------------------------------------------------------------------------------------
 
     def events(self, say: Say, request: Received) -> Iterator[bytes]:
+        events = self._events(say, request)
+        yield from events if "alt=sse" in request.query else [_whole(events)]
+
+    def _events(self, say: Say, request: Received) -> Iterator[bytes]:
         model = request.path.rpartition("/")[2].partition(":")[0]
         self._made += 1
         parts: list[dict[str, Any]] = [{"text": text, "thought": True} for text in say.thoughts]
@@ -382,6 +387,14 @@ def _decoded(signature: str) -> bytes:
         return base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)
     except binascii.Error:
         raise Refused("Invalid thought_signature: Base64 decoding failed.") from None
+
+
+def _whole(events: Iterator[bytes]) -> bytes:
+    """The reply that these events make, as it comes where nothing is streamed."""
+    *chunks, last = list(data_of(b"".join(events)))
+    parts = [part for chunk in chunks for part in chunk["candidates"][0]["content"]["parts"]]
+    candidate = {**last["candidates"][0], "content": {"role": "model", "parts": parts}}
+    return json.dumps({**last, "candidates": [candidate]}).encode()
 
 
 if __name__ == "__main__":
