@@ -300,6 +300,9 @@ _GPT_WINDOW = 400_000
 """Tokens, 128,000 of them for the reply. From 5.4 on 1,050,000 fit, but above 272,000 the whole request costs double;
 who wants more says so (`[context] windows`)."""
 
+MODELS_DATE = "2026-11-23"
+"""The day `MODELS` was compared with the vendors' pages."""
+
 MODELS: tuple[ModelInfo, ...] = (
     _claude("claude-opus-5-5", "Claude Opus 5.5", 1_000_000, 128_000, (4, 20), 0.2),
     _claude("claude-sonnet-5-5", "Claude Sonnet 5.5", 1_000_000, 128_000, (2, 10), 0.2),

@@ -9,8 +9,9 @@ from urllib.parse import urlsplit
 
 from amanu.config import Settings
 from amanu.core.model import Model, RemoteModel
-from amanu.core.model_families import MODELS, model_info
+from amanu.models.catalogue import Catalogue
 from amanu.models.credentials import Credentials
+from amanu.models.listing_request import LISTING_VENDORS, ListingAddress
 from amanu.models.local import LocalServers, models_of
 from amanu.system.gc import quick_imports
 from amanu_protocol.errors import AmanuError
@@ -100,8 +101,9 @@ class ModelRegistry:
     Addresses come from the client's environment or the user's settings, never from a workspace.
     """
 
-    def __init__(self, settings: Settings, auth: Credentials, consent: Path) -> None:
+    def __init__(self, settings: Settings, auth: Credentials, consent: Path, catalogue: Catalogue) -> None:
         """`consent`: the file that remembers the local servers the user said yes to."""
+        self.catalogue = catalogue
         self._auth = auth
         self._base_urls = settings.base_urls
         self._seeing = frozenset(settings.vision)
@@ -188,14 +190,28 @@ class ModelRegistry:
     async def list(self, environment: Mapping[str, str]) -> list[ModelInfo]:
         """All known models, then those of the servers that answer; each with whether it can be used, else why not."""
         models: list[ModelInfo] = []
-        for info in MODELS:
-            vendor = self._vendors[info.model_id.partition(":")[0]]
-            missing = None if self._auth.key(vendor.name, environment) else self._how_to_key(vendor.name)
-            models.append(self._sized(info).model_copy(update={"available": missing is None, "unavailable": missing}))
+        for name in LISTING_VENDORS:
+            missing = None if self._auth.key(name, environment) else self._how_to_key(name)
+            state = {"available": missing is None, "unavailable": missing}
+            known = self.catalogue.models(name, listed=missing is None)
+            models += [self._adjusted(info).model_copy(update=state) for info in known]
         vendors = [vendor for vendor in self._vendors.values() if vendor.local or vendor.name not in _BUILT_IN]
         for offered in await asyncio.gather(*(self._offered(vendor, environment) for vendor in vendors)):
             models += offered
         return models
+
+    def listing_addresses(self, environment: Mapping[str, str]) -> Sequence[ListingAddress]:
+        """The vendors that can be asked for their models: those with a key, at the addresses of the settings. Not one
+        that the environment moved: the key is then for a gateway, and its list not the vendor's."""
+        addresses: list[ListingAddress] = []
+        for name in LISTING_VENDORS:
+            vendor = self._vendors[name]
+            base_url = self._base_url(vendor, {})
+            key = self._auth.key(name, environment)
+            is_moved = self._base_url(vendor, environment) != base_url
+            if key is not None and not self.replays and not is_moved and _may_send(base_url, key):
+                addresses.append(ListingAddress(name, base_url, key))
+        return addresses
 
     def default(self, environment: Mapping[str, str]) -> str | None:
         """The model to start with when nobody named one; None when no vendor has a key."""
@@ -253,8 +269,12 @@ class ModelRegistry:
         return self._base_urls.get(vendor.name, vendor.base_url).rstrip("/")
 
     def _known(self, model_id: str) -> ModelInfo:
-        info = self._sized(model_info(model_id))
-        return info.model_copy(update={"images": True}) if model_id in self._seeing else info
+        return self._adjusted(self.catalogue.facts(model_id))
+
+    def _adjusted(self, info: ModelInfo) -> ModelInfo:
+        """With what the user says of it."""
+        info = self._sized(info)
+        return info.model_copy(update={"images": True}) if info.model_id in self._seeing else info
 
     def _sized(self, info: ModelInfo) -> ModelInfo:
         """With the window the user says it has. A reply may take a quarter of a small one."""
@@ -271,7 +291,7 @@ class ModelRegistry:
     def _nearest(self, model_id: str) -> str:
         from rapidfuzz import process
 
-        ids = [info.model_id for info in MODELS]
+        ids = [info.model_id for name in LISTING_VENDORS for info in self.catalogue.models(name)]
         near = [match[0] for match in process.extract(model_id, ids, limit=3, score_cutoff=60)]
         if near:
             return f"Did you mean {' or '.join(near)}?"

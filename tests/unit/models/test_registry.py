@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from amanu.config import EndpointSettings, Settings
+from amanu.models.catalogue import Catalogue
 from amanu.models.credentials import Credentials
 from amanu.models.registry import ModelRegistry
 from amanu_protocol.errors import AmanuError, ErrorKind
@@ -22,7 +23,10 @@ ALL = {"ANTHROPIC_API_KEY": "k1", "GEMINI_API_KEY": "k2", "OPENAI_API_KEY": "k3"
 
 def registry(tmp_path: Path, **settings: object) -> ModelRegistry:
     return ModelRegistry(
-        Settings.model_validate(settings), Credentials(tmp_path / "auth.json"), tmp_path / "local.json"
+        Settings.model_validate(settings),
+        Credentials(tmp_path / "auth.json"),
+        tmp_path / "local.json",
+        Catalogue(tmp_path / "catalogue"),
     )
 
 
