@@ -43,8 +43,8 @@ def _google(key: str) -> Mapping[str, str]:
 
 _PATHS: Mapping[str, tuple[str, Callable[[str], Mapping[str, str]]]] = {
     "anthropic": ("/v1/models?limit=1000", _anthropic),
-    "openai": ("/models", _bearer),
     "gemini": ("/v1beta/models?pageSize=1000", _google),
+    "openai": ("/models", _bearer),
     "openrouter": ("/models", _bearer),
 }
 """Vendor → what follows its base URL, and how the key is given."""

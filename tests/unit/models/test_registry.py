@@ -17,6 +17,7 @@ from amanu.models.credentials import Credentials
 from amanu.models.registry import ModelRegistry
 from amanu_protocol.errors import AmanuError, ErrorKind
 from support.strict_services.http import Fault, Received, Refusal, Say, Service
+from support.strict_services.listing import KEY, ListingService
 
 ALL = {"ANTHROPIC_API_KEY": "k1", "GEMINI_API_KEY": "k2", "OPENAI_API_KEY": "k3", "OPENROUTER_API_KEY": "k4"}
 
@@ -243,6 +244,47 @@ async def test_the_list_says_what_is_missing(tmp_path: Path) -> None:
     assert listed["gemini:gemini-2.5-pro"].available
     assert not listed["anthropic:claude-opus-5-5"].available
     assert listed["anthropic:claude-opus-5-5"].unavailable == "Set ANTHROPIC_API_KEY, or run: amanu auth set anthropic"
+
+
+@pytest.mark.parametrize(
+    ("environment", "settings", "expected"),
+    [
+        ({}, {}, []),
+        (ALL, {}, ["anthropic", "gemini", "openai", "openrouter"]),
+        ({"OPENAI_API_KEY": "k"}, {}, ["openai"]),
+        ({**ALL, "ANTHROPIC_BASE_URL": "https://gateway.test"}, {}, ["gemini", "openai", "openrouter"]),
+        ({"OPENAI_API_KEY": "k"}, {"base_urls": {"openai": "https://o.test/v1"}}, ["openai"]),
+        ({"OPENAI_API_KEY": "k"}, {"base_urls": {"openai": "http://o.test/v1"}}, []),
+        ({"MINE": "k"}, {"endpoints": {"mine": {"base_url": "https://mine.test/v1", "key_variable": "MINE"}}}, []),
+    ],
+)
+def test_who_can_be_asked_for_its_models(
+    tmp_path: Path, environment: dict[str, str], settings: dict[str, object], expected: list[str]
+) -> None:
+    addresses = registry(tmp_path, **settings).listing_addresses(environment)
+    assert [address.vendor for address in addresses] == expected
+    assert all(address.key not in repr(address).split() for address in addresses)
+
+
+LISTED = "openrouter:a/b"
+
+
+async def test_what_a_vendor_lists_is_offered_to_who_has_a_key(tmp_path: Path) -> None:
+    said = {"id": "a/b", "context_length": 64_000, "pricing": {"prompt": "0.000001", "completion": "0.000002"}}
+    async with ListingService("openrouter", {"data": [said]}).listening() as service:
+        models = registry(tmp_path, base_urls={"openrouter": service.base_url}, context={"windows": {LISTED: 32_000}})
+        environment = {"OPENROUTER_API_KEY": KEY}
+        done = await models.catalogue.refresh(models.listing_addresses(environment))
+    assert done == {"openrouter": None}
+    listed = {info.model_id: info for info in await models.list(environment)}
+    info = (await models.resolve(LISTED, environment))[1]
+    assert info == listed[LISTED]
+    assert (info.context_window, info.input_price, info.available) == (32_000, 1, True)
+    assert LISTED not in {info.model_id for info in await models.list({})}
+    with pytest.raises(AmanuError) as caught:
+        await models.resolve("openroute:a/b", environment)
+    assert caught.value.data.hint == f"Did you mean {LISTED}?"
+    await models.close()
 
 
 async def test_whether_a_model_can_be_had_is_said_while_its_vendor_is_imported(
