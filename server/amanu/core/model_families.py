@@ -364,7 +364,11 @@ def model_info(model_id: str) -> ModelInfo:
         info = _KNOWN.get(f"gemini:{model.removeprefix('models/')}")
     if info is None:
         info = _UNKNOWN.get(vendor, _LOCAL)
-    facts = family(model_id)
+    return with_efforts(info.model_copy(update={"model_id": model_id, "name": info.name or model}))
+
+
+def with_efforts(info: ModelInfo) -> ModelInfo:
+    """The model with the efforts of its family, if it thinks at all."""
+    facts = family(info.model_id)
     efforts = list(facts.efforts) if info.thinking else []
-    thinks = {"efforts": efforts, "default_effort": facts.default_effort if efforts else None}
-    return info.model_copy(update={"model_id": model_id, "name": info.name or model, **thinks})
+    return info.model_copy(update={"efforts": efforts, "default_effort": facts.default_effort if efforts else None})

@@ -17,7 +17,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from amanu.core.model import ModelError
-from amanu.core.model_families import MODELS, MODELS_DATE, model_info
+from amanu.core.model_families import MODELS, MODELS_DATE, model_info, with_efforts
 from amanu.core.retirements import retirement
 from amanu.models.credentials import read_private, write_private
 from amanu.models.listing import MAX_MODELS, ListedModel, read_listing
@@ -103,7 +103,7 @@ class Catalogue:
             "retires": day,
             "successor": None if end is None else f"{model_id.partition(':')[0]}:{end.successor}",
         }
-        return facts.model_copy(update=found)
+        return with_efforts(facts.model_copy(update=found))
 
     def models(self, vendor: str, *, listed: bool = True) -> list[ModelInfo]:
         """The models of a vendor one may choose: the shipped ones, then (with `listed`) what else its own list has that

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from amanu.core.model_families import MODELS
+from amanu.core.model_families import MODELS, model_info
 from amanu.models import listing_request
 from amanu.models.catalogue import FRESH_SECONDS, SHIPPED_FROM, Catalogue
 from amanu.models.listing_request import MAX_ANSWER, ListingAddress
@@ -146,6 +146,22 @@ def test_a_model_of_openrouter_has_prices_and_sees(asked: Catalogue) -> None:
     info = asked.facts("openrouter:z-ai/glm-5.3")
     assert (info.output_price, info.cache_read_price, info.cache_write_price) == (4.4, 0.26, None)
     assert (info.images, info.thinking) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("model_id", "like"),
+    [
+        ("anthropic:claude-opus-5-5", "anthropic:claude-opus-5-5"),
+        ("anthropic:claude-opus-4-6-20260301", "anthropic:claude-opus-4-6"),
+        ("google-openai:gemini-3.8-flash", "google-openai:gemini-3.8-flash"),
+        ("anthropic:claude-haiku-4-5", "anthropic:claude-haiku-4-5"),
+        ("gemini:gemini-2.0-flash", "gemini:gemini-2.5-flash"),
+    ],
+)
+def test_efforts_are_those_of_its_own_family(catalogue: Catalogue, model_id: str, like: str) -> None:
+    info, other = catalogue.facts(model_id), model_info(like)
+    assert (info.efforts, info.default_effort) == (other.efforts, other.default_effort)
+    assert info.efforts
 
 
 def test_what_can_be_chosen(asked: Catalogue) -> None:
