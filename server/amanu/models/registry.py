@@ -193,7 +193,7 @@ class ModelRegistry:
         for name in LISTING_VENDORS:
             missing = None if self._auth.key(name, environment) else self._how_to_key(name)
             state = {"available": missing is None, "unavailable": missing}
-            known = self.catalogue.models(name, listed=missing is None)
+            known = await asyncio.to_thread(self.catalogue.models, name, listed=missing is None)
             models += [self._adjusted(info).model_copy(update=state) for info in known]
         vendors = [vendor for vendor in self._vendors.values() if vendor.local or vendor.name not in _BUILT_IN]
         for offered in await asyncio.gather(*(self._offered(vendor, environment) for vendor in vendors)):
@@ -202,14 +202,15 @@ class ModelRegistry:
 
     def listing_addresses(self, environment: Mapping[str, str]) -> Sequence[ListingAddress]:
         """The vendors that can be asked for their models: those with a key, at the addresses of the settings. Not one
-        that the environment moved: the key is then for a gateway, and its list not the vendor's."""
+        that the environment moved, or an endpoint of the user's own took the name of: the key is then another's, and
+        so is the list."""
         addresses: list[ListingAddress] = []
         for name in LISTING_VENDORS:
             vendor = self._vendors[name]
             base_url = self._base_url(vendor, {})
             key = self._auth.key(name, environment)
-            is_moved = self._base_url(vendor, environment) != base_url
-            if key is not None and not self.replays and not is_moved and _may_send(base_url, key):
+            is_own = vendor in VENDORS and self._base_url(vendor, environment) == base_url
+            if key is not None and not self.replays and is_own and _may_send(base_url, key):
                 addresses.append(ListingAddress(name, base_url, key))
         return addresses
 
@@ -291,7 +292,7 @@ class ModelRegistry:
     def _nearest(self, model_id: str) -> str:
         from rapidfuzz import process
 
-        ids = [info.model_id for name in LISTING_VENDORS for info in self.catalogue.models(name)]
+        ids = [model_id for name in LISTING_VENDORS for model_id in self.catalogue.ids(name)]
         near = [match[0] for match in process.extract(model_id, ids, limit=3, score_cutoff=60)]
         if near:
             return f"Did you mean {' or '.join(near)}?"

@@ -256,6 +256,7 @@ async def test_the_list_says_what_is_missing(tmp_path: Path) -> None:
         ({"OPENAI_API_KEY": "k"}, {"base_urls": {"openai": "https://o.test/v1"}}, ["openai"]),
         ({"OPENAI_API_KEY": "k"}, {"base_urls": {"openai": "http://o.test/v1"}}, []),
         ({"MINE": "k"}, {"endpoints": {"mine": {"base_url": "https://mine.test/v1", "key_variable": "MINE"}}}, []),
+        ({"MINE": "k"}, {"endpoints": {"openai": {"base_url": "https://mine.test/v1", "key_variable": "MINE"}}}, []),
     ],
 )
 def test_who_can_be_asked_for_its_models(
