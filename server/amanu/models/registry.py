@@ -136,17 +136,18 @@ class ModelRegistry:
         if model_id.startswith(_SCRIPTED) and model_id != _SCRIPTED:
             return await self._scripted(model_id.removeprefix(_SCRIPTED))
         vendor, base_url, key = await self._way(model_id, environment)
-        return await self._client(vendor, base_url, key), self._facts(model_id)
+        return await self._client(vendor, base_url, key), await self._facts(vendor, base_url, model_id)
 
     async def check(self, model_id: str, environment: Mapping[str, str]) -> ModelInfo:
         """The facts of a model that can be had; raises like `resolve`. What it needs is imported meanwhile, and a
         connection opened: who opens a session need not wait for that, nor who prompts."""
         if model_id.startswith(_SCRIPTED):
             return (await self.resolve(model_id, environment))[1]
-        opening = asyncio.create_task(self._open(*await self._way(model_id, environment)))
+        vendor, base_url, key = await self._way(model_id, environment)
+        opening = asyncio.create_task(self._open(vendor, base_url, key))
         self.opening.add(opening)
         opening.add_done_callback(self._opened)
-        return self._facts(model_id)
+        return await self._facts(vendor, base_url, model_id)
 
     async def _way(self, model_id: str, environment: Mapping[str, str]) -> tuple[Vendor, str, str | None]:
         """Vendor, address and key of a model that can be had. Raises as `resolve` does."""
@@ -165,8 +166,12 @@ class ModelRegistry:
             await self._ask_for_consent(vendor, base_url)
         return vendor, base_url, key
 
-    def _facts(self, model_id: str) -> ModelInfo:
-        return self._known(model_id).model_copy(update={"available": True})
+    async def _facts(self, vendor: Vendor, base_url: str, model_id: str) -> ModelInfo:
+        info = self._known(model_id).model_copy(update={"available": True})
+        if vendor.name != "ollama" or self.replays or model_id in self._windows:
+            return info
+        window = await self._local.window(base_url, model_id.partition(":")[2])
+        return info if window is None else _in_window(info, window).model_copy(update={"facts_from": "Ollama"})
 
     async def _client(self, vendor: Vendor, base_url: str, key: str | None) -> RemoteModel:
         if (vendor.name, base_url, key) not in self._clients:
@@ -278,12 +283,9 @@ class ModelRegistry:
         return info.model_copy(update={"images": True}) if info.model_id in self._seeing else info
 
     def _sized(self, info: ModelInfo) -> ModelInfo:
-        """With the window the user says it has. A reply may take a quarter of a small one."""
+        """With the window the user says it has."""
         window = self._windows.get(info.model_id)
-        if window is None:
-            return info
-        most = min(info.max_output, window // 4)
-        return info.model_copy(update={"context_window": window, "max_output": most})
+        return info if window is None else _in_window(info, window)
 
     def _how_to_key(self, vendor: str) -> str:
         variables = self._auth.variables(vendor)
@@ -314,13 +316,10 @@ class ModelRegistry:
             return []
         if vendor.local and not self.replays and not self._local.allowed(vendor.name, base_url):
             key, missing = None, f"Run: amanu auth local {vendor.name}"
-        names = await self._names(base_url, key) or []
-        return [
-            self._known(f"{vendor.name}:{name}").model_copy(
-                update={"available": missing is None, "unavailable": missing}
-            )
-            for name in names
-        ]
+        ids = [f"{vendor.name}:{name}" for name in await self._names(base_url, key) or []]
+        if missing is None:
+            return await asyncio.gather(*(self._facts(vendor, base_url, model_id) for model_id in ids))
+        return [self._known(model_id).model_copy(update={"unavailable": missing}) for model_id in ids]
 
     async def _names(self, base_url: str, key: str | None) -> Sequence[str] | None:
         """`models_of`; who asks while it is being asked gets the same answer."""
@@ -332,6 +331,11 @@ class ModelRegistry:
 
 
 _BUILT_IN = {vendor.name for vendor in VENDORS}
+
+
+def _in_window(info: ModelInfo, window: int) -> ModelInfo:
+    """With another window, in tokens. A reply may take a quarter of a small one."""
+    return info.model_copy(update={"context_window": window, "max_output": min(info.max_output, window // 4)})
 
 
 async def _must_answer(vendor: Vendor, base_url: str) -> None:
