@@ -33,6 +33,8 @@ ASSUMED = "assumed"
 
 _SHIPPED = {info.model_id: info for info in MODELS}
 _TITLES = {"anthropic": "Anthropic", "gemini": "Google", "openai": "OpenAI", "openrouter": "OpenRouter"}
+_SAME_MODELS = {"google-openai": "gemini", "azure": "openai"}
+"""Another way to a vendor's models → that vendor."""
 _KEPT = ("window", "output", "input_price", "output_price", "cache_read_price", "cache_write_price")
 """What an answer does not say, or says nonsense about, stays as the last one said it."""
 
@@ -88,8 +90,8 @@ class Catalogue:
         """All that is known of `vendor:model`, and where from. An unknown model is given the facts of its nearest
         relative, else cautious ones. `available` is False: the registry knows."""
         vendor, _, model = model_id.partition(":")
-        if vendor == "google-openai":  # another way to the same models
-            vendor, model = "gemini", model.removeprefix("models/")
+        if vendor in _SAME_MODELS:
+            vendor, model = _SAME_MODELS[vendor], model.removeprefix("models/")
         listing = self._listing(vendor)
         listed = listing.find(model)
         base = self._base(f"{vendor}:{model}", listed is not None)

@@ -105,6 +105,8 @@ def facts(info: ModelInfo) -> tuple[object, ...]:
         ("gemini:gemini-3.7-flash", ("gemini-3.7-flash", 1_000_000, 65_536, 0.75, "like gemini:gemini-3.8-flash")),
         ("gemini:gemini-3.2-pro", ("gemini-3.2-pro", 1_048_576, 65_536, 2, "like gemini:gemini-3.1-pro-preview")),
         ("google-openai:models/gemini-3.8-flash", ("Gemini 3.8 Flash", 1_048_576, 65_536, 0.75, SHIPPED_FROM)),
+        ("azure:gpt-6.2-sol", ("GPT-6.2 Sol", 400_000, 128_000, 2, SHIPPED_FROM)),
+        ("azure:our-own", ("our-own", 400_000, 128_000, None, "assumed")),
         ("openrouter:z-ai/glm-5.3", ("z-ai/glm-5.3", 128_000, 16_384, None, "assumed")),
         ("ollama:qwen3:8b", ("qwen3:8b", 32_768, 8_192, None, "assumed")),
         ("mine:", ("", 32_768, 8_192, None, "assumed")),
@@ -156,6 +158,7 @@ def test_a_model_of_openrouter_has_prices_and_sees(asked: Catalogue) -> None:
         ("google-openai:gemini-3.8-flash", "google-openai:gemini-3.8-flash"),
         ("anthropic:claude-haiku-4-5", "anthropic:claude-haiku-4-5"),
         ("gemini:gemini-2.0-flash", "gemini:gemini-2.5-flash"),
+        ("azure:gpt-6.2-sol", "openai:gpt-6.2-sol"),
     ],
 )
 def test_efforts_are_those_of_its_own_family(catalogue: Catalogue, model_id: str, like: str) -> None:
