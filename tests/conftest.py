@@ -91,6 +91,7 @@ def _own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
     home.mkdir(mode=0o700)
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("AMANU_HOME", str(home / "amanu"))
+    monkeypatch.setenv("AMANU_CATALOGUE_REFRESH", "false")  # of daemons that run longer than a moment
     for name in _HOMES:
         monkeypatch.setenv(f"XDG_{name}_{'DIR' if name == 'RUNTIME' else 'HOME'}", str(home / name.lower()))
     for name in list(os.environ):

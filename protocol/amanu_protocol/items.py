@@ -538,3 +538,10 @@ class ModelInfo(Wire):
     available: bool
     """False when a key or a running server is missing; `unavailable` says which."""
     unavailable: str | None = None
+    facts_from: str = ""
+    """Where window and prices are from and of which day, in words for the user. Of an unknown model it names the one
+    whose facts it was given, or says that they are assumed."""
+    retires: str | None = None
+    """The day its vendor shuts it down, `2026-12-11`."""
+    successor: str | None = None
+    """What to use instead of a model that is deprecated or shut down, `vendor:model`."""

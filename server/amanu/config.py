@@ -144,6 +144,13 @@ class CheckSettings(SettingsSection):
     """The result of an edit waits that long for what checkers and the editor find in the file; 0: not at all."""
 
 
+class CatalogueSettings(SettingsSection):
+    """What the vendors say of their own models: windows, prices, what is new."""
+
+    refresh: bool = True
+    """The daemon asks each vendor you have a key for once a day. `amanu models --refresh` does so at any time."""
+
+
 class HistorySettings(SettingsSection):
     """How long old work is kept. Nothing of a session that is open goes."""
 
@@ -185,6 +192,7 @@ class Settings(SettingsSection):
     sandbox: SandboxSettings = SandboxSettings()
     checks: CheckSettings = CheckSettings()
     history: HistorySettings = HistorySettings()
+    catalogue: CatalogueSettings = CatalogueSettings()
     idle_seconds: float = Field(default=600, gt=0)
     """The daemon leaves after that long without clients and turns."""
     max_sessions: int = Field(default=100, ge=1)
@@ -215,6 +223,9 @@ def load_settings(home: Home, environ: Mapping[str, str]) -> Settings:
         value = environ.get(f"AMANU_{key.upper()}")
         if value:
             tree[key] = value
+    refresh = environ.get("AMANU_CATALOGUE_REFRESH")
+    if refresh and isinstance(section := tree.setdefault("catalogue", {}), dict):
+        section["refresh"] = refresh
     return _validate(tree, str(home.config / "config.toml"))
 
 

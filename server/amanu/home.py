@@ -50,6 +50,11 @@ class Home(NamedTuple):
         return self.state / "audit"
 
     @property
+    def catalogue(self) -> Path:
+        """What vendors said of their models."""
+        return self.state / "catalogue"
+
+    @property
     def socket(self) -> Path:
         return self.runtime / "daemon.sock"
 

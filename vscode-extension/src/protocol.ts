@@ -575,6 +575,15 @@ export interface ModelInfo {
   /** False when a key or a running server is missing; `unavailable` says which. */
   available: boolean;
   unavailable: string | null;
+  /**
+   * Where window and prices are from and of which day, in words for the user. Of an unknown model it names the one
+   * whose facts it was given, or says that they are assumed.
+   */
+  factsFrom: string;
+  /** The day its vendor shuts it down, `2026-12-11`. */
+  retires: string | null;
+  /** What to use instead of a model that is deprecated or shut down, `vendor:model`. */
+  successor: string | null;
 }
 
 /** Why a turn ended. `interrupted`: the daemon died in it. `refused`: the model declined. */

@@ -382,6 +382,9 @@
 ---@field defaultEffort? amanu.Effort
 ---@field available boolean False when a key or a running server is missing; `unavailable` says which.
 ---@field unavailable? string
+---@field factsFrom string Where window and prices are from and of which day, in words for the user. Of an unknown model it names the one whose facts it was given, or says that they are assumed.
+---@field retires? string The day its vendor shuts it down, `2026-12-11`.
+---@field successor? string What to use instead of a model that is deprecated or shut down, `vendor:model`.
 
 ---Why a turn ended. `interrupted`: the daemon died in it. `refused`: the model declined.
 ---@alias amanu.EndReason "completed"|"cancelled"|"stepLimit"|"timeLimit"|"costLimit"|"loop"|"refused"|"failed"|"interrupted"

@@ -90,9 +90,12 @@ def _vendors(home: "Home") -> list[str]:
 
 async def _allow_local(home: "Home", auth: "Credentials", vendor: str) -> str:
     from amanu.config import load_settings
+    from amanu.models.catalogue import Catalogue
     from amanu.models.registry import ModelRegistry
 
-    registry = ModelRegistry(load_settings(home, os.environ), auth, home.state / "local-models.json")
+    registry = ModelRegistry(
+        load_settings(home, os.environ), auth, home.state / "local-models.json", Catalogue(home.catalogue)
+    )
     return await registry.allow_local(vendor, os.environ)
 
 

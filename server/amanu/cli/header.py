@@ -30,10 +30,11 @@ def effort_line(state: SessionState) -> str:
 def model_info(model_id: str) -> ModelInfo:
     """What is known of a model without asking anybody. (`amanu/model/list` also asks the servers on this machine,
     which may take seconds.)"""
-    from amanu.core.model_families import model_info
+    from amanu.home import find_home
+    from amanu.models.catalogue import Catalogue
     from amanu.models.routing import AUTO
 
-    info = model_info(model_id)
+    info = Catalogue(find_home().catalogue).facts(model_id)
     return info if model_id != AUTO else info.model_copy(update={"name": AUTOMATIC})
 
 

@@ -300,6 +300,9 @@ _GPT_WINDOW = 400_000
 """Tokens, 128,000 of them for the reply. From 5.4 on 1,050,000 fit, but above 272,000 the whole request costs double;
 who wants more says so (`[context] windows`)."""
 
+MODELS_DATE = "2026-11-23"
+"""The day `MODELS` was compared with the vendors' pages."""
+
 MODELS: tuple[ModelInfo, ...] = (
     _claude("claude-opus-5-5", "Claude Opus 5.5", 1_000_000, 128_000, (4, 20), 0.2),
     _claude("claude-sonnet-5-5", "Claude Sonnet 5.5", 1_000_000, 128_000, (2, 10), 0.2),
@@ -361,7 +364,11 @@ def model_info(model_id: str) -> ModelInfo:
         info = _KNOWN.get(f"gemini:{model.removeprefix('models/')}")
     if info is None:
         info = _UNKNOWN.get(vendor, _LOCAL)
-    facts = family(model_id)
+    return with_efforts(info.model_copy(update={"model_id": model_id, "name": info.name or model}))
+
+
+def with_efforts(info: ModelInfo) -> ModelInfo:
+    """The model with the efforts of its family, if it thinks at all."""
+    facts = family(info.model_id)
     efforts = list(facts.efforts) if info.thinking else []
-    thinks = {"efforts": efforts, "default_effort": facts.default_effort if efforts else None}
-    return info.model_copy(update={"model_id": model_id, "name": info.name or model, **thinks})
+    return info.model_copy(update={"efforts": efforts, "default_effort": facts.default_effort if efforts else None})

@@ -49,6 +49,8 @@ RECOVERY_SECONDS = 5.0
 SETTLED_SECONDS = 30.0
 """After that: what is in no hurry begins."""
 DAY_SECONDS = 24 * 3600.0
+CATALOGUE_SECONDS = 3600.0
+"""Between two looks at which vendors have to be asked for their models: each answers once a day, if it can."""
 FULL_SECONDS = 60.0
 """Between two lines in the log that no connection can be accepted."""
 
@@ -142,11 +144,12 @@ class Daemon:
         if ready is not None:
             os.write(ready, b"1")
             os.close(ready)
-        forgetting = asyncio.create_task(self._forget())
+        background = [asyncio.create_task(self._forget()), asyncio.create_task(self._refresh_catalogue())]
         await self._until_done()
         leave_by()
-        forgetting.cancel()
-        await asyncio.gather(forgetting, return_exceptions=True)
+        for task in background:
+            task.cancel()
+        await asyncio.gather(*background, return_exceptions=True)
         await self._go()
         return 0
 
@@ -164,6 +167,16 @@ class Daemon:
             except Exception:
                 log.exception("old sessions could not be looked through")
             await asyncio.sleep(DAY_SECONDS)
+
+    async def _refresh_catalogue(self) -> None:
+        """What vendors say of their models is kept up to date; nobody waits for it."""
+        await asyncio.sleep(RECOVERY_SECONDS)
+        while True:
+            try:
+                await self._sessions.refresh_catalogue()
+            except Exception:
+                log.exception("the models of the vendors could not be listed")
+            await asyncio.sleep(CATALOGUE_SECONDS)
 
     async def _until_done(self) -> None:
         """Until told to stop, or idle for long enough; retired ones leave as soon as nobody needs them."""

@@ -6,11 +6,17 @@ server and the user said yes once, for that address. Kept as `{"allowed": {vendo
 
 import asyncio
 import importlib
+import re
+import time
 from pathlib import Path
 from typing import Any, cast
 
 from amanu.models.credentials import read_private, write_private
 from amanu.models.http import tls_for
+from amanu.models.listing import WINDOWS
+
+_WINDOW_SECONDS = 10.0
+"""An answer about a window counts that long: a model that was not loaded may be by the next prompt."""
 
 
 class LocalServers:
@@ -18,6 +24,8 @@ class LocalServers:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._windows: dict[tuple[str, str], tuple[float, int | None]] = {}
+        """Address and model → when its window was asked for, and what came."""
 
     def allowed(self, vendor: str, base_url: str) -> bool:
         """Did the user say yes to this vendor at this address?"""
@@ -26,6 +34,13 @@ class LocalServers:
     def allow(self, vendor: str, base_url: str) -> None:
         """The user says yes."""
         write_private(self._path, {"allowed": {**self._read(), vendor: base_url}})
+
+    async def window(self, base_url: str, model: str) -> int | None:
+        """See `ollama_window`; not asked at every step."""
+        known = self._windows.get((base_url, model))
+        if known is None or time.monotonic() - known[0] > _WINDOW_SECONDS:
+            known = self._windows[base_url, model] = (time.monotonic(), await ollama_window(base_url, model))
+        return known[1]
 
     def _read(self) -> dict[str, str]:
         return read_private(self._path).get("allowed", {})
@@ -49,6 +64,43 @@ async def models_of(base_url: str, key: str | None = None) -> list[str] | None:
             if names is not None:
                 return names
     return None
+
+
+async def ollama_window(base_url: str, model: str) -> int | None:
+    """Tokens of the window in which an Ollama server runs a model: of one that is loaded as it is (`GET /api/ps`), else
+    what its Modelfile sets (`POST /api/show`). None when it says neither within a second: it then chooses by the memory
+    of the machine, once it loads the model."""
+    httpx2 = await asyncio.to_thread(importlib.import_module, "httpx2")
+    tls = await asyncio.to_thread(tls_for, base_url)
+    root = base_url.removesuffix("/v1")
+    try:
+        async with asyncio.timeout(1), httpx2.AsyncClient(verify=tls, timeout=1, trust_env=False) as http:
+            loaded = await http.get(f"{root}/api/ps")
+            if (window := _loaded_window(loaded.json(), model)) is not None:
+                return window
+            return _set_window((await http.post(f"{root}/api/show", json={"model": model})).json())
+    except (httpx2.HTTPError, httpx2.InvalidURL, TimeoutError, ValueError, RecursionError):
+        return None
+
+
+def _loaded_window(answer: Any, model: str) -> int | None:
+    entries: Any = cast("dict[str, Any]", answer).get("models") if isinstance(answer, dict) else None
+    for entry in cast("list[Any]", entries) if isinstance(entries, list) else []:
+        fields = cast("dict[str, Any]", entry) if isinstance(entry, dict) else {}
+        if model in (name := fields.get("name"), fields.get("model")) or name == f"{model}:latest":
+            return _window(fields.get("context_length"))
+    return None
+
+
+def _set_window(answer: Any) -> int | None:
+    said: Any = cast("dict[str, Any]", answer).get("parameters") if isinstance(answer, dict) else None
+    found = re.search(r"^num_ctx\s+(\d{1,9})\s*$", said, re.MULTILINE) if isinstance(said, str) else None
+    return _window(int(found[1])) if found is not None else None
+
+
+def _window(value: Any) -> int | None:
+    is_sane = isinstance(value, int) and WINDOWS[0] <= value <= WINDOWS[1]
+    return value if is_sane else None
 
 
 def _names(answer: Any, listed: str, named: str) -> list[str] | None:

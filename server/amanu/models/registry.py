@@ -9,8 +9,9 @@ from urllib.parse import urlsplit
 
 from amanu.config import Settings
 from amanu.core.model import Model, RemoteModel
-from amanu.core.model_families import MODELS, model_info
+from amanu.models.catalogue import Catalogue
 from amanu.models.credentials import Credentials
+from amanu.models.listing_request import LISTING_VENDORS, ListingAddress
 from amanu.models.local import LocalServers, models_of
 from amanu.system.gc import quick_imports
 from amanu_protocol.errors import AmanuError
@@ -100,8 +101,9 @@ class ModelRegistry:
     Addresses come from the client's environment or the user's settings, never from a workspace.
     """
 
-    def __init__(self, settings: Settings, auth: Credentials, consent: Path) -> None:
+    def __init__(self, settings: Settings, auth: Credentials, consent: Path, catalogue: Catalogue) -> None:
         """`consent`: the file that remembers the local servers the user said yes to."""
+        self.catalogue = catalogue
         self._auth = auth
         self._base_urls = settings.base_urls
         self._seeing = frozenset(settings.vision)
@@ -134,17 +136,18 @@ class ModelRegistry:
         if model_id.startswith(_SCRIPTED) and model_id != _SCRIPTED:
             return await self._scripted(model_id.removeprefix(_SCRIPTED))
         vendor, base_url, key = await self._way(model_id, environment)
-        return await self._client(vendor, base_url, key), self._facts(model_id)
+        return await self._client(vendor, base_url, key), await self._facts(vendor, base_url, model_id)
 
     async def check(self, model_id: str, environment: Mapping[str, str]) -> ModelInfo:
         """The facts of a model that can be had; raises like `resolve`. What it needs is imported meanwhile, and a
         connection opened: who opens a session need not wait for that, nor who prompts."""
         if model_id.startswith(_SCRIPTED):
             return (await self.resolve(model_id, environment))[1]
-        opening = asyncio.create_task(self._open(*await self._way(model_id, environment)))
+        vendor, base_url, key = await self._way(model_id, environment)
+        opening = asyncio.create_task(self._open(vendor, base_url, key))
         self.opening.add(opening)
         opening.add_done_callback(self._opened)
-        return self._facts(model_id)
+        return await self._facts(vendor, base_url, model_id)
 
     async def _way(self, model_id: str, environment: Mapping[str, str]) -> tuple[Vendor, str, str | None]:
         """Vendor, address and key of a model that can be had. Raises as `resolve` does."""
@@ -163,8 +166,12 @@ class ModelRegistry:
             await self._ask_for_consent(vendor, base_url)
         return vendor, base_url, key
 
-    def _facts(self, model_id: str) -> ModelInfo:
-        return self._known(model_id).model_copy(update={"available": True})
+    async def _facts(self, vendor: Vendor, base_url: str, model_id: str) -> ModelInfo:
+        info = self._known(model_id).model_copy(update={"available": True})
+        if vendor.name != "ollama" or self.replays or model_id in self._windows:
+            return info
+        window = await self._local.window(base_url, model_id.partition(":")[2])
+        return info if window is None else _in_window(info, window).model_copy(update={"facts_from": "Ollama"})
 
     async def _client(self, vendor: Vendor, base_url: str, key: str | None) -> RemoteModel:
         if (vendor.name, base_url, key) not in self._clients:
@@ -188,14 +195,29 @@ class ModelRegistry:
     async def list(self, environment: Mapping[str, str]) -> list[ModelInfo]:
         """All known models, then those of the servers that answer; each with whether it can be used, else why not."""
         models: list[ModelInfo] = []
-        for info in MODELS:
-            vendor = self._vendors[info.model_id.partition(":")[0]]
-            missing = None if self._auth.key(vendor.name, environment) else self._how_to_key(vendor.name)
-            models.append(self._sized(info).model_copy(update={"available": missing is None, "unavailable": missing}))
+        for name in LISTING_VENDORS:
+            missing = None if self._auth.key(name, environment) else self._how_to_key(name)
+            state = {"available": missing is None, "unavailable": missing}
+            known = await asyncio.to_thread(self.catalogue.models, name, listed=missing is None)
+            models += [self._adjusted(info).model_copy(update=state) for info in known]
         vendors = [vendor for vendor in self._vendors.values() if vendor.local or vendor.name not in _BUILT_IN]
         for offered in await asyncio.gather(*(self._offered(vendor, environment) for vendor in vendors)):
             models += offered
         return models
+
+    def listing_addresses(self, environment: Mapping[str, str]) -> Sequence[ListingAddress]:
+        """The vendors that can be asked for their models: those with a key, at the addresses of the settings. Not one
+        that the environment moved, or an endpoint of the user's own took the name of: the key is then another's, and
+        so is the list."""
+        addresses: list[ListingAddress] = []
+        for name in LISTING_VENDORS:
+            vendor = self._vendors[name]
+            base_url = self._base_url(vendor, {})
+            key = self._auth.key(name, environment)
+            is_own = vendor in VENDORS and self._base_url(vendor, environment) == base_url
+            if key is not None and not self.replays and is_own and _may_send(base_url, key):
+                addresses.append(ListingAddress(name, base_url, key))
+        return addresses
 
     def default(self, environment: Mapping[str, str]) -> str | None:
         """The model to start with when nobody named one; None when no vendor has a key."""
@@ -253,16 +275,17 @@ class ModelRegistry:
         return self._base_urls.get(vendor.name, vendor.base_url).rstrip("/")
 
     def _known(self, model_id: str) -> ModelInfo:
-        info = self._sized(model_info(model_id))
-        return info.model_copy(update={"images": True}) if model_id in self._seeing else info
+        return self._adjusted(self.catalogue.facts(model_id))
+
+    def _adjusted(self, info: ModelInfo) -> ModelInfo:
+        """With what the user says of it."""
+        info = self._sized(info)
+        return info.model_copy(update={"images": True}) if info.model_id in self._seeing else info
 
     def _sized(self, info: ModelInfo) -> ModelInfo:
-        """With the window the user says it has. A reply may take a quarter of a small one."""
+        """With the window the user says it has."""
         window = self._windows.get(info.model_id)
-        if window is None:
-            return info
-        most = min(info.max_output, window // 4)
-        return info.model_copy(update={"context_window": window, "max_output": most})
+        return info if window is None else _in_window(info, window)
 
     def _how_to_key(self, vendor: str) -> str:
         variables = self._auth.variables(vendor)
@@ -271,7 +294,7 @@ class ModelRegistry:
     def _nearest(self, model_id: str) -> str:
         from rapidfuzz import process
 
-        ids = [info.model_id for info in MODELS]
+        ids = [model_id for name in LISTING_VENDORS for model_id in self.catalogue.ids(name)]
         near = [match[0] for match in process.extract(model_id, ids, limit=3, score_cutoff=60)]
         if near:
             return f"Did you mean {' or '.join(near)}?"
@@ -293,13 +316,10 @@ class ModelRegistry:
             return []
         if vendor.local and not self.replays and not self._local.allowed(vendor.name, base_url):
             key, missing = None, f"Run: amanu auth local {vendor.name}"
-        names = await self._names(base_url, key) or []
-        return [
-            self._known(f"{vendor.name}:{name}").model_copy(
-                update={"available": missing is None, "unavailable": missing}
-            )
-            for name in names
-        ]
+        ids = [f"{vendor.name}:{name}" for name in await self._names(base_url, key) or []]
+        if missing is None:
+            return await asyncio.gather(*(self._facts(vendor, base_url, model_id) for model_id in ids))
+        return [self._known(model_id).model_copy(update={"unavailable": missing}) for model_id in ids]
 
     async def _names(self, base_url: str, key: str | None) -> Sequence[str] | None:
         """`models_of`; who asks while it is being asked gets the same answer."""
@@ -311,6 +331,11 @@ class ModelRegistry:
 
 
 _BUILT_IN = {vendor.name for vendor in VENDORS}
+
+
+def _in_window(info: ModelInfo, window: int) -> ModelInfo:
+    """With another window, in tokens. A reply may take a quarter of a small one."""
+    return info.model_copy(update={"context_window": window, "max_output": min(info.max_output, window // 4)})
 
 
 async def _must_answer(vendor: Vendor, base_url: str) -> None:

@@ -26,6 +26,7 @@ from amanu.core.model import (
     TextDelta,
 )
 from amanu.models.quotas import in_words
+from amanu_protocol.items import ModelInfo
 
 log = logging.getLogger(__name__)
 
@@ -110,7 +111,7 @@ async def stream_with_retry(
         empty += isinstance(failure, EmptyReply)
         cut += type(failure) is StreamBroken and failure.breakage in ("broken", "noFinish")
         if not isinstance(failure, RETRYABLE):
-            raise failure
+            raise _of_retired(failure, request.model)
         spent = busy > policy.busy_retries or broken > policy.broken_retries or empty > policy.empty_retries
         if spent or attempt == policy.attempts:
             raise _gave_up(failure, attempt)
@@ -134,6 +135,14 @@ class EmptyReply(StreamBroken):
 
 class SilentStream(StreamBroken):
     """Nothing came for too long. In one piece it would be as silent."""
+
+
+def _of_retired(failure: ModelError, model: ModelInfo) -> ModelError:
+    """The error, and what to use instead, where the service no longer knows a model that its vendor gave up."""
+    if failure.status not in (404, 410) or model.successor is None:
+        return failure
+    when = f"shuts it down on {model.retires}" if model.retires is not None else "has deprecated it"
+    return replace(failure, message=f"{failure.message} Its vendor {when}; choose {model.successor} instead.")
 
 
 def _emptiness(request: Request, end: ReplyCompleted) -> EmptyReply | None:

@@ -8,6 +8,7 @@ from amanu.checks.runner import Checkers
 from amanu.config import Settings
 from amanu.home import Home
 from amanu.models.availability import Availability
+from amanu.models.catalogue import Catalogue
 from amanu.models.credentials import Credentials
 from amanu.models.registry import ModelRegistry
 from amanu.permissions import policy
@@ -68,7 +69,7 @@ def make_services(home: Home, settings: Settings, *, headless: bool = False, unt
         settings,
         secrets,
         auth,
-        ModelRegistry(settings, auth, home.state / "local-models.json"),
+        ModelRegistry(settings, auth, home.state / "local-models.json", Catalogue(home.catalogue)),
         Overlay(watching.watch),
         watching,
         RuleStore(home.config, settings),

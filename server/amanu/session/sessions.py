@@ -14,6 +14,7 @@ from amanu.config import load_settings
 from amanu.context import slash_commands as commands
 from amanu.home import find_home
 from amanu.models import routing
+from amanu.models.listing_request import ListingAddress
 from amanu.permissions import offers
 from amanu.session.events import Client
 from amanu.session.restore import REWINDS, Restored, restore, rewound
@@ -187,6 +188,17 @@ class Sessions:
         for removal in await asyncio.to_thread(retention.removals, self._home.sessions, history, _now()):
             async with self._lock:
                 await asyncio.to_thread(removal.apply)
+
+    async def refresh_catalogue(self) -> None:
+        """Ask the vendors that clients have keys for which models there are: those that did not answer in the last day.
+        What fails is in the log."""
+        if not self._services.settings.catalogue.refresh:
+            return
+        addresses: list[ListingAddress] = []
+        for client in self._clients:
+            with contextlib.suppress(AmanuError):  # keys that others can read: the prompt will report it
+                addresses += self.registry.listing_addresses(client.environment)
+        await self.registry.catalogue.refresh(addresses)
 
     def connect(self, client: Client) -> None:
         """Tell the client when the list changes. Its keys are hidden from now on."""

@@ -12,17 +12,22 @@ from pathlib import Path
 import pytest
 
 from amanu.config import EndpointSettings, Settings
+from amanu.models.catalogue import Catalogue
 from amanu.models.credentials import Credentials
 from amanu.models.registry import ModelRegistry
 from amanu_protocol.errors import AmanuError, ErrorKind
 from support.strict_services.http import Fault, Received, Refusal, Say, Service
+from support.strict_services.listing import KEY, ListingService
 
 ALL = {"ANTHROPIC_API_KEY": "k1", "GEMINI_API_KEY": "k2", "OPENAI_API_KEY": "k3", "OPENROUTER_API_KEY": "k4"}
 
 
 def registry(tmp_path: Path, **settings: object) -> ModelRegistry:
     return ModelRegistry(
-        Settings.model_validate(settings), Credentials(tmp_path / "auth.json"), tmp_path / "local.json"
+        Settings.model_validate(settings),
+        Credentials(tmp_path / "auth.json"),
+        tmp_path / "local.json",
+        Catalogue(tmp_path / "catalogue"),
     )
 
 
@@ -152,6 +157,8 @@ class Local(Service):
     vendor = "local"
     listing = b'{"object": "list", "data": [{"id": "qwen3:8b"}, {"id": ""}, 7]}'
     path = "/v1/models"
+    loaded: bytes | None = None
+    shown: bytes | None = None
 
     def check(self, request: Received) -> Refusal | None:
         return Refusal(404, "not found")
@@ -166,7 +173,9 @@ class Local(Service):
         return b""
 
     def other(self, request: Received) -> tuple[int, bytes] | None:
-        return (200, self.listing) if request.path == self.path else None
+        answers = {self.path: self.listing, "/api/ps": self.loaded, "/api/show": self.shown}
+        answer = answers.get(request.path)
+        return None if answer is None else (200, answer)
 
 
 @pytest.fixture
@@ -193,6 +202,54 @@ async def test_a_local_server_is_used_once_it_answered_and_the_user_said_yes(tmp
     moved = registry(tmp_path, base_urls={"ollama": f"http://localhost:{local.port}/v1"})
     with pytest.raises(AmanuError, match="you have not allowed it"):
         await moved.resolve("ollama:qwen3:8b", {})
+
+
+NONE_LOADED = b'{"models": []}'
+NUM_CTX = b'{"parameters": "stop   \\"<|end|>\\"\\nnum_ctx                        65536\\ntemperature 1"}'
+
+
+@pytest.mark.parametrize(
+    ("loaded", "shown", "window"),
+    [
+        (b'{"models": [{"name": "qwen3:8b", "context_length": 262144}]}', NUM_CTX, 262_144),
+        (b'{"models": [7, {"name": "other"}, {"model": "qwen3:8b", "context_length": 4096}]}', NUM_CTX, 4_096),
+        (b'{"models": [{"name": "other:8b", "context_length": 262144}]}', NUM_CTX, 65_536),
+        (NONE_LOADED, NUM_CTX, 65_536),
+        (NONE_LOADED, b'{"parameters": "temperature 1"}', 32_768),
+        (NONE_LOADED, b'{"parameters": "num_ctx 7"}', 32_768),
+        (NONE_LOADED, b'{"parameters": "num_ctx 99999999999"}', 32_768),
+        (NONE_LOADED, b"[]", 32_768),
+        (NONE_LOADED, None, 32_768),
+        (b'{"models": [{"name": "qwen3:8b", "context_length": "many"}]}', NUM_CTX, 65_536),
+        (b'{"models": 7}', b'{"parameters": 7}', 32_768),
+        (b"<html>", NUM_CTX, 32_768),
+        (None, None, 32_768),
+    ],
+)
+async def test_the_window_in_which_ollama_runs_a_model(
+    tmp_path: Path, local: Local, loaded: bytes | None, shown: bytes | None, window: int
+) -> None:
+    local.loaded, local.shown = loaded, shown
+    models = registry(tmp_path, base_urls={"ollama": f"http://127.0.0.1:{local.port}/v1"})
+    await models.list({})
+    assert not any(request.path == "/api/show" for request in local.requests), "not before the user said yes"
+    await models.allow_local("ollama", {})
+    info = (await models.resolve("ollama:qwen3:8b", {}))[1]
+    assert (info.context_window, info.max_output) == (window, min(8_192, window // 4))
+    assert info.facts_from == ("Ollama" if window != 32_768 else "assumed")
+    assert info == next(each for each in await models.list({}) if each.model_id == "ollama:qwen3:8b")
+    asked = [request.path for request in local.requests].count("/api/ps")
+    assert asked == 1, "not for each step"
+    await models.close()
+
+
+async def test_the_window_the_user_says_goes_before_ollamas(tmp_path: Path, local: Local) -> None:
+    windows = {"windows": {"ollama:qwen3:8b": 16_000}}
+    models = registry(tmp_path, base_urls={"ollama": f"http://127.0.0.1:{local.port}/v1"}, context=windows)
+    await models.allow_local("ollama", {})
+    assert (await models.resolve("ollama:qwen3:8b", {}))[1].context_window == 16_000
+    assert not any(request.path.startswith("/api/") for request in local.requests)
+    await models.close()
 
 
 async def test_an_endpoint_of_ones_own_on_this_machine_needs_the_yes_too(tmp_path: Path, local: Local) -> None:
@@ -239,6 +296,48 @@ async def test_the_list_says_what_is_missing(tmp_path: Path) -> None:
     assert listed["gemini:gemini-2.5-pro"].available
     assert not listed["anthropic:claude-opus-5-5"].available
     assert listed["anthropic:claude-opus-5-5"].unavailable == "Set ANTHROPIC_API_KEY, or run: amanu auth set anthropic"
+
+
+@pytest.mark.parametrize(
+    ("environment", "settings", "expected"),
+    [
+        ({}, {}, []),
+        (ALL, {}, ["anthropic", "gemini", "openai", "openrouter"]),
+        ({"OPENAI_API_KEY": "k"}, {}, ["openai"]),
+        ({**ALL, "ANTHROPIC_BASE_URL": "https://gateway.test"}, {}, ["gemini", "openai", "openrouter"]),
+        ({"OPENAI_API_KEY": "k"}, {"base_urls": {"openai": "https://o.test/v1"}}, ["openai"]),
+        ({"OPENAI_API_KEY": "k"}, {"base_urls": {"openai": "http://o.test/v1"}}, []),
+        ({"MINE": "k"}, {"endpoints": {"mine": {"base_url": "https://mine.test/v1", "key_variable": "MINE"}}}, []),
+        ({"MINE": "k"}, {"endpoints": {"openai": {"base_url": "https://mine.test/v1", "key_variable": "MINE"}}}, []),
+    ],
+)
+def test_who_can_be_asked_for_its_models(
+    tmp_path: Path, environment: dict[str, str], settings: dict[str, object], expected: list[str]
+) -> None:
+    addresses = registry(tmp_path, **settings).listing_addresses(environment)
+    assert [address.vendor for address in addresses] == expected
+    assert all(address.key not in repr(address).split() for address in addresses)
+
+
+LISTED = "openrouter:a/b"
+
+
+async def test_what_a_vendor_lists_is_offered_to_who_has_a_key(tmp_path: Path) -> None:
+    said = {"id": "a/b", "context_length": 64_000, "pricing": {"prompt": "0.000001", "completion": "0.000002"}}
+    async with ListingService("openrouter", {"data": [said]}).listening() as service:
+        models = registry(tmp_path, base_urls={"openrouter": service.base_url}, context={"windows": {LISTED: 32_000}})
+        environment = {"OPENROUTER_API_KEY": KEY}
+        done = await models.catalogue.refresh(models.listing_addresses(environment))
+    assert done == {"openrouter": None}
+    listed = {info.model_id: info for info in await models.list(environment)}
+    info = (await models.resolve(LISTED, environment))[1]
+    assert info == listed[LISTED]
+    assert (info.context_window, info.input_price, info.available) == (32_000, 1, True)
+    assert LISTED not in {info.model_id for info in await models.list({})}
+    with pytest.raises(AmanuError) as caught:
+        await models.resolve("openroute:a/b", environment)
+    assert caught.value.data.hint == f"Did you mean {LISTED}?"
+    await models.close()
 
 
 async def test_whether_a_model_can_be_had_is_said_while_its_vendor_is_imported(

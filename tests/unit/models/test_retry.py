@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncGenerator
+from dataclasses import replace
 
 import pytest
 
@@ -219,3 +220,25 @@ def test_delays_double_up_to_the_longest() -> None:
     for retry, full in enumerate([1, 2, 4, 8, 16, 30, 30], start=1):
         for _ in range(20):
             assert full * 2 / 3 <= policy.delay(retry) <= full
+
+
+@pytest.mark.parametrize(
+    ("status", "retires", "successor", "added"),
+    [
+        (404, "2026-12-11", "openai:new", " Its vendor shuts it down on 2026-12-11; choose openai:new instead."),
+        (410, None, "openai:new", " Its vendor has deprecated it; choose openai:new instead."),
+        (404, "2026-12-11", None, ""),
+        (404, None, None, ""),
+        (400, "2026-12-11", "openai:new", ""),
+    ],
+)
+async def test_a_model_that_is_gone_is_named_with_its_successor(
+    status: int, retires: str | None, successor: str | None, added: str
+) -> None:
+    info = REQUEST.model.model_copy(update={"retires": retires, "successor": successor})
+    model = Fake([RequestRefused("No such model.", "openai", status, details="its words")])
+    with pytest.raises(RequestRefused) as caught:
+        async for _ in stream_with_retry(model, replace(REQUEST, model=info), QUICK):
+            pass
+    assert str(caught.value) == f"No such model.{added}"
+    assert (caught.value.status, caught.value.details, model.asked) == (status, "its words", 1)

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from amanu.config import RoutingSettings, Settings
+from amanu.models.catalogue import Catalogue
 from amanu.models.credentials import Credentials
 from amanu.models.registry import ModelRegistry
 from amanu.models.routing import AUTO, HARD_FROM, RoutingContext, check, choose, goes_on, listed, otherwise, to_judge
@@ -130,7 +131,9 @@ def made(tmp_path: Path, **settings: Any) -> tuple[Settings, ModelRegistry]:
     unused = "http://127.0.0.1:9/v1"
     addresses = {"ollama": unused, "llamacpp": unused, "vllm": unused}
     chosen = Settings.model_validate({"base_urls": addresses, **settings})
-    return chosen, ModelRegistry(chosen, Credentials(tmp_path / "auth.json"), tmp_path / "local.json")
+    return chosen, ModelRegistry(
+        chosen, Credentials(tmp_path / "auth.json"), tmp_path / "local.json", Catalogue(tmp_path / "catalogue")
+    )
 
 
 @pytest.mark.parametrize(

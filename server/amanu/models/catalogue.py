@@ -1,0 +1,260 @@
+"""What is known of models: the table Amanu is shipped with, and over it what their vendors say of them, which is kept
+from day to day.
+
+A vendor that is down, slow or says nonsense changes nothing: what was known stays. Prices of the shipped table are
+never replaced; no vendor states them but OpenRouter, of whose models the table knows none.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from amanu.core.model import ModelError
+from amanu.core.model_families import MODELS, MODELS_DATE, model_info, with_efforts
+from amanu.core.retirements import retirement
+from amanu.models.credentials import read_private, write_private
+from amanu.models.listing import MAX_MODELS, ListedModel, read_listing
+from amanu.models.listing_request import ListingAddress, request_listing
+from amanu.models.relatives import nearest_relative, undated, version
+from amanu_protocol.errors import AmanuError
+from amanu_protocol.items import ModelInfo
+
+FRESH_SECONDS = 24 * 3600.0
+"""A vendor is asked again after that long."""
+SHIPPED_FROM = f"Amanu, {MODELS_DATE}"
+ASSUMED = "assumed"
+
+_SHIPPED = {info.model_id: info for info in MODELS}
+_TITLES = {"anthropic": "Anthropic", "gemini": "Google", "openai": "OpenAI", "openrouter": "OpenRouter"}
+_SAME_MODELS = {"google-openai": "gemini", "azure": "openai"}
+"""Another way to a vendor's models → that vendor."""
+_KEPT = ("window", "output", "input_price", "output_price", "cache_read_price", "cache_write_price")
+"""What an answer does not say, or says nonsense about, stays as the last one said it."""
+
+log = logging.getLogger(__name__)
+
+
+class _Cached(BaseModel):
+    """A file of the cache: the answer of one vendor."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    fetched_at: float = Field(allow_inf_nan=False)
+    """Seconds since 1970."""
+    models: tuple[ListedModel, ...] = Field(max_length=MAX_MODELS)
+
+
+@dataclass(frozen=True)
+class _Listing:
+    """What a vendor said, ready to be looked up."""
+
+    fetched_at: float
+    models: Mapping[str, ListedModel]
+    """By id, in the vendor's order."""
+    by_undated: Mapping[str, ListedModel]
+
+    def find(self, model: str) -> ListedModel | None:
+        return self.models.get(model) or self.by_undated.get(model)
+
+    @property
+    def day(self) -> str:
+        try:
+            return datetime.fromtimestamp(self.fetched_at, UTC).date().isoformat()
+        except (ValueError, OverflowError, OSError):
+            return "date unknown"
+
+
+_NOTHING = _Listing(0.0, {}, {})
+
+
+class Catalogue:
+    """`folder` holds a file for each vendor; it is read anew when it changed on the disk. Only `refresh` uses the
+    network."""
+
+    def __init__(self, folder: Path, clock: Callable[[], float] = time.time) -> None:
+        self._folder = folder
+        self._clock = clock
+        self._read: dict[str, tuple[tuple[int, int, int], _Listing]] = {}
+        """Vendor → the version of its file, and what is in it."""
+        self._failing: set[str] = set()
+        """Vendors of which the log has a warning since they last answered."""
+
+    def facts(self, model_id: str) -> ModelInfo:
+        """All that is known of `vendor:model`, and where from. An unknown model is given the facts of its nearest
+        relative, else cautious ones. `available` is False: the registry knows."""
+        vendor, _, model = model_id.partition(":")
+        if vendor in _SAME_MODELS:
+            vendor, model = _SAME_MODELS[vendor], model.removeprefix("models/")
+        listing = self._listing(vendor)
+        listed = listing.find(model)
+        base = self._base(f"{vendor}:{model}", listed is not None)
+        facts = base.facts if listed is None else _overlaid(base, listed)
+        end = retirement(model_id)
+        day = (listed.retires if listed is not None else None) or (end.day if end is not None else None)
+        found = {
+            "model_id": model_id,
+            "name": facts.name or model,
+            "facts_from": _source(base, listed, f"{_TITLES.get(vendor, vendor)}, {listing.day}"),
+            "retires": day,
+            "successor": None if end is None else f"{model_id.partition(':')[0]}:{end.successor}",
+        }
+        return with_efforts(facts.model_copy(update=found))
+
+    def models(self, vendor: str, *, listed: bool = True) -> list[ModelInfo]:
+        """The facts of those `ids` names. Of a long list that takes a tenth of a second: ask in a thread."""
+        return [self.facts(model_id) for model_id in self.ids(vendor, listed=listed)]
+
+    def ids(self, vendor: str, *, listed: bool = True) -> list[str]:
+        """The models of a vendor one may choose, `vendor:model`: the shipped ones, then (with `listed`) what else its
+        own list has that an agent can use."""
+        shipped = [info.model_id for info in MODELS if info.model_id.startswith(f"{vendor}:")]
+        listing = self._listing(vendor) if listed else _NOTHING
+        others = [
+            f"{vendor}:{each.id}"
+            for each in listing.models.values()
+            if each.usable and f"{vendor}:{undated(each.id)}" not in _SHIPPED and not _is_twin(each.id, listing)
+        ]
+        return [*shipped, *others]
+
+    def fresh(self, vendor: str) -> bool:
+        """Whether the vendor answered in the last day. An answer from the future is none: the clock was wrong."""
+        return 0 <= self._clock() - self._listing(vendor).fetched_at < FRESH_SECONDS
+
+    async def refresh(self, addresses: Iterable[ListingAddress], *, force: bool = False) -> dict[str, str | None]:
+        """Ask those vendors for their models, all at once; without `force` only those that did not answer in the last
+        day. Returns vendor → None, or a sentence on what failed; never raises. The log has one warning for a
+        vendor until it answers again."""
+        asked = {each.vendor: each for each in addresses if force or not self.fresh(each.vendor)}
+        failures = await asyncio.gather(*(self._ask(address) for address in asked.values()))
+        for vendor, failure in zip(asked, failures, strict=True):
+            if failure is None:
+                self._failing.discard(vendor)
+            elif vendor not in self._failing:
+                self._failing.add(vendor)
+                log.warning("the models of %s could not be listed: %s", vendor, failure)
+        return dict(zip(asked, failures, strict=True))
+
+    # ---------------------------------------------------------------------------------------------------
+
+    async def _ask(self, address: ListingAddress) -> str | None:
+        try:
+            answer = await request_listing(address)
+            await asyncio.to_thread(self._keep, address.vendor, answer)
+        except (ModelError, AmanuError, ValueError) as error:
+            return str(error)
+        return None
+
+    def _keep(self, vendor: str, answer: bytes) -> None:
+        """Raises `ValueError`, `AmanuError` (storageError)."""
+        before = self._listing(vendor).models
+        models = [_kept(listed, before.get(listed.id)) for listed in read_listing(vendor, answer)]
+        content = [listed.model_dump(exclude_none=True) for listed in models]
+        write_private(self._path(vendor), {"fetched_at": self._clock(), "models": content})
+        self._listing(vendor)  # read here, in the thread
+
+    def _path(self, vendor: str) -> Path:
+        return self._folder / f"{vendor}.json"
+
+    def _listing(self, vendor: str) -> _Listing:
+        if vendor not in _TITLES:
+            return _NOTHING
+        try:
+            status = self._path(vendor).stat()
+        except OSError:
+            return _NOTHING
+        at = (status.st_mtime_ns, status.st_size, status.st_ino)
+        if vendor not in self._read or self._read[vendor][0] != at:
+            self._read[vendor] = (at, _read(self._path(vendor)))
+        return self._read[vendor][1]
+
+    def _base(self, model_id: str, is_listed: bool) -> "_Base":
+        """What is known without its vendor's word. Relatives of what the vendor lists are shipped models only, so that
+        a long list costs no more than its length."""
+        shipped = _SHIPPED.get(model_id) or _SHIPPED.get(undated(model_id))
+        if shipped is not None:
+            return _Base(shipped, SHIPPED_FROM, is_shipped=True)
+        cautious = model_info(model_id).model_copy(update={"name": ""})
+        relative = nearest_relative(model_id, MODELS if is_listed else [*MODELS, *self._priced(model_id)])
+        if relative is None:
+            return _Base(cautious, ASSUMED)
+        facts = relative.model_copy(update={"name": ""})
+        if version(model_id) < version(relative.model_id):  # windows grew from version to version
+            window = min(facts.context_window, cautious.context_window)
+            output = min(facts.max_output, cautious.max_output)
+            facts = facts.model_copy(update={"context_window": window, "max_output": output})
+        return _Base(facts, f"like {relative.model_id}")
+
+    def _priced(self, model_id: str) -> Sequence[ModelInfo]:
+        """What the vendor of that model lists with window and prices."""
+        vendor = model_id.partition(":")[0]
+        priced = [listed for listed in self._listing(vendor).models.values() if listed.priced and listed.window]
+        return [_overlaid(_Base(model_info(f"{vendor}:{listed.id}"), ASSUMED), listed) for listed in priced]
+
+
+@dataclass(frozen=True)
+class _Base:
+    """What is known of a model without its vendor's word; a name only of a shipped one."""
+
+    facts: ModelInfo
+    source: str
+    """In words."""
+    is_shipped: bool = False
+
+    def takes_prices_of(self, listed: ListedModel) -> bool:
+        return listed.priced and (not self.is_shipped or self.facts.input_price is None)
+
+
+def _overlaid(base: _Base, listed: ListedModel) -> ModelInfo:
+    """What is known, with what its vendor says in its place."""
+    window = listed.window or base.facts.context_window
+    output = listed.output or base.facts.max_output
+    found: dict[str, Any] = {"context_window": window, "max_output": output if output < window else window // 4}
+    if not base.is_shipped:
+        found["name"] = listed.name or base.facts.name
+    if base.takes_prices_of(listed):
+        found |= {name: getattr(listed, name) for name in _KEPT if name.endswith("_price")}
+    for name in ("thinking", "images"):
+        if getattr(listed, name) is not None:
+            found[name] = getattr(listed, name)
+    return base.facts.model_copy(update=found)
+
+
+def _source(base: _Base, listed: ListedModel | None, vendor: str) -> str:
+    """Where window and prices are from, in words. `vendor`: its name, and the day it was asked."""
+    window = vendor if listed is not None and listed.window is not None else base.source
+    prices = base.source
+    if listed is not None and base.takes_prices_of(listed):
+        prices = vendor
+    elif base.facts.input_price is None:
+        prices = window  # there are none
+    return window if prices == window else f"{window}; price: {prices}"
+
+
+def _kept(new: ListedModel, old: ListedModel | None) -> ListedModel:
+    if old is None:
+        return new
+    return new.model_copy(update={name: getattr(old, name) for name in _KEPT if getattr(new, name) is None})
+
+
+def _is_twin(model: str, listing: _Listing) -> bool:
+    """A dated id whose undated one is listed too."""
+    return undated(model) != model and undated(model) in listing.models
+
+
+def _read(path: Path) -> _Listing:
+    """What is in a file of the cache; nothing when it is damaged."""
+    try:
+        cached = _Cached.model_validate(read_private(path))
+    except (AmanuError, ValidationError, RecursionError) as error:
+        log.warning("%s is damaged, and not used until it is written anew: %s", path, type(error).__name__)
+        return _NOTHING
+    models = {listed.id: listed for listed in cached.models}
+    newest_last = {undated(name): listed for name, listed in sorted(models.items())}
+    return _Listing(cached.fetched_at, models, newest_last)

@@ -1,0 +1,246 @@
+"""What a vendor's answer to "which models are there?" says, in one form for all vendors.
+
+Every entry is looked at by itself: one that is malformed is left out, a number that cannot be is left away.
+"""
+
+import json
+import math
+import re
+from collections.abc import Callable, Mapping
+from datetime import date
+from typing import Annotated, Any, TypeVar, cast
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+MAX_MODELS = 5_000
+"""Entries of one answer. OpenRouter, which lists the most, has some 450."""
+WINDOWS = (1_000, 20_000_000)
+"""Tokens a window may have; today's are between 4,000 and 10 million."""
+MAX_PRICE = 1_000.0
+"""US dollars per million tokens; the dearest model there was cost 600."""
+
+T = TypeVar("T")
+
+
+def _or_none(check: Callable[[Any], T | None]) -> BeforeValidator:
+    """What `check` makes of a value; None for whatever it raises on."""
+
+    def checked(value: Any) -> T | None:
+        try:
+            return check(value)
+        except (ValueError, TypeError, OverflowError):
+            return None
+
+    return BeforeValidator(checked)
+
+
+def _count(least: int) -> Callable[[Any], int | None]:
+    def count(value: Any) -> int | None:
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return None
+        return int(value) if least <= value <= WINDOWS[1] else None
+
+    return count
+
+
+def _price(value: Any) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if math.isfinite(value) and 0 <= value <= MAX_PRICE else None
+
+
+def _per_token(value: Any) -> float | None:
+    """OpenRouter's: US dollars for one token, as text."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    return _price(round(float(value) * 1_000_000, 6))
+
+
+def _day(value: Any) -> str | None:
+    """The date of an ISO date or time."""
+    return date.fromisoformat(value[:10]).isoformat() if isinstance(value, str) else None
+
+
+def _title(value: Any) -> str | None:
+    return " ".join(value.split())[:100] or None if isinstance(value, str) else None
+
+
+def _names(value: Any) -> frozenset[str] | None:
+    if not isinstance(value, list):
+        return None
+    return frozenset(each for each in cast("list[Any]", value) if isinstance(each, str))
+
+
+def _object(value: Any) -> Any:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+Id = Annotated[str, Field(pattern=r"^[!-~]{1,200}$")]
+Title = Annotated[str | None, _or_none(_title)]
+Window = Annotated[int | None, _or_none(_count(WINDOWS[0]))]
+Output = Annotated[int | None, _or_none(_count(1))]
+Price = Annotated[float | None, _or_none(_price)]
+TokenPrice = Annotated[float | None, _or_none(_per_token)]
+Day = Annotated[str | None, _or_none(_day)]
+Names = Annotated[frozenset[str] | None, _or_none(_names)]
+
+
+class _Entry(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class ListedModel(_Entry):
+    """A model as its vendor describes it. None: not said, or nothing that could be true."""
+
+    id: Id
+    """Without the vendor's name."""
+    name: Title = None
+    window: Window = None
+    """Tokens."""
+    output: Output = None
+    """Tokens, at most."""
+    input_price: Price = None
+    """US dollars per million tokens, as are the others."""
+    output_price: Price = None
+    cache_read_price: Price = None
+    cache_write_price: Price = None
+    thinking: bool | None = None
+    images: bool | None = None
+    retires: Day = None
+    """ISO date."""
+    usable: bool = True
+    """It writes text and calls tools, as far as the vendor says; others are known, and not offered."""
+
+    @property
+    def priced(self) -> bool:
+        return self.input_price is not None and self.output_price is not None
+
+
+class _Anthropic(_Entry):
+    id: Id
+    display_name: Title = None
+    max_input_tokens: Window = None
+    max_tokens: Output = None
+    retires_at: Day = None
+
+    def listed(self) -> ListedModel | None:
+        return ListedModel(
+            id=self.id,
+            name=self.display_name,
+            window=self.max_input_tokens,
+            output=self.max_tokens,
+            retires=self.retires_at,
+        )
+
+
+class _OpenAI(_Entry):
+    id: Id
+
+    def listed(self) -> ListedModel | None:
+        """Ids are all OpenAI says, of embeddings and voices too."""
+        if _CHATS.match(self.id) is None or _DOES_NOT_CHAT.search(self.id) is not None:
+            return None
+        return ListedModel(id=self.id)
+
+
+_CHATS = re.compile(r"gpt-\d|o\d")
+_DOES_NOT_CHAT = re.compile(r"audio|realtime|live|image|transcribe|tts|search|instruct|deep-research|chat-latest|voice")
+
+
+class _Gemini(_Entry):
+    name: Id
+    """`models/gemini-…`."""
+    display_name: Title = Field(default=None, alias="displayName")
+    window: Window = Field(default=None, alias="inputTokenLimit")
+    output: Output = Field(default=None, alias="outputTokenLimit")
+    methods: Names = Field(default=None, alias="supportedGenerationMethods")
+
+    def listed(self) -> ListedModel | None:
+        model = self.name.removeprefix("models/")
+        if not model or "generateContent" not in (self.methods or ()) or _NO_GEMINI_CHAT.search(model) is not None:
+            return None
+        return ListedModel(id=model, name=self.display_name, window=self.window, output=self.output)
+
+
+_NO_GEMINI_CHAT = re.compile(r"image|tts|audio|live|embedding|robotics|computer-use")
+
+
+class _Prices(_Entry):
+    prompt: TokenPrice = None
+    completion: TokenPrice = None
+    input_cache_read: TokenPrice = None
+    input_cache_write: TokenPrice = None
+
+
+class _TopProvider(_Entry):
+    context_length: Window = None
+    max_completion_tokens: Output = None
+
+
+class _Architecture(_Entry):
+    input_modalities: Names = None
+    output_modalities: Names = None
+
+
+class _OpenRouter(_Entry):
+    id: Id
+    name: Title = None
+    context_length: Window = None
+    top_provider: Annotated[_TopProvider, BeforeValidator(_object)] = _TopProvider()
+    pricing: Annotated[_Prices, BeforeValidator(_object)] = _Prices()
+    architecture: Annotated[_Architecture, BeforeValidator(_object)] = _Architecture()
+    supported_parameters: Names = None
+
+    def listed(self) -> ListedModel | None:
+        inputs, outputs = self.architecture.input_modalities, self.architecture.output_modalities
+        takes = self.supported_parameters
+        windows = [size for size in (self.context_length, self.top_provider.context_length) if size is not None]
+        return ListedModel(
+            id=self.id,
+            name=self.name,
+            window=min(windows, default=None),
+            output=self.top_provider.max_completion_tokens,
+            input_price=self.pricing.prompt,
+            output_price=self.pricing.completion,
+            cache_read_price=self.pricing.input_cache_read,
+            cache_write_price=self.pricing.input_cache_write,
+            thinking=None if takes is None else "reasoning" in takes,
+            images=None if inputs is None else "image" in inputs,
+            usable=(takes is None or "tools" in takes) and (outputs is None or "text" in outputs),
+        )
+
+
+_Wire = _Anthropic | _OpenAI | _Gemini | _OpenRouter
+_FORMS: Mapping[str, tuple[str, type[_Wire]]] = {
+    "anthropic": ("data", _Anthropic),
+    "openai": ("data", _OpenAI),
+    "gemini": ("models", _Gemini),
+    "openrouter": ("data", _OpenRouter),
+}
+"""Vendor → the field that holds the list, and the form of its entries."""
+
+
+def read_listing(vendor: str, answer: bytes) -> list[ListedModel]:
+    """The models of an answer, each id once. Raises `ValueError`, a sentence, for an answer that is no list of models,
+    one with too many, and one in which no entry makes sense."""
+    field, form = _FORMS[vendor]
+    try:
+        whole: Any = json.loads(answer)
+    except (ValueError, RecursionError):
+        raise ValueError("The answer is not JSON.") from None
+    entries: Any = _object(whole).get(field)
+    if not isinstance(entries, list):
+        raise ValueError("The answer is no list of models.")
+    if len(cast("list[Any]", entries)) > MAX_MODELS:
+        raise ValueError(f"The answer lists more than {MAX_MODELS:,} models.")
+    models: dict[str, ListedModel] = {}
+    for entry in cast("list[Any]", entries):
+        try:
+            listed = form.model_validate(entry).listed()
+        except ValidationError:
+            continue
+        if listed is not None:
+            models.setdefault(listed.id, listed)
+    if not models:
+        raise ValueError("The answer lists no model Amanu could use.")
+    return list(models.values())

@@ -1,0 +1,108 @@
+"""Asking a vendor which models there are: one GET, of ten seconds at most."""
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, cast
+
+from amanu.core.model import ReplyTooLong, Unreachable
+from amanu.models.errors import mask, status_error, transport_error
+from amanu.models.http import http_client, tls_for
+
+if TYPE_CHECKING:
+    from amanu.models.transport import HttpClient
+
+TIMEOUT = 10.0
+"""Seconds for the whole answer."""
+MAX_ANSWER = 16 << 20
+"""Bytes of an answer; OpenRouter's, the longest, is about one megabyte."""
+_MAX_ERROR = 64 << 10
+
+
+@dataclass(frozen=True)
+class ListingAddress:
+    """Where a vendor is asked, and with which key."""
+
+    vendor: str
+    base_url: str
+    key: str = field(repr=False)
+
+
+def _bearer(key: str) -> Mapping[str, str]:
+    return {"authorization": f"Bearer {key}"}
+
+
+def _anthropic(key: str) -> Mapping[str, str]:
+    return {"x-api-key": key, "anthropic-version": "2023-06-01"}
+
+
+def _google(key: str) -> Mapping[str, str]:
+    return {"x-goog-api-key": key}
+
+
+_PATHS: Mapping[str, tuple[str, Callable[[str], Mapping[str, str]]]] = {
+    "anthropic": ("/v1/models?limit=1000", _anthropic),
+    "gemini": ("/v1beta/models?pageSize=1000", _google),
+    "openai": ("/models", _bearer),
+    "openrouter": ("/models", _bearer),
+}
+"""Vendor → what follows its base URL, and how the key is given."""
+LISTING_VENDORS = tuple(_PATHS)
+"""The vendors that can be asked."""
+
+
+async def request_listing(address: ListingAddress) -> bytes:
+    """The body of the answer. Raises `ModelError`; its message never holds the key."""
+    http = await asyncio.to_thread(_client, address)
+    import httpx2
+
+    path, headers_for = _PATHS[address.vendor]
+    url, headers = f"{address.base_url}{path}", dict(headers_for(address.key))
+    started = False
+    try:
+        async with (
+            asyncio.timeout(TIMEOUT),
+            http,
+            http.stream("GET", url, headers=headers) as answer,
+        ):
+            started = True
+            is_good = answer.status_code == 200
+            body = await _read(answer, MAX_ANSWER if is_good else _MAX_ERROR, is_good)
+            if is_good:
+                return body
+            raise status_error(address.vendor, answer.status_code, mask(_said(body), address.key))
+    except TimeoutError:
+        raise Unreachable(
+            f"{address.vendor} at {address.base_url} did not answer within {TIMEOUT:g} seconds.", address.vendor
+        ) from None
+    except (httpx2.HTTPError, httpx2.StreamError, httpx2.InvalidURL) as error:
+        raise transport_error(address.vendor, error, address.base_url, started=started) from None
+
+
+async def _read(response: Any, most: int, is_good: bool) -> bytes:
+    """The body; of an error that is longer its beginning. Raises `ReplyTooLong`."""
+    body = bytearray()
+    async for piece in response.aiter_bytes():
+        body += piece
+        if len(body) > most:
+            if is_good:
+                raise ReplyTooLong(f"The answer has more than {most >> 20} MB.")
+            break
+    return bytes(body[:most])
+
+
+def _said(body: bytes) -> str:
+    """The vendor's words in an error's body."""
+    try:
+        answer: Any = json.loads(body)
+    except (ValueError, RecursionError):
+        return body[:300].decode("utf-8", "replace")
+    error: Any = cast("dict[str, Any]", answer).get("error", answer) if isinstance(answer, dict) else answer
+    message: Any = cast("dict[str, Any]", error).get("message", error) if isinstance(error, dict) else error
+    return str(message)[:2_000]
+
+
+def _client(address: ListingAddress) -> "HttpClient":
+    """In a thread: it imports, and reads the system's certificates."""
+    return http_client(address.base_url, tls_for(address.base_url))

@@ -1,0 +1,71 @@
+"""Which known model an unknown one is most like, by the words and numbers of their names.
+
+`claude-opus-5-6` is a `claude opus` of version 5.6: its relatives are the other `claude opus`, the nearest is 5.5.
+"""
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+
+from amanu_protocol.items import ModelInfo
+
+_DATE = re.compile(r"-(\d{8}|\d{4}-\d{2}-\d{2}|\d{2}-\d{4})$")
+_SAYS_NOTHING = frozenset({"preview", "latest", "exp", "experimental", "models"})
+"""Pieces of names that tell nothing about the model."""
+
+
+def undated(model_id: str) -> str:
+    """Without the date at its end (`…-20251101`, `…-2026-03-05`)."""
+    return _DATE.sub("", model_id)
+
+
+def nearest_relative(model_id: str, known: Iterable[ModelInfo]) -> ModelInfo | None:
+    """Of the known models, the one of the same vendor and the same words that shares the longest beginning with
+    `vendor:model`, whole pieces of the name; of several, the one whose version is nearest. None when none has the
+    same words: a Flash says nothing of a Pro."""
+    vendor = model_id.partition(":")[0]
+    pieces = _pieces(model_id)
+    words, own = _words(pieces), version(model_id)
+    best: ModelInfo | None = None
+    best_rank: tuple[int, int] | None = None
+    for info in known:
+        if info.model_id.partition(":")[0] != vendor or info.model_id == model_id:
+            continue
+        others = _pieces(info.model_id)
+        if _words(others) != words:
+            continue
+        rank = (_shared(pieces, others), -abs(_order(own) - _order(version(info.model_id))))
+        if best_rank is None or rank > best_rank:
+            best, best_rank = info, rank
+    return best
+
+
+def version(model_id: str) -> tuple[int, ...]:
+    """The numbers of its name: (5, 5) for `claude-opus-5-5`."""
+    return tuple(int(number[0]) for piece in _pieces(model_id) if (number := re.match(r"\d{1,6}", piece)))
+
+
+@lru_cache(maxsize=2_000)
+def _pieces(model_id: str) -> list[str]:
+    found = re.split(r"[-./:]", undated(model_id.partition(":")[2]).lower())
+    return [piece for piece in found if piece and piece not in _SAYS_NOTHING]
+
+
+def _words(pieces: list[str]) -> list[str]:
+    return [piece for piece in pieces if not piece[0].isdigit()]
+
+
+def _shared(one: list[str], other: list[str]) -> int:
+    """How many pieces at the beginning are the same."""
+    count = 0
+    for mine, theirs in zip(one, other, strict=False):
+        if mine != theirs:
+            break
+        count += 1
+    return count
+
+
+def _order(numbers: tuple[int, ...]) -> int:
+    """A version as one number: 5.10 is after 5.9."""
+    major, minor = (*numbers, 0, 0)[:2]
+    return major * 1_000 + minor

@@ -1,0 +1,145 @@
+"""`amanu models`: what is listed, what is asked, what is said of what failed."""
+
+import json
+import re
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from amanu.cli import models
+from amanu.home import Home, find_home
+from amanu_protocol.items import ModelInfo
+from support.cli_in_process import InProcessCli, fails
+
+LISTING = {
+    "data": [
+        {
+            "id": "z-ai/glm-5.3",
+            "name": "Z.AI: GLM 5.3 \x1b[31m",
+            "context_length": 1_000_000,
+            "pricing": {"prompt": "0.0000014", "completion": "0.0000044"},
+        },
+        {"id": "z-ai/free:free", "context_length": 131_072, "pricing": {"prompt": "0", "completion": "0"}},
+    ]
+}
+
+
+class Handler(BaseHTTPRequestHandler):
+    status = 200
+    asked = 0
+
+    def do_GET(self) -> None:
+        Handler.asked += 1
+        body = json.dumps(LISTING if self.status == 200 else {"error": {"message": "closed today"}}).encode()
+        self.send_response(self.status)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def openrouter(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Handler]]:
+    """OpenRouter on this machine, and a key for it."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    home = find_home().make()
+    unused = "".join(f'{name} = "http://127.0.0.1:9/v1"\n' for name in ("ollama", "llamacpp", "vllm"))
+    address = f"http://127.0.0.1:{server.server_port}/api/v1"
+    (home.config / "config.toml").write_text(f'[base_urls]\nopenrouter = "{address}"\n{unused}')
+    monkeypatch.setenv("OPENROUTER_API_KEY", "k")
+    Handler.status, Handler.asked = 200, 0
+    yield Handler
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture
+def home() -> Home:
+    return find_home().make()
+
+
+def test_the_shipped_ones(tmp_path: Path, inside: InProcessCli, openrouter: type[Handler]) -> None:
+    ran = inside.run(models.main, cwd=tmp_path)
+    lines = [re.sub(" +", " ", line).strip() for line in ran.stdout.splitlines()]
+    assert "anthropic:claude-opus-5-5 1M $4 / $20 Amanu, 2026-11-23" in lines
+    assert "anthropic:claude-haiku-5-5 1M price unknown Amanu, 2026-11-23" in lines
+    assert "anthropic — Set ANTHROPIC_API_KEY, or run: amanu auth set anthropic" in lines
+    assert any(line.endswith("· shuts down on 2027-01-14; use openai:gpt-6.1-terra") for line in lines)
+    assert any(line.endswith("· deprecated; use gemini:gemini-3.8-flash") for line in lines)
+    assert (ran.returncode, ran.stderr, openrouter.asked) == (0, "", 0), "nobody is asked unasked"
+
+
+def test_refresh_and_search(tmp_path: Path, inside: InProcessCli, openrouter: type[Handler]) -> None:
+    ran = inside.run(models.main, "--refresh", "GLM", "z-ai", cwd=tmp_path)
+    assert re.fullmatch(
+        r"openrouter\n  openrouter:z-ai/glm-5\.3      1M  \$1\.4 / \$4\.4       OpenRouter, \d{4}-\d\d-\d\d\n",
+        ran.stdout,
+    )
+    assert (ran.returncode, ran.stderr, openrouter.asked) == (0, "", 1)
+    again = inside.run(models.main, "z-ai", cwd=tmp_path)
+    assert "z-ai/free:free    131k  free " in again.stdout and "glm-5.3" in again.stdout
+    assert openrouter.asked == 1
+    fails(inside.run(models.main, "no", "such", cwd=tmp_path), 1, "No model has “no such” in its id or name.")
+
+
+def test_what_failed_is_said_and_what_was_known_stays(
+    tmp_path: Path, inside: InProcessCli, openrouter: type[Handler]
+) -> None:
+    inside.run(models.main, "--refresh", cwd=tmp_path)
+    openrouter.status = 503
+    ran = inside.run(models.main, "--refresh", "glm", cwd=tmp_path)
+    assert ran.returncode == 1
+    assert ran.stderr == (
+        "openrouter: openrouter cannot answer right now: closed today. What was known of its models stays.\n"
+    )
+    assert "openrouter:z-ai/glm-5.3" in ran.stdout
+
+
+@pytest.mark.parametrize("variables", [{}, {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}])
+def test_nobody_to_ask(
+    tmp_path: Path, inside: InProcessCli, monkeypatch: pytest.MonkeyPatch, variables: dict[str, str]
+) -> None:
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    ran = inside.run(models.main, "--refresh", "opus-5-5", cwd=tmp_path)
+    assert (ran.returncode, ran.stderr) == (
+        1,
+        "No vendor can be asked: none has a key, or only one for a moved address.\n",
+    )
+    assert "claude-opus-5-5" in ran.stdout
+
+
+def test_a_key_that_others_can_read(tmp_path: Path, inside: InProcessCli, home: Home) -> None:
+    (home.config / "auth.json").write_text('{"keys": {"openai": "k"}}')
+    (home.config / "auth.json").chmod(0o644)
+    fails(inside.run(models.main, "--refresh", cwd=tmp_path), 1, "can be read by others")
+
+
+@pytest.mark.parametrize(
+    ("retires", "successor", "expected"),
+    [
+        (None, None, []),
+        ("2020-01-01", "a:b", ["shut down on 2020-01-01; use a:b"]),
+        ("2999-01-01", None, ["shuts down on 2999-01-01"]),
+        (None, "a:b", ["deprecated; use a:b"]),
+    ],
+)
+def test_the_end_of_a_model_in_words(retires: str | None, successor: str | None, expected: list[str]) -> None:
+    info = ModelInfo(
+        model_id="a:a",
+        name="A",
+        context_window=1,
+        max_output=1,
+        thinking=False,
+        images=False,
+        available=True,
+        retires=retires,
+        successor=successor,
+    )
+    assert list(models.notes(info)) == expected

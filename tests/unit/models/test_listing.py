@@ -1,0 +1,169 @@
+"""What vendors say of their models, read entry by entry."""
+
+import json
+from typing import Any
+
+import pytest
+
+from amanu.models.listing import MAX_MODELS, ListedModel, read_listing
+
+
+def check(vendor: str, entries: list[Any], expected: list[ListedModel]) -> None:
+    field = "models" if vendor == "gemini" else "data"
+    assert read_listing(vendor, json.dumps({field: entries}).encode()) == expected
+
+
+def openrouter(**fields: Any) -> dict[str, Any]:
+    return {"id": "a/b", "context_length": 100_000, **fields}
+
+
+def routed(**fields: Any) -> ListedModel:
+    return ListedModel.model_validate({"id": "a/b", "window": 100_000, **fields})
+
+
+@pytest.mark.parametrize(
+    ("vendor", "entry", "expected"),
+    [
+        (
+            "anthropic",
+            {
+                "type": "model",
+                "id": "claude-opus-5-6",
+                "display_name": "Claude Opus 5.6",
+                "max_input_tokens": 1_000_000,
+                "max_tokens": 128_000,
+                "lifecycle": "active",
+                "retires_at": "2027-11-30T00:00:00Z",
+            },
+            ListedModel(
+                id="claude-opus-5-6", name="Claude Opus 5.6", window=1_000_000, output=128_000, retires="2027-11-30"
+            ),
+        ),
+        ("anthropic", {"id": "claude-opus-5-6"}, ListedModel(id="claude-opus-5-6")),
+        ("openai", {"id": "gpt-6.3-sol", "object": "model"}, ListedModel(id="gpt-6.3-sol")),
+        (
+            "gemini",
+            {
+                "name": "models/gemini-3.9-flash",
+                "displayName": "Gemini 3.9 Flash",
+                "inputTokenLimit": 1_048_576,
+                "outputTokenLimit": 65_536,
+                "supportedGenerationMethods": ["generateContent", "countTokens"],
+            },
+            ListedModel(id="gemini-3.9-flash", name="Gemini 3.9 Flash", window=1_048_576, output=65_536),
+        ),
+        (
+            "openrouter",
+            openrouter(
+                name="A: B",
+                top_provider={"context_length": 90_000, "max_completion_tokens": 9_000},
+                pricing={
+                    "prompt": "0.000003",
+                    "completion": "0.000015",
+                    "input_cache_read": "0.0000003",
+                    "input_cache_write": "0.00000375",
+                },
+                architecture={"input_modalities": ["text", "image"], "output_modalities": ["text"]},
+                supported_parameters=["tools", "reasoning"],
+            ),
+            ListedModel(
+                id="a/b",
+                name="A: B",
+                window=90_000,
+                output=9_000,
+                input_price=3,
+                output_price=15,
+                cache_read_price=0.3,
+                cache_write_price=3.75,
+                thinking=True,
+                images=True,
+            ),
+        ),
+        ("openrouter", openrouter(pricing={"prompt": "0", "completion": "0"}), routed(input_price=0, output_price=0)),
+        ("openrouter", openrouter(supported_parameters=["reasoning"]), routed(thinking=True, usable=False)),
+        ("openrouter", openrouter(architecture={"output_modalities": ["image"]}), routed(usable=False)),
+        ("openrouter", openrouter(architecture={"input_modalities": ["text"]}), routed(images=False)),
+    ],
+)
+def test_what_is_said(vendor: str, entry: dict[str, Any], expected: ListedModel) -> None:
+    check(vendor, [entry], [expected])
+
+
+@pytest.mark.parametrize("value", [-1, 0, 999, 20_000_001, 1e300, "many", "100000", True, None, [], {}])
+def test_a_window_that_cannot_be_is_left_away(value: object) -> None:
+    check("openrouter", [{"id": "a/b", "context_length": value}], [ListedModel(id="a/b")])
+
+
+@pytest.mark.parametrize(
+    "value", ["-1", "-0.000001", "0.01", "1e400", "NaN", "Infinity", "", "free", True, None, [], {}]
+)
+def test_a_price_that_cannot_be_is_left_away(value: object) -> None:
+    entry = openrouter(pricing={"prompt": value, "completion": "0.000001"})
+    check("openrouter", [entry], [routed(output_price=1)])
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        openrouter(name=7),
+        openrouter(name="  "),
+        openrouter(top_provider=None),
+        openrouter(top_provider=[1], pricing="cheap", architecture=7, supported_parameters="tools"),
+        openrouter(architecture={"input_modalities": "image"}),
+    ],
+)
+def test_a_field_that_is_something_else_is_left_away(entry: dict[str, Any]) -> None:
+    check("openrouter", [entry], [routed()])
+
+
+@pytest.mark.parametrize(
+    ("vendor", "entry"),
+    [
+        ("anthropic", 7),
+        ("anthropic", None),
+        ("anthropic", []),
+        ("anthropic", {}),
+        ("anthropic", {"id": ""}),
+        ("anthropic", {"id": 7}),
+        ("anthropic", {"id": "two words"}),
+        ("anthropic", {"id": "line\nend"}),
+        ("anthropic", {"id": "\x1b[31mred"}),
+        ("anthropic", {"id": "a" * 201}),
+        ("openai", {"id": "text-embedding-3-large"}),
+        ("openai", {"id": "gpt-audio"}),
+        ("openai", {"id": "gpt-4o-realtime"}),
+        ("openai", {"id": "gpt-5-search-api"}),
+        ("openai", {"id": "whisper-1"}),
+        ("gemini", {"name": "models/gemini-embedding-2", "supportedGenerationMethods": ["embedContent"]}),
+        ("gemini", {"name": "models/gemini-3-image", "supportedGenerationMethods": ["generateContent"]}),
+        ("gemini", {"name": "models/", "supportedGenerationMethods": ["generateContent"]}),
+        ("gemini", {"name": "models/gemini-3.9-flash"}),
+    ],
+)
+def test_an_entry_that_is_no_model_of_use_is_left_out_alone(vendor: str, entry: Any) -> None:
+    good: dict[str, Any] = {"id": "gpt-6.3-sol"}
+    if vendor == "gemini":
+        good = {"name": "models/gpt-6.3-sol", "supportedGenerationMethods": ["generateContent"]}
+    check(vendor, [entry, good, entry, good], [ListedModel(id="gpt-6.3-sol")])
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (b"", "not JSON"),
+        (b"<html>a gateway</html>", "not JSON"),
+        (b"\xff\xfe", "not JSON"),
+        (b"[" * 100_000, "not JSON"),
+        (b"[]", "no list of models"),
+        (b"null", "no list of models"),
+        (b'{"data": {"a": 1}}', "no list of models"),
+        (b'{"models": []}', "no list of models"),
+        (b'{"data": []}', "no model Amanu could use"),
+        (b'{"data": [1, {}, {"id": ""}]}', "no model Amanu could use"),
+        (json.dumps({"data": [{"id": "a"}] * (MAX_MODELS + 1)}).encode(), "more than 5,000 models"),
+    ],
+)
+def test_what_is_no_answer(answer: bytes, said: str) -> None:
+    with pytest.raises(ValueError, match=said) as caught:
+        read_listing("anthropic", answer)
+    assert str(caught.value).endswith(".")
