@@ -50,7 +50,10 @@ export async function opened(
   const current = models.find(({ modelId }) => modelId === state.modelId);
   if (!scripted && current?.available !== false) return undefined;
   const usable = models.filter(({ modelId, available }) => available && modelId.startsWith(`${vendor}:`));
-  return usable.find(({ modelId }) => modelId === defaultModelId) ?? usable[0];
+  // of OpenRouter's hundreds the first means nothing
+  return (
+    usable.find(({ modelId }) => modelId === defaultModelId) ?? (usable.length < 60 ? usable[0] : undefined)
+  );
 }
 
 function where({ source, variable }: AuthStatus): string {

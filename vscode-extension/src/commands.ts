@@ -9,7 +9,7 @@ import type { Desk } from "./desk";
 import type { Doctor } from "./doctor";
 import { allowLocal } from "./local";
 import type { Overview } from "./overview";
-import type { Effort, Mode } from "./protocol";
+import type { Effort, Mode, ModelInfo } from "./protocol";
 import { MODES } from "./labels";
 import { price } from "./words";
 import type { Setup } from "./setup";
@@ -114,11 +114,17 @@ async function selectModel(desk: Desk, daemon: Daemon): Promise<void> {
   const items = models.map((model) => ({
     label: model.name,
     description: model.modelId + (model.modelId === desk.state.modelId ? " · in use" : ""),
-    detail: model.available ? price(model) : advice(model.unavailable ?? "not available"),
+    detail: (model.available ? price(model) : advice(model.unavailable ?? "not available")) + fate(model),
     model,
   }));
   const chosen = await vscode.window.showQuickPick(items, { title: "Model", matchOnDescription: true });
   if (chosen) await desk.setModel(chosen.model.modelId); // a refusal names the way out
+}
+
+/** What becomes of a model that its vendor gives up. */
+function fate({ retires, successor }: ModelInfo): string {
+  if (retires === null && successor === null) return "";
+  return ` · ${retires === null ? "deprecated" : `shut down on ${retires}`}${successor === null ? "" : `, use ${successor}`}`;
 }
 
 const EFFORTS: Record<Effort, string> = {

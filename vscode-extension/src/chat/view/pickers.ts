@@ -5,6 +5,10 @@ import { price } from "../../words";
 import type { Desk } from "./desk";
 import { h } from "./dom";
 
+/** More models than these are not drawn in a list: OpenRouter has hundreds, and *Select Model…* searches them. */
+const MOST = 60;
+const MORE = "more";
+
 /** Mode and model of the session. */
 export class Pickers {
   readonly mode = h("select", { class: "mode", "aria-label": "Mode" });
@@ -16,7 +20,12 @@ export class Pickers {
     for (const [mode, { name, meaning }] of Object.entries(MODES))
       this.mode.append(h("option", { value: mode, title: meaning }, name));
     this.mode.addEventListener("change", () => desk.post({ type: "setMode", mode: this.mode.value as Mode }));
-    this.model.addEventListener("change", () => desk.post({ type: "setModel", modelId: this.model.value }));
+    this.model.addEventListener("change", () => {
+      const modelId = this.model.value;
+      if (modelId !== MORE) return desk.post({ type: "setModel", modelId });
+      this.update();
+      desk.post({ type: "action", action: "selectModel" });
+    });
   }
 
   offer(models: ModelInfo[], fallback: string | null): void {
@@ -41,9 +50,10 @@ export class Pickers {
 
   private drawModels(current: string): void {
     const known = this.models.some((model) => model.modelId === current);
+    const drawn = this.models.filter(({ modelId }, at) => at < MOST || modelId === current);
     this.model.replaceChildren(
       ...(known ? [] : [h("option", { value: current }, current || "No model yet")]),
-      ...this.models.map((model) =>
+      ...drawn.map((model) =>
         h(
           "option",
           {
@@ -54,6 +64,7 @@ export class Pickers {
           model.available ? model.name : `${model.name} (${lacks(model)})`,
         ),
       ),
+      ...(drawn.length < this.models.length ? [h("option", { value: MORE }, "More models…")] : []),
     );
     this.model.value = current;
     const model = this.models.find((each) => each.modelId === current);
