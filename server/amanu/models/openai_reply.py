@@ -1,6 +1,6 @@
 """A chat-completions reply in the making: chunks in, deltas out, and the whole message at the end.
 
-Written for what servers send, not for what the specification says (facts: wire-rules.md, OpenAI-compatible).
+Written for what servers send, not for what the specification says (tests/recordings/shapes.py has examples).
 """
 
 import json
