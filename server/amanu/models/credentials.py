@@ -5,15 +5,12 @@ the service they are for; `secrets.Secrets` takes them out of any text that goes
 """
 
 import contextlib
-import json
-import os
 import re
-import stat
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
+from amanu.models.private_file import PrivateFile
 from amanu.text.redaction import Secrets
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.requests import AuthStatus
@@ -33,14 +30,15 @@ class Credentials:
     every key that passes through here."""
 
     def __init__(self, path: Path, secrets: Secrets | None = None) -> None:
-        self._path = path
+        self._file = PrivateFile(path)
         self._secrets = secrets or Secrets()
         self._variables = dict(VARIABLES)
-        self._read_at: tuple[int, int, int] | None = None
+        self._read: dict[str, Any] = {}
         self._kept: dict[str, str] = {}
+        """The keys of `_read`."""
 
     def __repr__(self) -> str:
-        return f"Auth({str(self._path)!r})"
+        return f"Credentials({str(self._file.path)!r})"
 
     def key(self, vendor: str, environment: Mapping[str, str]) -> str | None:
         """The vendor's key, or None. The client's environment goes before the file."""
@@ -95,8 +93,7 @@ class Credentials:
                 raise AmanuError("invalidParams", f"{vendor!r} is not the name of a vendor.", path="vendor")
             keys[vendor] = key
             self._secrets.learn([key])
-        write_private(self._path, {"keys": keys})
-        self._read_at = None
+        self._file.write({"keys": keys})
 
     def learn(self, environment: Mapping[str, str]) -> None:
         """Hide from now on the keys the file holds, and those of that environment: of models' services, of the user's
@@ -108,54 +105,9 @@ class Credentials:
         self._secrets.learn_environment(environment)
 
     def _keys(self) -> dict[str, str]:
-        try:
-            status = self._path.stat()
-        except OSError:
-            self._read_at, self._kept = None, {}
-            return self._kept
-        version = (status.st_mtime_ns, status.st_size, status.st_ino)
-        if version != self._read_at:
-            if stat.S_IMODE(status.st_mode) & 0o077:
-                raise AmanuError(
-                    "permissionDenied",
-                    f"{self._path} can be read by others, so its keys are not used.",
-                    hint=f"Run: chmod 600 {self._path}",
-                )
-            keys = read_private(self._path).get("keys", {})
-            self._kept = {str(vendor): str(key) for vendor, key in keys.items()}
+        read = self._file.read()
+        if read is not self._read:
+            self._kept = {str(vendor): str(key) for vendor, key in read.get("keys", {}).items()}
             self._secrets.learn(self._kept.values())
-            self._read_at = version
+            self._read = read
         return self._kept
-
-
-def read_private(path: Path) -> dict[str, Any]:
-    """The JSON object in the file; empty if there is no file. Raises `AmanuError` (storageError)."""
-    try:
-        value: Any = json.loads(path.read_bytes())
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError) as error:  # without the cause: it may quote the file
-        raise AmanuError("storageError", f"{path} cannot be read ({type(error).__name__}).") from None
-    if not isinstance(value, dict):
-        raise AmanuError("storageError", f"{path} does not hold a JSON object.")
-    return cast("dict[str, Any]", value)
-
-
-def write_private(path: Path, value: dict[str, Any]) -> None:
-    """Replace the file as a whole, mode 0600, folder 0700. Raises `AmanuError` (storageError)."""
-    try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        path.parent.chmod(0o700)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # mkstemp makes it 0600
-        temporary = Path(name)
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                json.dump(value, file, indent=2)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(path)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        raise AmanuError("storageError", f"{path} cannot be written: {error.strerror}.") from error

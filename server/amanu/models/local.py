@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import Any, cast
 
-from amanu.models.credentials import read_private, write_private
+from amanu.models.private_file import read_private, write_private
 from amanu.models.http import tls_for
 from amanu.models.listing import WINDOWS
 
