@@ -500,9 +500,12 @@ class ModelListResult(Wire):
 
 class AuthStatus(Wire):
     vendor: str
-    source: Literal["environment", "file", "none"]
-    """Where the key comes from; the key itself never leaves the daemon."""
+    source: Literal["environment", "signIn", "endedSignIn", "file", "none"]
+    """Where the key comes from; the key itself never leaves the daemon. `signIn`: the user signed in to the vendor;
+    `endedSignIn`: they did, and must again."""
     variable: str | None = None
+    account: str | None = None
+    """Who is signed in, also while a key of the environment goes before that."""
 
 
 class AuthStatusResult(Wire):

@@ -1279,9 +1279,14 @@ export interface ModelListResult {
 
 export interface AuthStatus {
   vendor: string;
-  /** Where the key comes from; the key itself never leaves the daemon. */
-  source: "environment" | "file" | "none";
+  /**
+   * Where the key comes from; the key itself never leaves the daemon. `signIn`: the user signed in to the vendor;
+   * `endedSignIn`: they did, and must again.
+   */
+  source: "environment" | "signIn" | "endedSignIn" | "file" | "none";
   variable: string | null;
+  /** Who is signed in, also while a key of the environment goes before that. */
+  account: string | null;
 }
 
 export interface AuthStatusResult {

@@ -880,8 +880,9 @@
 
 ---@class amanu.AuthStatus
 ---@field vendor string
----@field source "environment"|"file"|"none" Where the key comes from; the key itself never leaves the daemon.
+---@field source "environment"|"signIn"|"endedSignIn"|"file"|"none" Where the key comes from; the key itself never leaves the daemon. `signIn`: the user signed in to the vendor; `endedSignIn`: they did, and must again.
 ---@field variable? string
+---@field account? string Who is signed in, also while a key of the environment goes before that.
 
 ---@class amanu.AuthStatusResult
 ---@field vendors amanu.AuthStatus[]

@@ -1,4 +1,5 @@
-"""`amanu auth`: which model services have a key, and keeping one. A key is typed or piped in, never an argument."""
+"""`amanu auth`: which model services have a key, keeping one, and signing in. A key is typed or piped in, never an
+argument."""
 
 import argparse
 import asyncio
@@ -17,10 +18,14 @@ if TYPE_CHECKING:
     from amanu.models.credentials import Credentials
 
 
+_SIGN_INS = ("openai",)
+
+
 def parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="amanu auth",
-        description="Manage the API keys of model services, stored in your configuration folder, readable only by you.",
+        description="Manage the API keys of model services and the sign-in with ChatGPT, stored in your configuration "
+        "folder, readable only by you.",
     )
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("status", help="which vendors have a key, and where it comes from")
@@ -28,6 +33,11 @@ def parser() -> argparse.ArgumentParser:
     keep.add_argument("vendor", metavar="VENDOR", help="anthropic, gemini, openai …")
     forget = commands.add_parser("forget", help="remove a stored key")
     forget.add_argument("vendor", metavar="VENDOR")
+    login = commands.add_parser("login", help="sign in with ChatGPT in the browser, to use your plan instead of a key")
+    login.add_argument("vendor", metavar="VENDOR", choices=_SIGN_INS, help="openai")
+    login.add_argument("--no-browser", action="store_true", help="only print the address to open")
+    logout = commands.add_parser("logout", help="remove the tokens of a sign-in")
+    logout.add_argument("vendor", metavar="VENDOR", choices=_SIGN_INS, help="openai")
     local = commands.add_parser("local", help="allow a model server on this machine, permanently")
     local.add_argument("vendor", metavar="VENDOR", help="ollama, llamacpp …")
     return parser
@@ -36,6 +46,10 @@ def parser() -> argparse.ArgumentParser:
 def main(argv: list[str]) -> int:
     arguments = parser().parse_args(argv)
     try:
+        if arguments.command in ("login", "logout"):
+            from amanu.cli import sign_in
+
+            return sign_in.login(browse=not arguments.no_browser) if arguments.command == "login" else sign_in.logout()
         return _run(arguments.command, getattr(arguments, "vendor", ""))
     except AmanuError as error:
         print(visible(f"{error} {error.data.hint or ''}".rstrip()), file=sys.stderr)
@@ -103,7 +117,12 @@ def source(status: AuthStatus) -> str:
     """Where a key comes from, in words."""
     match status.source:
         case "environment":
-            return f"from the environment ({status.variable})"
+            unused = f"; it goes before the sign-in of {one_line(status.account)}" if status.account else ""
+            return f"from the environment ({status.variable}){unused}"
+        case "signIn":
+            return f"signed in as {one_line(status.account or '')}"
+        case "endedSignIn":
+            return f"the sign-in of {one_line(status.account or '')} has ended; run: amanu auth login {status.vendor}"
         case "file":
             return "stored by amanu auth"
         case "none":

@@ -19,9 +19,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from amanu.core.model import ModelError
 from amanu.core.model_families import MODELS, MODELS_DATE, model_info, with_efforts
 from amanu.core.retirements import retirement
-from amanu.models.credentials import read_private, write_private
 from amanu.models.listing import MAX_MODELS, ListedModel, read_listing
 from amanu.models.listing_request import ListingAddress, request_listing
+from amanu.models.private_file import read_private, write_private
 from amanu.models.relatives import nearest_relative, undated, version
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import ModelInfo

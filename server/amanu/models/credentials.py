@@ -1,4 +1,5 @@
-"""Keys of model services: from the client's environment, else from `auth.json` in the user's configuration folder.
+"""Keys of model services: from the client's environment, else from `auth.json` in the user's configuration folder; and
+the sign-in with ChatGPT, which goes before a key of OpenAI in that file.
 
 `auth.json` is `{"keys": {vendor: key}}`, mode 0600 in a folder of mode 0700. Keys leave this module only towards
 the service they are for; `secrets.Secrets` takes them out of any text that goes elsewhere.
@@ -10,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from amanu.models.chatgpt_tokens import ChatGPTTokens
 from amanu.models.private_file import PrivateFile
 from amanu.text.redaction import Secrets
 from amanu_protocol.errors import AmanuError
@@ -25,13 +27,17 @@ VARIABLES: Mapping[str, tuple[str, ...]] = {
 """Vendor → environment variables that hold its key, the first one set wins."""
 
 
+SIGN_IN_VENDOR = "openai"
+
+
 class Credentials:
-    """The user's keys. `path` is the file `auth.json`; it is read anew whenever it changed on disk. `secrets` learns
-    every key that passes through here."""
+    """The user's keys. `path` is the file `auth.json`, with `chatgpt.json` beside it; both are read anew whenever they
+    changed on disk. `secrets` learns every key and token that passes through here."""
 
     def __init__(self, path: Path, secrets: Secrets | None = None) -> None:
         self._file = PrivateFile(path)
         self._secrets = secrets or Secrets()
+        self.chatgpt = ChatGPTTokens(path.with_name("chatgpt.json"), self._secrets)
         self._variables = dict(VARIABLES)
         self._read: dict[str, Any] = {}
         self._kept: dict[str, str] = {}
@@ -47,6 +53,13 @@ class Credentials:
         if key:
             self._secrets.learn([key])
         return key
+
+    def credential(self, vendor: str, environment: Mapping[str, str]) -> str | ChatGPTTokens | None:
+        """What requests to the vendor's own service are made with: a key of the environment, else the sign-in, else a
+        key of the file. None if there is nothing."""
+        if vendor == SIGN_IN_VENDOR and self.variable(vendor, environment) is None and self.chatgpt.signed_in:
+            return self.chatgpt
+        return self.key(vendor, environment)
 
     def variable(self, vendor: str, environment: Mapping[str, str]) -> str | None:
         """The variable of the environment that holds the vendor's key, or None."""
@@ -64,11 +77,17 @@ class Credentials:
     def status(self, environment: Mapping[str, str]) -> list[AuthStatus]:
         """Where each vendor's key comes from; never the key."""
         keys = self._keys()
+        sign_in = self.chatgpt.kept()
         statuses: list[AuthStatus] = []
         for vendor in sorted({*self._variables, *keys}):
             variable = self.variable(vendor, environment)
+            is_signed_in = vendor == SIGN_IN_VENDOR and bool(sign_in.access_token)
+            account = sign_in.account or "ChatGPT" if is_signed_in else None
             if variable is not None:
-                statuses.append(AuthStatus(vendor=vendor, source="environment", variable=variable))
+                statuses.append(AuthStatus(vendor=vendor, source="environment", variable=variable, account=account))
+            elif is_signed_in:
+                source = "endedSignIn" if sign_in.ended else "signIn"
+                statuses.append(AuthStatus(vendor=vendor, source=source, account=account))
             elif vendor in keys:
                 statuses.append(AuthStatus(vendor=vendor, source="file"))
             else:
@@ -100,6 +119,8 @@ class Credentials:
         own endpoints, and what else is a secret by its name. An `auth.json` that cannot be read is no matter here."""
         with contextlib.suppress(AmanuError):
             self._keys()
+        with contextlib.suppress(AmanuError):
+            self.chatgpt.kept()
         names = {name for names in self._variables.values() for name in names}
         self._secrets.learn(environment[name] for name in names & environment.keys())
         self._secrets.learn_environment(environment)

@@ -28,7 +28,7 @@ def http_client(base_url: str, tls: ssl.SSLContext, **options: Any) -> "HttpClie
     from amanu.models.preconnect import Destination, PreconnectingNetwork
     from amanu.models.transport import HttpClient, Transport
 
-    proxy = _proxy(base_url)
+    proxy = proxy_for(base_url)
     limits = httpx2.Limits(max_connections=100, max_keepalive_connections=20, keepalive_expiry=KEPT)
     inner = httpx2.AsyncHTTPTransport(verify=tls, proxy=proxy, limits=limits, socket_options=_OPTIONS)
     ahead = None
@@ -51,7 +51,7 @@ def tls_for(base_url: str) -> ssl.SSLContext:
     return httpx2.create_ssl_context() if secure else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
-def _proxy(base_url: str) -> str | None:
+def proxy_for(base_url: str) -> str | None:
     """The proxy the environment names for that address; httpx2 asks for it only where it makes the transport."""
     address = urlsplit(base_url)
     host = address.hostname or ""

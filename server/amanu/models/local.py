@@ -11,9 +11,9 @@ import time
 from pathlib import Path
 from typing import Any, cast
 
-from amanu.models.private_file import read_private, write_private
 from amanu.models.http import tls_for
 from amanu.models.listing import WINDOWS
+from amanu.models.private_file import read_private, write_private
 
 _WINDOW_SECONDS = 10.0
 """An answer about a window counts that long: a model that was not loaded may be by the next prompt."""

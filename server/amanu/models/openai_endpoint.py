@@ -8,10 +8,18 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Protocol, cast
-from urllib.parse import urlsplit
 
-from amanu.core.model import ModelError, StreamBroken
-from amanu.models.errors import mask, quota_exhausted, retry_after, status_error, transport_error, with_request_id
+from amanu.core.model import AuthFailed, ModelError, StreamBroken
+from amanu.models.chatgpt_refusals import PLAN_PREFIX, plan_error
+from amanu.models.errors import (
+    mask,
+    quota_exhausted,
+    retry_after,
+    sentence,
+    status_error,
+    transport_error,
+    with_request_id,
+)
 from amanu.models.http import LazyValue, http_client, tls_for
 from amanu.models.quotas import google_daily, google_wait
 from amanu.models.sse import SseParser
@@ -34,14 +42,28 @@ class IncomingReply(Protocol):
     complete: bool
 
 
+class TokenSource(Protocol):
+    """Access tokens that last for a while. Both raise `ModelError` and nothing else."""
+
+    async def current(self) -> str:
+        """One that is valid now."""
+        ...
+
+    async def renewed(self, refused: str) -> str:
+        """Another one than that, which the service refused."""
+        ...
+
+
 class OpenAIEndpoint:
     """`vendor` as in `vendor:model`; `base_url` with the version (`https://api.openai.com/v1`); `key` None for local
-    servers."""
+    servers, or a source of tokens: one is asked for with each request."""
 
-    def __init__(self, vendor: str, base_url: str, key: str | None = None) -> None:
+    def __init__(self, vendor: str, base_url: str, key: str | TokenSource | None = None) -> None:
         self.vendor = vendor
         self.base_url = base_url.rstrip("/")
-        self._key = key
+        self._key = key if isinstance(key, str) else None
+        """What requests carry; of a source, the token that was used last."""
+        self._tokens = None if isinstance(key, str) else key
         self._connection = LazyValue(self._connect)
 
     async def connect(self) -> None:
@@ -55,13 +77,37 @@ class OpenAIEndpoint:
         self, path: str, body: bytes, reply: IncomingReply, *, streaming: bool
     ) -> AsyncGenerator[dict[str, Any]]:
         """The events of the answer, or the answer as one. Sets `reply.complete` for what is whole by HTTP's rules or by
-        `[DONE]`; the caller does for other finish markers. Closing this closes the HTTP stream. Raises `ModelError`."""
+        `[DONE]`; the caller does for other finish markers. Closing this closes the HTTP stream. Raises `ModelError`. A
+        token that is refused is renewed, once."""
+        if self._tokens is not None:
+            self._key = await self._tokens.current()
+        began = False
+        try:
+            async with aclosing(self._post(path, body, reply, streaming=streaming)) as events:
+                async for event in events:
+                    began = True
+                    yield event
+            return
+        except AuthFailed as refusal:
+            if self._tokens is None or self._key is None or refusal.status != 401 or began:
+                raise
+            self._key = await self._tokens.renewed(self._key)
+        async with aclosing(self._post(path, body, reply, streaming=streaming)) as events:
+            async for event in events:
+                yield event
+
+    async def _post(
+        self, path: str, body: bytes, reply: IncomingReply, *, streaming: bool
+    ) -> AsyncGenerator[dict[str, Any]]:
         http = await self._connection.get()
         import httpx2
 
+        headers = {"authorization": f"Bearer {self._key}"} if self._key else {}
+        if self._key and (urlsplit(self.base_url).hostname or "").endswith(".azure.com"):
+            headers["api-key"] = self._key
         started = False
         try:
-            async with http.stream("POST", f"{self.base_url}{path}", content=body) as response:
+            async with http.stream("POST", f"{self.base_url}{path}", content=body, headers=headers) as response:
                 started = True
                 if response.status_code != 200:
                     raise self._refused(response.status_code, await response.aread(), response.headers)
@@ -94,8 +140,13 @@ class OpenAIEndpoint:
                 status = int(code) if code.isdecimal() else 429 if "rate_limit" in code else None
         details = with_request_id(mask(str(outer)[:4000], self._key), headers or {})
         wait = retry_after(headers or {}) or google_wait(error, message)
+        if code.startswith(PLAN_PREFIX):
+            return plan_error(self.vendor, code, status, message, wait=wait, details=details)
         if "insufficient_quota" in (code, error.get("type")) or (status == 429 and google_daily(error)):
             return quota_exhausted(self.vendor, status, message, retry_after=wait, details=details)
+        if self._tokens is not None and status in (401, 403):
+            said = f"OpenAI does not accept your ChatGPT sign-in: {sentence(message)} Run: amanu auth login openai"
+            return AuthFailed(said, self.vendor, status, details=details)
         return status_error(self.vendor, status, message, retry_after=wait, details=details)
 
     def unreadable(self, description: str) -> StreamBroken:
@@ -107,12 +158,7 @@ class OpenAIEndpoint:
         )
 
     def _connect(self) -> "HttpClient":
-        headers = {"content-type": "application/json"}
-        if self._key:
-            headers["authorization"] = f"Bearer {self._key}"
-            if (urlsplit(self.base_url).hostname or "").endswith(".azure.com"):
-                headers["api-key"] = self._key
-        return http_client(self.base_url, tls_for(self.base_url), headers=headers)
+        return http_client(self.base_url, tls_for(self.base_url), headers={"content-type": "application/json"})
 
     def _parsed(self, event: bytes) -> dict[str, Any]:
         """A chunk. Raises what it says when it is an error."""

@@ -5,7 +5,7 @@ What a message looks like on the wire is in `responses_items.py`, what a reply i
 """
 
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import aclosing
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 from amanu.core.conversation import Conversation
 from amanu.core.model import Delta, Request, RequestRefused, ToolSpec
 from amanu.core.model_families import EFFORTS, ModelFamily, family
-from amanu.models.openai_endpoint import OpenAIEndpoint
+from amanu.models.openai_endpoint import OpenAIEndpoint, TokenSource
 from amanu.models.responses_items import items_of
 from amanu.models.responses_reply import ResponsesReply
 from amanu.models.wire_messages import WireMessages, dumps
@@ -23,12 +23,14 @@ _SMALLEST_OUTPUT = 16
 
 
 class ResponsesModel:
-    """`Model` for one endpoint. Arguments as `OpenAIEndpoint`'s."""
+    """`Model` for one endpoint. Arguments as `OpenAIEndpoint`'s; `leave_out` names fields no request may carry."""
 
-    def __init__(self, vendor: str, base_url: str, key: str | None = None) -> None:
+    def __init__(
+        self, vendor: str, base_url: str, key: str | TokenSource | None = None, leave_out: Iterable[str] = ()
+    ) -> None:
         self._endpoint = OpenAIEndpoint(vendor, base_url, key)
         self._items = WireMessages(items_of)
-        self._concessions = _Concessions()
+        self._concessions = _Concessions(leave_out)
 
     def __repr__(self) -> str:
         return f"ResponsesModel({self._endpoint.vendor!r}, {self._endpoint.base_url!r})"
@@ -115,10 +117,11 @@ def _tool(tool: ToolSpec, facts: ModelFamily) -> dict[str, Any]:
 class _Concessions:
     """What an endpoint refused, and requests therefore do without."""
 
-    def __init__(self) -> None:
+    def __init__(self, fields: Iterable[str]) -> None:
+        """`fields`: refused already."""
         self.unreadable: WeakKeyDictionary[Conversation, int] = WeakKeyDictionary()
         """Of so many messages of a conversation the encrypted reasoning is left out: of another organisation, say."""
-        self._fields: set[str] = set()
+        self._fields = set(fields)
         """Names of left-out fields; of those in an object, `object.field`."""
         self._efforts: dict[str, dict[str, str]] = {}
         """Model → effort → the nearest it takes."""

@@ -10,9 +10,12 @@ from urllib.parse import urlsplit
 from amanu.config import Settings
 from amanu.core.model import Model, RemoteModel
 from amanu.models.catalogue import Catalogue
+from amanu.models.chatgpt_refusals import REFUSED_FIELDS
+from amanu.models.chatgpt_tokens import ChatGPTTokens
 from amanu.models.credentials import Credentials
 from amanu.models.listing_request import LISTING_VENDORS, ListingAddress
 from amanu.models.local import LocalServers, models_of
+from amanu.models.openai_identity import RESOURCE
 from amanu.system.gc import quick_imports
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import ModelInfo
@@ -21,34 +24,45 @@ _SCRIPTED = "scripted:"
 _LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 
 
-def _anthropic(_: str, base_url: str, key: str | None) -> RemoteModel:
+Credential = str | ChatGPTTokens | None
+
+
+def _anthropic(_: str, base_url: str, key: Credential) -> RemoteModel:
     from amanu.models.anthropic import AnthropicModel
 
-    return AnthropicModel(key or "", base_url)
+    return AnthropicModel(_plain(key) or "", base_url)
 
 
-def _gemini(_: str, base_url: str, key: str | None) -> RemoteModel:
+def _gemini(_: str, base_url: str, key: Credential) -> RemoteModel:
     from amanu.models.gemini import GeminiModel
 
-    return GeminiModel(key or "", base_url)
+    return GeminiModel(_plain(key) or "", base_url)
 
 
-def _openai(vendor: str, base_url: str, key: str | None) -> RemoteModel:
+def _openai(vendor: str, base_url: str, key: Credential) -> RemoteModel:
     from amanu.models.openai import OpenAIModel
+    from amanu.models.openai_responses import ResponsesModel
 
+    if isinstance(key, ChatGPTTokens):
+        return ResponsesModel(vendor, base_url, key, REFUSED_FIELDS)
     return OpenAIModel(vendor, base_url, key)
 
 
-def _responses(vendor: str, base_url: str, key: str | None) -> RemoteModel:
+def _responses(vendor: str, base_url: str, key: Credential) -> RemoteModel:
     from amanu.models.openai_responses import ResponsesModel
 
-    return ResponsesModel(vendor, base_url, key)
+    return ResponsesModel(vendor, base_url, _plain(key))
 
 
-def _compatible(vendor: str, base_url: str, key: str | None) -> RemoteModel:
+def _compatible(vendor: str, base_url: str, key: Credential) -> RemoteModel:
     from amanu.models.openai_compatible import OpenAICompatibleModel
 
-    return OpenAICompatibleModel(vendor, base_url, key)
+    return OpenAICompatibleModel(vendor, base_url, _plain(key))
+
+
+def _plain(key: Credential) -> str | None:
+    assert not isinstance(key, ChatGPTTokens), "only OpenAI's own service takes them"
+    return key
 
 
 @dataclass(frozen=True)
@@ -58,12 +72,14 @@ class Vendor:
     name: str
     title: str
     base_url: str
-    make: Callable[[str, str, str | None], RemoteModel] = _compatible
+    make: Callable[[str, str, Credential], RemoteModel] = _compatible
     """From vendor, base URL and key."""
     base_variable: str | None = None
     path: str = ""
     """Follows an address that comes from the environment."""
     needs_key: bool = True
+    sign_in: bool = False
+    """Takes the tokens of a sign-in (`chatgpt_tokens.py`)."""
     local: bool = False
     """Used only with the user's consent (`local.py`)."""
     modules: tuple[str, ...] = ("httpx2",)
@@ -76,7 +92,7 @@ VENDORS = (
         "anthropic", "Anthropic", "https://api.anthropic.com", _anthropic, "ANTHROPIC_BASE_URL", modules=("anthropic",)
     ),
     Vendor("gemini", "Google Gemini", _GOOGLE, _gemini, "GOOGLE_GEMINI_BASE_URL", modules=("google.genai",)),
-    Vendor("openai", "OpenAI", "https://api.openai.com/v1", _openai, "OPENAI_BASE_URL"),
+    Vendor("openai", "OpenAI", "https://api.openai.com/v1", _openai, "OPENAI_BASE_URL", sign_in=True),
     Vendor("openrouter", "OpenRouter", "https://openrouter.ai/api/v1"),
     Vendor(
         "google-openai",
@@ -121,7 +137,7 @@ class ModelRegistry:
             )
             if endpoint.key_variable is not None:
                 auth.expect(name, endpoint.key_variable)
-        self._clients: dict[tuple[str, str, str | None], RemoteModel] = {}
+        self._clients: dict[tuple[str, str, Credential], RemoteModel] = {}
         self._asking: dict[tuple[str, str | None], asyncio.Task[list[str] | None]] = {}
         """Servers that are asked what they offer at this moment."""
         self._warming = asyncio.Lock()
@@ -149,16 +165,16 @@ class ModelRegistry:
         opening.add_done_callback(self._opened)
         return await self._facts(vendor, base_url, model_id)
 
-    async def _way(self, model_id: str, environment: Mapping[str, str]) -> tuple[Vendor, str, str | None]:
+    async def _way(self, model_id: str, environment: Mapping[str, str]) -> tuple[Vendor, str, Credential]:
         """Vendor, address and key of a model that can be had. Raises as `resolve` does."""
         name, _, model = model_id.partition(":")
         vendor = self._vendors.get(name)
         if vendor is None or not model:
             raise AmanuError("modelNotFound", f"Unknown model {model_id!r}.", hint=self._nearest(model_id))
         base_url = self._base_url(vendor, environment)
-        key = self._auth.key(name, environment)
+        key = self._credential(vendor, environment)
         if self.replays:
-            key = key or "replayed"
+            key = key if isinstance(key, str) else "replayed"
         elif vendor.needs_key and key is None:
             raise AmanuError("authRequired", f"No key for {vendor.title}.", hint=self._how_to_key(name))
         _check_address(vendor, base_url, key)
@@ -173,7 +189,7 @@ class ModelRegistry:
         window = await self._local.window(base_url, model_id.partition(":")[2])
         return info if window is None else _in_window(info, window).model_copy(update={"facts_from": "Ollama"})
 
-    async def _client(self, vendor: Vendor, base_url: str, key: str | None) -> RemoteModel:
+    async def _client(self, vendor: Vendor, base_url: str, key: Credential) -> RemoteModel:
         if (vendor.name, base_url, key) not in self._clients:
             await self.warm(vendor.name)  # in a thread: here it would hold up every session for a second
         client = self._clients.get((vendor.name, base_url, key))
@@ -181,7 +197,7 @@ class ModelRegistry:
             client = self._clients[vendor.name, base_url, key] = vendor.make(vendor.name, base_url, key)
         return client
 
-    async def _open(self, vendor: Vendor, base_url: str, key: str | None) -> None:
+    async def _open(self, vendor: Vendor, base_url: str, key: Credential) -> None:
         client = await self._client(vendor, base_url, key)
         if not self.replays:
             await client.connect()
@@ -196,7 +212,7 @@ class ModelRegistry:
         """All known models, then those of the servers that answer; each with whether it can be used, else why not."""
         models: list[ModelInfo] = []
         for name in LISTING_VENDORS:
-            missing = None if self._auth.key(name, environment) else self._how_to_key(name)
+            missing = None if self._credential(self._vendors[name], environment) else self._how_to_key(name)
             state = {"available": missing is None, "unavailable": missing}
             known = await asyncio.to_thread(self.catalogue.models, name, listed=missing is None)
             models += [self._adjusted(info).model_copy(update=state) for info in known]
@@ -222,7 +238,7 @@ class ModelRegistry:
     def default(self, environment: Mapping[str, str]) -> str | None:
         """The model to start with when nobody named one; None when no vendor has a key."""
         for model_id in DEFAULTS:
-            if self._auth.key(model_id.partition(":")[0], environment):
+            if self._credential(self._vendors[model_id.partition(":")[0]], environment):
                 return model_id
         return None
 
@@ -252,6 +268,7 @@ class ModelRegistry:
             task.cancel()
         clients = list(self._clients.values())
         self._clients.clear()
+        await self._auth.chatgpt.settle()
         await asyncio.gather(*(client.close() for client in clients))
 
     # ---------------------------------------------------------------------------------------------------
@@ -268,6 +285,13 @@ class ModelRegistry:
             raise AmanuError("modelNotFound", f"Unknown model 'scripted:{script}': {error}") from error
         client = self._clients.setdefault(("scripted", script, None), model)
         return client, self._sized(model.info.model_copy(update={"model_id": f"scripted:{script}"}))
+
+    def _credential(self, vendor: Vendor, environment: Mapping[str, str]) -> Credential:
+        """A sign-in is for the address it was made for, and for this machine: no gateway is given its tokens."""
+        address = self._base_url(vendor, environment)
+        if vendor.sign_in and (address == RESOURCE or urlsplit(address).hostname in _LOOPBACK):
+            return self._auth.credential(vendor.name, environment)
+        return self._auth.key(vendor.name, environment)
 
     def _base_url(self, vendor: Vendor, environment: Mapping[str, str]) -> str:
         if vendor.base_variable is not None and (moved := environment.get(vendor.base_variable, "").strip()):
@@ -289,7 +313,10 @@ class ModelRegistry:
 
     def _how_to_key(self, vendor: str) -> str:
         variables = self._auth.variables(vendor)
-        return f"Set {variables[0]}, or run: amanu auth set {vendor}" if variables else f"Run: amanu auth set {vendor}"
+        if not variables:
+            return f"Run: amanu auth set {vendor}"
+        login = f", or run: amanu auth login {vendor}" if self._vendors[vendor].sign_in else ""
+        return f"Set {variables[0]}, or run: amanu auth set {vendor}{login}"
 
     def _nearest(self, model_id: str) -> str:
         from rapidfuzz import process
@@ -347,13 +374,13 @@ async def _must_answer(vendor: Vendor, base_url: str) -> None:
         )
 
 
-def _may_send(base_url: str, key: str | None) -> bool:
+def _may_send(base_url: str, key: Credential) -> bool:
     """A key goes over TLS, or stays on this machine."""
     address = urlsplit(base_url)
     return address.scheme == "https" or (address.scheme == "http" and (not key or address.hostname in _LOOPBACK))
 
 
-def _check_address(vendor: Vendor, base_url: str, key: str | None) -> None:
+def _check_address(vendor: Vendor, base_url: str, key: Credential) -> None:
     address = urlsplit(base_url)
     if address.scheme not in ("http", "https") or not address.hostname:
         raise AmanuError("invalidParams", f"The address of {vendor.title} is not an http(s) URL: {base_url!r}.")

@@ -244,20 +244,36 @@ def _mask_spans(text: str, spans: list[tuple[int, int]]) -> str:
 
 
 class Secrets:
-    """The secrets that one process knows. It can only learn more of them, and gives none away."""
+    """The secrets that one process knows. It gives none away, and forgets none but those that were replaced twice."""
 
     def __init__(self) -> None:
         self._forms: tuple[str, ...] = ()
+        self._lasting: frozenset[str] = frozenset()
+        self._replaced: dict[str, list[frozenset[str]]] = {}
 
     def __repr__(self) -> str:
         return f"Secrets({len(self._forms)})"
 
     def learn(self, values: Iterable[str]) -> None:
         """Hide these values from now on, also as programs commonly encode them (`_forms`). Short ones are ignored."""
-        long = [value for value in map(str.strip, values) if len(value) >= MIN_SECRET]
-        forms = {form for value in long for form in _forms(value)}
-        if not forms <= set(self._forms):  # one may be part of another: the longer first
-            self._forms = tuple(sorted({*self._forms, *forms}, key=lambda form: (-len(form), form)))
+        forms = _forms_of(values)
+        if not forms <= self._lasting:
+            self._lasting |= forms
+            self._sort()
+
+    def learn_current(self, name: str, values: Iterable[str]) -> None:
+        """Hide these values, and those learned under that name the time before: tokens that are replaced each hour
+        would be ever more to look for."""
+        forms = _forms_of(values)
+        known = self._replaced.setdefault(name, [])
+        if known[-1:] != [forms]:
+            known[:] = [*known[-1:], forms]
+            self._sort()
+
+    def _sort(self) -> None:
+        """One may be part of another: the longer first."""
+        forms = self._lasting.union(*(forms for known in self._replaced.values() for forms in known))
+        self._forms = tuple(sorted(forms, key=lambda form: (-len(form), form)))
 
     def learn_environment(self, environment: Mapping[str, str]) -> None:
         """Hide the values of variables whose names say that they hold secrets, but not words such as `postgres`."""
@@ -284,6 +300,10 @@ class Secrets:
             if form in text:
                 text = text.replace(form, MASK)
         return transform(text) if len(text) <= _PIECE else "".join(map(transform, _pieces(text)))
+
+
+def _forms_of(values: Iterable[str]) -> frozenset[str]:
+    return frozenset(form for value in map(str.strip, values) if len(value) >= MIN_SECRET for form in _forms(value))
 
 
 def _forms(value: str) -> Iterator[str]:

@@ -1,0 +1,140 @@
+"""Where the browser brings the answer of a sign-in: a page on this machine, for as long as it is waited for (RFC 8252,
+7.3)."""
+
+import asyncio
+import contextlib
+import hmac
+import re
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass, field
+from urllib.parse import parse_qsl, urlsplit
+
+_LONGEST = 8192
+"""Bytes of a request's head."""
+_PATIENCE = 10.0
+"""Seconds for a request to be said."""
+_MOST = 20
+"""Connections at once: a browser opens a few."""
+_ID = re.compile(r"[\w.-]{1,200}")
+_CODE = re.compile(r"[\x21-\x7e]{1,4096}")
+
+
+@dataclass(frozen=True)
+class Callback:
+    """What the browser brought: a code, or an error's code as `access_denied`."""
+
+    code: str = field(default="", repr=False)
+    client_id: str = ""
+    error: str = ""
+
+
+class CallbackListener:
+    """Waits on a free port of 127.0.0.1 for `GET PATH?state=…`; everything else is refused and changes nothing."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._state = ""
+        self._received: asyncio.Future[Callback] = asyncio.get_running_loop().create_future()
+        self._talking: set[asyncio.Task[None]] = set()
+        self.port = 0
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.port}{self._path}"
+
+    async def received(self, state: str, seconds: float) -> Callback:
+        """The first answer that has this state. Raises `TimeoutError`."""
+        self._state = state
+        async with asyncio.timeout(seconds):
+            callback = await asyncio.shield(self._received)
+        if self._talking:  # the page is still on its way
+            await asyncio.wait(self._talking, timeout=1)
+        return callback
+
+    @contextlib.asynccontextmanager
+    async def listening(self) -> AsyncGenerator["CallbackListener"]:
+        """Nothing of it is left afterwards."""
+        server = await asyncio.start_server(self._connected, "127.0.0.1", 0, limit=_LONGEST)
+        self.port = server.sockets[0].getsockname()[1]
+        try:
+            yield self
+        finally:
+            server.close()
+            for task in self._talking:
+                task.cancel()
+            await asyncio.gather(*self._talking, return_exceptions=True)
+            self._received.cancel()
+
+    def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if len(self._talking) >= _MOST:
+            return writer.transport.abort()
+        task = asyncio.get_running_loop().create_task(self._talk(reader, writer))
+        self._talking.add(task)
+        task.add_done_callback(self._talking.discard)
+
+    async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                try:
+                    head = await reader.readuntil(b"\r\n\r\n")
+                except asyncio.LimitOverrunError:
+                    status, words = 431, "This request is too long."
+                else:
+                    status, words = self._answer(head.decode("latin-1"))
+                writer.write(_page(status, words))
+                await writer.drain()
+                if writer.can_write_eof():
+                    writer.write_eof()
+        except (OSError, asyncio.IncompleteReadError):  # a TimeoutError is one, too
+            pass
+        finally:
+            writer.close()
+
+    def _answer(self, head: str) -> tuple[int, str]:
+        """Status and words of the page."""
+        line, *headers = head.split("\r\n")
+        method, _, target = line.partition(" ")
+        target = target.rpartition(" ")[0]
+        hosts = [
+            value.strip() for name, _, value in (each.partition(":") for each in headers) if name.lower() == "host"
+        ]
+        if hosts != [f"127.0.0.1:{self.port}"]:
+            return 421, "This page is for the sign-in of Amanu on this machine only."
+        address = urlsplit(target) if target.startswith("/") and not target.startswith("//") else None
+        if address is None or address.path != self._path:
+            return 404, "There is nothing here but the end of a sign-in."
+        if method != "GET":
+            return 405, "This page can only be opened."
+        pairs = parse_qsl(address.query, max_num_fields=50) if address.query.count("&") < 50 else []
+        query = dict(pairs)
+        state = query.get("state", "")
+        if not self._state or not hmac.compare_digest(state.encode(), self._state.encode()) or len(pairs) != len(query):
+            return 400, "This is not the answer to the sign-in that Amanu is waiting for. Begin again in Amanu."
+        if self._received.done():
+            return 409, "Amanu has had this answer already. You can close this page."
+        return self._taken(query)
+
+    def _taken(self, query: dict[str, str]) -> tuple[int, str]:
+        code, client_id, error = (query.get(name, "") for name in ("code", "client_id", "error"))
+        if error:
+            self._received.set_result(Callback(error=error if _ID.fullmatch(error) else "unknown"))
+            return 200, "ChatGPT did not sign you in. Amanu says what you can do. You can close this page."
+        if not _CODE.fullmatch(code) or (client_id and not _ID.fullmatch(client_id)):
+            self._received.set_result(Callback(error="malformed_answer"))
+            return 400, "Amanu cannot read this answer. Begin again in Amanu."
+        self._received.set_result(Callback(code, client_id))
+        return 200, "ChatGPT has answered Amanu. You can close this page: Amanu says whether the sign-in is complete."
+
+
+def _page(status: int, words: str) -> bytes:
+    """A page of one sentence, without a word of the request."""
+    body = (
+        '<!doctype html><html lang="en"><meta charset="utf-8"><title>Amanu</title>'
+        f"<h1>Amanu</h1><p>{words}</p></html>\n"
+    ).encode()
+    head = (
+        f"HTTP/1.1 {status} Amanu\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: {len(body)}\r\n"
+        "Connection: close\r\nCache-Control: no-store\r\nReferrer-Policy: no-referrer\r\n"
+        "X-Content-Type-Options: nosniff\r\nContent-Security-Policy: default-src 'none'; frame-ancestors 'none'\r\n\r\n"
+    )
+    return head.encode() + body
