@@ -105,8 +105,9 @@ class Service(ABC):
         """How many events at the end make up the finish marker: left out by `unfinished`."""
         return 1
 
-    def other(self, request: Received) -> tuple[int, bytes] | None:
-        """Answer to a path that is no generation (`GET /v1/models`); None if it is one."""
+    def other(self, request: Received) -> tuple[int, bytes] | tuple[int, bytes, dict[str, str]] | None:
+        """Answer to a path that is no generation (`GET /v1/models`): status, body and maybe headers; None if it is
+        one."""
         return None
 
     async def start(self, port: int = 0) -> str:

@@ -5,7 +5,7 @@ Stateless use only: a request that asks to store anything is a fault of ours.
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 from support.strict_services import pictures
@@ -63,9 +63,18 @@ class Responses(Service):
     window = 4_000_000
     """Characters of body, pictures aside, above which the prompt is too long."""
 
-    def __init__(self, script: Any = (), *, summaries: bool = True, known: bool = True) -> None:
-        """`summaries`: the organisation may see them. `known`: the reasoning it is sent is its own."""
+    def __init__(
+        self,
+        script: Any = (),
+        *,
+        summaries: bool = True,
+        known: bool = True,
+        plan: Callable[[str], bool] | None = None,
+    ) -> None:
+        """`summaries`: the organisation may see them. `known`: the reasoning it is sent is its own. `plan`: requests
+        count towards a ChatGPT plan, and it tells whether an access token is valid."""
         super().__init__(script)
+        self.plan = plan
         self.summaries = summaries
         self.known = known
         self._issued: dict[str, str] = {}
@@ -89,6 +98,8 @@ class Responses(Service):
         key = request.headers.get("authorization", "").removeprefix("Bearer ")
         if not key:
             raise Refused("You didn't provide an API key.", 401)
+        if self.plan is not None and not self.plan(key):
+            raise Refused("Your authentication token is not valid any more.", 401, "token_expired")
         if key == "bad":
             raise Refused("Incorrect API key provided: bad.", 401, "invalid_api_key")
         if request.method != "POST" or request.path != "/v1/responses":
@@ -104,6 +115,8 @@ class Responses(Service):
                     "unsupported_parameter",
                 )
             raise Refused(f"Unknown parameter: '{name}'.", 400, "unknown_parameter")
+        if self.plan is not None:
+            _check_plan(body)
         need(body.get("model"), "you must provide a model parameter")
         length = len(request.body) - _picture_size(body["input"])
         if length > self.window:
@@ -399,6 +412,25 @@ def _item_events(event: Any, index: int, item: dict[str, Any], pieces: list[str]
             field = "arguments" if kind == "function_call" else "input"
             yield event(f"response.{name}.done", **where, **{field: item[field]})
     yield event("response.output_item.done", output_index=index, item=item)
+
+
+_NOT_ON_A_PLAN = {
+    "max_output_tokens", "prompt_cache_key", "prompt_cache_options", "temperature", "top_p", "truncation", "metadata",
+    "service_tier", "background", "user",
+}  # fmt: skip
+
+
+def _check_plan(body: dict[str, Any]) -> None:
+    """What is documented to be refused; in which words is not known."""
+    code = "subscription_sharing_unsupported_capability"
+    for name in sorted(body.keys() & _NOT_ON_A_PLAN):
+        raise Refused(f"This request may not carry {name}.", 400, code)
+    if body.get("store") is not False or body.get("stream") is not True:
+        raise Refused("Requests must be streamed, and nothing can be stored.", 400, code)
+    if any(item.get("role") == "system" for item in body["input"]):
+        raise Refused("There may be no system message: use instructions, or developer messages.", 400, code)
+    if any(tool["type"] not in ("function", "custom", "web_search") for tool in body.get("tools") or ()):
+        raise Refused("This tool is not available.", 400, code)
 
 
 def _unanswered(waiting: list[tuple[str, str]]) -> str:
