@@ -1,12 +1,18 @@
 const KEY = "Amanu: Set API Key…";
+const SIGN_IN = "Amanu: Sign In with ChatGPT";
 
 /** What the daemon advises in words of the terminal, and what does the same here. */
 const HERE: [advised: RegExp, here: string][] = [
   [/Set [A-Z_]+(?:, [A-Z_]+)*(?: or [A-Z_]+)?, or run:? `?amanu auth set [\w-]+`?/g, `Use ${KEY}`],
   [/[Rr]un:? `?amanu auth set [\w-]+`?/g, `Use ${KEY}`],
+  [/, or run:? `?amanu auth login [\w-]+`?/g, `, or ${SIGN_IN}`],
+  [/[Rr]un:? `?amanu auth login [\w-]+`?/g, `Use ${SIGN_IN}`],
+  [/`?amanu auth login [\w-]+`?/g, SIGN_IN],
+  [/`?amanu auth logout openai`?/g, "Amanu: Sign Out of ChatGPT"],
   [/[Rr]un:? `?amanu auth local [\w-]+`?/g, "Use Amanu: Allow a Model Server of This Machine…"],
   [/amanu auth set VENDOR, or try amanu demo, which needs none/g, `${KEY}, or Amanu: Try It Without a Key`],
   [/`?amanu auth status`?/g, KEY],
+  [/`?amanu auth set openai`?/g, KEY],
   [/`?amanu logs`?/g, "Amanu: Show Logs"],
   [/`?amanu trust show`?/g, "Amanu: Review What This Folder Enables"],
 ];

@@ -56,7 +56,9 @@ export async function opened(
   );
 }
 
-function where({ source, variable }: AuthStatus): string {
+function where({ source, variable, account }: AuthStatus): string {
   if (source === "environment") return `from the environment${variable ? ` (${variable})` : ""}`;
+  if (source === "signIn") return `signed in as ${account}, which goes before a key that is kept`;
+  if (source === "endedSignIn") return `the sign-in of ${account} has ended`;
   return source === "file" ? "kept" : "no key yet";
 }

@@ -1,7 +1,7 @@
 import * as vscode from "vscode";
 import { advice } from "./advice";
 import type { Approvals } from "./approvals";
-import { opened, setKey } from "./auth";
+import { type KeySet, opened, setKey } from "./auth";
 import type { Panel } from "./chat/panel";
 import type { Daemon } from "./client";
 import { selection } from "./context";
@@ -13,6 +13,7 @@ import type { Effort, Mode, ModelInfo } from "./protocol";
 import { MODES } from "./labels";
 import { price } from "./words";
 import type { Setup } from "./setup";
+import { signIn, signOut } from "./signIn";
 import type { Trust } from "./trust";
 
 /** A script of the daemon's that shows Amanu at work in any folder, without a key. */
@@ -37,6 +38,15 @@ export function commands(
   const focus = async () => {
     await vscode.commands.executeCommand("amanu.chat.focus");
     panel.post({ type: "focus" });
+  };
+  /** What can be used is another now; the model a new key opens answers, where the session's own cannot. */
+  const changed = async (outcome: KeySet | undefined) => {
+    if (outcome === undefined) return;
+    const model = outcome.vendor === undefined ? undefined : await opened(daemon, desk, outcome.vendor);
+    if (model !== undefined) await desk.setModel(model.modelId);
+    const next = model === undefined ? "" : ` ${model.name} answers from now on.`;
+    desk.tell({ level: "info", text: outcome.words + next });
+    await panel.listModels();
   };
   return [
     on("amanu.focus", focus),
@@ -63,15 +73,9 @@ export function commands(
     on("amanu.answer", async () => {
       if (desk.state.approvals.length > 0 || !(await overview.answer())) await approvals.answer();
     }),
-    on("amanu.setKey", async () => {
-      const outcome = await setKey(daemon);
-      if (outcome === undefined) return;
-      const model = outcome.vendor === undefined ? undefined : await opened(daemon, desk, outcome.vendor);
-      if (model !== undefined) await desk.setModel(model.modelId);
-      const next = model === undefined ? "" : ` ${model.name} answers from now on.`;
-      desk.tell({ level: "info", text: outcome.words + next });
-      await panel.listModels();
-    }),
+    on("amanu.setKey", async () => changed(await setKey(daemon))),
+    on("amanu.signInOpenAI", async () => changed(await signIn(setup))),
+    on("amanu.signOutOpenAI", async () => changed(await signOut(setup))),
     on("amanu.allowLocal", async () => {
       const outcome = await allowLocal(daemon, setup);
       if (outcome === undefined) return;

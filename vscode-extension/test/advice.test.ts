@@ -15,6 +15,15 @@ test.each([
     "yet. Use Amanu: Set API Key….",
   ],
   ["Set MISTRAL_API_KEY, or run: amanu auth set mistral", "Use Amanu: Set API Key…"],
+  [
+    "Set OPENAI_API_KEY, or run: amanu auth set openai, or run: amanu auth login openai",
+    "Use Amanu: Set API Key…, or Amanu: Sign In with ChatGPT",
+  ],
+  ["Your ChatGPT sign-in has ended. Run: amanu auth login openai", "Use Amanu: Sign In with ChatGPT"],
+  [
+    "or use an API key: `amanu auth logout openai`, then `amanu auth set openai`.",
+    "key: Amanu: Sign Out of ChatGPT, then Amanu: Set API Key….",
+  ],
   ["Run: amanu auth set my-own", "Use Amanu: Set API Key…"],
   ["Run: amanu auth local ollama", "Use Amanu: Allow a Model Server of This Machine…"],
   ["Internal error in Amanu; see `amanu logs`.", "see Amanu: Show Logs."],

@@ -177,7 +177,7 @@ class OpenAIIdentityService(Service):
         return family
 
     def _tokens(self, family: Family) -> dict[str, Any]:
-        access, refresh = f"access+{secrets.token_hex(24)}", f"refresh+{secrets.token_hex(24)}"
+        access, refresh = f"access.{secrets.token_hex(24)}", f"refresh.{secrets.token_hex(24)}"
         lasts = float(min(self.expires_in, 3600)) if isinstance(self.expires_in, int) else 3600.0
         family.access[access] = time.monotonic() + self.ahead + lasts
         self._refresh[refresh] = family
