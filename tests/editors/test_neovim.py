@@ -761,6 +761,21 @@ def test_health_and_where_the_daemon_may_come_from(start: Start, folder: Path, t
     assert not (folder / "ran").exists()
 
 
+def test_signing_in_runs_the_daemons_program(start: Start, tmp_path: Path) -> None:
+    program = tmp_path / "bin" / "amanu"
+    program.parent.mkdir()
+    program.write_text('#!/bin/sh\necho "$PWD: $*"\n')
+    program.chmod(0o755)
+    vim = start()
+    vim.keys(":Amanu<CR>")
+    vim.until("require('amanu.client').version")
+    vim.lua("require('amanu').setup({ cmd = { ..., 'serve' } })", str(program))
+    for verb in ("login", "logout"):
+        vim.keys(f"<Esc>:Amanu /{verb}<CR>")
+        said = "table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), ' ')"
+        vim.until(f"vim.bo.buftype == 'terminal' and {said}:find('/: auth {verb} openai', 1, true)")
+
+
 # What needs no daemon ---------------------------------------------------------------------------------------------
 
 

@@ -64,6 +64,8 @@ M.all = {
   ["/mode"] = { what = "plan, ask, acceptEdits or auto", run = function(rest) require("amanu.sessions").mode(rest) end },
   ["/effort"] = { what = "how much the model thinks", run = function(rest) require("amanu.sessions").effort(rest) end },
   ["/model"] = { what = "choose a model", run = function(rest) require("amanu.sessions").model(rest) end },
+  ["/login"] = { what = "sign in with ChatGPT: OpenAI's models count towards your plan", run = function() require("amanu.login").open("login") end },
+  ["/logout"] = { what = "take that back", run = function() require("amanu.login").open("logout") end },
   ["/trust"] = { what = "what trusting this folder enables, and trust it", run = function() require("amanu.trust").ask() end },
   ["/untrust"] = { what = "take that back", run = function() require("amanu.trust").withdraw() end },
   ["/audit"] = { what = "how the call under the cursor was decided, and what was done; session: all", words = { "session" }, run = function(rest)

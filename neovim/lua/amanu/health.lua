@@ -6,6 +6,8 @@ local M = {}
 
 local ANSWER_MS = 10000 -- a daemon that has just started imports much
 
+local WHENCE = { signIn = "signed in", endedSignIn = "the sign-in has ended: :Amanu /login" }
+
 ---@param root string
 local function check_daemon(root)
   local client, config = require("amanu.client"), require("amanu.config")
@@ -43,11 +45,11 @@ local function check_session()
   local keys = {}
   for _, each in ipairs(answer.vendors) do
     if each.source ~= "none" then
-      table.insert(keys, ("%s (%s)"):format(each.vendor, each.variable or each.source))
+      table.insert(keys, ("%s (%s)"):format(each.vendor, each.variable or WHENCE[each.source] or each.source))
     end
   end
   if #keys == 0 then
-    vim.health.warn("no key for any vendor", { "In a terminal: amanu auth set anthropic", "or export ANTHROPIC_API_KEY before starting Neovim" })
+    vim.health.warn("no key for any vendor", { "In a terminal: amanu auth set anthropic", "or sign in with ChatGPT: :Amanu /login", "or export ANTHROPIC_API_KEY before starting Neovim" })
   else
     vim.health.ok("keys: " .. table.concat(keys, ", "))
   end
