@@ -304,3 +304,16 @@ async def test_commands_get_only_the_secrets_the_user_passes_on(
     harness = ToolHarness(tmp_path, environment=environment, settings=settings)
     outcome = await harness.run("run_shell_command", {"command": "env | grep -c -e s3cr3t -e glpat"})
     assert outcome.for_model.startswith(f"{expected}\n")
+
+
+def test_values_that_replace_each_other_are_hidden_twice() -> None:
+    secrets = Secrets()
+    secrets.learn(["a-lasting-secret"])
+    for number in range(4):
+        secrets.learn_current("token", [f"a-token-of-hour-{number}", ""])
+        secrets.learn_current("token", [f"a-token-of-hour-{number}"])
+    secrets.learn_current("other", ["of-another-kind"])
+    shown = secrets.mask_content(
+        "a-lasting-secret of-another-kind " + " ".join(f"a-token-of-hour-{n}" for n in range(4))
+    )
+    assert shown == f"{MASK} {MASK} a-token-of-hour-0 a-token-of-hour-1 {MASK} {MASK}"

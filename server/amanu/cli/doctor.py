@@ -114,9 +114,9 @@ def _folders(home: Home) -> Iterator[DoctorFinding]:
             yield DoctorFinding("problem", name, f"{folder} cannot be written", f"chmod u+rwx {folder}")
         else:
             yield DoctorFinding("ok", name, str(folder))
-    keys = home.config / "auth.json"
-    if keys.exists() and stat.S_IMODE(keys.stat().st_mode) & 0o077:
-        yield DoctorFinding("problem", "kept keys", f"{keys} can be read by other users", f"chmod 600 {keys}")
+    for keys in (home.config / "auth.json", home.config / "chatgpt.json"):
+        if keys.exists() and stat.S_IMODE(keys.stat().st_mode) & 0o077:
+            yield DoctorFinding("problem", "kept keys", f"{keys} can be read by other users", f"chmod 600 {keys}")
 
 
 def _settings(home: Home, environ: Mapping[str, str]) -> DoctorFinding:

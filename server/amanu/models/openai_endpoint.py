@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Protocol, cast
+from urllib.parse import urlsplit
 
 from amanu.core.model import AuthFailed, ModelError, StreamBroken
 from amanu.models.chatgpt_refusals import PLAN_PREFIX, plan_error

@@ -9,6 +9,7 @@ import pytest
 from amanu.cli import auth, doctor, exits, logs, run, sessions, trust
 from amanu.home import Home, find_home
 from amanu_protocol.labels import TRUST
+from amanu_protocol.requests import AuthStatus
 from support.cli_in_process import InProcessCli, fails
 from support.cli_process import script
 
@@ -100,6 +101,20 @@ def test_a_key_in_the_environment(tmp_path: Path, inside: InProcessCli, monkeypa
     assert "from the environment (GEMINI_API_KEY)" in shown and KEY not in shown
 
 
+WHENCE: list[tuple[AuthStatus, str]] = [
+    (AuthStatus(vendor="openai", source="signIn", account="ada@example.org"), "signed in as ada@example.org"),
+    (AuthStatus(vendor="openai", source="signIn", account="\x1b[31mada\nx"), "signed in as ada x"),
+    (AuthStatus(vendor="openai", source="endedSignIn", account="ada"), "has ended; run: amanu auth login openai"),
+    (AuthStatus(vendor="openai", source="environment", variable="K", account="ada"), "before the sign-in of ada"),
+    (AuthStatus(vendor="openai", source="environment", variable="K"), "from the environment (K)"),
+]
+
+
+@pytest.mark.parametrize(("status", "said"), WHENCE)
+def test_where_a_key_comes_from(status: AuthStatus, said: str) -> None:
+    assert auth.source(status).endswith(said)
+
+
 @pytest.mark.parametrize(
     ("arguments", "typed", "code", "said"),
     [
@@ -109,6 +124,8 @@ def test_a_key_in_the_environment(tmp_path: Path, inside: InProcessCli, monkeypa
         (["set", "ollama"], f"{KEY}\n", 2, "Unknown vendor 'ollama'"),
         (["set", "anthropic", KEY], "", 2, "unrecognized arguments"),
         (["local", "anthropic"], "", 4, "not a local model server"),
+        (["login", "anthropic"], "", 2, "invalid choice: 'anthropic'"),
+        (["logout"], "", 2, "required"),
         ([], "", 2, "required"),
     ],
 )
