@@ -35,7 +35,8 @@ class CallbackListener:
         self._path = path
         self._state = ""
         self._received: asyncio.Future[Callback] = asyncio.get_running_loop().create_future()
-        self._talking: set[asyncio.Task[None]] = set()
+        self._talking: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
+        self._is_open = False
         self.port = 0
 
     @property
@@ -56,21 +57,24 @@ class CallbackListener:
         """Nothing of it is left afterwards."""
         server = await asyncio.start_server(self._connected, "127.0.0.1", 0, limit=_LONGEST)
         self.port = server.sockets[0].getsockname()[1]
+        self._is_open = True
         try:
             yield self
         finally:
+            self._is_open = False
             server.close()
-            for task in self._talking:
+            for task, writer in self._talking.items():
                 task.cancel()
+                writer.transport.abort()  # a task that has not begun closes nothing
             await asyncio.gather(*self._talking, return_exceptions=True)
             self._received.cancel()
 
     def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if len(self._talking) >= _MOST:
+        if len(self._talking) >= _MOST or not self._is_open:  # accepted while it was closed
             return writer.transport.abort()
         task = asyncio.get_running_loop().create_task(self._talk(reader, writer))
-        self._talking.add(task)
-        task.add_done_callback(self._talking.discard)
+        self._talking[task] = writer
+        task.add_done_callback(self._talking.pop)
 
     async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:

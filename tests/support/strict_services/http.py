@@ -177,7 +177,7 @@ class Service(ABC):
     async def _reply(self, request: Received, writer: asyncio.StreamWriter) -> None:
         other = self.other(request)
         if other is not None:
-            return await _send_json(writer, *other)
+            return await _send_json(writer, other[0], other[1], other[2] if len(other) == 3 else None)
         refusal = self.check(request)
         if refusal is not None:
             request.refused = refusal.message
