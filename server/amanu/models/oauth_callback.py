@@ -62,12 +62,14 @@ class CallbackListener:
             yield self
         finally:
             self._is_open = False
-            server.close()
-            for task, writer in self._talking.items():
-                task.cancel()
-                writer.transport.abort()  # a task that has not begun closes nothing
-            await asyncio.gather(*self._talking, return_exceptions=True)
-            self._received.cancel()
+            try:
+                await _stop(server)
+            finally:
+                for task, writer in self._talking.items():
+                    task.cancel()
+                    writer.transport.abort()  # a task that has not begun closes nothing
+                await asyncio.gather(*self._talking, return_exceptions=True)
+                self._received.cancel()
 
     def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if len(self._talking) >= _MOST or not self._is_open:  # accepted while it was closed
@@ -128,6 +130,17 @@ class CallbackListener:
             return 400, "Amanu cannot read this answer. Begin again in Amanu."
         self._received.set_result(Callback(code, client_id))
         return 200, "ChatGPT has answered Amanu. You can close this page: Amanu says whether the sign-in is complete."
+
+
+async def _stop(server: asyncio.Server) -> None:
+    """Close it; first what it has accepted gets its transport, which CPython before 3.12 would lose."""
+    try:
+        for listening in server.sockets:
+            asyncio.get_running_loop().remove_reader(listening.fileno())
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+    finally:
+        server.close()
 
 
 def _page(status: int, words: str) -> bytes:
