@@ -23,6 +23,7 @@ from amanu.core.model import (
 )
 from amanu.core.model_families import model_info
 from amanu.core.tool import tool_schema
+from amanu.models.catalogue import Catalogue
 from amanu.models.credentials import Credentials
 from amanu.models.registry import ModelRegistry
 from amanu.tools.edits.apply_patch import ApplyPatch
@@ -44,7 +45,7 @@ class SignedIn:
         self.user = user
         self.service = Responses(script, plan=user.service.valid)
         self.auth = Credentials(folder / "auth.json", user.secrets)
-        self.registry = ModelRegistry(Settings(), self.auth, folder / "local.json")
+        self.registry = ModelRegistry(Settings(), self.auth, folder / "local.json", Catalogue(folder / "catalogue"))
         self.environment: dict[str, str] = {}
 
     async def ask(self, conversation: Conversation | None = None, tools: Any = (*TOOLS, PATCH_TOOL)) -> ReplyCompleted:
@@ -165,7 +166,7 @@ async def test_what_requests_are_made_with(
         auth.set("openai", stored)
         if gone:
             await user.tokens().forget()
-        registry = ModelRegistry(Settings(), auth, tmp_path / "local.json")
+        registry = ModelRegistry(Settings(), auth, tmp_path / "local.json", Catalogue(tmp_path / "catalogue"))
         (status,) = [each for each in auth.status(environment) if each.vendor == "openai"]
         (info,) = [each for each in await registry.list(environment) if each.model_id == MODEL]
         assert status.source == used
@@ -193,7 +194,7 @@ async def test_a_gateway_is_given_no_token(tmp_path: Path, address: str, stored:
         await user.sign_in()
     auth = Credentials(tmp_path / "auth.json")
     auth.set("openai", stored)
-    registry = ModelRegistry(Settings(), auth, tmp_path / "local.json")
+    registry = ModelRegistry(Settings(), auth, tmp_path / "local.json", Catalogue(tmp_path / "catalogue"))
     moved = {"OPENAI_BASE_URL": address}
     assert bool(registry.default(moved)) == bool(used)
     if used:
@@ -206,6 +207,8 @@ async def test_an_endpoint_of_the_same_name_is_given_no_token(tmp_path: Path) ->
         await user.sign_in()
     mine = EndpointSettings(base_url="http://127.0.0.1:9/v1", key_variable="MINE")
     settings = Settings.model_validate({"endpoints": {"openai": mine}})
-    registry = ModelRegistry(settings, Credentials(tmp_path / "auth.json"), tmp_path / "local.json")
+    registry = ModelRegistry(
+        settings, Credentials(tmp_path / "auth.json"), tmp_path / "local.json", Catalogue(tmp_path / "catalogue")
+    )
     assert registry.default({}) is None
     await registry.close()

@@ -34,7 +34,7 @@ def _bearer(key: str) -> Mapping[str, str]:
 
 
 def _anthropic(key: str) -> Mapping[str, str]:
-    return {"x-api-key": key, "anthropic-version": "2023-06-01"}
+    return {"anthropic-version": "2023-06-01", "x-api-key": key}
 
 
 def _google(key: str) -> Mapping[str, str]:
