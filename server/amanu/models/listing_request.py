@@ -34,11 +34,11 @@ def _bearer(key: str) -> Mapping[str, str]:
 
 
 def _anthropic(key: str) -> Mapping[str, str]:
-    return {"anthropic-version": "2023-06-01", "x-api-key": key}
+    return dict((("x-api-key", key), ("anthropic-version", "2023-06-01")))
 
 
 def _google(key: str) -> Mapping[str, str]:
-    return {"x-goog-api-key": key}
+    return dict((("x-goog-api-key", key),))
 
 
 _PATHS: Mapping[str, tuple[str, Callable[[str], Mapping[str, str]]]] = {
