@@ -6,6 +6,7 @@ has changed or the conversation was rewritten, so that the system prompt stays t
 """
 
 import asyncio
+import itertools
 import os
 import re
 import shutil
@@ -106,8 +107,10 @@ def _programs_line(path: str) -> str:
 
 
 def git_state(root: Path) -> str:
-    """The branch of the repository that `root` is in, and what was begun there and not finished."""
-    git = next((folder / ".git" for folder in (root, *root.parents) if os.path.lexists(folder / ".git")), None)
+    """The branch of the repository that `root` is in, and what was begun there and not finished. A repository above it
+    counts as far up as the folders are the owner's: a planted `/tmp/.git` is not."""
+    owned = itertools.takewhile(lambda folder: _owner(folder) == _owner(root), (root, *root.parents))
+    git = next((folder / ".git" for folder in owned if os.path.lexists(folder / ".git")), None)
     if git is None:
         return "no repository"
     pointer = re.match(r"gitdir: (.+)", _head(git))
@@ -121,6 +124,13 @@ def git_state(root: Path) -> str:
         state = f"no branch, commit {commit[0][:12]}" if commit else "an unreadable repository"
     begun = dict.fromkeys(name for file, name in _UNFINISHED.items() if os.path.lexists(folder / file))
     return "".join([state, *(f"; {name} is not finished" for name in begun)])
+
+
+def _owner(folder: Path) -> int | None:
+    try:
+        return folder.stat().st_uid
+    except OSError:
+        return None
 
 
 def _head(path: Path) -> str:
