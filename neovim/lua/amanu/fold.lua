@@ -101,6 +101,9 @@ local function put_proposal(state, proposal)
 end
 
 ---@type table<string, fun(state: amanu.SessionState, event: table)>
+local SESSION_KEYS =
+  { "roots", "title", "mode", "modelId", "effort", "trusted", "trustChanged", "sandbox", "closed" }
+
 local on = {
   sessionRewound = function(state, event)
     local at = index(state)[event.itemId]
@@ -172,7 +175,7 @@ local on = {
     state.usage = event.usage
   end,
   sessionChanged = function(state, event)
-    for _, key in ipairs({ "roots", "title", "mode", "modelId", "trusted", "trustChanged", "sandbox", "closed" }) do
+    for _, key in ipairs(SESSION_KEYS) do
       if event[key] ~= nil then
         state[key] = event[key]
       end
