@@ -29,11 +29,11 @@ def write(root: Path, files: dict[str, str]) -> None:
         ({}, "no repository"),
         ({".git/HEAD": "ref: refs/heads/main\n"}, "branch main"),
         ({".git/HEAD": "ref: refs/heads/feature/a-b\n"}, "branch feature/a-b"),
-        ({".git/HEAD": f"{COMMIT}\n"}, "no branch, commit 0123456789ab"),
-        ({".git/HEAD": "ref: refs/heads/main\n", ".git/MERGE_HEAD": ""}, "branch main; a merge is not finished"),
+        ({".git/HEAD": f"{COMMIT}\n"}, "detached HEAD at commit 0123456789ab"),
+        ({".git/HEAD": "ref: refs/heads/main\n", ".git/MERGE_HEAD": ""}, "branch main; a merge is in progress"),
         (
             {".git/HEAD": f"{COMMIT}\n", ".git/rebase-merge/onto": "", ".git/rebase-apply/x": ""},
-            "no branch, commit 0123456789ab; a rebase is not finished",
+            "detached HEAD at commit 0123456789ab; a rebase is in progress",
         ),
         ({".git": "gitdir: real\n", "real/HEAD": "ref: refs/heads/tree\n"}, "branch tree"),
         ({".git": "gitdir: ../nowhere\n"}, "an unreadable repository"),
@@ -93,15 +93,15 @@ async def test_the_first_note(tmp_path: Path) -> None:
     assert await lines(root, path=str(programs)) == [
         "Today: Tuesday, 2026-11-24",
         "Git in shop: branch main",
-        "Top of shop: src/, .gitignore, README.md",
-        f"Installed, of {len(PROGRAMS)} looked for: git, cargo",
+        "Top level of shop: src/, .gitignore, README.md",
+        f"Installed programs, of {len(PROGRAMS)} checked: git, cargo",
     ]
 
 
 async def test_of_an_untrusted_folder_no_file_is_read(tmp_path: Path) -> None:
     root = tmp_path / "shop"
     write(root, {".gitignore": "*.log\n", "x.log": "", ".git/HEAD": "ref: refs/heads/main\n"})
-    assert (await lines(root, trusted=False))[1:-1] == ["Top of shop: .gitignore, x.log"]
+    assert (await lines(root, trusted=False))[1:-1] == ["Top level of shop: .gitignore, x.log"]
 
 
 async def test_a_long_list_is_cut(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Refusals as sentences: what happened, why as far as the service says, and what the user can do."""
+"""Refusals as sentences for the user: what happened, why (if the service says), and what to do about it."""
 
 import re
 
@@ -9,24 +9,24 @@ _REASONS = {
     "sensitive": "the safety filter stopped it",
     "model_armor": "a filter your organisation set up stopped it",
     "prohibited_content": "the request or the reply touches on prohibited content",
-    "blocklist": "it holds a word on the service's blocklist",
-    "spii": "it would have held sensitive personal data",
+    "blocklist": "it contains a word on the service's blocklist",
+    "spii": "it would have contained sensitive personal data",
     "recitation": "it would have quoted protected text at length",
     "language": "the language is not supported",
     "cyber": "the request looks like an attack on computers",
     "bio": "the request looks like work on biological weapons",
-    "frontier_llm": "the request looks like the making of a competing model",
+    "frontier_llm": "the request looks like work on a competing model",
     "reasoning_extraction": "the request asks for the model's hidden reasoning",
     "general_harms": "the request looks harmful",
 }
 """The services' codes, in lower case (Gemini's `FinishReason`, Anthropic's `stop_details.category`, OpenAI's
 `incomplete_details.reason`)."""
 
-_WAY_OUT = "Rephrase the request, leave out what it may have stumbled on, or try another model."
+_WAY_OUT = "Rephrase the request, leave out whatever may have triggered this, or try another model."
 
 
 def refusal_sentence(detail: str) -> str:
-    """For the user. `detail`: what the reply says of its refusal: a code, somebody's own words, or nothing."""
+    """The sentence the user sees. `detail` is what the reply gives as its reason: a code, free text, or nothing."""
     code = detail.strip()
     if not code:
         return f"The model declined to answer. {_WAY_OUT}"

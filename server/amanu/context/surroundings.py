@@ -1,8 +1,10 @@
-"""Where the model works, as a few lines that go with a prompt: the date, the git branch, the top of the tree, programs.
+"""Where the model works, in a few lines sent with a prompt: the date, the git branch, the top level of the tree, and
+which programs are installed.
 
-Nothing is run for it: git's settings can name programs. Of a folder that the user has not declared trusted no file is
-read, not even `.gitignore`; its names are listed. It goes with the first prompt, and again when the day or the trust
-has changed or the conversation was rewritten, so that the system prompt stays the same.
+No program is run to find this out, not even git, whose configuration can name programs to run. In a folder that the
+user has not declared trusted, names are listed but no file is read, not even `.gitignore`. The lines go with the first
+prompt, and again when the date or the trust has changed or the conversation was rewritten; the system prompt stays the
+same.
 """
 
 import asyncio
@@ -24,9 +26,9 @@ from amanu.workspace.ignore import NEVER, IgnoreRules
 from amanu.workspace.workspace import Workspace
 
 MAX_ENTRIES = 40
-"""Names of the top of a tree that are listed."""
+"""How many names at the top level of a tree are listed."""
 MAX_NAME = 60
-"""Characters of one of them."""
+"""Characters shown of each name."""
 
 PROGRAMS = (
     *("git", "gh", "rg", "make", "cmake", "docker", "podman"),
@@ -41,12 +43,12 @@ _UNFINISHED = {
     "rebase-apply": "a rebase",
     "CHERRY_PICK_HEAD": "a cherry-pick",
     "REVERT_HEAD": "a revert",
-    "BISECT_LOG": "a bisection",
+    "BISECT_LOG": "a bisect",
 }
 
 
 class _Told(NamedTuple):
-    """What a note depends on."""
+    """What the last note was based on: a new one is due when any of it changes."""
 
     today: date
     trusted: bool
@@ -64,7 +66,7 @@ class Surroundings:
         trusted: Callable[[], bool],
         environment: Mapping[str, str],
     ) -> None:
-        """`environment`: the user's variables, as they are when a note is asked for."""
+        """`environment`: the user's environment variables, read each time a note is made."""
         self._workspace = workspace
         self._conversation = conversation
         self._allowed = allowed
@@ -73,7 +75,7 @@ class Surroundings:
         self._told: _Told | None = None
 
     async def note(self, today: Callable[[], date] = date.today) -> str:
-        """The block that goes with a prompt, which counts as told when this returns; "" when nothing is new."""
+        """The block to send with a prompt, or "" when nothing is new. Once returned, it counts as told."""
         state = _Told(today(), self._trusted(), self._conversation.generation)
         if state == self._told:
             return ""
@@ -97,18 +99,18 @@ def _tree_lines(roots: Sequence[Path], trusted: bool) -> list[str]:
     for root in roots:
         names = list(_top(root, trusted))
         more = f" … and {len(names) - MAX_ENTRIES} more" if len(names) > MAX_ENTRIES else ""
-        lines.append(f"Top of {root.name}: {', '.join(names[:MAX_ENTRIES]) or 'empty'}{more}")
+        lines.append(f"Top level of {root.name}: {', '.join(names[:MAX_ENTRIES]) or 'empty'}{more}")
     return lines
 
 
 def _programs_line(path: str) -> str:
     found = [name for name in PROGRAMS if shutil.which(name, path=path)]
-    return f"Installed, of {len(PROGRAMS)} looked for: {', '.join(found) or 'none'}"
+    return f"Installed programs, of {len(PROGRAMS)} checked: {', '.join(found) or 'none'}"
 
 
 def git_state(root: Path) -> str:
-    """The branch of the repository that `root` is in, and what was begun there and not finished. A repository above it
-    counts as far up as the folders are the owner's: a planted `/tmp/.git` is not."""
+    """The branch of the repository that `root` is in, and any operation in progress there, such as a merge. Parent
+    folders are searched only as long as they belong to the owner of `root`, so a planted `/tmp/.git` is ignored."""
     owned = itertools.takewhile(lambda folder: _owner(folder) == _owner(root), (root, *root.parents))
     git = next((folder / ".git" for folder in owned if os.path.lexists(folder / ".git")), None)
     if git is None:
@@ -121,9 +123,9 @@ def git_state(root: Path) -> str:
     if branch:
         state = f"branch {one_line(branch[1])[:MAX_NAME]}"
     else:
-        state = f"no branch, commit {commit[0][:12]}" if commit else "an unreadable repository"
+        state = f"detached HEAD at commit {commit[0][:12]}" if commit else "an unreadable repository"
     begun = dict.fromkeys(name for file, name in _UNFINISHED.items() if os.path.lexists(folder / file))
-    return "".join([state, *(f"; {name} is not finished" for name in begun)])
+    return "".join([state, *(f"; {name} is in progress" for name in begun)])
 
 
 def _owner(folder: Path) -> int | None:
@@ -134,7 +136,7 @@ def _owner(folder: Path) -> int | None:
 
 
 def _head(path: Path) -> str:
-    """The first kilobyte of a plain file; "" for anything else."""
+    """The first kilobyte of a regular file; "" for anything else."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
@@ -148,7 +150,7 @@ def _head(path: Path) -> str:
 
 
 def _top(root: Path, trusted: bool) -> Iterator[str]:
-    """The names in the folder, folders first; of a trusted one without what git ignores."""
+    """The names in the folder, folders first. In a trusted folder, names that git ignores are left out."""
     try:
         handle = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError:

@@ -1,5 +1,5 @@
-"""OpenAI: the Responses API, or chat completions where the user moved the address (`OPENAI_BASE_URL`) to a server that
-knows only those."""
+"""OpenAI: the Responses API, or chat completions if the user has pointed `OPENAI_BASE_URL` at a server that supports
+only those."""
 
 import re
 from collections.abc import AsyncIterator
@@ -12,7 +12,7 @@ from amanu.models.openai_responses import ResponsesModel
 
 
 class OpenAIModel:
-    """`Model`. Arguments as `OpenAIEndpoint`'s."""
+    """A `Model`. Takes the arguments of `OpenAIEndpoint`."""
 
     def __init__(self, vendor: str, base_url: str, key: str | None = None) -> None:
         self._models = (ResponsesModel(vendor, base_url, key), OpenAICompatibleModel(vendor, base_url, key))
@@ -46,5 +46,5 @@ class OpenAIModel:
 
 
 def _is_unknown_path(refusal: RequestRefused) -> bool:
-    """The server has no such path. OpenAI says 404 of a model and of an item too, and names them."""
+    """Whether the server has no such path. OpenAI also answers 404 for an unknown model or item, but names it."""
     return refusal.status in (404, 405, 501) and not re.search(r"\bmodel\b|\bitem\b", refusal.details, re.I)

@@ -1,7 +1,7 @@
-"""An endpoint of OpenAI's kind over HTTP: a JSON request in, events or one JSON object out, and what it refuses as one
-of the errors of `core/model.py`. Both wires use it: `openai_compatible.py` and `openai_responses.py`.
+"""An OpenAI-style HTTP endpoint: a JSON request in, events or one JSON object out; refusals are raised as the errors
+of `core/model.py`. Both OpenAI APIs use it: `openai_compatible.py` and `openai_responses.py`.
 
-Directly on httpx2: the openai SDK validates the whole history on each request and costs 0.3 s and 30 MB.
+It uses httpx2 directly: the openai SDK validates the whole history on each request and costs 0.3 s and 30 MB.
 """
 
 import asyncio
@@ -30,40 +30,40 @@ if TYPE_CHECKING:
     from amanu.models.transport import HttpClient
 
 LINGER = 0.5
-"""Seconds to wait for more of a reply that is complete: the usage may follow it, and a body read to its end leaves the
-connection fit for the next request; but some servers never end it."""
+"""Seconds to wait for more after a reply is complete: token usage may still follow, and a connection whose body was
+read to the end can be reused; but some servers never end the body."""
 
 _REFUSALS = {"invalid_prompt", "bio_policy", "cyber_policy", "misalignment_policy_violation", "invalid_request_error"}
-"""Codes of an error in mid-stream that no second attempt mends."""
+"""Codes of mid-stream errors that a retry cannot fix."""
 
 
 class IncomingReply(Protocol):
-    """A reply that is being read. `complete`: its finish marker was seen."""
+    """A reply that is being read. `complete`: the finish marker was seen."""
 
     complete: bool
 
 
 class TokenSource(Protocol):
-    """Access tokens that last for a while. Both raise `ModelError` and nothing else."""
+    """A source of short-lived access tokens. Both methods raise only `ModelError`."""
 
     async def current(self) -> str:
-        """One that is valid now."""
+        """A token that is valid now."""
         ...
 
     async def renewed(self, refused: str) -> str:
-        """Another one than that, which the service refused."""
+        """A new token in place of `refused`, which the service did not accept."""
         ...
 
 
 class OpenAIEndpoint:
-    """`vendor` as in `vendor:model`; `base_url` with the version (`https://api.openai.com/v1`); `key` None for local
-    servers, or a source of tokens: one is asked for with each request."""
+    """`vendor` as in `vendor:model`; `base_url` with the version (`https://api.openai.com/v1`); `key`: None for local
+    servers, or a source that is asked for a token at each request."""
 
     def __init__(self, vendor: str, base_url: str, key: str | TokenSource | None = None) -> None:
         self.vendor = vendor
         self.base_url = base_url.rstrip("/")
         self._key = key if isinstance(key, str) else None
-        """What requests carry; of a source, the token that was used last."""
+        """The key sent with requests; with a token source, the token used last."""
         self._tokens = None if isinstance(key, str) else key
         self._connection = LazyValue(self._connect)
 
@@ -77,9 +77,9 @@ class OpenAIEndpoint:
     async def post(
         self, path: str, body: bytes, reply: IncomingReply, *, streaming: bool
     ) -> AsyncGenerator[dict[str, Any]]:
-        """The events of the answer, or the answer as one. Sets `reply.complete` for what is whole by HTTP's rules or by
-        `[DONE]`; the caller does for other finish markers. Closing this closes the HTTP stream. Raises `ModelError`. A
-        token that is refused is renewed, once."""
+        """The events of the answer, or a whole answer as one event. Sets `reply.complete` when a non-streamed body has
+        been read or `[DONE]` was seen; the caller sets it for other finish markers. Closing this closes the HTTP
+        stream. Raises `ModelError`. A refused token is renewed once."""
         if self._tokens is not None:
             self._key = await self._tokens.current()
         began = False
@@ -128,8 +128,8 @@ class OpenAIEndpoint:
                 raise transport_error(self.vendor, error, self.base_url, started=started) from None
 
     def error(self, status: int | None, answer: Any, headers: Any = None) -> ModelError:
-        """From a status and its body (`{"error": {…}}`, a text, FastAPI's `detail`, Google's list of one), or
-        from an error event in mid-stream (status None)."""
+        """The error for a status and its body (`{"error": {…}}`, plain text, FastAPI's `detail`, Google's list of one),
+        or for a mid-stream error event (`status` None)."""
         outer = _object(cast(list[Any], answer)[0] if isinstance(answer, list) and answer else answer)
         error = _object(outer.get("error") or outer)
         message = mask(str(error.get("message") or error.get("detail") or error), self._key)
@@ -151,7 +151,7 @@ class OpenAIEndpoint:
         return status_error(self.vendor, status, message, retry_after=wait, details=details)
 
     def unreadable(self, description: str) -> StreamBroken:
-        """The error for a reply that is not what it should be. `description`: the part in question."""
+        """The error for a malformed reply. `description`: the part that could not be read."""
         return StreamBroken(
             f"The reply from {self.vendor} could not be read.",
             self.vendor,
@@ -162,7 +162,7 @@ class OpenAIEndpoint:
         return http_client(self.base_url, tls_for(self.base_url), headers={"content-type": "application/json"})
 
     def _parsed(self, event: bytes) -> dict[str, Any]:
-        """A chunk. Raises what it says when it is an error."""
+        """The chunk, parsed. Raises the error if the chunk reports one."""
         try:
             chunk = loads(event)
         except ValueError:
@@ -187,7 +187,7 @@ def _object(value: Any) -> dict[str, Any]:
 
 
 async def _events(body: AsyncIterator[bytes], reply: IncomingReply) -> AsyncGenerator[bytes]:
-    """The events of a reply to its end; once it is complete, for as long as more comes within `LINGER`."""
+    """The events of a reply up to its end; once it is complete, only while more arrives within `LINGER`."""
     events = SseParser()
     while True:
         try:

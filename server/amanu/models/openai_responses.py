@@ -1,7 +1,7 @@
-"""OpenAI's Responses API, stateless: nothing is stored at the service, the whole conversation is sent each time, and
-reasoning goes back encrypted as it came. Since GPT-5.4 OpenAI takes tools together with reasoning only here.
+"""OpenAI's Responses API, used statelessly: the service stores nothing, the whole conversation is sent each time, and
+encrypted reasoning is sent back as it came. Since GPT-5.4, only this API accepts tools together with reasoning.
 
-What a message looks like on the wire is in `responses_items.py`, what a reply is made of in `responses_reply.py`.
+`responses_items.py` writes messages in the wire format; `responses_reply.py` assembles replies.
 """
 
 import re
@@ -19,11 +19,11 @@ from amanu.models.responses_reply import ResponsesReply
 from amanu.models.wire_messages import WireMessages, dumps
 
 _SMALLEST_OUTPUT = 16
-"""Tokens; the service refuses less."""
+"""Tokens; the service refuses a lower limit."""
 
 
 class ResponsesModel:
-    """`Model` for one endpoint. Arguments as `OpenAIEndpoint`'s; `leave_out` names fields no request may carry."""
+    """A `Model` for one endpoint. Takes the arguments of `OpenAIEndpoint`; `leave_out` names fields never to send."""
 
     def __init__(
         self, vendor: str, base_url: str, key: str | TokenSource | None = None, leave_out: Iterable[str] = ()
@@ -36,8 +36,8 @@ class ResponsesModel:
         return f"ResponsesModel({self._endpoint.vendor!r}, {self._endpoint.base_url!r})"
 
     async def stream(self, request: Request) -> AsyncIterator[Delta]:
-        """See `Model.stream`. What the service refuses of a request and it can do without is left out, and the request
-        sent again; each such thing is met once."""
+        """See `Model.stream`. If the service refuses something the request can do without, the request is sent again
+        without it, and so are later ones."""
         while True:
             reply = ResponsesReply(request, self._endpoint.vendor)
             try:
@@ -65,7 +65,7 @@ class ResponsesModel:
         await self._endpoint.close()
 
     def _check(self, event: dict[str, Any]) -> None:
-        """Raises what an event says went wrong."""
+        """Raise the error that an event reports, if it reports one."""
         if event.get("type") == "error":
             raise self._endpoint.error(None, event)
         if event.get("type") == "response.failed":
@@ -73,7 +73,7 @@ class ResponsesModel:
             raise self._endpoint.error(None, response if isinstance(response, dict) else event)
 
     def _body(self, request: Request) -> bytes:
-        """The request. The items are joined as they are kept; only the rest is made anew."""
+        """The request body. The items are joined from stored bytes; only the rest is serialised anew."""
         made = self._items.of(request.conversation, request.model)
         unreadable = self._concessions.unreadable.get(request.conversation, 0)
         items = [item.without_reasoning if index < unreadable else item.data for index, item in enumerate(made)]
@@ -105,7 +105,7 @@ class ResponsesModel:
 
 
 def _tool(tool: ToolSpec, facts: ModelFamily) -> dict[str, Any]:
-    """`strict` is said: left out it means true, and a schema with optional properties would be refused."""
+    """`strict` is set explicitly: its default is true, and a schema with optional properties would be refused."""
     if tool.freeform is not None and facts.freeform:
         text = tool.parameters["properties"][tool.freeform.argument]["description"]
         form = {"type": "grammar", "syntax": "lark", "definition": tool.freeform.grammar}
@@ -115,16 +115,17 @@ def _tool(tool: ToolSpec, facts: ModelFamily) -> dict[str, Any]:
 
 
 class _Concessions:
-    """What an endpoint refused, and requests therefore do without."""
+    """What an endpoint has refused, and later requests therefore leave out."""
 
     def __init__(self, fields: Iterable[str]) -> None:
-        """`fields`: refused already."""
+        """`fields`: those known from the start to be refused."""
         self.unreadable: WeakKeyDictionary[Conversation, int] = WeakKeyDictionary()
-        """Of so many messages of a conversation the encrypted reasoning is left out: of another organisation, say."""
+        """How many messages, from the start of a conversation, go without their encrypted reasoning, which the service
+        could not read: it may belong to another organisation."""
         self._fields = set(fields)
-        """Names of left-out fields; of those in an object, `object.field`."""
+        """Names of the fields left out; `object.field` for a field inside an object."""
         self._efforts: dict[str, dict[str, str]] = {}
-        """Model → effort → the nearest it takes."""
+        """Model → effort → the nearest effort the model accepts."""
 
     def effort(self, model: str, effort: str) -> str:
         return self._efforts.get(model, {}).get(effort, effort)
@@ -138,14 +139,14 @@ class _Concessions:
                 head.pop(outer, None)
 
     def learn(self, refusal: RequestRefused, request: Request) -> bool:
-        """Whether the next request does without what was refused. False for what was met before, or cannot be done
-        without."""
+        """Take note of what was refused. True if the next request will leave it out; False if it was known already,
+        or the request cannot do without it."""
         text = f"{refusal.message} {refusal.details}"
         if _ABOUT_REASONING.search(text):
             known = self.unreadable.get(request.conversation, 0)
             self.unreadable[request.conversation] = len(request.conversation)
             return known < len(request.conversation)
-        if "reasoning" in text and "summar" in text:  # kept for verified organisations
+        if "reasoning" in text and "summar" in text:  # available only to verified organisations
             return self._do_without("reasoning.summary")
         if (offered := _EFFORTS_OFFERED.search(text)) is not None:
             return self._learn_effort(request, re.findall(r"'(\w+)'", offered[1]))
@@ -173,11 +174,11 @@ _ABOUT_REASONING = re.compile(
     r"|item '?\"?rs_|of type 'reasoning'|'rs_[^']*'",
     re.I,
 )
-"""How the service says that it does not take reasoning it gets back."""
+"""How the service says that it does not accept the reasoning sent back to it."""
 
 _EFFORTS_OFFERED = re.compile(r"Unsupported value: '\w+' is not supported with .*?Supported values are: ([^.]*)", re.S)
 
 _FIELD = re.compile(r"(?:Unsupported|Unknown|Unrecognized)[\w ]*(?:parameter|argument)[\w ]*:? ?'?([\w.]+)'?", re.I)
 
 _DISPENSABLE = {"prompt_cache_key", "stream_options", "include", "max_output_tokens", "reasoning.summary"}
-"""Fields a request can do without. Gateways and plans know fewer than the service itself."""
+"""Fields a request can do without. Gateways and plans support fewer fields than the service itself."""

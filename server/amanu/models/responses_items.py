@@ -1,8 +1,8 @@
-"""A message of the conversation as items of OpenAI's Responses API, serialised: a function of the messages up to it,
-their pictures and the model alone, so that what was sent once costs a join.
+"""A message of the conversation as serialised items of OpenAI's Responses API. The result depends only on the messages
+up to it, their pictures and the model, so sending it again costs no more than a join.
 
-Items go back as they came, without their ids: nothing is stored at the service (`store: false`), and a reasoning item
-that has an id is refused without the item that followed it (github.com/openai/codex leaves ids out too).
+Items go back as they came, but without their ids: the service stores nothing (`store: false`), and it refuses a
+reasoning item with an id unless the item that followed it is there too (github.com/openai/codex omits ids as well).
 """
 
 from collections.abc import Sequence
@@ -15,18 +15,18 @@ from amanu.models.wire_messages import dumps
 from amanu_protocol.items import ModelInfo
 
 WIRE = "openai-responses"
-"""Marks what this translator wrote (`Native.wire`)."""
+"""The value of `Native.wire` that marks items written here."""
 
 _REASONING = ("reasoning", "compaction")
-"""Items that only the model that wrote them can read, if the service still knows their key."""
+"""Items that only the model that wrote them can read, and only while the service still has their key."""
 
 
 class WireItems(NamedTuple):
-    """JSON objects joined by commas, as many as a message takes; empty if it has nothing to say."""
+    """The items of one message: JSON objects joined by commas; empty if the message has no content."""
 
     data: bytes
     without_reasoning: bytes
-    """To be sent instead of `data` where the service does not take its encrypted reasoning any more."""
+    """Sent instead of `data` when the service no longer accepts the encrypted reasoning in it."""
 
 
 def items_of(conversation: Conversation, index: int, model: ModelInfo) -> WireItems:
@@ -42,7 +42,7 @@ def items_of(conversation: Conversation, index: int, model: ModelInfo) -> WireIt
 
 
 def native_items(reply: object) -> list[dict[str, Any]] | None:
-    """The items of the reply as this wire wrote them; None if it did not, or when its calls were changed since."""
+    """The reply's items as this API sent them; None if another API did, or if the calls have changed since."""
     native = reply.native if isinstance(reply, Assistant) else None
     if native is None or native.wire != WIRE:
         return None
@@ -52,7 +52,7 @@ def native_items(reply: object) -> list[dict[str, Any]] | None:
 
 
 def call_item(wire_id: str, call: Any, written: str | None = None) -> dict[str, Any]:
-    """A function call. `written`: its arguments as the model wrote them, if that was a JSON object."""
+    """A function call. `written`: the arguments as the model wrote them, if they were a JSON object."""
     return {"type": "function_call", "call_id": wire_id, **call_of(wire_id, call, written)["function"]}
 
 
@@ -62,7 +62,7 @@ def _same(items: Sequence[dict[str, Any]]) -> WireItems:
 
 
 def _said(parts: Sequence[str | WirePicture]) -> list[dict[str, Any]]:
-    """What the user says, as one message; nothing if it is blank."""
+    """The user's parts as one message; an empty list if they are blank."""
     content = [
         {"type": "input_text", "text": part}
         if isinstance(part, str)
@@ -79,13 +79,13 @@ def _reply(reply: Assistant, model_id: str) -> WireItems:
         return _same(_neutral(reply))
     open_items = [item for item in items if item["type"] not in _REASONING]
     plain = b",".join(map(dumps, open_items))
-    # Another model's reasoning the service would drop; what was said and called means the same to both.
+    # The service would drop another model's reasoning; text and calls mean the same to both models.
     own = reply.native is not None and reply.native.model == model_id and len(open_items) < len(items)
     return WireItems(b",".join(map(dumps, items)) if own else plain, plain)
 
 
 def _neutral(reply: Assistant) -> list[dict[str, Any]]:
-    """Text and calls; what another vendor's model thought means nothing here."""
+    """Text and calls only: the thinking of another vendor's model is of no use here."""
     items: list[dict[str, Any]] = []
     if reply.text.strip():
         content: list[dict[str, Any]] = [{"type": "output_text", "text": reply.text, "annotations": []}]
@@ -94,7 +94,7 @@ def _neutral(reply: Assistant) -> list[dict[str, Any]]:
 
 
 def _answers(answers: Results, reply: object) -> list[dict[str, Any]]:
-    """The output of each call, under the id and of the kind that the call has on the wire."""
+    """The output of each call, with the id and kind the call has on the wire."""
     own = native_items(reply)
     if own is None:
         calls = [("function_call", _wire_id(result.call_id)) for result in answers.results]
@@ -111,13 +111,13 @@ def _answers(answers: Results, reply: object) -> list[dict[str, Any]]:
 
 
 CALLS = ("function_call", "custom_tool_call")
-"""Items that wait for an output of ours."""
+"""Kinds of items that need an output from us."""
 
 
 def _wire_id(call_id: str) -> str:
-    """`call_id` as the service takes it: it has no rule but a length."""
+    """`call_id` as the service accepts it; its only rule is a maximum length."""
     return call_id if len(call_id) <= _LONGEST_ID else call_id[-_LONGEST_ID:]
 
 
 _LONGEST_ID = 64
-"""Characters (refusal "Invalid 'input[3].call_id': string too long")."""
+"""Characters; the service refuses more ("Invalid 'input[3].call_id': string too long")."""

@@ -1,7 +1,7 @@
-"""A reply of OpenAI's Responses API in the making: events in, deltas out, and the whole message at the end.
+"""Assembles a reply of OpenAI's Responses API: events in, deltas out, and the whole message at the end.
 
-Events: platform.openai.com/docs/api-reference/responses-streaming. Gateways send fewer of them, so whatever an event
-left out is taken from `response.output_item.done`, and what that left out from the final response.
+Events: platform.openai.com/docs/api-reference/responses-streaming. Gateways send fewer of them, so whatever earlier
+events lack is taken from `response.output_item.done`, and whatever that lacks from the final response.
 """
 
 import json
@@ -31,20 +31,20 @@ from amanu.models.wire_messages import is_taken, loads
 from amanu_protocol.items import Source
 
 _GAP = "\n\n"
-"""Between two messages, or two summaries, of one reply."""
+"""Put between two messages, or two summaries, of one reply."""
 
 
 @dataclass
 class _Item:
-    """An output item in the making."""
+    """An output item still being received."""
 
     kind: str
     pieces: list[str] = field(default_factory=list[str])
-    """Of its text, its summary, its arguments or its input."""
+    """Pieces of its text, summary, arguments or input."""
     size: int = 0
     refusal: list[str] = field(default_factory=list[str])
     call_id: str = ""
-    """Ours."""
+    """Our own id, not the service's."""
     tool: str = ""
     final: dict[str, Any] | None = None
     """As it came in `output_item.done`."""
@@ -67,16 +67,16 @@ class ResponsesReply:
         self._sources: list[Source] = []
         self._has_text = False
         self.complete = False
-        """The finish marker was seen, or the connection ended in order (set by the reader)."""
+        """The finish marker was seen, or the connection closed cleanly (set by the reader)."""
 
     @property
     def started(self) -> bool:
-        """Something of it has come."""
+        """Whether any of it has arrived."""
         return bool(self._items or self._status)
 
     def add(self, event: dict[str, Any]) -> Iterator[Delta]:
-        """Take in an event, or a whole response. Raises `TypeError`, `AttributeError` or `LookupError` when it is
-        ill-typed. Unknown events are passed over; `error` and `response.failed` are the caller's."""
+        """Take in an event, or a whole response. Raises `TypeError`, `AttributeError` or `LookupError` if it is
+        malformed. Unknown events are ignored; `error` and `response.failed` are left to the caller."""
         match event.get("type") or event.get("object"):
             case "response.output_item.added":
                 yield from self._open(event["output_index"], event["item"])
@@ -121,7 +121,7 @@ class ResponsesReply:
                 yield CallDelta(item.call_id, json.dumps({self._argument(item.tool): ""})[:-2])
 
     def _argument(self, tool: str) -> str:
-        """The argument that what is written freely is the value of."""
+        """The name of the argument that holds the free-form input of `tool`."""
         return self._freeform.get(tool, "input")
 
     def _add_text(self, item: _Item, text: str) -> Iterator[Delta]:
@@ -184,7 +184,7 @@ class ResponsesReply:
         self.complete = True
 
     def done(self) -> ReplyCompleted:
-        """The whole reply. Raises `StreamBroken` when it is none."""
+        """The whole reply. Raises `StreamBroken` if it never finished."""
         if self._status not in ("completed", "incomplete"):
             message = f"The reply from {self._vendor} ended before it was complete."
             raise StreamBroken(message, self._vendor, breakage="noFinish")
@@ -218,13 +218,13 @@ class ResponsesReply:
                 case "function_call" | "custom_tool_call":
                     call = Call(call_id=item.call_id, tool=item.tool, arguments=self._arguments(item))
                     theirs = str(final.get("call_id") or "")[-64:]
-                    # An id that is missing, or was used for an earlier call, is replaced by ours.
+                    # Our own id stands in for one that is missing or was used by an earlier call.
                     if not theirs or theirs in ids or is_taken(self._conversation, theirs):
                         theirs = call.call_id
                     ids[theirs] = call.call_id
                     parts.append(call)
                     wire.append(_call(item, theirs, call))
-                case _ if final:  # a tool of the service's own
+                case _ if final:  # a call of one of the service's own tools
                     wire.append(final)
                 case _:
                     pass
@@ -235,7 +235,7 @@ class ResponsesReply:
         return ReplyCompleted(message, self._usage, stop, detail, self._sources)
 
     def _arguments(self, item: _Item) -> dict[str, JsonValue] | str:
-        """The object the model wrote; {} for nothing at all; the text when it is no object."""
+        """The object the model wrote; {} if it wrote nothing; the raw text if it is not a usable object."""
         if item.kind == "custom_tool_call":
             return {self._argument(item.tool): item.text}
         if not item.text.strip():
@@ -248,12 +248,12 @@ class ResponsesReply:
 
 
 def _kept(final: dict[str, Any], *names: str) -> dict[str, Any]:
-    """The fields of an item that go back."""
+    """The fields of an item that are sent back."""
     return {"type": final["type"], **{name: final[name] for name in names if final.get(name) is not None}}
 
 
 def _message(item: _Item, final: dict[str, Any]) -> dict[str, Any]:
-    """What the model said, with its phase: a model that gets it back without one works worse."""
+    """What the model said, with its phase: models do worse if it comes back without one."""
     content: list[dict[str, Any]] = [{"type": "output_text", "text": item.text, "annotations": []}]
     phase = {"phase": final["phase"]} if final.get("phase") else {}
     return {"type": "message", "role": "assistant", "content": content, **phase}
@@ -267,13 +267,13 @@ def _call(item: _Item, wire_id: str, call: Call) -> dict[str, Any]:
 
 
 def _parts(final: dict[str, Any], kind: str, name: str, field_name: str = "content") -> list[str]:
-    """The texts of an item's parts of one kind."""
+    """The texts of those parts of an item that are of one kind."""
     parts = cast(list[dict[str, Any]], final.get(field_name) or ())
     return [_text(part[name]) for part in parts if part.get("type") == kind]
 
 
 def _cited(final: dict[str, Any]) -> Iterator[Source]:
-    """What a message refers to: pages, or files."""
+    """The web pages and files that a message cites."""
     for part in cast(list[dict[str, Any]], final.get("content") or ()):
         for annotation in cast(list[dict[str, Any]], part.get("annotations") or ()):
             match annotation:
@@ -292,7 +292,7 @@ def _text(value: Any) -> str:
 
 
 def _usage(counted: dict[str, Any]) -> TokenUsage:
-    """The input's tokens include those read from a cache and written to it, the output's those of reasoning."""
+    """The service counts cache reads and writes as input tokens, and reasoning as output; here each is separate."""
     given: dict[str, Any] = counted.get("input_tokens_details") or {}
     produced: dict[str, Any] = counted.get("output_tokens_details") or {}
     cached, written = tokens(given.get("cached_tokens")), tokens(given.get("cache_write_tokens"))
