@@ -589,7 +589,8 @@ def _examples(strategy: st.SearchStrategy[list[dict[str, Any]]], count: int) -> 
 
 async def test_a_stream_cut_at_any_byte_is_broken() -> None:
     service = Anthropic()
-    asked = Received("POST", "/v1/messages", "", {}, b'{"model": "claude-opus-5-5", "messages": []}', 0.0)
+    body = b'{"model": "claude-opus-5-5", "messages": [], "stream": true}'
+    asked = Received("POST", "/v1/messages", "", {}, body, 0.0)
     stream = b"".join(service.events(Say(thought="Hm.", text="ü\u2028", calls=[READ]), asked))
     last = stream.rindex(b"event: message_stop")
     cuts = [*range(1, last, 41), last, len(stream) - 4]
