@@ -77,7 +77,8 @@ async def end_all(leader: int, mark: str, holders: int = 0) -> int:
         stop = time.monotonic() + limit
         signalled: set[int] = set()
         while alive and time.monotonic() < stop:
-            for pid in alive - signalled - (holding if term is signal.SIGTERM else set()):
+            # Parents, which are older, before their children: a shell whose command has ended would run the next one.
+            for pid in sorted(alive - signalled - (holding if term is signal.SIGTERM else set())):
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, term)
             signalled |= alive
