@@ -116,6 +116,16 @@ function M.mode(given)
   end, set)
 end
 
+---@param use fun(result: amanu.ModelListResult)
+local function with_models(use)
+  client.request(methods.model_list, {}, function(why, result)
+    if why then
+      return say.error(why)
+    end
+    use(result)
+  end)
+end
+
 ---@type amanu.Effort[]
 local EFFORTS = { "none", "minimal", "low", "medium", "high", "xhigh", "max" }
 
@@ -127,10 +137,7 @@ function M.effort(given)
   if given ~= "" then
     return set(given)
   end
-  client.request(methods.model_list, {}, function(why, result)
-    if why then
-      return say.error(why)
-    end
+  with_models(function(result)
     local offered, state = EFFORTS, session.state
     for _, model in ipairs(result.models) do
       if state and model.modelId == state.modelId and #model.efforts > 0 then
@@ -152,10 +159,7 @@ function M.model(given)
   if given ~= "" then
     return set(given)
   end
-  client.request(methods.model_list, {}, function(why, result)
-    if why then
-      return say.error(why)
-    end
+  with_models(function(result)
     local now = session.state and session.state.modelId or result.defaultModelId or "none"
     select(result.models, "Model (now " .. visible.line(now) .. ")", function(each)
       local price = each.inputPrice and ("$%g/$%g"):format(each.inputPrice, each.outputPrice or 0) or ""

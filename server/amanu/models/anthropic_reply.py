@@ -5,8 +5,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-import orjson
-
 from amanu.core.conversation import Assistant, Call, Native, Text, Thinking
 from amanu.core.model import (
     CallDelta,
@@ -20,7 +18,8 @@ from amanu.core.model import (
     TokenUsage,
 )
 from amanu.models.anthropic_request import THINKING, WIRE, as_object
-from amanu.models.limits import check_arguments, check_calls, tokens, too_deep
+from amanu.models.limits import check_arguments, check_calls, tokens
+from amanu.models.reply_values import parse_arguments, require_string
 from amanu_protocol.items import Source
 
 _STOPS: dict[str, StopReason] = {
@@ -106,7 +105,7 @@ class AnthropicReply:
     def _open(self, index: int, start: dict[str, Any]) -> Delta | None:
         if index in self._blocks:
             raise LookupError(f"block {index} started twice")
-        _text(start["type"])
+        require_string(start["type"])
         block = self._last = self._blocks[index] = _Block(start)
         match block.kind:
             case "text":
@@ -123,28 +122,28 @@ class AnthropicReply:
                 block.call_id = f"call_{uuid.uuid4().hex[:16]}"
                 self._calls += 1
                 check_calls(self._calls, "Anthropic")
-                return CallStarted(block.call_id, _text(start["name"]))
+                return CallStarted(block.call_id, require_string(start["name"]))
             case _:
                 return None
 
     def _piece(self, block: _Block, delta: dict[str, Any]) -> Delta | None:
         match delta["type"]:
             case "text_delta" if block.kind == "text":
-                text = _text(delta["text"])
+                text = require_string(delta["text"])
                 block.pieces.append(text)
                 return TextDelta(text)
             case "thinking_delta" if block.kind == "thinking":
-                text = _text(delta["thinking"])
+                text = require_string(delta["thinking"])
                 block.pieces.append(text)
                 return ThoughtDelta(text)
             case "input_json_delta" if block.call_id:
-                text = _text(delta["partial_json"])
+                text = require_string(delta["partial_json"])
                 block.pieces.append(text)
                 block.size += len(text)
                 check_arguments(block.size, "Anthropic")
                 return CallDelta(block.call_id, text) if text else None
             case "signature_delta":
-                block.signature += _text(delta["signature"])
+                block.signature += require_string(delta["signature"])
             case "citations_delta":
                 block.citations.append(delta["citation"])
             case _:
@@ -229,22 +228,11 @@ def _source(citation: dict[str, Any]) -> Source:
 
 
 def _arguments(block: _Block) -> dict[str, Any] | str:
-    """What the model wrote: the object, or the raw text when it is none."""
-    text = block.text
-    if not text.strip() and block.complete:
+    """What the model wrote; where it wrote nothing, the input the block started with."""
+    if not block.text.strip() and block.complete:
         arguments: Any = block.start.get("input")
         return cast("dict[str, Any]", arguments) if isinstance(arguments, dict) else {}
-    try:
-        value: Any = orjson.loads(text)
-    except orjson.JSONDecodeError:
-        return text
-    return cast("dict[str, Any]", value) if isinstance(value, dict) and not too_deep(value) else text
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"{value!r} is no text")
-    return value
+    return parse_arguments(block.text) if block.text.strip() else block.text
 
 
 def _tokens(usage: dict[str, Any]) -> TokenUsage:

@@ -24,9 +24,10 @@ from amanu.core.model import (
     ThoughtDelta,
     TokenUsage,
 )
-from amanu.models.limits import check_arguments, check_calls, tokens, too_deep
+from amanu.models.limits import check_arguments, check_calls, tokens
 from amanu.models.openai_messages import WIRE, call_of
-from amanu.models.wire_messages import is_taken, loads
+from amanu.models.reply_values import parse_arguments, require_string
+from amanu.models.wire_messages import is_taken
 from amanu_protocol.items import Source
 
 _CUT = {"length", "max_tokens", "model_length"}
@@ -106,11 +107,11 @@ class OpenAIReply:
         if parts:
             content = (content or "") + "".join(str(part.get("text") or "") for part in parts)
         if content:
-            content = _text(content)
+            content = require_string(content)
             self._add_text(Text, content)
             yield TextDelta(content)
         if refusal := delta.get("refusal"):
-            self._refusal.append(_text(refusal))
+            self._refusal.append(require_string(refusal))
         for annotation in cast(list[dict[str, Any]], delta.get("annotations") or ()):
             self._sources += _cited(annotation)
         for call in cast(list[dict[str, Any]], delta.get("tool_calls") or ()):
@@ -149,7 +150,7 @@ class OpenAIReply:
             case _:
                 pass
         if not writing.tool and function.get("name"):
-            writing.tool = _text(function["name"])
+            writing.tool = require_string(function["name"])
             self._named.append(writing)
             yield CallStarted(writing.call_id, writing.tool)
         if whole:
@@ -185,7 +186,9 @@ class OpenAIReply:
     @property
     def malformed(self) -> bool:
         """Some call's arguments are no JSON object, and the reply was not cut."""
-        return self._finish not in _CUT and any(isinstance(_arguments(writing), str) for writing in self._calls)
+        return self._finish not in _CUT and any(
+            isinstance(parse_arguments("".join(writing.arguments)), str) for writing in self._calls
+        )
 
     def done(self) -> ReplyCompleted:
         """The whole reply. Raises `StreamBroken` when it is none."""
@@ -207,7 +210,8 @@ class OpenAIReply:
     def _finished(self, stop: StopReason, detail: str = "") -> ReplyCompleted:
         parts = [kind(text="".join(pieces)) for kind, pieces in self._parts]
         calls = [
-            Call(call_id=writing.call_id, tool=writing.tool, arguments=_arguments(writing)) for writing in self._named
+            Call(call_id=writing.call_id, tool=writing.tool, arguments=parse_arguments("".join(writing.arguments)))
+            for writing in self._named
         ]
         message = Assistant(parts=(*parts, *calls), native=self._native(parts, calls), cut=stop == "outputLimit")
         return ReplyCompleted(message, self._usage, stop, detail, self._sources)
@@ -260,24 +264,6 @@ def _cited(annotation: dict[str, Any]) -> Iterator[Source]:
             yield Source(title=name)
         case _:
             pass
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"{value!r} is no text")
-    return value
-
-
-def _arguments(writing: CallInProgress) -> dict[str, JsonValue] | str:
-    """The object the model wrote; {} for nothing at all; the text when it is no object."""
-    text = "".join(writing.arguments)
-    if not text.strip():
-        return {}
-    try:
-        value = loads(text)
-    except ValueError:
-        return text
-    return cast(dict[str, JsonValue], value) if isinstance(value, dict) and not too_deep(value) else text
 
 
 def _usage(counted: dict[str, Any]) -> TokenUsage:

@@ -25,9 +25,10 @@ from amanu.core.model import (
     ThoughtDelta,
     TokenUsage,
 )
-from amanu.models.limits import check_arguments, check_calls, tokens, too_deep
+from amanu.models.limits import check_arguments, check_calls, tokens
+from amanu.models.reply_values import parse_arguments, require_string
 from amanu.models.responses_items import CALLS, WIRE, call_item
-from amanu.models.wire_messages import is_taken, loads
+from amanu.models.wire_messages import is_taken
 from amanu_protocol.items import Source
 
 _GAP = "\n\n"
@@ -81,17 +82,17 @@ class ResponsesReply:
             case "response.output_item.added":
                 yield from self._open(event["output_index"], event["item"])
             case "response.output_text.delta":
-                yield from self._add_text(self._item(event, "message"), _text(event["delta"]))
+                yield from self._add_text(self._item(event, "message"), require_string(event["delta"]))
             case "response.refusal.delta":
-                self._item(event, "message").refusal.append(_text(event["delta"]))
+                self._item(event, "message").refusal.append(require_string(event["delta"]))
             case "response.reasoning_summary_part.added" if self._item(event, "reasoning").pieces:
                 yield from self._add_thought(self._item(event, "reasoning"), _GAP)
             case "response.reasoning_summary_text.delta" | "response.reasoning_text.delta":
-                yield from self._add_thought(self._item(event, "reasoning"), _text(event["delta"]))
+                yield from self._add_thought(self._item(event, "reasoning"), require_string(event["delta"]))
             case "response.function_call_arguments.delta":
-                yield from self._add_arguments(self._item(event, "function_call"), _text(event["delta"]))
+                yield from self._add_arguments(self._item(event, "function_call"), require_string(event["delta"]))
             case "response.custom_tool_call_input.delta":
-                yield from self._add_arguments(self._item(event, "custom_tool_call"), _text(event["delta"]))
+                yield from self._add_arguments(self._item(event, "custom_tool_call"), require_string(event["delta"]))
             case "response.output_item.done":
                 yield from self._close(event["output_index"], event["item"])
             case "response.completed" | "response.incomplete" | "response.done":
@@ -110,9 +111,9 @@ class ResponsesReply:
     def _open(self, index: int, start: dict[str, Any]) -> Iterator[Delta]:
         if index in self._items:
             raise LookupError(f"item {index} began twice")
-        item = self._items[index] = _Item(_text(start["type"]))
+        item = self._items[index] = _Item(require_string(start["type"]))
         if item.kind in CALLS:
-            item.call_id, item.tool = f"call_{uuid4().hex[:16]}", _text(start["name"])
+            item.call_id, item.tool = f"call_{uuid4().hex[:16]}", require_string(start["name"])
             if not item.tool:
                 raise LookupError("a call without a name")
             check_calls(len(self._items), self._vendor)
@@ -163,10 +164,10 @@ class ResponsesReply:
                     yield from self._add_thought(item, _GAP.join(_parts(final, "summary_text", "text", "summary")))
             case "function_call":
                 if not item.pieces:
-                    yield from self._add_arguments(item, _text(final["arguments"]))
+                    yield from self._add_arguments(item, require_string(final["arguments"]))
             case "custom_tool_call":
                 if not item.pieces:
-                    yield from self._add_arguments(item, _text(final["input"]))
+                    yield from self._add_arguments(item, require_string(final["input"]))
                 yield CallDelta(item.call_id, '"}')
             case _:
                 pass
@@ -235,16 +236,9 @@ class ResponsesReply:
         return ReplyCompleted(message, self._usage, stop, detail, self._sources)
 
     def _arguments(self, item: _Item) -> dict[str, JsonValue] | str:
-        """The object the model wrote; {} if it wrote nothing; the raw text if it is not a usable object."""
         if item.kind == "custom_tool_call":
             return {self._argument(item.tool): item.text}
-        if not item.text.strip():
-            return {}
-        try:
-            value = loads(item.text)
-        except ValueError:
-            return item.text
-        return cast(dict[str, JsonValue], value) if isinstance(value, dict) and not too_deep(value) else item.text
+        return parse_arguments(item.text)
 
 
 def _kept(final: dict[str, Any], *names: str) -> dict[str, Any]:
@@ -269,7 +263,7 @@ def _call(item: _Item, wire_id: str, call: Call) -> dict[str, Any]:
 def _parts(final: dict[str, Any], kind: str, name: str, field_name: str = "content") -> list[str]:
     """The texts of those parts of an item that are of one kind."""
     parts = cast(list[dict[str, Any]], final.get(field_name) or ())
-    return [_text(part[name]) for part in parts if part.get("type") == kind]
+    return [require_string(part[name]) for part in parts if part.get("type") == kind]
 
 
 def _cited(final: dict[str, Any]) -> Iterator[Source]:
@@ -283,12 +277,6 @@ def _cited(final: dict[str, Any]) -> Iterator[Source]:
                     yield Source(title=name)
                 case _:
                     pass
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"{value!r} is no text")
-    return value
 
 
 def _usage(counted: dict[str, Any]) -> TokenUsage:
