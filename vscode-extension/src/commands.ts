@@ -115,7 +115,8 @@ export function commands(
 
 async function selectModel(desk: Desk, daemon: Daemon): Promise<void> {
   const { models } = await daemon.request("amanu/model/list", {});
-  const items = models.map((model) => ({
+  const usableFirst = models.toSorted((a, b) => Number(b.available) - Number(a.available));
+  const items = usableFirst.map((model) => ({
     label: model.name,
     description: model.modelId + (model.modelId === desk.state.modelId ? " · in use" : ""),
     detail: (model.available ? price(model) : advice(model.unavailable ?? "not available")) + fate(model),

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import type { ToHost } from "../src/chat/messages";
 import { Pickers } from "../src/chat/view/pickers";
 import { Folded } from "../src/fold";
-import type { ModelInfo } from "../src/protocol";
+import type { Effort, ModelInfo } from "../src/protocol";
 import { state } from "./states";
 
 function model(modelId: string): ModelInfo {
@@ -28,10 +28,10 @@ function model(modelId: string): ModelInfo {
   };
 }
 
-function pick(count: number, modelId: string) {
+function pick(count: number, modelId: string, effort: Effort | null = null) {
   const posted: ToHost[] = [];
   const desk = {
-    session: new Folded(state({ modelId })),
+    session: new Folded(state({ modelId, effort })),
     client: "here",
     post: (m: ToHost) => posted.push(m),
   };
@@ -61,4 +61,11 @@ test("of hundreds the first are drawn, the one in use, and a way to the others",
   choose("more");
   expect(posted).toEqual([{ type: "action", action: "selectModel" }]);
   expect(pickers.model.value).toBe("openrouter:m399");
+});
+
+test("the effort is told beside the price", () => {
+  expect(pick(3, "openrouter:m1").pickers.model.title).not.toContain("effort");
+  expect(pick(3, "openrouter:m1", "high").pickers.model.title).toMatch(
+    /^openrouter:m1: .+ · thinking effort high$/,
+  );
 });

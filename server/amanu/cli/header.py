@@ -12,9 +12,10 @@ AUTOMATIC = "Automatic"
 
 
 def show_header(state: SessionState, console: Console) -> None:
-    """Print model, price, mode, folders and what holds commands."""
+    """Print model, price, mode, chosen effort, folders and what holds commands."""
     console.prose(("bold", "model "), ("", describe(model_info(state.model_id))))
-    console.line(("dim", f"mode {state.mode} · {', '.join(one_line(root) for root in state.roots)}"))
+    effort = f" · thinking effort {state.effort}" if state.effort is not None else ""
+    console.line(("dim", f"mode {state.mode}{effort} · {', '.join(one_line(root) for root in state.roots)}"))
     if state.sandbox is not None:
         show_lines([wording.sandbox_line(state.sandbox)], console, "")
 

@@ -36,11 +36,14 @@ export class Pickers {
   }
 
   update(): void {
-    const { mode, modelId } = this.desk.session.state;
+    const { mode, modelId, effort } = this.desk.session.state;
     if (this.mode.value !== mode) this.mode.value = mode;
     this.mode.title = `Mode: ${MODES[mode]?.meaning ?? mode}`;
     const current = modelId || this.fallback || "";
     if (this.model.childElementCount === 0 || this.model.value !== current) this.drawModels(current);
+    const model = this.models.find((each) => each.modelId === current);
+    const thinks = effort === null ? "" : ` · thinking effort ${effort}`;
+    this.model.title = model ? `${model.modelId}: ${price(model)}${thinks}` : "Model";
   }
 
   /** How a user knows the model. */
@@ -67,8 +70,6 @@ export class Pickers {
       ...(drawn.length < this.models.length ? [h("option", { value: MORE }, "More models…")] : []),
     );
     this.model.value = current;
-    const model = this.models.find((each) => each.modelId === current);
-    this.model.title = model ? `${model.modelId}: ${price(model)}` : "Model";
   }
 }
 
