@@ -57,7 +57,7 @@ async def test_sign_in_prompt_sign_out(tmp_path: Path, identity: OpenAIIdentityS
     assert "openai: signed in as ada@example.org" in ran[0].stdout and "which opens now" in ran[0].stdout
     assert "Hello from your plan." in ran[1].stdout
     assert ran[2].stdout == "openai: signed out on this machine\n"
-    assert ran[3].stderr == "openai: nobody was signed in\n"
+    assert ran[3].stderr == "openai: you were not signed in\n"
     assert (identity.refused, api.refused, api.lint) == ([], [], [])
     told = "".join(each.stdout + each.stderr for each in ran)
     logged = "".join(path.read_text("utf-8") for path in find_home().logs.glob("*") if path.is_file())
@@ -68,8 +68,8 @@ async def test_a_key_of_the_environment_goes_before(tmp_path: Path, identity: Op
     key = {"OPENAI_API_KEY": "sk-proj-0123456789abcdef"}
     done = await run(*LOGIN, cwd=tmp_path, **key)
     status = await run("auth", "status", cwd=tmp_path, **key)
-    assert "goes before the sign-in: unset it" in done.stdout
-    assert "(OPENAI_API_KEY); it goes before the sign-in of ada@example.org" in status.stdout
+    assert "takes precedence over the sign-in: unset it" in done.stdout
+    assert "(OPENAI_API_KEY); takes precedence over the sign-in as ada@example.org" in status.stdout
 
 
 async def test_denied(tmp_path: Path, identity: OpenAIIdentityService) -> None:

@@ -81,7 +81,7 @@ async def test_from_nothing_to_the_first_answer(tmp_path: Path) -> None:
             await secret.fill(KEY, timeout=SECONDS)
             await shoot(page, "setup-8-key")
             await secret.press("Enter")
-            await chat.locator(".told", has_text="The key is kept. Claude Sonnet").wait_for(timeout=SECONDS)
+            await chat.locator(".told", has_text="The key is stored. Claude Sonnet").wait_for(timeout=SECONDS)
             await chat.locator(".hindrance").wait_for(state="hidden", timeout=SECONDS)
             await chat.locator("textarea").fill("Are you there?")
             await chat.locator("textarea").press("Enter")

@@ -49,9 +49,9 @@ async def test_a_later_sign_in_is_of_the_same_client_and_installation(tmp_path: 
 
 HTML = b"<html>Bad Gateway, ada's secret</html>"
 BAD: dict[str, tuple[dict[str, Any], ErrorKind, str]] = {
-    "denied": ({"consent": "access_denied"}, "authRequired", "You did not allow it in the browser"),
-    "another error": ({"consent": "server_error"}, "authRequired", "the answer was server_error"),
-    "an error in markup": ({"consent": "<script>alert(1)</script>"}, "authRequired", "the answer was unknown"),
+    "denied": ({"consent": "access_denied"}, "authRequired", "access was denied in the browser"),
+    "another error": ({"consent": "server_error"}, "authRequired", "ChatGPT reported server_error"),
+    "an error in markup": ({"consent": "<script>alert(1)</script>"}, "authRequired", "ChatGPT reported unknown"),
     "no code": ({"callback": {"code": None}}, "authRequired", "cannot be read"),
     "an odd code": ({"callback": {"code": "two words"}}, "authRequired", "cannot be read"),
     "no client id": ({"callback": {"client_id": None}}, "providerError", "no client id"),

@@ -1,7 +1,7 @@
 const KEY = "Amanu: Set API Key…";
 const SIGN_IN = "Amanu: Sign In with ChatGPT";
 
-/** What the daemon advises in words of the terminal, and what does the same here. */
+/** Terminal commands in the daemon's advice, and the VS Code commands that do the same. */
 const HERE: [advised: RegExp, here: string][] = [
   [/Set [A-Z_]+(?:, [A-Z_]+)*(?: or [A-Z_]+)?, or run:? `?amanu auth set [\w-]+`?/g, `Use ${KEY}`],
   [/[Rr]un:? `?amanu auth set [\w-]+`?/g, `Use ${KEY}`],
@@ -17,7 +17,7 @@ const HERE: [advised: RegExp, here: string][] = [
   [/`?amanu trust show`?/g, "Amanu: Review What This Folder Enables"],
 ];
 
-/** What the daemon says, with the commands VS Code has: most users here have no `amanu` in their terminal. */
+/** The daemon's message with VS Code's commands in it: most users here have no `amanu` in their terminal. */
 export function advice(text: string): string {
   return HERE.reduce((said, [advised, here]) => said.replace(advised, here), text);
 }

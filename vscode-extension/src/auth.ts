@@ -3,7 +3,7 @@ import type { Daemon } from "./client";
 import type { Desk } from "./desk";
 import type { AuthStatus, ModelInfo } from "./protocol";
 
-/** What became of a key, in words; `vendor` when there is one now. */
+/** The outcome of setting a key, in words; `vendor` if a key is now set. */
 export interface KeySet {
   words: string;
   vendor?: string;
@@ -15,28 +15,28 @@ export async function setKey(daemon: Pick<Daemon, "request">): Promise<KeySet | 
   const items = vendors.map((status) => ({ label: status.vendor, description: where(status), status }));
   const chosen = await vscode.window.showQuickPick(items, {
     title: "API key",
-    placeHolder: "Whose key?",
+    placeHolder: "Choose a vendor",
     ignoreFocusOut: true, // asked from the walkthrough too, which takes the focus back
   });
   if (chosen === undefined) return undefined;
   const { vendor, source } = chosen.status;
   const key = await vscode.window.showInputBox({
-    title: `API key of ${vendor}`,
+    title: `API key for ${vendor}`,
     prompt:
       source === "file"
-        ? "Empty: forget the key that is kept."
-        : "Kept in your own configuration folder, readable by you alone.",
+        ? "Leave empty to remove the stored key."
+        : "Stored in your own configuration folder, readable only by you.",
     password: true,
     ignoreFocusOut: true,
   });
   if (key === undefined) return undefined;
-  const given = key.trim();
-  if (given === "" && source !== "file") return undefined;
-  await daemon.request("amanu/auth/set", { vendor, key: given || null });
-  if (!given) return { words: "The key is forgotten." };
+  const trimmed = key.trim();
+  if (trimmed === "" && source !== "file") return undefined;
+  await daemon.request("amanu/auth/set", { vendor, key: trimmed || null });
+  if (!trimmed) return { words: "The key was removed." };
   const now = (await daemon.request("amanu/auth/status", {})).vendors.find((each) => each.vendor === vendor);
-  if (now?.source !== "environment") return { words: "The key is kept.", vendor };
-  const words = `The key is kept, but ${now.variable ?? "a variable"} of the environment goes before it: take it out of amanu.server.environment, or of the environment VS Code was started in.`;
+  if (now?.source !== "environment") return { words: "The key is stored.", vendor };
+  const words = `The key is stored, but ${now.variable ?? "a variable"} in the environment takes precedence: remove it from amanu.server.environment, or from the environment VS Code was started in.`;
   return { words, vendor };
 }
 
@@ -58,7 +58,7 @@ export async function opened(
 
 function where({ source, variable, account }: AuthStatus): string {
   if (source === "environment") return `from the environment${variable ? ` (${variable})` : ""}`;
-  if (source === "signIn") return `signed in as ${account}, which goes before a key that is kept`;
-  if (source === "endedSignIn") return `the sign-in of ${account} has ended`;
-  return source === "file" ? "kept" : "no key yet";
+  if (source === "signIn") return `signed in as ${account}; takes precedence over a stored key`;
+  if (source === "endedSignIn") return `the sign-in as ${account} has ended`;
+  return source === "file" ? "stored" : "no key yet";
 }

@@ -39,12 +39,12 @@ export function commands(
     await vscode.commands.executeCommand("amanu.chat.focus");
     panel.post({ type: "focus" });
   };
-  /** What can be used is another now; the model a new key opens answers, where the session's own cannot. */
+  /** The usable models have changed; if the session's own cannot answer, it switches to one that a new key opens. */
   const changed = async (outcome: KeySet | undefined) => {
     if (outcome === undefined) return;
     const model = outcome.vendor === undefined ? undefined : await opened(daemon, desk, outcome.vendor);
     if (model !== undefined) await desk.setModel(model.modelId);
-    const next = model === undefined ? "" : ` ${model.name} answers from now on.`;
+    const next = model === undefined ? "" : ` ${model.name} is now in use.`;
     desk.tell({ level: "info", text: outcome.words + next });
     await panel.listModels();
   };
@@ -67,7 +67,7 @@ export function commands(
     on("amanu.attachSelection", async () => {
       const attachment = selection();
       if (attachment === undefined)
-        return desk.tell({ level: "info", text: "There is no file to attach from." });
+        return desk.tell({ level: "info", text: "There is no open file to attach from." });
       return panel.attachToPrompt(attachment);
     }),
     on("amanu.answer", async () => {
@@ -126,7 +126,7 @@ async function selectModel(desk: Desk, daemon: Daemon): Promise<void> {
   if (chosen) await desk.setModel(chosen.model.modelId); // a refusal names the way out
 }
 
-/** What becomes of a model that its vendor gives up. */
+/** When a model is shut down, and its successor. */
 function fate({ retires, successor }: ModelInfo): string {
   if (retires === null && successor === null) return "";
   return ` · ${retires === null ? "deprecated" : `shut down on ${retires}`}${successor === null ? "" : `, use ${successor}`}`;
@@ -134,10 +134,10 @@ function fate({ retires, successor }: ModelInfo): string {
 
 const EFFORTS: Record<Effort, string> = {
   none: "no thinking",
-  minimal: "next to none",
-  low: "for what is simple",
-  medium: "for most work",
-  high: "for what is hard",
+  minimal: "as little as possible",
+  low: "for simple tasks",
+  medium: "for most tasks",
+  high: "for hard tasks",
   xhigh: "slow and thorough",
   max: "as much as the model can",
 };

@@ -6,8 +6,8 @@ import { env, type Setup } from "./setup";
 const VENDOR = "openai";
 
 /** Sign in with ChatGPT, so that requests count towards the user's plan: the daemon's program waits for the browser's
- * answer and keeps it. What became of it, in words; undefined when the user left. Throws a sentence that says what to
- * do. */
+ * answer and stores it. Returns the outcome in words, or undefined if the user cancelled. Throws a sentence that says
+ * what to do. */
 export async function signIn(setup: Pick<Setup, "find">): Promise<KeySet | undefined> {
   const command = program(setup);
   const progress = {
@@ -16,29 +16,29 @@ export async function signIn(setup: Pick<Setup, "find">): Promise<KeySet | undef
     cancellable: true,
   };
   const { code, output } = await vscode.window.withProgress(progress, (_, token) => {
-    const left = new AbortController();
-    token.onCancellationRequested(() => left.abort());
+    const cancelled = new AbortController();
+    token.onCancellationRequested(() => cancelled.abort());
     // the address stands on a line of its own
-    const line = (said: string) => {
-      if (/^https?:\S+$/.test(said)) void vscode.env.openExternal(vscode.Uri.parse(said, true));
+    const line = (text: string) => {
+      if (/^https?:\S+$/.test(text)) void vscode.env.openExternal(vscode.Uri.parse(text, true));
     };
-    return run(command, ["auth", "login", VENDOR, "--no-browser"], { env: env(), signal: left.signal, line });
+    return run(command, ["auth", "login", VENDOR, "--no-browser"], { env: env(), signal: cancelled.signal, line });
   });
   if (code === null) return undefined;
-  const said = output.split("\n");
-  if (code !== 0) throw new Error(said.at(-1) || "The sign-in failed.");
-  const began = said.findIndex((line) => line.startsWith(`${VENDOR}: `));
-  return { words: said.slice(began).join(" "), vendor: VENDOR };
+  const lines = output.split("\n");
+  if (code !== 0) throw new Error(lines.at(-1) || "The sign-in failed.");
+  const start = lines.findIndex((line) => line.startsWith(`${VENDOR}: `));
+  return { words: lines.slice(start).join(" "), vendor: VENDOR };
 }
 
-/** Forget the sign-in. In words, what became of it. */
+/** Remove the sign-in. Returns the outcome in words. */
 export async function signOut(setup: Pick<Setup, "find">): Promise<KeySet> {
   const { output } = await run(program(setup), ["auth", "logout", VENDOR], { env: env() });
   return { words: output || "The daemon's program did not answer." };
 }
 
 function program(setup: Pick<Setup, "find">): string {
-  const found = setup.find();
-  if (!("command" in found)) throw new Error("Install Amanu's daemon first: Amanu: Install the Daemon.");
-  return found.command;
+  const daemon = setup.find();
+  if (!("command" in daemon)) throw new Error("Install Amanu's daemon first: Amanu: Install the Daemon.");
+  return daemon.command;
 }

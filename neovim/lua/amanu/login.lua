@@ -1,4 +1,5 @@
----Signing in with ChatGPT: the daemon's program, in a terminal of Neovim's own, where one can read what it says and leave.
+---Signing in with ChatGPT: runs the daemon's program in a Neovim terminal, where its output can be read and it can be
+---cancelled.
 
 local client = require("amanu.client")
 local say = require("amanu.say")

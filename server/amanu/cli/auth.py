@@ -1,5 +1,5 @@
-"""`amanu auth`: which model services have a key, keeping one, and signing in. A key is typed or piped in, never an
-argument."""
+"""`amanu auth`: shows and stores the keys of model services, and signs in. A key is typed or piped in, never passed as
+an argument."""
 
 import argparse
 import asyncio
@@ -90,7 +90,7 @@ def _run(command: str, vendor: str) -> int:
 
 
 def _vendors(home: "Home") -> list[str]:
-    """Those a key can be kept for, with the endpoints of the user's own."""
+    """The vendors that take a key, including the user's own endpoints."""
     from amanu.config import load_settings
     from amanu.models.registry import VENDORS
 
@@ -117,12 +117,12 @@ def source(status: AuthStatus) -> str:
     """Where a key comes from, in words."""
     match status.source:
         case "environment":
-            unused = f"; it goes before the sign-in of {one_line(status.account)}" if status.account else ""
+            unused = f"; takes precedence over the sign-in as {one_line(status.account)}" if status.account else ""
             return f"from the environment ({status.variable}){unused}"
         case "signIn":
             return f"signed in as {one_line(status.account or '')}"
         case "endedSignIn":
-            return f"the sign-in of {one_line(status.account or '')} has ended; run: amanu auth login {status.vendor}"
+            return f"the sign-in as {one_line(status.account or '')} has ended; run: amanu auth login {status.vendor}"
         case "file":
             return "stored by amanu auth"
         case "none":

@@ -1,4 +1,4 @@
-"""What a user should know before the first prompt goes out: the model, its price, whether the folder is trusted."""
+"""The lines shown before the first prompt: the model and its price, the mode, the folders, the sandbox."""
 
 from amanu.cli.console import Console
 from amanu.cli.question import show_lines
@@ -12,7 +12,7 @@ AUTOMATIC = "Automatic"
 
 
 def show_header(state: SessionState, console: Console) -> None:
-    """Print model, price, mode, chosen effort, folders and what holds commands."""
+    """Print model, price, mode, chosen effort, folders and sandbox."""
     console.prose(("bold", "model "), ("", describe(model_info(state.model_id))))
     effort = f" · thinking effort {state.effort}" if state.effort is not None else ""
     console.line(("dim", f"mode {state.mode}{effort} · {', '.join(one_line(root) for root in state.roots)}"))
@@ -21,7 +21,7 @@ def show_header(state: SessionState, console: Console) -> None:
 
 
 def effort_line(state: SessionState) -> str:
-    """How much the model thinks, and what it offers."""
+    """The thinking effort in force, and those the model offers."""
     model = model_info(state.model_id)
     offered = ", ".join(model.efforts) or "nothing; its thinking cannot be controlled"
     effort = state.effort or f"as configured (this model's default: {model.default_effort or 'none'})"
@@ -29,7 +29,7 @@ def effort_line(state: SessionState) -> str:
 
 
 def model_info(model_id: str) -> ModelInfo:
-    """What is known of a model without asking anybody. (`amanu/model/list` also asks the servers on this machine,
+    """The facts about a model, without asking any server. (`amanu/model/list` also asks the servers on this machine,
     which may take seconds.)"""
     from amanu.home import find_home
     from amanu.models.catalogue import Catalogue

@@ -1,4 +1,4 @@
-"""`amanu models`: which models there are, how large their windows are, what they cost, and how that is known."""
+"""`amanu models`: lists the models with their windows, their prices, and the source of both."""
 
 import argparse
 import asyncio
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="amanu models",
-        description="List the models: window in tokens, US dollars per million tokens in and out, where that is from.",
+        description="List the models: context window in tokens, US dollars per million tokens (in / out), and the source.",
     )
     parser.add_argument("search", nargs="*", metavar="SEARCH", help="only models with these words in id or name")
     parser.add_argument("--refresh", action="store_true", help="ask the vendors you have a key for now")
@@ -66,10 +66,10 @@ def _registry() -> "ModelRegistry":
 
 
 async def _refresh(registry: "ModelRegistry") -> bool:
-    """Ask now; what failed goes to standard error. Returns whether all answered."""
+    """Ask now; failures go to standard error. Returns whether all answered."""
     addresses = registry.listing_addresses(os.environ)
     if not addresses:
-        print("No vendor can be asked: none has a key, or only one for a moved address.", file=sys.stderr)
+        print("There is no vendor to ask: you have no key for any, or their addresses were changed.", file=sys.stderr)
         return False
     failures = {
         vendor: failure
@@ -77,7 +77,7 @@ async def _refresh(registry: "ModelRegistry") -> bool:
         if failure is not None
     }
     for vendor, failure in failures.items():
-        print(one_line(f"{vendor}: {failure} What was known of its models stays.", 1_000), file=sys.stderr)
+        print(one_line(f"{vendor}: {failure} Its models are listed as last known.", 1_000), file=sys.stderr)
     return not failures
 
 
@@ -117,7 +117,7 @@ def _price(info: ModelInfo) -> str:
 
 
 def notes(info: ModelInfo) -> Iterator[str]:
-    """What the user should know before choosing it."""
+    """What the user should know before choosing this model."""
     instead = f"; use {one_line(info.successor)}" if info.successor else ""
     if info.retires is not None:
         is_past = info.retires < datetime.now(UTC).date().isoformat()

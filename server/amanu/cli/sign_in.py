@@ -28,7 +28,7 @@ def login(*, browse: bool) -> int:
         return exits.CANCELLED
     print(f"openai: signed in{f' as {one_line(account)}' if account else ''}")
     if (variable := auth.variable("openai", os.environ)) is not None:
-        print(f"{variable} is set in your environment and goes before the sign-in: unset it to use your plan.")
+        print(f"{variable} in your environment takes precedence over the sign-in: unset it to use your plan.")
     return exits.OK
 
 
@@ -42,7 +42,7 @@ def logout() -> int:
         print(visible(str(error)), file=sys.stderr)
         return exits.FAILED
     print(
-        "openai: signed out on this machine" if was_signed_in else "openai: nobody was signed in",
+        "openai: signed out on this machine" if was_signed_in else "openai: you were not signed in",
         file=None if was_signed_in else sys.stderr,
     )
     return exits.OK
@@ -57,12 +57,12 @@ def _credentials() -> "Credentials":
 
 def _show(address: str, browse: bool) -> None:
     opens = browse and _has_browser()
-    print("Sign in with ChatGPT in your browser" + (", which opens now, or open:" if opens else ". Open:"))
+    print("Sign in with ChatGPT in your browser" + (", which opens now. If it does not, open:" if opens else ". Open:"))
     print(f"\n{visible(address)}\n")
     if "SSH_CONNECTION" in os.environ:
         port = urlsplit(parse_qs(urlsplit(address).query)["redirect_uri"][0]).port
         print(f"If your browser is on another machine, forward the port first: ssh -L {port}:127.0.0.1:{port} HOST\n")
-    print("Waiting for your answer there, for up to ten minutes (Ctrl-C to cancel) …", flush=True)
+    print("Waiting for you to sign in, for up to ten minutes (Ctrl-C to cancel) …", flush=True)
     if opens:
         # not awaited: some browsers end only when they are closed
         threading.Thread(target=_open, args=(address,), daemon=True).start()
@@ -74,5 +74,5 @@ def _open(address: str) -> None:
 
 
 def _has_browser() -> bool:
-    """On Linux without a screen there may be one for the terminal: it would take that over."""
+    """Without a display, Linux may open a text browser, which would take over the terminal."""
     return sys.platform == "darwin" or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))

@@ -1,6 +1,6 @@
-"""Models their vendors shut down, and what takes their place: from the vendors' pages on deprecations.
+"""Models that their vendors are shutting down, and their successors, from the vendors' deprecation pages.
 
-A date that a vendor's own catalogue gives goes before the one here (`models/catalogue.py`).
+A date in a vendor's own listing takes precedence over the one here (`models/catalogue.py`).
 """
 
 import re
@@ -33,5 +33,5 @@ _PATTERNS = tuple((re.compile(pattern + _DATED), retirement) for pattern, retire
 
 
 def retirement(model_id: str) -> Retirement | None:
-    """When `vendor:model` ends, dated ids included; None for a model of which no end is known."""
-    return next((found for pattern, found in _PATTERNS if pattern.fullmatch(model_id)), None)
+    """When `vendor:model` (dated or not) is shut down; None if no shutdown is announced."""
+    return next((entry for pattern, entry in _PATTERNS if pattern.fullmatch(model_id)), None)

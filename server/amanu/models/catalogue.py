@@ -1,8 +1,7 @@
-"""What is known of models: the table Amanu is shipped with, and over it what their vendors say of them, which is kept
-from day to day.
+"""The facts about models: the table shipped with Amanu, overridden by cached listings from the vendors.
 
-A vendor that is down, slow or says nonsense changes nothing: what was known stays. Prices of the shipped table are
-never replaced; no vendor states them but OpenRouter, of whose models the table knows none.
+If a vendor is down, slow or returns nonsense, nothing changes. Prices in the shipped table are never replaced: the only
+vendor that states prices is OpenRouter, and the table has none of its models.
 """
 
 import asyncio
@@ -27,22 +26,22 @@ from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import ModelInfo
 
 FRESH_SECONDS = 24 * 3600.0
-"""A vendor is asked again after that long."""
+"""How long a vendor's answer counts as up to date."""
 SHIPPED_FROM = f"Amanu, {MODELS_DATE}"
 ASSUMED = "assumed"
 
 _SHIPPED = {info.model_id: info for info in MODELS}
 _TITLES = {"anthropic": "Anthropic", "gemini": "Google", "openai": "OpenAI", "openrouter": "OpenRouter"}
 _SAME_MODELS = {"google-openai": "gemini", "azure": "openai"}
-"""Another way to a vendor's models → that vendor."""
+"""A service that offers another vendor's models → that vendor."""
 _KEPT = ("window", "output", "input_price", "output_price", "cache_read_price", "cache_write_price")
-"""What an answer does not say, or says nonsense about, stays as the last one said it."""
+"""Fields that keep their previous value when an answer omits them or gives an implausible one."""
 
 log = logging.getLogger(__name__)
 
 
 class _Cached(BaseModel):
-    """A file of the cache: the answer of one vendor."""
+    """A cache file: one vendor's answer."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -53,7 +52,7 @@ class _Cached(BaseModel):
 
 @dataclass(frozen=True)
 class _Listing:
-    """What a vendor said, ready to be looked up."""
+    """A vendor's answer, indexed by model id."""
 
     fetched_at: float
     models: Mapping[str, ListedModel]
@@ -75,20 +74,19 @@ _NOTHING = _Listing(0.0, {}, {})
 
 
 class Catalogue:
-    """`folder` holds a file for each vendor; it is read anew when it changed on the disk. Only `refresh` uses the
-    network."""
+    """`folder` holds one file per vendor, which is reread when it changes on disk. Only `refresh` uses the network."""
 
     def __init__(self, folder: Path, clock: Callable[[], float] = time.time) -> None:
         self._folder = folder
         self._clock = clock
         self._read: dict[str, tuple[tuple[int, int, int], _Listing]] = {}
-        """Vendor → the version of its file, and what is in it."""
+        """Vendor → the version of its file, and the file's content."""
         self._failing: set[str] = set()
-        """Vendors of which the log has a warning since they last answered."""
+        """Vendors whose failure is already in the log; each leaves the set when it answers again."""
 
     def facts(self, model_id: str) -> ModelInfo:
-        """All that is known of `vendor:model`, and where from. An unknown model is given the facts of its nearest
-        relative, else cautious ones. `available` is False: the registry knows."""
+        """The facts about `vendor:model`, and their source. An unknown model gets the facts of its nearest relative, or
+        else cautious ones. `available` is always False here: only the registry can tell."""
         vendor, _, model = model_id.partition(":")
         if vendor in _SAME_MODELS:
             vendor, model = _SAME_MODELS[vendor], model.removeprefix("models/")
@@ -98,22 +96,22 @@ class Catalogue:
         facts = base.facts if listed is None else _overlaid(base, listed)
         end = retirement(model_id)
         day = (listed.retires if listed is not None else None) or (end.day if end is not None else None)
-        found = {
+        fields = {
             "model_id": model_id,
             "name": facts.name or model,
             "facts_from": _source(base, listed, f"{_TITLES.get(vendor, vendor)}, {listing.day}"),
             "retires": day,
             "successor": None if end is None else f"{model_id.partition(':')[0]}:{end.successor}",
         }
-        return with_efforts(facts.model_copy(update=found))
+        return with_efforts(facts.model_copy(update=fields))
 
     def models(self, vendor: str, *, listed: bool = True) -> list[ModelInfo]:
-        """The facts of those `ids` names. Of a long list that takes a tenth of a second: ask in a thread."""
+        """The facts about the models that `ids` lists. A long list takes a tenth of a second: call it in a thread."""
         return [self.facts(model_id) for model_id in self.ids(vendor, listed=listed)]
 
     def ids(self, vendor: str, *, listed: bool = True) -> list[str]:
-        """The models of a vendor one may choose, `vendor:model`: the shipped ones, then (with `listed`) what else its
-        own list has that an agent can use."""
+        """The models of a vendor that can be chosen, as `vendor:model`: the shipped ones, then (with `listed`) the
+        others on the vendor's own list that an agent can use."""
         shipped = [info.model_id for info in MODELS if info.model_id.startswith(f"{vendor}:")]
         listing = self._listing(vendor) if listed else _NOTHING
         others = [
@@ -124,13 +122,13 @@ class Catalogue:
         return [*shipped, *others]
 
     def fresh(self, vendor: str) -> bool:
-        """Whether the vendor answered in the last day. An answer from the future is none: the clock was wrong."""
+        """Whether the vendor answered within the last day. A time in the future does not count: the clock was wrong."""
         return 0 <= self._clock() - self._listing(vendor).fetched_at < FRESH_SECONDS
 
     async def refresh(self, addresses: Iterable[ListingAddress], *, force: bool = False) -> dict[str, str | None]:
-        """Ask those vendors for their models, all at once; without `force` only those that did not answer in the last
-        day. Returns vendor → None, or a sentence on what failed; never raises. The log has one warning for a
-        vendor until it answers again."""
+        """Ask these vendors for their models, all at once; without `force`, only those that did not answer within the
+        last day. Returns vendor → None, or a sentence that says what failed; never raises. A vendor that keeps failing
+        is logged once."""
         asked = {each.vendor: each for each in addresses if force or not self.fresh(each.vendor)}
         failures = await asyncio.gather(*(self._ask(address) for address in asked.values()))
         for vendor, failure in zip(asked, failures, strict=True):
@@ -175,8 +173,8 @@ class Catalogue:
         return self._read[vendor][1]
 
     def _base(self, model_id: str, is_listed: bool) -> "_Base":
-        """What is known without its vendor's word. Relatives of what the vendor lists are shipped models only, so that
-        a long list costs no more than its length."""
+        """The facts without the vendor's listing. For a listed model, relatives are sought only in the shipped table,
+        so that the time for a long list is linear in its length."""
         shipped = _SHIPPED.get(model_id) or _SHIPPED.get(undated(model_id))
         if shipped is not None:
             return _Base(shipped, SHIPPED_FROM, is_shipped=True)
@@ -192,7 +190,7 @@ class Catalogue:
         return _Base(facts, f"like {relative.model_id}")
 
     def _priced(self, model_id: str) -> Sequence[ModelInfo]:
-        """What the vendor of that model lists with window and prices."""
+        """The models that this model's vendor lists with both window and prices."""
         vendor = model_id.partition(":")[0]
         priced = [listed for listed in self._listing(vendor).models.values() if listed.priced and listed.window]
         return [_overlaid(_Base(model_info(f"{vendor}:{listed.id}"), ASSUMED), listed) for listed in priced]
@@ -200,7 +198,7 @@ class Catalogue:
 
 @dataclass(frozen=True)
 class _Base:
-    """What is known of a model without its vendor's word; a name only of a shipped one."""
+    """The facts about a model before its vendor's listing is applied; only a shipped model has a name."""
 
     facts: ModelInfo
     source: str
@@ -212,22 +210,22 @@ class _Base:
 
 
 def _overlaid(base: _Base, listed: ListedModel) -> ModelInfo:
-    """What is known, with what its vendor says in its place."""
+    """The base facts with the vendor's listing applied."""
     window = listed.window or base.facts.context_window
     output = listed.output or base.facts.max_output
-    found: dict[str, Any] = {"context_window": window, "max_output": output if output < window else window // 4}
+    fields: dict[str, Any] = {"context_window": window, "max_output": output if output < window else window // 4}
     if not base.is_shipped:
-        found["name"] = listed.name or base.facts.name
+        fields["name"] = listed.name or base.facts.name
     if base.takes_prices_of(listed):
-        found |= {name: getattr(listed, name) for name in _KEPT if name.endswith("_price")}
+        fields |= {name: getattr(listed, name) for name in _KEPT if name.endswith("_price")}
     for name in ("thinking", "images"):
         if getattr(listed, name) is not None:
-            found[name] = getattr(listed, name)
-    return base.facts.model_copy(update=found)
+            fields[name] = getattr(listed, name)
+    return base.facts.model_copy(update=fields)
 
 
 def _source(base: _Base, listed: ListedModel | None, vendor: str) -> str:
-    """Where window and prices are from, in words. `vendor`: its name, and the day it was asked."""
+    """The source of window and prices, in words. `vendor`: the vendor's name and the day it was asked."""
     window = vendor if listed is not None and listed.window is not None else base.source
     prices = base.source
     if listed is not None and base.takes_prices_of(listed):
@@ -244,16 +242,16 @@ def _kept(new: ListedModel, old: ListedModel | None) -> ListedModel:
 
 
 def _is_twin(model: str, listing: _Listing) -> bool:
-    """A dated id whose undated one is listed too."""
+    """Whether the id is dated and the undated id is listed too."""
     return undated(model) != model and undated(model) in listing.models
 
 
 def _read(path: Path) -> _Listing:
-    """What is in a file of the cache; nothing when it is damaged."""
+    """The content of a cache file; an empty listing if it is damaged."""
     try:
         cached = _Cached.model_validate(read_private(path))
     except (AmanuError, ValidationError, RecursionError) as error:
-        log.warning("%s is damaged, and not used until it is written anew: %s", path, type(error).__name__)
+        log.warning("%s is damaged and is ignored until it is rewritten: %s", path, type(error).__name__)
         return _NOTHING
     models = {listed.id: listed for listed in cached.models}
     newest_last = {undated(name): listed for name, listed in sorted(models.items())}

@@ -1,4 +1,4 @@
-"""What OpenAI refuses of requests that count towards a ChatGPT plan, in sentences that say what to do
+"""OpenAI's refusals of requests that count towards a ChatGPT plan, as sentences that say what to do
 (developers.openai.com/siwc)."""
 
 from collections.abc import Mapping
@@ -11,19 +11,19 @@ PLAN_PREFIX = "subscription_sharing_"
 """Every code begins with it."""
 
 REFUSED_FIELDS = ("max_output_tokens", "prompt_cache_key")
-"""Of the fields we send, those that a request on a plan may not carry."""
+"""Fields we otherwise send that are not allowed in a request on a plan."""
 
 _KEY = "or use an API key: `amanu auth logout openai`, then `amanu auth set openai`."
 _OF_CODE: Mapping[str, tuple[type[ModelError], str]] = {
     "user_not_eligible": (
         AuthFailed,
-        f"Your ChatGPT account may not use its plan here. Sign in with another one: `amanu auth login openai`, {_KEY}",
+        f"Your ChatGPT account cannot use its plan here. Sign in with another one: `amanu auth login openai`, {_KEY}",
     ),
     "invalid_user": (
         AuthFailed,
         f"OpenAI does not know the ChatGPT account you signed in with. Run: `amanu auth login openai`, {_KEY}",
     ),
-    "usage_limit_exceeded": (QuotaExhausted, f"The usage limit of your ChatGPT plan is reached. Wait, {_KEY}"),
+    "usage_limit_exceeded": (QuotaExhausted, f"Your ChatGPT plan has reached its usage limit. Wait, {_KEY}"),
     "usage_unavailable": (Overloaded, "OpenAI cannot tell right now how much of your ChatGPT plan is left."),
     "route_not_supported": (
         RequestRefused,
@@ -39,11 +39,11 @@ _OF_CODE: Mapping[str, tuple[type[ModelError], str]] = {
 def plan_error(
     vendor: str, code: str, status: int | None, message: str, *, wait: float | None = None, details: str = ""
 ) -> ModelError:
-    """The error for a code that begins with `PLAN_PREFIX`. `message` is the service's words, which the caller has
-    masked; `wait` in seconds."""
+    """The error for a code that begins with `PLAN_PREFIX`. `message` comes from the service; the caller has masked
+    it. `wait` is in seconds."""
     otherwise = (
         RequestRefused,
-        f"OpenAI does not let your ChatGPT plan be used for this. Choose another model, {_KEY}",
+        f"OpenAI does not allow your ChatGPT plan to be used for this. Choose another model, {_KEY}",
     )
     kind, words = _OF_CODE.get(code.removeprefix(PLAN_PREFIX), otherwise)
     back = f" It is available again in {in_words(wait)}." if wait is not None and wait >= 60 else ""

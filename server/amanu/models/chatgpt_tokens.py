@@ -1,8 +1,8 @@
 """The tokens of a sign-in with ChatGPT: kept in `chatgpt.json` beside `auth.json`, and renewed.
 
-A refresh token is good for one use, and a second use ends the sign-in. So one process at a time renews (`flock` on
-`chatgpt.lock`, beside the tokens, so that all who share them share it), reads the file again first, and saves what
-it got before anybody uses it.
+A refresh token works once; using it again ends the sign-in. So only one process at a time renews: it holds a `flock` on
+`chatgpt.lock` (beside the tokens, so that whoever shares the tokens shares the lock), rereads the file first, and saves
+the new tokens before anything uses them.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from amanu.text.redaction import Secrets
 from amanu_protocol.errors import AmanuError
 
 MARGIN = 300.0
-"""Seconds before its end at which an access token is renewed; half of its lifetime if that is less."""
+"""An access token is renewed this many seconds before it expires, or at half its lifetime if that is less."""
 _LOCK_TIMEOUT = 2 * TIMEOUT
 _LOCK_POLL = 0.05
 _NOT_SIGNED_IN = "You are not signed in with ChatGPT. Run: amanu auth login openai"
@@ -30,10 +30,11 @@ _NOT_SIGNED_IN = "You are not signed in with ChatGPT. Run: amanu auth login open
 
 @dataclass(frozen=True)
 class SignIn:
-    """What the file holds. Without an access token: signed out, and only what the next sign-in begins with."""
+    """The content of the file. Without an access token the user is signed out, and only the ids for the next sign-in
+    remain."""
 
     client_id: str = ""
-    """That the service issued for this installation."""
+    """Issued by the service for this installation."""
     host_id: str = ""
     access_token: str = field(default="", repr=False)
     refresh_token: str = field(default="", repr=False)
@@ -48,10 +49,10 @@ class SignIn:
 
 
 class ChatGPTTokens:
-    """`path` is the file, `secrets` learns every token; the clocks count seconds since the epoch, and since any moment.
+    """`path` is the file; `secrets` learns every token; `wall` counts seconds since the epoch.
 
-    How long a token has lasted is told by the wall clock only for one that another process received, and then once: a
-    clock that is wrong or moved costs one renewal.
+    The wall clock is used only for the age of a token that another process received, and only once per token: a clock
+    that is wrong or was changed costs one renewal.
     """
 
     def __init__(
@@ -72,14 +73,14 @@ class ChatGPTTokens:
         self._deadline = 0.0
         """Of the access token in `_kept`, by the monotonic clock."""
         self._unsaved: tuple[str, SignIn] | None = None
-        """What could not be saved, and the refresh token it replaces."""
+        """The refresh token that was used up, and the new tokens that could not be saved."""
         self._renewing: asyncio.Task[str] | None = None
 
     def __repr__(self) -> str:
         return f"ChatGPTTokens({str(self._file.path)!r})"
 
     def kept(self) -> SignIn:
-        """What the file holds now. Raises `AmanuError`."""
+        """The current content of the file. Raises `AmanuError`."""
         read = self._file.read()
         if read is not self._read:
             kept = _sign_in(read)
@@ -92,7 +93,7 @@ class ChatGPTTokens:
 
     @property
     def signed_in(self) -> bool:
-        """Whether there is a sign-in, be it one that has ended. Raises `AmanuError`."""
+        """Whether there is a sign-in, even one that has ended. Raises `AmanuError`."""
         return bool(self.kept().access_token)
 
     async def current(self) -> str:
@@ -110,7 +111,7 @@ class ChatGPTTokens:
             return self._kept.access_token
 
     async def renewed(self, refused: str) -> str:
-        """Another access token than the one a service refused. Raises `ModelError`."""
+        """An access token to replace the one that a service refused. Raises `ModelError`."""
         kept = self._usable()
         return kept.access_token if kept.access_token != refused else await self._renewed(refused)
 
@@ -120,7 +121,7 @@ class ChatGPTTokens:
             await self._write(self._received(SignIn(client_id, host_id), grant), grant.lifetime)
 
     async def forget(self) -> bool:
-        """The user signs out, here: what a later sign-in begins with stays. Whether there was one. Raises
+        """Sign out on this machine; the ids for a later sign-in stay. Returns whether there was a sign-in. Raises
         `AmanuError`."""
         async with self._alone():
             kept = self.kept()
@@ -129,7 +130,7 @@ class ChatGPTTokens:
         return bool(kept.access_token)
 
     async def settle(self) -> None:
-        """Wait for a renewal that has begun: cut off, it could lose the sign-in."""
+        """Wait for a renewal in progress: interrupting it could lose the sign-in."""
         if self._renewing is not None:
             await asyncio.wait([self._renewing])
 
@@ -149,7 +150,7 @@ class ChatGPTTokens:
         return self._deadline - self._monotonic()
 
     async def _renewed(self, stale: str) -> str:
-        """Who asks meanwhile gets the same; who is cancelled leaves it going."""
+        """Concurrent callers share one renewal; cancelling a caller does not cancel it."""
         if self._renewing is None or self._renewing.done():
             self._renewing = asyncio.create_task(self._renew(stale))
             self._renewing.add_done_callback(lambda task: task.cancelled() or task.exception())
@@ -198,7 +199,7 @@ class ChatGPTTokens:
 
     @contextlib.asynccontextmanager
     async def _alone(self) -> AsyncGenerator[None]:
-        """While no other process renews. Asks again and again, for a thread that waits could not be cancelled."""
+        """Holds the lock, so that no other process renews. It polls: a waiting thread could not be cancelled."""
         path = self._file.path.with_suffix(".lock")
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -226,7 +227,7 @@ async def _lock(descriptor: int) -> None:
 
 
 def _sign_in(read: dict[str, Any]) -> SignIn:
-    """From the file; a field of another type than ours counts as not there."""
+    """From the content of the file; a field of the wrong type counts as missing."""
     known = {name: read[name] for name, blank in asdict(SignIn()).items() if type(read.get(name)) is type(blank)}
     return SignIn(**known)
 

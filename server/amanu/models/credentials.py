@@ -1,5 +1,5 @@
 """Keys of model services: from the client's environment, else from `auth.json` in the user's configuration folder; and
-the sign-in with ChatGPT, which goes before a key of OpenAI in that file.
+the sign-in with ChatGPT, which takes precedence over a key for OpenAI in that file.
 
 `auth.json` is `{"keys": {vendor: key}}`, mode 0600 in a folder of mode 0700. Keys leave this module only towards
 the service they are for; `secrets.Secrets` takes them out of any text that goes elsewhere.
@@ -47,7 +47,7 @@ class Credentials:
         return f"Credentials({str(self._file.path)!r})"
 
     def key(self, vendor: str, environment: Mapping[str, str]) -> str | None:
-        """The vendor's key, or None. The client's environment goes before the file."""
+        """The vendor's key, or None. The client's environment takes precedence over the file."""
         variable = self.variable(vendor, environment)
         key = environment[variable].strip() if variable is not None else self._keys().get(vendor)
         if key:
@@ -55,8 +55,8 @@ class Credentials:
         return key
 
     def credential(self, vendor: str, environment: Mapping[str, str]) -> str | ChatGPTTokens | None:
-        """What requests to the vendor's own service are made with: a key of the environment, else the sign-in, else a
-        key of the file. None if there is nothing."""
+        """The credential for requests to the vendor's own service: the key in the environment, else the sign-in, else
+        the key in the file, else None."""
         if vendor == SIGN_IN_VENDOR and self.variable(vendor, environment) is None and self.chatgpt.signed_in:
             return self.chatgpt
         return self.key(vendor, environment)
@@ -115,8 +115,8 @@ class Credentials:
         self._file.write({"keys": keys})
 
     def learn(self, environment: Mapping[str, str]) -> None:
-        """Hide from now on the keys the file holds, and those of that environment: of models' services, of the user's
-        own endpoints, and what else is a secret by its name. An `auth.json` that cannot be read is no matter here."""
+        """From now on, mask the keys in the files, and those in this environment: keys of vendors and of the user's own
+        endpoints, and any variable whose name suggests a secret. Unreadable files are ignored here."""
         with contextlib.suppress(AmanuError):
             self._keys()
         with contextlib.suppress(AmanuError):

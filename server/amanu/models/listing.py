@@ -1,6 +1,6 @@
-"""What a vendor's answer to "which models are there?" says, in one form for all vendors.
+"""The vendors' lists of models, parsed into one common form.
 
-Every entry is looked at by itself: one that is malformed is left out, a number that cannot be is left away.
+Each entry is validated on its own: a malformed entry is dropped, and an implausible number becomes None.
 """
 
 import json
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 def _or_none(check: Callable[[Any], T | None]) -> BeforeValidator:
-    """What `check` makes of a value; None for whatever it raises on."""
+    """The result of `check`; None if it raises."""
 
     def checked(value: Any) -> T | None:
         try:
@@ -50,14 +50,14 @@ def _price(value: Any) -> float | None:
 
 
 def _per_token(value: Any) -> float | None:
-    """OpenRouter's: US dollars for one token, as text."""
+    """From OpenRouter's price: US dollars per token, as text."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     return _price(round(float(value) * 1_000_000, 6))
 
 
 def _day(value: Any) -> str | None:
-    """The date of an ISO date or time."""
+    """The date part of an ISO date or time."""
     return date.fromisoformat(value[:10]).isoformat() if isinstance(value, str) else None
 
 
@@ -90,7 +90,7 @@ class _Entry(BaseModel):
 
 
 class ListedModel(_Entry):
-    """A model as its vendor describes it. None: not said, or nothing that could be true."""
+    """A model as its vendor describes it. None: missing, or implausible."""
 
     id: Id
     """Without the vendor's name."""
@@ -109,7 +109,7 @@ class ListedModel(_Entry):
     retires: Day = None
     """ISO date."""
     usable: bool = True
-    """It writes text and calls tools, as far as the vendor says; others are known, and not offered."""
+    """As far as the vendor says, it writes text and calls tools; other models are not offered."""
 
     @property
     def priced(self) -> bool:
@@ -137,7 +137,7 @@ class _OpenAI(_Entry):
     id: Id
 
     def listed(self) -> ListedModel | None:
-        """Ids are all OpenAI says, of embeddings and voices too."""
+        """OpenAI lists ids only, including those of embedding and voice models."""
         if _CHATS.match(self.id) is None or _DOES_NOT_CHAT.search(self.id) is not None:
             return None
         return ListedModel(id=self.id)
@@ -193,7 +193,7 @@ class _OpenRouter(_Entry):
 
     def listed(self) -> ListedModel | None:
         inputs, outputs = self.architecture.input_modalities, self.architecture.output_modalities
-        takes = self.supported_parameters
+        parameters = self.supported_parameters
         windows = [size for size in (self.context_length, self.top_provider.context_length) if size is not None]
         return ListedModel(
             id=self.id,
@@ -204,9 +204,9 @@ class _OpenRouter(_Entry):
             output_price=self.pricing.completion,
             cache_read_price=self.pricing.input_cache_read,
             cache_write_price=self.pricing.input_cache_write,
-            thinking=None if takes is None else "reasoning" in takes,
+            thinking=None if parameters is None else "reasoning" in parameters,
             images=None if inputs is None else "image" in inputs,
-            usable=(takes is None or "tools" in takes) and (outputs is None or "text" in outputs),
+            usable=(parameters is None or "tools" in parameters) and (outputs is None or "text" in outputs),
         )
 
 
@@ -221,8 +221,8 @@ _FORMS: Mapping[str, tuple[str, type[_Wire]]] = {
 
 
 def read_listing(vendor: str, answer: bytes) -> list[ListedModel]:
-    """The models of an answer, each id once. Raises `ValueError`, a sentence, for an answer that is no list of models,
-    one with too many, and one in which no entry makes sense."""
+    """The models of an answer, each id once. Raises `ValueError` with a sentence if the answer is not a list of models,
+    is too long, or has no valid entry."""
     field, form = _FORMS[vendor]
     try:
         whole: Any = json.loads(answer)
@@ -230,7 +230,7 @@ def read_listing(vendor: str, answer: bytes) -> list[ListedModel]:
         raise ValueError("The answer is not JSON.") from None
     entries: Any = _object(whole).get(field)
     if not isinstance(entries, list):
-        raise ValueError("The answer is no list of models.")
+        raise ValueError("The answer is not a list of models.")
     if len(cast("list[Any]", entries)) > MAX_MODELS:
         raise ValueError(f"The answer lists more than {MAX_MODELS:,} models.")
     models: dict[str, ListedModel] = {}
@@ -242,5 +242,5 @@ def read_listing(vendor: str, answer: bytes) -> list[ListedModel]:
         if listed is not None:
             models.setdefault(listed.id, listed)
     if not models:
-        raise ValueError("The answer lists no model Amanu could use.")
+        raise ValueError("The answer lists no models that Amanu can use.")
     return list(models.values())

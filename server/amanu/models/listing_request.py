@@ -1,4 +1,4 @@
-"""Asking a vendor which models there are: one GET, of ten seconds at most."""
+"""Requests a vendor's list of models: one GET that takes ten seconds at most."""
 
 import asyncio
 import json
@@ -22,7 +22,7 @@ _MAX_ERROR = 64 << 10
 
 @dataclass(frozen=True)
 class ListingAddress:
-    """Where a vendor is asked, and with which key."""
+    """The address and the key with which a vendor is asked for its models."""
 
     vendor: str
     base_url: str
@@ -47,13 +47,13 @@ _PATHS: Mapping[str, tuple[str, Callable[[str], Mapping[str, str]]]] = {
     "openai": ("/models", _bearer),
     "openrouter": ("/models", _bearer),
 }
-"""Vendor → what follows its base URL, and how the key is given."""
+"""Vendor → the path after its base URL, and the function that puts the key into headers."""
 LISTING_VENDORS = tuple(_PATHS)
 """The vendors that can be asked."""
 
 
 async def request_listing(address: ListingAddress) -> bytes:
-    """The body of the answer. Raises `ModelError`; its message never holds the key."""
+    """The body of the answer. Raises `ModelError`, whose message never contains the key."""
     http = await asyncio.to_thread(_client, address)
     import httpx2
 
@@ -71,7 +71,7 @@ async def request_listing(address: ListingAddress) -> bytes:
             body = await _read(answer, MAX_ANSWER if is_good else _MAX_ERROR, is_good)
             if is_good:
                 return body
-            raise status_error(address.vendor, answer.status_code, mask(_said(body), address.key))
+            raise status_error(address.vendor, answer.status_code, mask(_error_message(body), address.key))
     except TimeoutError:
         raise Unreachable(
             f"{address.vendor} at {address.base_url} did not answer within {TIMEOUT:g} seconds.", address.vendor
@@ -81,19 +81,19 @@ async def request_listing(address: ListingAddress) -> bytes:
 
 
 async def _read(response: Any, most: int, is_good: bool) -> bytes:
-    """The body; of an error that is longer its beginning. Raises `ReplyTooLong`."""
+    """The body; only the beginning of a long error. Raises `ReplyTooLong` if a good answer is too long."""
     body = bytearray()
     async for piece in response.aiter_bytes():
         body += piece
         if len(body) > most:
             if is_good:
-                raise ReplyTooLong(f"The answer has more than {most >> 20} MB.")
+                raise ReplyTooLong(f"The answer is larger than {most >> 20} MB.")
             break
     return bytes(body[:most])
 
 
-def _said(body: bytes) -> str:
-    """The vendor's words in an error's body."""
+def _error_message(body: bytes) -> str:
+    """The vendor's message from the body of an error."""
     try:
         answer: Any = json.loads(body)
     except (ValueError, RecursionError):
@@ -104,5 +104,5 @@ def _said(body: bytes) -> str:
 
 
 def _client(address: ListingAddress) -> "HttpClient":
-    """In a thread: it imports, and reads the system's certificates."""
+    """Call it in a thread: it imports modules and reads the system's certificates."""
     return http_client(address.base_url, tls_for(address.base_url))

@@ -16,7 +16,7 @@ from amanu.models.listing import WINDOWS
 from amanu.models.private_file import read_private, write_private
 
 _WINDOW_SECONDS = 10.0
-"""An answer about a window counts that long: a model that was not loaded may be by the next prompt."""
+"""How long an answer about a window is reused: a model may be loaded by the next prompt."""
 
 
 class LocalServers:
@@ -25,7 +25,7 @@ class LocalServers:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._windows: dict[tuple[str, str], tuple[float, int | None]] = {}
-        """Address and model → when its window was asked for, and what came."""
+        """Address and model → when its window was asked for, and the answer."""
 
     def allowed(self, vendor: str, base_url: str) -> bool:
         """Did the user say yes to this vendor at this address?"""
@@ -36,11 +36,11 @@ class LocalServers:
         write_private(self._path, {"allowed": {**self._read(), vendor: base_url}})
 
     async def window(self, base_url: str, model: str) -> int | None:
-        """See `ollama_window`; not asked at every step."""
-        known = self._windows.get((base_url, model))
-        if known is None or time.monotonic() - known[0] > _WINDOW_SECONDS:
-            known = self._windows[base_url, model] = (time.monotonic(), await ollama_window(base_url, model))
-        return known[1]
+        """`ollama_window`, cached for a few seconds."""
+        cached = self._windows.get((base_url, model))
+        if cached is None or time.monotonic() - cached[0] > _WINDOW_SECONDS:
+            cached = self._windows[base_url, model] = (time.monotonic(), await ollama_window(base_url, model))
+        return cached[1]
 
     def _read(self) -> dict[str, str]:
         return read_private(self._path).get("allowed", {})
@@ -67,9 +67,9 @@ async def models_of(base_url: str, key: str | None = None) -> list[str] | None:
 
 
 async def ollama_window(base_url: str, model: str) -> int | None:
-    """Tokens of the window in which an Ollama server runs a model: of one that is loaded as it is (`GET /api/ps`), else
-    what its Modelfile sets (`POST /api/show`). None when it says neither within a second: it then chooses by the memory
-    of the machine, once it loads the model."""
+    """The window, in tokens, with which an Ollama server runs a model: the actual one if the model is loaded
+    (`GET /api/ps`), else the one its Modelfile sets (`POST /api/show`). None if the server states neither within a
+    second: it then chooses one by the machine's memory when it loads the model."""
     httpx2 = await asyncio.to_thread(importlib.import_module, "httpx2")
     tls = await asyncio.to_thread(tls_for, base_url)
     root = base_url.removesuffix("/v1")
@@ -93,9 +93,11 @@ def _loaded_window(answer: Any, model: str) -> int | None:
 
 
 def _set_window(answer: Any) -> int | None:
-    said: Any = cast("dict[str, Any]", answer).get("parameters") if isinstance(answer, dict) else None
-    found = re.search(r"^num_ctx\s+(\d{1,9})\s*$", said, re.MULTILINE) if isinstance(said, str) else None
-    return _window(int(found[1])) if found is not None else None
+    parameters: Any = cast("dict[str, Any]", answer).get("parameters") if isinstance(answer, dict) else None
+    if not isinstance(parameters, str):
+        return None
+    match = re.search(r"^num_ctx\s+(\d{1,9})\s*$", parameters, re.MULTILINE)
+    return _window(int(match[1])) if match is not None else None
 
 
 def _window(value: Any) -> int | None:

@@ -1,5 +1,5 @@
-"""Where the browser brings the answer of a sign-in: a page on this machine, for as long as it is waited for (RFC 8252,
-7.3)."""
+"""The page on this machine to which the browser is redirected after a sign-in, served only while Amanu waits for it
+(RFC 8252, 7.3)."""
 
 import asyncio
 import contextlib
@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl, urlsplit
 _LONGEST = 8192
 """Bytes of a request's head."""
 _PATIENCE = 10.0
-"""Seconds for a request to be said."""
+"""Seconds a request may take to arrive."""
 _MOST = 20
 """Connections at once: a browser opens a few."""
 _ID = re.compile(r"[\w.-]{1,200}")
@@ -21,7 +21,7 @@ _CODE = re.compile(r"[\x21-\x7e]{1,4096}")
 
 @dataclass(frozen=True)
 class Callback:
-    """What the browser brought: a code, or an error's code as `access_denied`."""
+    """The query of the redirect: a code, or an error code such as `access_denied`."""
 
     code: str = field(default="", repr=False)
     client_id: str = ""
@@ -54,7 +54,7 @@ class CallbackListener:
 
     @contextlib.asynccontextmanager
     async def listening(self) -> AsyncGenerator["CallbackListener"]:
-        """Nothing of it is left afterwards."""
+        """Listen until the block ends; then close the port and all connections."""
         server = await asyncio.start_server(self._connected, "127.0.0.1", 0, limit=_LONGEST)
         self.port = server.sockets[0].getsockname()[1]
         self._is_open = True
@@ -97,7 +97,7 @@ class CallbackListener:
             writer.close()
 
     def _answer(self, head: str) -> tuple[int, str]:
-        """Status and words of the page."""
+        """Status and text of the page."""
         line, *headers = head.split("\r\n")
         method, _, target = line.partition(" ")
         target = target.rpartition(" ")[0]
@@ -105,31 +105,31 @@ class CallbackListener:
             value.strip() for name, _, value in (each.partition(":") for each in headers) if name.lower() == "host"
         ]
         if hosts != [f"127.0.0.1:{self.port}"]:
-            return 421, "This page is for the sign-in of Amanu on this machine only."
+            return 421, "This page is only for signing in from this machine."
         address = urlsplit(target) if target.startswith("/") and not target.startswith("//") else None
         if address is None or address.path != self._path:
-            return 404, "There is nothing here but the end of a sign-in."
+            return 404, "There is no page at this address."
         if method != "GET":
-            return 405, "This page can only be opened."
+            return 405, "This page supports only GET requests."
         pairs = parse_qsl(address.query, max_num_fields=50) if address.query.count("&") < 50 else []
         query = dict(pairs)
         state = query.get("state", "")
         if not self._state or not hmac.compare_digest(state.encode(), self._state.encode()) or len(pairs) != len(query):
-            return 400, "This is not the answer to the sign-in that Amanu is waiting for. Begin again in Amanu."
+            return 400, "This does not belong to the sign-in that Amanu is waiting for. Start again in Amanu."
         if self._received.done():
-            return 409, "Amanu has had this answer already. You can close this page."
+            return 409, "Amanu already has this response. You can close this page."
         return self._taken(query)
 
     def _taken(self, query: dict[str, str]) -> tuple[int, str]:
         code, client_id, error = (query.get(name, "") for name in ("code", "client_id", "error"))
         if error:
             self._received.set_result(Callback(error=error if _ID.fullmatch(error) else "unknown"))
-            return 200, "ChatGPT did not sign you in. Amanu says what you can do. You can close this page."
+            return 200, "ChatGPT did not sign you in. You can close this page; Amanu shows what to do next."
         if not _CODE.fullmatch(code) or (client_id and not _ID.fullmatch(client_id)):
             self._received.set_result(Callback(error="malformed_answer"))
-            return 400, "Amanu cannot read this answer. Begin again in Amanu."
+            return 400, "Amanu cannot read this response. Start again in Amanu."
         self._received.set_result(Callback(code, client_id))
-        return 200, "ChatGPT has answered Amanu. You can close this page: Amanu says whether the sign-in is complete."
+        return 200, "ChatGPT has responded. You can close this page; Amanu shows whether you are signed in."
 
 
 async def _stop(server: asyncio.Server) -> None:
@@ -144,7 +144,7 @@ async def _stop(server: asyncio.Server) -> None:
 
 
 def _page(status: int, words: str) -> bytes:
-    """A page of one sentence, without a word of the request."""
+    """A page of one text, with nothing from the request in it."""
     body = (
         '<!doctype html><html lang="en"><meta charset="utf-8"><title>Amanu</title>'
         f"<h1>Amanu</h1><p>{words}</p></html>\n"

@@ -1,5 +1,5 @@
 """OpenAI's identity service, as far as "Sign in with ChatGPT for open source" goes: OAuth 2.1 with PKCE for a client
-that keeps no secret (RFC 6749, 7636, 8252, 8707). What is asked for and what comes back is documented at
+that keeps no secret (RFC 6749, 7636, 8252, 8707). Requests and responses are documented at
 developers.openai.com/siwc.
 """
 
@@ -22,7 +22,7 @@ from amanu.models.http import proxy_for, tls_for
 
 ADDRESS = "https://auth.openai.com/api/accounts"
 RESOURCE = "https://api.openai.com/v1"
-"""What the tokens are for, and where they are sent."""
+"""The service that the tokens are for, and the only one outside this machine that gets them."""
 PLAN_SCOPE = "chatgpt.tokens.use.direct"
 """Lets requests count towards the account's plan."""
 SCOPES = f"openid profile email offline_access resource.invoke {PLAN_SCOPE}"
@@ -37,7 +37,7 @@ TIMEOUT = 30.0
 LIFETIME = 3600.0
 """Seconds an access token lasts when the service does not say."""
 _SHORTEST, _LONGEST = 60.0, 24 * 3600.0
-"""Limits of what the service may say, in seconds: nothing is renewed in a circle, or kept for years."""
+"""Bounds for a lifetime that the service states, in seconds: no constant renewal, and no token kept for years."""
 _LARGEST = 256 * 1024
 """Bytes of an answer."""
 _TOKEN = re.compile(r"[\x21-\x7e]{8,16384}")
@@ -46,12 +46,12 @@ ENDED = "Your ChatGPT sign-in has ended. Run: amanu auth login openai"
 
 
 class SignInEnded(AuthFailed):
-    """The refresh token is revoked, used up or too old: only the user can mend that."""
+    """The refresh token is revoked, used up or too old: the user has to sign in again."""
 
 
 @dataclass(frozen=True)
 class TokenGrant:
-    """What a token request brought. Scopes, account and nonce are None where the service did not say."""
+    """The response to a token request. Scopes, account and nonce are None if the service did not state them."""
 
     access_token: str = field(repr=False)
     refresh_token: str | None = field(repr=False)
@@ -59,19 +59,19 @@ class TokenGrant:
     """Of the access token, in seconds from its receipt."""
     scopes: frozenset[str] | None = None
     account: str | None = None
-    """E-mail address or name, for display only: nobody checked a signature."""
+    """E-mail address or name, for display only: its signature is not checked."""
     nonce: str | None = None
 
 
 @dataclass(frozen=True)
 class Authorization:
-    """One attempt to sign in: what ties its answer to it. The values are random, and used once."""
+    """The values that tie a response to one attempt to sign in. They are random, and used once."""
 
     redirect_uri: str
     state: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
     nonce: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
     verifier: str = field(default_factory=lambda: secrets.token_urlsafe(64), repr=False)
-    """Of PKCE: 86 characters of the 43 to 128 that are allowed."""
+    """For PKCE: 86 characters; 43 to 128 are allowed."""
 
 
 class OpenAIIdentity:
@@ -116,7 +116,7 @@ class OpenAIIdentity:
         return await self._ask({"grant_type": "refresh_token", "refresh_token": refresh_token}, client_id)
 
     async def _ask(self, form: Mapping[str, str], client_id: str) -> TokenGrant:
-        """Not by `transport.py`: no recording shall hold what is said here."""
+        """Bypasses `transport.py`, so that no recording contains it."""
         httpx2 = await asyncio.to_thread(importlib.import_module, "httpx2")
         tls = await asyncio.to_thread(tls_for, self.address)
         address = f"{self.address}/oauth/token"
@@ -162,9 +162,9 @@ def _grant(body: bytes) -> TokenGrant:
     return TokenGrant(access, refresh, lifetime, scopes, account, nonce if isinstance(nonce, str) else None)
 
 
-def _lifetime(said: Any) -> float:
+def _lifetime(stated: Any) -> float:
     try:
-        seconds = float(said)
+        seconds = float(stated)
     except (TypeError, ValueError, OverflowError):
         seconds = LIFETIME
     return min(max(seconds, _SHORTEST), _LONGEST) if seconds == seconds else LIFETIME
@@ -195,7 +195,7 @@ def _object(body: bytes) -> dict[str, Any]:
 
 
 def _unreadable(fault: str) -> ModelError:
-    return StreamBroken(f"OpenAI's answer to the sign-in could not be read: {fault}.", "openai")
+    return StreamBroken(f"OpenAI's response to the sign-in could not be read: {fault}.", "openai")
 
 
 def _refused(status: int, body: bytes, headers: Any, form: Mapping[str, str]) -> ModelError:
@@ -214,7 +214,7 @@ def _refused(status: int, body: bytes, headers: Any, form: Mapping[str, str]) ->
         words = mask(words, form.get(name))
     words = sentence(words)
     if status == 429 or status >= 500:
-        message = f"OpenAI cannot renew or begin a sign-in right now: {words}"
+        message = f"OpenAI cannot start or renew a sign-in right now: {words}"
         return Overloaded(message, "openai", status, retry_after(headers))
     if code == "invalid_grant" and form["grant_type"] == "refresh_token":
         return SignInEnded(ENDED, "openai", status, details=words)

@@ -11,7 +11,7 @@ from amanu_protocol.errors import AmanuError
 
 
 class PrivateFile:
-    """The file at `path`, read anew whenever it changed on disk."""
+    """The file at `path`, reread whenever it changes on disk."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -32,7 +32,7 @@ class PrivateFile:
             if stat.S_IMODE(status.st_mode) & 0o077:
                 raise AmanuError(
                     "permissionDenied",
-                    f"{self.path} can be read by others, so what it holds is not used.",
+                    f"{self.path} can be read by others, so it is not used.",
                     hint=f"Run: chmod 600 {self.path}",
                 )
             self._content = read_private(self.path)

@@ -73,7 +73,7 @@ class Vendor:
     title: str
     base_url: str
     make: Callable[[str, str, Credential], RemoteModel] = _compatible
-    """From vendor, base URL and key."""
+    """Makes a client from vendor, base URL and key."""
     base_variable: str | None = None
     path: str = ""
     """Follows an address that comes from the environment."""
@@ -83,7 +83,7 @@ class Vendor:
     local: bool = False
     """Used only with the user's consent (`local.py`)."""
     modules: tuple[str, ...] = ("httpx2",)
-    """What its file imports on first use."""
+    """The modules that its client imports on first use."""
 
 
 _GOOGLE = "https://generativelanguage.googleapis.com"
@@ -139,12 +139,12 @@ class ModelRegistry:
                 auth.expect(name, endpoint.key_variable)
         self._clients: dict[tuple[str, str, Credential], RemoteModel] = {}
         self._asking: dict[tuple[str, str | None], asyncio.Task[list[str] | None]] = {}
-        """Servers that are asked what they offer at this moment."""
+        """Requests in progress for the models of a server."""
         self._warming = asyncio.Lock()
         self.opening: set[asyncio.Task[None]] = set()
-        """What is imported and connected to at this moment; nobody waits for it."""
+        """Imports and connections in progress; nobody waits for them."""
         self.replays = False
-        """A recording answers: no key is needed, and nobody's consent."""
+        """A recording answers, so neither key nor consent is needed."""
 
     async def resolve(self, model_id: str, environment: Mapping[str, str]) -> tuple[Model, ModelInfo]:
         """The model and its facts. Raises `AmanuError`: modelNotFound, authRequired, permissionDenied,
@@ -155,8 +155,8 @@ class ModelRegistry:
         return await self._client(vendor, base_url, key), await self._facts(vendor, base_url, model_id)
 
     async def check(self, model_id: str, environment: Mapping[str, str]) -> ModelInfo:
-        """The facts of a model that can be had; raises like `resolve`. What it needs is imported meanwhile, and a
-        connection opened: who opens a session need not wait for that, nor who prompts."""
+        """The facts about a model that can be used; raises as `resolve` does. Its modules are imported and its
+        connection is opened in the background, so that neither opening a session nor the first prompt waits."""
         if model_id.startswith(_SCRIPTED):
             return (await self.resolve(model_id, environment))[1]
         vendor, base_url, key = await self._way(model_id, environment)
@@ -166,7 +166,7 @@ class ModelRegistry:
         return await self._facts(vendor, base_url, model_id)
 
     async def _way(self, model_id: str, environment: Mapping[str, str]) -> tuple[Vendor, str, Credential]:
-        """Vendor, address and key of a model that can be had. Raises as `resolve` does."""
+        """Vendor, address and key of a model that can be used. Raises as `resolve` does."""
         name, _, model = model_id.partition(":")
         vendor = self._vendors.get(name)
         if vendor is None or not model:
@@ -203,13 +203,13 @@ class ModelRegistry:
             await client.connect()
 
     def _opened(self, opening: "asyncio.Task[None]") -> None:
-        """What failed fails again, and is told, when the model is asked."""
+        """A failure is ignored here: the first request to the model fails, and reports, the same way."""
         self.opening.discard(opening)
         if not opening.cancelled():
             opening.exception()
 
     async def list(self, environment: Mapping[str, str]) -> list[ModelInfo]:
-        """All known models, then those of the servers that answer; each with whether it can be used, else why not."""
+        """All known models, then those of the servers that answer; each says whether it can be used, or why not."""
         models: list[ModelInfo] = []
         for name in LISTING_VENDORS:
             missing = None if self._credential(self._vendors[name], environment) else self._how_to_key(name)
@@ -222,9 +222,9 @@ class ModelRegistry:
         return models
 
     def listing_addresses(self, environment: Mapping[str, str]) -> Sequence[ListingAddress]:
-        """The vendors that can be asked for their models: those with a key, at the addresses of the settings. Not one
-        that the environment moved, or an endpoint of the user's own took the name of: the key is then another's, and
-        so is the list."""
+        """The vendors that can be asked for their models: those with a key, at the addresses in the settings. A vendor
+        whose address the environment changes, or whose name is that of the user's own endpoint, is left out: the key,
+        and so the list, would be another service's."""
         addresses: list[ListingAddress] = []
         for name in LISTING_VENDORS:
             vendor = self._vendors[name]
@@ -257,7 +257,7 @@ class ModelRegistry:
         return base_url
 
     async def warm(self, vendor_name: str) -> None:
-        """Import what the vendor needs, in a thread: it takes up to a second, which the first prompt need not pay."""
+        """Import the vendor's modules, in a thread: this takes up to a second, which the first prompt then saves."""
         vendor = self._vendors.get(vendor_name)
         if vendor is not None:
             async with self._warming:
@@ -274,7 +274,7 @@ class ModelRegistry:
     # ---------------------------------------------------------------------------------------------------
 
     async def _scripted(self, script: str) -> tuple[Model, ModelInfo]:
-        """A script that is shipped, or a file of one's own by its absolute path."""
+        """A script shipped with Amanu, or the user's own, named by its absolute path."""
         from amanu.models.scripted import load
 
         try:
@@ -287,7 +287,8 @@ class ModelRegistry:
         return client, self._sized(model.info.model_copy(update={"model_id": f"scripted:{script}"}))
 
     def _credential(self, vendor: Vendor, environment: Mapping[str, str]) -> Credential:
-        """A sign-in is for the address it was made for, and for this machine: no gateway is given its tokens."""
+        """The vendor's credential. Tokens of a sign-in go only to the vendor's own address and to this machine, never to
+        a gateway."""
         address = self._base_url(vendor, environment)
         if vendor.sign_in and (address == RESOURCE or urlsplit(address).hostname in _LOOPBACK):
             return self._auth.credential(vendor.name, environment)
@@ -302,12 +303,12 @@ class ModelRegistry:
         return self._adjusted(self.catalogue.facts(model_id))
 
     def _adjusted(self, info: ModelInfo) -> ModelInfo:
-        """With what the user says of it."""
+        """The facts with the user's settings for the model applied."""
         info = self._sized(info)
         return info.model_copy(update={"images": True}) if info.model_id in self._seeing else info
 
     def _sized(self, info: ModelInfo) -> ModelInfo:
-        """With the window the user says it has."""
+        """The facts with the window that the user set for the model."""
         window = self._windows.get(info.model_id)
         return info if window is None else _in_window(info, window)
 
@@ -349,7 +350,7 @@ class ModelRegistry:
         return [self._known(model_id).model_copy(update={"unavailable": missing}) for model_id in ids]
 
     async def _names(self, base_url: str, key: str | None) -> Sequence[str] | None:
-        """`models_of`; who asks while it is being asked gets the same answer."""
+        """`models_of`; concurrent callers share one request."""
         asking = self._asking.get((base_url, key))
         if asking is None:
             asking = self._asking[base_url, key] = asyncio.create_task(models_of(base_url, key))
@@ -361,7 +362,7 @@ _BUILT_IN = {vendor.name for vendor in VENDORS}
 
 
 def _in_window(info: ModelInfo, window: int) -> ModelInfo:
-    """With another window, in tokens. A reply may take a quarter of a small one."""
+    """The facts with another window, in tokens. A reply gets at most a quarter of it."""
     return info.model_copy(update={"context_window": window, "max_output": min(info.max_output, window // 4)})
 
 

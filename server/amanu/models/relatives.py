@@ -1,4 +1,4 @@
-"""Which known model an unknown one is most like, by the words and numbers of their names.
+"""The known model that an unknown one most resembles, judged by the words and numbers in their names.
 
 `claude-opus-5-6` is a `claude opus` of version 5.6: its relatives are the other `claude opus`, the nearest is 5.5.
 """
@@ -11,18 +11,18 @@ from amanu_protocol.items import ModelInfo
 
 _DATE = re.compile(r"-(\d{8}|\d{4}-\d{2}-\d{2}|\d{2}-\d{4})$")
 _SAYS_NOTHING = frozenset({"preview", "latest", "exp", "experimental", "models"})
-"""Pieces of names that tell nothing about the model."""
+"""Parts of names that say nothing about the model."""
 
 
 def undated(model_id: str) -> str:
-    """Without the date at its end (`…-20251101`, `…-2026-03-05`)."""
+    """The id without the date at its end (`…-20251101`, `…-2026-03-05`)."""
     return _DATE.sub("", model_id)
 
 
 def nearest_relative(model_id: str, known: Iterable[ModelInfo]) -> ModelInfo | None:
-    """Of the known models, the one of the same vendor and the same words that shares the longest beginning with
-    `vendor:model`, whole pieces of the name; of several, the one whose version is nearest. None when none has the
-    same words: a Flash says nothing of a Pro."""
+    """The known model of the same vendor, with the same words in its name, that shares the longest prefix of whole name
+    parts with `vendor:model`; of several, the one with the nearest version. None if no known model has the same words:
+    a Flash says nothing about a Pro."""
     vendor = model_id.partition(":")[0]
     pieces = _pieces(model_id)
     words, own = _words(pieces), version(model_id)
@@ -47,8 +47,8 @@ def version(model_id: str) -> tuple[int, ...]:
 
 @lru_cache(maxsize=2_000)
 def _pieces(model_id: str) -> list[str]:
-    found = re.split(r"[-./:]", undated(model_id.partition(":")[2]).lower())
-    return [piece for piece in found if piece and piece not in _SAYS_NOTHING]
+    pieces = re.split(r"[-./:]", undated(model_id.partition(":")[2]).lower())
+    return [piece for piece in pieces if piece and piece not in _SAYS_NOTHING]
 
 
 def _words(pieces: list[str]) -> list[str]:
@@ -56,7 +56,7 @@ def _words(pieces: list[str]) -> list[str]:
 
 
 def _shared(one: list[str], other: list[str]) -> int:
-    """How many pieces at the beginning are the same."""
+    """How many parts at the beginning are equal."""
     count = 0
     for mine, theirs in zip(one, other, strict=False):
         if mine != theirs:

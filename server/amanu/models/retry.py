@@ -33,10 +33,10 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class RetryPolicy:
-    """How patient we are. Times in seconds."""
+    """How often and how long to retry. Times are in seconds."""
 
     attempts: int = 8
-    """In all, whatever the reasons."""
+    """In total, for all reasons."""
     busy_retries: int = 7
     """When the service is overloaded, out of reach or wants us to slow down."""
     broken_retries: int = 3
@@ -47,7 +47,7 @@ class RetryPolicy:
     longest_delay: float = 30.0
     """Delays double from the first to the longest; each is shortened by up to a third at random."""
     longest_wait: float = 60.0
-    """The longest Retry-After that is waited for."""
+    """The longest Retry-After to wait for."""
     idle_text: float = 60.0
     """Silence after text or a piece of a call that counts as a broken stream."""
     idle_thinking: float = 180.0
@@ -71,8 +71,8 @@ class RetryScheduled:
     delay_s: float
     reason: str
     breakage: Breakage | None = None
-    """What was wrong with the reply, if there was one. Whoever hears of it may add to the conversation what helps:
-    the next attempt sends that too."""
+    """What was wrong with the reply, if there was one. The receiver may add a hint to the conversation, which the
+    next attempt then sends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +91,8 @@ async def stream_with_retry(
     """Yield the deltas of one reply, up to one `ReplyCompleted`, trying again where that can help.
 
     A failed attempt is followed by `AttemptWithdrawn`, if deltas of it were yielded, then `RetryScheduled`; both come
-    before the wait, so that it can be shown. Raises the last `ModelError` when it gives up: at once for what no second
-    attempt can mend, without a `AttemptWithdrawn` then: what came stays. Cancelling ends a wait as well as a stream.
+    before the wait, so that it can be shown. Raises the last `ModelError` when it gives up: at once if no retry can
+    help, and then without `AttemptWithdrawn`: the deltas so far stay. Cancelling ends a wait as well as a stream.
     """
     busy = broken = empty = cut = 0
     for attempt in range(1, policy.attempts + 1):
@@ -134,11 +134,11 @@ class EmptyReply(StreamBroken):
 
 
 class SilentStream(StreamBroken):
-    """Nothing came for too long. In one piece it would be as silent."""
+    """No delta came for too long. Asking for the reply in one piece would not help."""
 
 
 def _of_retired(failure: ModelError, model: ModelInfo) -> ModelError:
-    """The error, and what to use instead, where the service no longer knows a model that its vendor gave up."""
+    """The error, with the successor named if the service no longer knows a retired model."""
     if failure.status not in (404, 410) or model.successor is None:
         return failure
     when = f"shuts it down on {model.retires}" if model.retires is not None else "has deprecated it"
@@ -146,8 +146,8 @@ def _of_retired(failure: ModelError, model: ModelInfo) -> ModelError:
 
 
 def _emptiness(request: Request, end: ReplyCompleted) -> EmptyReply | None:
-    """What is wrong with a reply that says it is whole and says nothing. After results, nothing at all is how models
-    say that they are done: the loop asks once more. A thought is no answer anywhere."""
+    """The error for a complete but empty reply. After tool results, an empty reply is how models say that they are
+    done: the loop asks once more. Thinking alone is never an answer."""
     if end.stop != "end" or end.message.calls or end.message.text.strip():
         return None
     if any(isinstance(part, Thinking) for part in end.message.parts):
@@ -159,15 +159,15 @@ def _emptiness(request: Request, end: ReplyCompleted) -> EmptyReply | None:
 
 
 async def _attempt(model: Model, request: Request, policy: RetryPolicy) -> AsyncGenerator[Delta]:
-    """One attempt: silence and emptiness are errors of it."""
+    """One attempt; silence and an empty reply are errors."""
     limit = policy.idle_whole if request.whole else policy.idle_thinking
     async with aclosing(cast("AsyncGenerator[Delta]", model.stream(request))) as stream:
         while True:
             delta = await _next(stream, limit)
             match delta:
                 case ReplyCompleted():
-                    if (nothing := _emptiness(request, delta)) is not None:
-                        raise nothing
+                    if (empty := _emptiness(request, delta)) is not None:
+                        raise empty
                     yield delta
                     return
                 case TextDelta() | CallDelta() | CallStarted():

@@ -96,7 +96,7 @@ def test_what_failed_is_said_and_what_was_known_stays(
     ran = inside.run(models.main, "--refresh", "glm", cwd=tmp_path)
     assert ran.returncode == 1
     assert ran.stderr == (
-        "openrouter: openrouter cannot answer right now: closed today. What was known of its models stays.\n"
+        "openrouter: openrouter cannot answer right now: closed today. Its models are listed as last known.\n"
     )
     assert "openrouter:z-ai/glm-5.3" in ran.stdout
 
@@ -110,7 +110,7 @@ def test_nobody_to_ask(
     ran = inside.run(models.main, "--refresh", "opus-5-5", cwd=tmp_path)
     assert (ran.returncode, ran.stderr) == (
         1,
-        "No vendor can be asked: none has a key, or only one for a moved address.\n",
+        "There is no vendor to ask: you have no key for any, or their addresses were changed.\n",
     )
     assert "claude-opus-5-5" in ran.stdout
 

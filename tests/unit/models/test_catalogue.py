@@ -240,10 +240,10 @@ FAILURES: list[tuple[Any, int, str]] = [
     (b"", 302, "openrouter refused the request"),
     (b"x" * 1_000_000, 500, "openrouter cannot answer right now"),
     (b"<html>hello</html>", 200, "The answer is not JSON."),
-    ({"data": "none"}, 200, "The answer is no list of models."),
-    ({"data": []}, 200, "The answer lists no model Amanu could use."),
+    ({"data": "none"}, 200, "The answer is not a list of models."),
+    ({"data": []}, 200, "The answer lists no models that Amanu can use."),
     ({"data": [{"id": f"a/{at}"} for at in range(5_001)]}, 200, "The answer lists more than 5,000 models."),
-    (TOO_MUCH, 200, "The answer has more than 16 MB."),
+    (TOO_MUCH, 200, "The answer is larger than 16 MB."),
 ]
 
 

@@ -123,7 +123,7 @@ async def test_a_patch_moves_and_changes(harness: ToolHarness) -> None:
         ("delete_file", {"path": "link.py"}, "is a symbolic link to a.py"),
         ("move_file", {"path": "gone.py", "new_path": "x"}, "There is no file gone.py"),
         ("move_file", {"path": "src", "new_path": "lib"}, "is a folder"),
-        ("move_file", {"path": "a.py", "new_path": "src"}, "src is a folder. Give the whole new path, src/a.py"),
+        ("move_file", {"path": "a.py", "new_path": "src"}, "src is a folder. Give the whole new path, for example src/a.py"),
         ("move_file", {"path": "a.py", "new_path": "."}, "folder"),
         ("move_file", {"path": "a.py", "new_path": "src/b.py"}, "src/b.py already exists"),
         ("move_file", {"path": "a.py", "new_path": "fresh.py"}, "fresh.py already exists"),
@@ -353,9 +353,9 @@ async def test_edits_of_one_step_build_on_each_other(
 @pytest.mark.parametrize(
     ("calls", "told"),
     [
-        ([write("n.py", "x\n"), delete("n.py")], "n.py is not there yet: this step creates it. To delete it"),
-        ([write("n.py", "x\n"), move("n.py", "m.py")], "n.py is not there yet: this step creates it. To move it"),
-        ([write("n.py", "x\n"), patch("*** Update File: n.py", "*** Move to: m.py", "-x", "+y")], "is not there yet"),
+        ([write("n.py", "x\n"), delete("n.py")], "n.py does not exist yet: this step creates it. To delete it"),
+        ([write("n.py", "x\n"), move("n.py", "m.py")], "n.py does not exist yet: this step creates it. To move it"),
+        ([write("n.py", "x\n"), patch("*** Update File: n.py", "*** Move to: m.py", "-x", "+y")], "does not exist yet"),
         ([write("n.py", "x\n"), patch("*** Add File: n.py", "+y")], "n.py already exists"),
         ([write("n.py", "x\n"), move("a.py", "n.py")], "n.py is changed in this same step"),
         ([delete("a.py"), edit("a.py", "two", "2")], "There is no file a.py"),
@@ -363,8 +363,8 @@ async def test_edits_of_one_step_build_on_each_other(
         ([delete("a.py"), delete("a.py")], "of this step deletes it"),
         ([delete("a.py"), move("a.py", "b.py")], "of this step deletes it"),
         ([delete("a.py"), move("src/b.py", "a.py")], "a.py is changed in this same step"),
-        ([move("a.py", "b.py"), delete("a.py")], "a.py moves to b.py in this same step. Name b.py if"),
-        ([move("a.py", "b.py"), delete("b.py")], "b.py is where this same step moves a.py"),
+        ([move("a.py", "b.py"), delete("a.py")], "a.py moves to b.py in this same step. Use b.py if"),
+        ([move("a.py", "b.py"), delete("b.py")], "This same step moves a.py to b.py"),
         ([move("a.py", "b.py"), move("a.py", "c.py")], "a.py moves to b.py in this same step"),
         ([move("a.py", "b.py"), write("a.py", "x\n")], "a.py moves to b.py in this same step"),
         ([move("a.py", "b.py"), patch("*** Add File: a.py", "+x")], "a.py moves to b.py in this same step"),
@@ -374,7 +374,7 @@ async def test_edits_of_one_step_build_on_each_other(
         ([move("a.py", "b.py"), move("b.py", "a.py")], "a.py is changed in this same step"),
         ([move("a.py", "b.py"), edit("b.py", "nine", "9")], "not in b.py"),
         ([patch("*** Update File: a.py", "*** Move to: b.py", "*** Update File: b.py", "-two", "+2")],
-         "An earlier part moves a file to b.py; say all about a file in one part"),
+         "An earlier part moves a file to b.py; put all changes to a file in one part"),
         ([patch("*** Delete File: a.py", "*** Add File: a.py", "+x")], "An earlier part removes a.py; say all"),
         ([patch("*** Add File: n.py", "+x", "*** Delete File: n.py")], "An earlier part edits n.py; say all"),
         ([patch("*** Update File: a.py", "-two", "+2", "*** Delete File: a.py")], "An earlier part edits a.py"),
@@ -398,7 +398,7 @@ async def test_what_one_step_cannot_do_together(
 async def test_a_step_that_takes_itself_back(harness: ToolHarness) -> None:
     await harness.preview("delete_file", {"path": "a.py"})
     outcome = await harness.run("write_file", {"path": "a.py", "content": FILES["a.py"]})
-    assert "take each other back" in outcome.for_model and harness.on_disk("a.py").decode() == FILES["a.py"]
+    assert "cancel each other out" in outcome.for_model and harness.on_disk("a.py").decode() == FILES["a.py"]
 
 
 async def test_a_moved_file_is_not_quoted_where_its_old_name_may_not_be_read(harness: ToolHarness) -> None:

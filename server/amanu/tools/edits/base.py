@@ -167,7 +167,7 @@ class EditTool(SessionTool[P]):
         report = await self._proposals.settled_report(call.call_id)
         proposal = self._proposals.get(proposal.proposal_id)
         if not report:
-            report = "Nothing is left to change: the edits of this step take each other back."
+            report = "Nothing is left to change: the edits of this step cancel each other out."
         states = {hunk.state for file in proposal.files for hunk in file.hunks}
         failed = states.isdisjoint({"applied", "pending", "accepted"})
         paths = [Path(file.new_path or file.path) for file in proposal.files]
@@ -281,20 +281,20 @@ class EditTool(SessionTool[P]):
         removes = file_change.action == "delete" or file_change.new_path is not None
         if pending.change == "create" and removes:
             verb = "delete" if file_change.action == "delete" else "move"
-            raise ToolError(f"{name} is not there yet: this step creates it. To {verb} it, call again in a next step.")
+            raise ToolError(f"{name} does not exist yet: this step creates it. To {verb} it, call in the next step.")
         if pending.delete and file_change.must_exist:
-            raise ToolError(f"{name} is not there any more: an earlier call of this step deletes it.")
+            raise ToolError(f"{name} no longer exists: an earlier call in this step deletes it.")
         if pending.new_path is None or pending.delete:
             return
         new_name = self._workspace.display_path(pending.new_path)
         if path == pending.base.path and (removes or file_change.action == "write" or file_change.must_exist is False):
             raise ToolError(
-                f"{name} moves to {new_name} in this same step. Name {new_name} if you mean that file; for another "
-                f"one at {name} call again in a next step."
+                f"{name} moves to {new_name} in this same step. Use {new_name} if you mean that file; for another "
+                f"file at {name}, call again in the next step."
             )
         if file_change.action == "delete":
             raise ToolError(
-                f"{name} is where this same step moves {old_name}. To delete it, call again in a next step."
+                f"This same step moves {old_name} to {name}. To delete it, call again in the next step."
             )
 
     async def _result(self, file_change: FileChange, base: FileText) -> tuple[str | None, Sequence[str]]:
@@ -302,7 +302,7 @@ class EditTool(SessionTool[P]):
         exists = base.exists or base.from_buffer
         if file_change.must_exist and not exists:
             await self._workspace.read(base.path)  # says what is there instead
-            raise ToolError(f"There is no file {self.display_path(base)} any more.")
+            raise ToolError(f"{self.display_path(base)} no longer exists.")
         if file_change.must_exist is False and exists:
             raise ToolError(
                 f"{self.display_path(base)} already exists. Change it with an edit, or replace it with write_file."
@@ -322,8 +322,8 @@ class EditTool(SessionTool[P]):
         on_disk = await asyncio.to_thread(spelling_on_disk, self._workspace.guard, path)
         if on_disk not in (None, path):
             raise ToolError(
-                f"The file is called {on_disk.name} there, and this system takes {path.name} for the same. "
-                "Use that name."
+                f"The file is called {on_disk.name}, and this system treats {path.name} as the same name. "
+                f"Use {on_disk.name}."
             )
         for known_path in (*changes.bases, *changes.moves.values()):
             if fold_name(str(known_path)) == fold_name(str(path)) and await asyncio.to_thread(
@@ -347,20 +347,20 @@ class EditTool(SessionTool[P]):
         destination = self._workspace.resolve(self._absolute_target(path, target))
         name = self._workspace.display_path(destination)
         if destination == path:
-            raise ToolError(f"{name} is where the file is already.")
+            raise ToolError(f"The file is already at {name}.")
         guard, roots = self._workspace.guard, self._workspace.roots
         if await asyncio.to_thread(guard.real(destination).is_dir):
             whole = self._workspace.display_path(destination / path.name)
-            raise ToolError(f"{name} is a folder. Give the whole new path, {whole} for example.")
+            raise ToolError(f"{name} is a folder. Give the whole new path, for example {whole}.")
         pending = self._proposals.pending(call, destination)
         if destination in changes.results or (pending is not None and pending.base.path != path):
-            raise ToolError(f"{name} is changed in this same step. To move a file there, call again in a next step.")
+            raise ToolError(f"{name} is changed in this same step. To move a file there, call again in the next step.")
         on_disk = await asyncio.to_thread(spelling_on_disk, guard, destination)
         taken = on_disk not in (None, path) or self._workspace.find_open(destination) is not None
         if taken or destination in changes.moves.values():
-            raise ToolError(f"{name} already exists; nothing is moved over it.")
+            raise ToolError(f"{name} already exists; a move does not overwrite it.")
         if on_disk is None and await asyncio.to_thread(is_symlink, roots, target):
-            raise ToolError(f"{target} is a symbolic link; nothing is moved over it.")
+            raise ToolError(f"{target} is a symbolic link; a move does not overwrite it.")
         if on_disk is None:
             await self._workspace.read_if_exists(destination)  # refuses what cannot become a file
         return destination
@@ -425,7 +425,7 @@ class EditTool(SessionTool[P]):
         return "\n".join(f"{self._name(file)}: {_hunk_counts(file)}" for file in files)
 
 
-_ONE_PART_PER_FILE = "say all about a file in one part, or call again in a next step."
+_ONE_PART_PER_FILE = "put all changes to a file in one part, or call again in the next step."
 _DIFFERENCE_LABELS = {"blank lines around it": "blank lines around", "small differences": "words or signs in places"}
 """What was forgiven, where the name of it does not go with "matched with other …"."""
 
@@ -439,7 +439,7 @@ def _binary_file_error(file_change: FileChange) -> BinaryFile:
         verb, command = "moved", f"mv -- {name} {shlex.quote(file_change.new_path)}"
     return BinaryFile(
         f"{file_change.path} is a binary file, and only text files are {verb} by this tool. Use run_shell_command, "
-        f"for example: {command} (with git in front of it for a file that git keeps). The user cannot undo that here."
+        f"for example: {command} (with git in front of it for a file that git tracks). The user cannot undo that here."
     )
 
 

@@ -134,7 +134,7 @@ def _climb(search: _MatchSearch, path: str) -> TextReplacement:
                 raise ambiguous_error(path, [match.start for match in matches], len(matches), how)
             edited = _replaced(search.source, matches if search.replace_all else matches[:1], how)
             if edited.text == search.source.text and search.old_text != search.new_text:
-                raise Unproven("what new_text changes in old_text is no change of the file", matches[0].start)
+                raise Unproven("putting new_text there would not change the file", matches[0].start)
             return edited
     except Unproven as error:
         raise unproven_error(path, search.source, target, error.why, error.line) from None
@@ -195,7 +195,7 @@ def _read(search: _MatchSearch, attempts: Sequence[readings.Reading]) -> list[Li
             len({_replaced(search.source, places, "").text for places in results[: len(results) * (len(results) > 1)]})
             > 1
         ):
-            raise Unproven("how new_text is to be read, too, is not certain", results[0][0].start)
+            raise Unproven("new_text can be read in more than one way", results[0][0].start)
         if results:
             return results[0]
     return []

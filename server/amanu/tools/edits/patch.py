@@ -69,8 +69,8 @@ def _own_format(reader: PatchReader) -> list[FilePatch]:
         elif not line.strip() or (marked is not None and marked[0] in ("begin patch", "end patch")):
             reader.index += 1
         else:
-            raise reader.fault("here one of '*** Update File: path', '*** Add File: path', '*** Delete File: path' or "
-                               "'*** End Patch' is due.")  # fmt: skip
+            raise reader.fault("expected '*** Update File: path', '*** Add File: path', '*** Delete File: path' or "
+                               "'*** End Patch'.")  # fmt: skip
     return files
 
 
@@ -92,7 +92,7 @@ def _own_file(reader: PatchReader, kind: str, path: str) -> FilePatch:
         reader.index += 1
     changes = read_hunks(reader, _ends_file)
     if not changes and new_path is None:
-        raise reader.fault(f"there is no change of {path} before it.")
+        raise reader.fault(f"the section for {path} has no changes.")
     return FilePatch("update", path, first, changes, new_path)
 
 
@@ -106,7 +106,7 @@ def _added(reader: PatchReader) -> tuple[PatchHunk, ...]:
     lines: list[tuple[Mark, str]] = []
     while (line := reader.line) is not None and marker(line) is None:
         if line and not line.startswith("+"):
-            raise reader.fault("every line of a new file begins with '+'.")
+            raise reader.fault("every line of a new file must begin with '+'.")
         lines.append(("+", line[1:]))
         reader.index += 1
         if not line and all(not text for text in _next_text_line(reader)):

@@ -11,8 +11,8 @@ from amanu.workspace.diff import common_prefix_length
 from amanu.workspace.text_file import split_lines
 
 _OLD_TEXT_NOTE = (
-    "(old_text are the lines of the hunk that stay and go, new_text those that stay and come. What is there more than "
-    "once a line '@@ def name' above the hunk tells apart.)"
+    "(old_text means the unchanged and removed lines of the hunk, new_text the unchanged and added ones. If they occur "
+    "more than once, a line '@@ def name' above the hunk says which place is meant.)"
 )
 
 
@@ -50,7 +50,7 @@ def apply_hunks(text: str, hunks: Sequence[PatchHunk], path: str) -> MatchedText
     placed.sort(key=lambda item: (item.start, item.end))
     for previous, current in pairwise(placed):
         if current.start < previous.end or (current.start, current.end) == (previous.start, previous.end):
-            raise ToolError(f"Hunk {current.number} overlaps hunk {previous.number} in {path}. Make one of them.")
+            raise ToolError(f"Hunk {current.number} overlaps hunk {previous.number} in {path}. Make them one hunk.")
     out: list[str] = []
     consumed = 0
     for current in placed:
@@ -72,7 +72,7 @@ def _place_hunk(text: str, lines: Sequence[str], hunk: PatchHunk, line: int, pat
     new_text = _text(hunk.side("+"), bare=hunk.bare_after)
     headings = [heading for heading in hunk.headings if heading]
     if not old_text and lines and not hunk.at_end and (not headings or hunk.start is not None):
-        raise ToolError("It has no line that is in the file, so it has no place. Add the lines around it.")
+        raise ToolError("It has only added lines, so its place is unknown. Add some unchanged lines around them.")
     if not old_text and lines and hunk.at_end:  # it comes after the last line, which may lack a line end
         old_text = _text([lines[-1].rstrip("\r\n")], bare=False)
         new_text = old_text + new_text

@@ -132,10 +132,10 @@ def _hunk(reader: PatchReader, ends: Callable[[PatchReader], bool]) -> PatchHunk
             lines.append((" ", line))
             written = len(lines)
         else:
-            raise reader.fault("a line of a change begins with ' ' (it stays), '-' (it goes) or '+' (it comes).")
+            raise reader.fault("a line of a hunk must begin with ' ' (unchanged), '-' (removed) or '+' (added).")
         reader.index += 1
     if not written:
-        raise reader.fault("there are no lines of a change before it.")
+        raise reader.fault("the hunk before it has no lines.")
     return PatchHunk(
         first,
         tuple(lines[:written]),

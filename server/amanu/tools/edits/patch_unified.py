@@ -17,7 +17,7 @@ def parse_unified(reader: PatchReader) -> list[FilePatch]:
         if line.startswith("diff --git ") or _names_files(reader):
             files.append(_file_patch(reader))
         elif line.startswith(("@@", "+", "-")):
-            raise reader.fault("a change, but no file was named before it.")
+            raise reader.fault("no file was named before this hunk.")
         else:
             reader.index += 1  # what is said around a diff: "Index: …", "diff -u …", prose
     return files
@@ -58,20 +58,20 @@ def _file_patch(reader: PatchReader) -> FilePatch:
             "update", _unquoted(headers["rename from"]), first + 1, changes, _unquoted(headers["rename to"])
         )
     if names is None:
-        raise section_start.fault("no file can be read from it.")
+        raise section_start.fault("it names no file.")
     old_name, new_name = names
     if old_name == NOTHING or "new file mode" in headers:
         if any(mark != "+" for hunk in changes for mark, _ in hunk.lines) or len(changes) > 1:
-            raise section_start.fault("every line of a new file begins with '+', in one hunk.")
+            raise section_start.fault("a new file must be one hunk in which every line begins with '+'.")
         return FilePatch("add", new_name, first + 1, changes)
     if new_name == NOTHING or "deleted file mode" in headers:
         return FilePatch("delete", old_name, first + 1, changes)
     if old_name != new_name:
         raise section_start.fault(
-            f"it names two files, {old_name} and {new_name}. A rename says so: 'rename from …', 'rename to …'."
+            f"it names two files, {old_name} and {new_name}. For a rename, add 'rename from …' and 'rename to …'."
         )
     if not changes:
-        raise section_start.fault(f"there is no change of {old_name} after it.")
+        raise section_start.fault(f"the section for {old_name} has no changes.")
     return FilePatch("update", old_name, first + 1, changes)
 
 

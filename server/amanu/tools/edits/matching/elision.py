@@ -46,7 +46,7 @@ def match_elided(
         if solutions:
             break
     if len(solutions) > _MAX_PLACEMENTS:
-        raise Unproven("there are too many ways to place what is between the lines left out", solutions[0][0])
+        raise Unproven("the parts around the left-out lines fit in too many ways", solutions[0][0])
     return [_match_of(solution, parts, marks, new_lines) for solution in solutions]
 
 

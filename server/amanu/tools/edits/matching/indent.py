@@ -32,7 +32,7 @@ def match_reindented(
         actual = source.lines[start : start + len(old_lines)]
         budget -= _cost(actual, old_lines, equal)
         if budget < 0:
-            raise Unproven("there are too many places like it to compare them all", start)
+            raise Unproven("there are too many similar places to compare them all", start)
         if _cost(actual, old_lines, equal) <= len(old_lines):
             continue
         match = _fitted(source, start, actual, old_lines, new_lines)
@@ -43,7 +43,7 @@ def match_reindented(
         )
         if shifted and not apart and (rival := _rival(source, start, old_lines)) is not None:
             raise Unproven(
-                f"line {start + 1} says it at another depth, line {rival + 1} something like it at this one", start
+                f"line {start + 1} has it at another indentation, line {rival + 1} something like it at this one", start
             )
         yield match
 
@@ -104,7 +104,7 @@ def _fitted(
     else:
         results = {text for rule in rules if (text := _reindented(new_lines, rule)) is not None}
         if len(results) != 1:
-            raise Unproven("it is indented otherwise there, and how new_text would be is not certain", start)
+            raise Unproven("the file indents it differently, and how to indent new_text is uncertain", start)
         written = list(results.pop())
     return match_whole_lines(source, start, list(_reindented(old_lines, rules[0]) or ()), written)
 

@@ -64,7 +64,7 @@ def _checked_depth(new_text: str, old_text: str, prefix: str, start: int) -> str
         deep = level in _LEVELS and len(prefix) % len(level) == 0
     if not deep:
         raise Unproven(
-            "it begins behind the indentation of its line, so how deep the other lines of new_text go is not certain",
+            "it begins after the indentation of its line, so how far to indent the rest of new_text is uncertain",
             start,
         )
     return new_text

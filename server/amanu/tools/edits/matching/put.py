@@ -70,7 +70,7 @@ def _refuse_drifted(
     missing = any(start == end for start, end in lines)
     if gaps or missing or beside or any(line in match.drifted for line in range(i1, i2)):
         raise Unproven(
-            "the edit changes lines where the file says something else than old_text", match.start + line_before
+            "the edit changes lines in which the file and old_text differ", match.start + line_before
         )
 
 
@@ -131,7 +131,7 @@ def merge_line(old_line: str, actual: str, new_line: str, line: int) -> str:
     tail = min(common_prefix_length(back, actual[lead:][::-1]), common_prefix_length(back, new_line[lead:][::-1]))
     o, f, n = (side[lead : len(side) - tail] for side in (old_line, actual, new_line))
     if max(len(o), len(f), len(n)) > _TOO_LONG:
-        raise Unproven("the line differs in too long a stretch", line)
+        raise Unproven("too much of the line differs", line)
     drift = _blocks(o, f)
     out: list[str] = []
     consumed = 0  # characters of `f` dealt with
@@ -154,7 +154,7 @@ def _file_index(drift: Sequence[Block], index: int, behind: bool, line: int) -> 
         if a1 <= index <= a2 and (equal or a2 - a1 == b2 - b1 or index in (a1, a2))
     ]
     if not candidates:
-        raise Unproven("the edit changes a piece of a line that the file writes otherwise", line)
+        raise Unproven("the edit changes a part of a line in which the file and old_text differ", line)
     return max(candidates) if behind else min(candidates)
 
 

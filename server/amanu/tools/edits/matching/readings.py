@@ -55,7 +55,7 @@ def _escapes(only: str) -> Reading:
         written = _unescape(new_text, only)
         plain = ("n" in only and "\n" in new_text.rstrip("\n")) or _bare_quotes(new_text) > 0
         if written != new_text and plain:
-            raise Unproven("old_text has escapes that the file has not, and new_text has them only in part", -1)
+            raise Unproven("old_text has escapes that the file does not have, and new_text has only some of them", -1)
         return meant, written
 
     def _bare_quotes(new_text: str) -> int:
@@ -72,7 +72,7 @@ def _entities(old_text: str, new_text: str) -> tuple[str, str] | None:
         return None
     written = html.unescape(new_text)
     if written != new_text and ("<" in new_text or ">" in new_text):
-        raise Unproven("old_text has entities that the file has not, and new_text has them only in part", -1)
+        raise Unproven("old_text has entities that the file does not have, and new_text has only some of them", -1)
     return meant, written
 
 
@@ -109,7 +109,7 @@ def _without_numbers(old_text: str, new_text: str, blank: str) -> tuple[str, str
     written = split_lines(new_text)
     unnumbered = _unnumbered(written, mark, rising=False)
     if unnumbered is None and any(line in lines for line in written if line.strip()):
-        raise Unproven("old_text has line numbers, and new_text has them only in part", -1)
+        raise Unproven("old_text has line numbers, and new_text has them on some lines only", -1)
     return "".join(plain), new_text if unnumbered is None else "".join(unnumbered)
 
 
