@@ -25,7 +25,7 @@ from amanu.models.openai_responses import ResponsesModel
 from amanu.models.retry import RetryPolicy, stream_with_retry
 from amanu.tools.edits.apply_patch import ApplyPatch
 from amanu.tools.edits.draft import PatchDraft
-from recordings.responses_shapes import failed, r_text
+from recordings.responses_shapes import failed, r_end, r_text
 from support.strict_services.http import Fault, Raw, Refusal, Say, Service, Step, ToolUse
 from support.strict_services.openai import OpenAI
 from support.strict_services.responses import Responses
@@ -172,6 +172,7 @@ ENDS: dict[str, tuple[list[bytes], type[ModelError]]] = {
     "a bad prompt": ([failed("invalid_prompt", "Invalid prompt: limited access.")], RequestRefused),
     "against the policy": ([failed("bio_policy", "This request was blocked.")], RequestRefused),
     "no end": (r_text(0, "Half"), StreamBroken),
+    "a piece of an earlier message": ([*r_text(1, "Two.")[:-1], *r_text(0, "One."), r_end()], StreamBroken),
     "a piece of nothing": ([b'data: {"type":"response.output_text.delta","output_index":3,"delta":"x"}\n\n'],
                            StreamBroken),
     "nested error": ([b'data: {"type":"error","error":{"code":"server_error","message":"Oops."}}\n\n'], Overloaded),

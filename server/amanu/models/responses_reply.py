@@ -39,6 +39,7 @@ _GAP = "\n\n"
 class _Item:
     """An output item still being received."""
 
+    index: int
     kind: str
     pieces: list[str] = field(default_factory=list[str])
     """Pieces of its text, summary, arguments or input."""
@@ -66,7 +67,8 @@ class ResponsesReply:
         self._reason = ""
         self._usage = TokenUsage()
         self._sources: list[Source] = []
-        self._has_text = False
+        self._text_index: int | None = None
+        """Of the message that has text last."""
         self.complete = False
         """The finish marker was seen, or the connection closed cleanly (set by the reader)."""
 
@@ -111,7 +113,7 @@ class ResponsesReply:
     def _open(self, index: int, start: dict[str, Any]) -> Iterator[Delta]:
         if index in self._items:
             raise LookupError(f"item {index} began twice")
-        item = self._items[index] = _Item(require_string(start["type"]))
+        item = self._items[index] = _Item(index, require_string(start["type"]))
         if item.kind in CALLS:
             item.call_id, item.tool = f"call_{uuid4().hex[:16]}", require_string(start["name"])
             if not item.tool:
@@ -128,8 +130,10 @@ class ResponsesReply:
     def _add_text(self, item: _Item, text: str) -> Iterator[Delta]:
         if not text:
             return
-        gap = _GAP if self._has_text and not item.pieces else ""
-        self._has_text = True
+        if self._text_index is not None and item.index < self._text_index:
+            raise LookupError("a piece of a message after the next one had begun")
+        gap = _GAP if self._text_index is not None and not item.pieces else ""
+        self._text_index = item.index
         item.pieces.append(text)
         yield TextDelta(gap + text)
 

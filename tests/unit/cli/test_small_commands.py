@@ -105,7 +105,10 @@ WHENCE: list[tuple[AuthStatus, str]] = [
     (AuthStatus(vendor="openai", source="signIn", account="ada@example.org"), "signed in as ada@example.org"),
     (AuthStatus(vendor="openai", source="signIn", account="\x1b[31mada\nx"), "signed in as ada x"),
     (AuthStatus(vendor="openai", source="endedSignIn", account="ada"), "has ended; run: amanu auth login openai"),
-    (AuthStatus(vendor="openai", source="environment", variable="K", account="ada"), "precedence over the sign-in as ada"),
+    (
+        AuthStatus(vendor="openai", source="environment", variable="K", account="ada"),
+        "precedence over the sign-in as ada",
+    ),
     (AuthStatus(vendor="openai", source="environment", variable="K"), "from the environment (K)"),
 ]
 

@@ -53,7 +53,7 @@ def test_hunks(text: str, body: str, expected: str) -> None:
         ("one\n", "-two\n+2", ["Hunk 1 of 1 (line 2 of the patch)", "not in a"]),
         (TEXT, "-    x = 1\n+    x = 2", ["2 times", "lines 2, 7"]),
         (TEXT, "@@ def b():\n-def a():\n+def c():", ["old_text is not in a"]),
-        ("one\n", "+two", ["no line that is in the file"]),
+        ("one\n", "+two", ["only added lines"]),
         ("a\nb\nc\n", "-a\n-b\n+x\n@@\n-b\n-c\n+y", ["Hunk 2 overlaps hunk 1"]),
         ("a\nb\n", "-x\n@@\n-a\n+1\n@@\n-y", ["Hunk 1 of 3", "Hunk 3 of 3"]),
     ],

@@ -123,12 +123,16 @@ async def test_a_patch_moves_and_changes(harness: ToolHarness) -> None:
         ("delete_file", {"path": "link.py"}, "is a symbolic link to a.py"),
         ("move_file", {"path": "gone.py", "new_path": "x"}, "There is no file gone.py"),
         ("move_file", {"path": "src", "new_path": "lib"}, "is a folder"),
-        ("move_file", {"path": "a.py", "new_path": "src"}, "src is a folder. Give the whole new path, for example src/a.py"),
+        (
+            "move_file",
+            {"path": "a.py", "new_path": "src"},
+            "src is a folder. Give the whole new path, for example src/a.py",
+        ),
         ("move_file", {"path": "a.py", "new_path": "."}, "folder"),
         ("move_file", {"path": "a.py", "new_path": "src/b.py"}, "src/b.py already exists"),
         ("move_file", {"path": "a.py", "new_path": "fresh.py"}, "fresh.py already exists"),
-        ("move_file", {"path": "a.py", "new_path": "a.py"}, "where the file is already"),
-        ("move_file", {"path": "a.py", "new_path": "./src/../a.py"}, "where the file is already"),
+        ("move_file", {"path": "a.py", "new_path": "a.py"}, "already at"),
+        ("move_file", {"path": "a.py", "new_path": "./src/../a.py"}, "already at"),
         ("move_file", {"path": "a.py", "new_path": "../x"}, "outside the workspace"),
         ("move_file", {"path": "a.py", "new_path": ""}, "path is empty"),
         ("move_file", {"path": "a.py", "new_path": "crlf/x"}, "not a folder"),
@@ -203,7 +207,7 @@ async def test_where_the_system_folds_case(harness: ToolHarness, monkeypatch: py
 
     monkeypatch.setattr("amanu.tools.edits.base.spelling_on_disk", spelt)
     monkeypatch.setattr("amanu.tools.edits.base.ignores_case", lambda _: True)  # pyright: ignore[reportUnknownLambdaType]
-    with pytest.raises(ToolError, match=r"called a\.py there.*Use that name"):
+    with pytest.raises(ToolError, match=r"called a\.py.*Use a\.py"):
         await harness.preview("write_file", {"path": "A.py", "content": "x"})
     with pytest.raises(ToolError, match=r"src/b\.py already exists|already exists"):
         await harness.preview("move_file", {"path": "a.py", "new_path": "src/B.py"})
@@ -359,9 +363,9 @@ async def test_edits_of_one_step_build_on_each_other(
         ([write("n.py", "x\n"), patch("*** Add File: n.py", "+y")], "n.py already exists"),
         ([write("n.py", "x\n"), move("a.py", "n.py")], "n.py is changed in this same step"),
         ([delete("a.py"), edit("a.py", "two", "2")], "There is no file a.py"),
-        ([delete("a.py"), patch("*** Update File: a.py", "-two", "+2")], "of this step deletes it"),
-        ([delete("a.py"), delete("a.py")], "of this step deletes it"),
-        ([delete("a.py"), move("a.py", "b.py")], "of this step deletes it"),
+        ([delete("a.py"), patch("*** Update File: a.py", "-two", "+2")], "in this step deletes it"),
+        ([delete("a.py"), delete("a.py")], "in this step deletes it"),
+        ([delete("a.py"), move("a.py", "b.py")], "in this step deletes it"),
         ([delete("a.py"), move("src/b.py", "a.py")], "a.py is changed in this same step"),
         ([move("a.py", "b.py"), delete("a.py")], "a.py moves to b.py in this same step. Use b.py if"),
         ([move("a.py", "b.py"), delete("b.py")], "This same step moves a.py to b.py"),
@@ -375,8 +379,8 @@ async def test_edits_of_one_step_build_on_each_other(
         ([move("a.py", "b.py"), edit("b.py", "nine", "9")], "not in b.py"),
         ([patch("*** Update File: a.py", "*** Move to: b.py", "*** Update File: b.py", "-two", "+2")],
          "An earlier part moves a file to b.py; put all changes to a file in one part"),
-        ([patch("*** Delete File: a.py", "*** Add File: a.py", "+x")], "An earlier part removes a.py; say all"),
-        ([patch("*** Add File: n.py", "+x", "*** Delete File: n.py")], "An earlier part edits n.py; say all"),
+        ([patch("*** Delete File: a.py", "*** Add File: a.py", "+x")], "An earlier part removes a.py; put all"),
+        ([patch("*** Add File: n.py", "+x", "*** Delete File: n.py")], "An earlier part edits n.py; put all"),
         ([patch("*** Update File: a.py", "-two", "+2", "*** Delete File: a.py")], "An earlier part edits a.py"),
         ([patch("*** Update File: a.py", "*** Move to: b.py", "*** Add File: a.py", "+x")], "An earlier part removes"),
         ([patch("*** Delete File: src/b.py", "*** Update File: a.py", "*** Move to: src/b.py")],

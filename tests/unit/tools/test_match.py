@@ -146,7 +146,7 @@ def test_escapes(text: str, old: str, new: str, expected: str) -> None:
         ("（ａ） = 1\n", "(a) = 1", "(a) = 2", "（ａ） = 2\n"),
         ("a\u200bb = 1\n", "ab = 1", "ab = 2", "a\u200bb = 2\n"),
         ("x = “y”\n", 'x = "y"', 'x = "z"', "x = “z”\n"),
-        ("wait… then\n", "wait... then", "wait. then", "writes otherwise"),  # half of a character changed
+        ("wait… then\n", "wait... then", "wait. then", "the file and old_text differ"),  # half of a character changed
     ],
 )
 def test_characters_that_look_alike(text: str, old: str, new: str, expected: str) -> None:
@@ -282,7 +282,7 @@ def test_a_refusal_says_what_is_there_instead(old: str, told: str) -> None:
 
 
 def test_an_edit_that_would_change_nothing_is_refused() -> None:
-    check("say “hi”\n", 'say "hi"', "say “hi”", "no change of the file")
+    check("say “hi”\n", 'say "hi"', "say “hi”", "would not change the file")
 
 
 def test_millions_of_places_take_no_time() -> None:

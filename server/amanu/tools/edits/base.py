@@ -293,9 +293,7 @@ class EditTool(SessionTool[P]):
                 f"file at {name}, call again in the next step."
             )
         if file_change.action == "delete":
-            raise ToolError(
-                f"This same step moves {old_name} to {name}. To delete it, call again in the next step."
-            )
+            raise ToolError(f"This same step moves {old_name} to {name}. To delete it, call again in the next step.")
 
     async def _result(self, file_change: FileChange, base: FileText) -> tuple[str | None, Sequence[str]]:
         """The text, and what was forgiven."""

@@ -69,9 +69,7 @@ def _refuse_drifted(
     beside = beside or (i2 < len(spans) and spans[i2][0] == spans[i2][1])
     missing = any(start == end for start, end in lines)
     if gaps or missing or beside or any(line in match.drifted for line in range(i1, i2)):
-        raise Unproven(
-            "the edit changes lines in which the file and old_text differ", match.start + line_before
-        )
+        raise Unproven("the edit changes lines in which the file and old_text differ", match.start + line_before)
 
 
 def _final_end(out: list[str], actual: Sequence[str], match: LineMatch, usual: str) -> list[str]:
