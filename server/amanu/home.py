@@ -50,6 +50,16 @@ class Home(NamedTuple):
         return self.state / "audit"
 
     @property
+    def auth(self) -> Path:
+        """The user's keys; a sign-in is beside them."""
+        return self.config / "auth.json"
+
+    @property
+    def local_models(self) -> Path:
+        """The model servers on this machine that the user said yes to."""
+        return self.state / "local-models.json"
+
+    @property
     def catalogue(self) -> Path:
         """What vendors said of their models."""
         return self.state / "catalogue"

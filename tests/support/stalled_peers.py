@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from amanu.home import Home, find_home
-from amanu.models.private_file import write_private
+from amanu.system.private_file import write_private
 from support.raw_client import RawClient
 
 GUARD = 0.6

@@ -15,6 +15,7 @@ from amanu.models.anthropic import AnthropicModel
 from amanu.models.gemini import GeminiModel
 from amanu.models.openai import OpenAIModel
 from amanu.models.openai_compatible import EndpointQuirks, OpenAICompatibleModel
+from amanu.models.openai_responses import ResponsesModel
 from support.strict_services.anthropic import Anthropic
 from support.strict_services.gemini import Gemini
 from support.strict_services.http import Script, Service
@@ -24,7 +25,18 @@ from support.strict_services.responses import Responses
 KEY = "sk-ant-test-0123456789abcdef0123456789"
 
 
-Column = Literal["Anthropic", "Gemini 2.5", "Gemini 3", "OpenAI Responses", "OpenAI-compatible"]
+Column = Literal[
+    "Claude 5.5",
+    "Claude before",
+    "Gemini 4",
+    "Gemini 3",
+    "Gemini 2.5",
+    "OpenAI Responses",
+    "ChatGPT plan",
+    "OpenRouter",
+    "DeepSeek, Kimi",
+    "other compatible",
+]
 
 Need = Literal[
     "thoughts",  # they are shown
@@ -34,6 +46,9 @@ Need = Literal[
     "errorEvent",  # an error can come after a 200
     "redaction",  # thoughts come that nobody may read
     "signatures",  # on parts of a reply
+    "whole",  # a reply can be asked for in one piece
+    "limit",  # a request says how long the reply may be
+    "sibling",  # another model is reached by the same service
     "binding",  # thoughts are valid only after what they were made with
 ]
 """What a behaviour may be about that not every wire has."""
@@ -65,10 +80,16 @@ def _openai(key: str, url: str) -> RemoteModel:
     return OpenAIModel("openai", f"{url}/v1", key)
 
 
+def _plan(key: str, url: str) -> RemoteModel:
+    return ResponsesModel("openai", f"{url}/v1", key, on_plan=True)
+
+
 def _local(_: str, url: str) -> RemoteModel:
     """No key, and whole replies once a streamed call came malformed."""
     return OpenAICompatibleModel("ollama", f"{url}/v1")
 
+
+_thinking_in_text = partial(OpenAI, deepseek=True)
 
 _UNBOUND: Mapping[Need, str] = {"binding": "thinking is bound to nothing before it"}
 _UNSIGNED: Mapping[Need, str] = {"signatures": "signs whole thinking blocks, not parts"}
@@ -80,6 +101,12 @@ _RESPONSES: Mapping[Need, str] = {
     "signatures": "encrypts whole items, signs no parts",
 }
 _OPENAI: Mapping[Need, str] = {**_UNBOUND, **_OPEN, "signatures": "has none, but for a Gemini behind it"}
+_PLAN: Mapping[Need, str] = {
+    **_RESPONSES,
+    "whole": "every reply must be streamed",
+    "limit": "takes no limit",
+    "sibling": "the models of OpenAI Responses",
+}
 _ROUTED: Mapping[Need, str] = {
     **_OPENAI,
     "eyes": "what a routed model can see is not known",
@@ -87,13 +114,13 @@ _ROUTED: Mapping[Need, str] = {
 }
 
 VENDORS = [
-    Vendor("anthropic", Anthropic, AnthropicModel, "anthropic:claude-opus-5-5", "Anthropic", _UNSIGNED),
+    Vendor("anthropic", Anthropic, AnthropicModel, "anthropic:claude-opus-5-5", "Claude 5.5", _UNSIGNED),
     Vendor(
         "anthropic-adaptive",
         Anthropic,
         AnthropicModel,
         "anthropic:claude-sonnet-5",
-        "Anthropic",
+        "Claude before",
         {**_UNSIGNED, **_UNBOUND},
     ),
     Vendor(
@@ -101,9 +128,10 @@ VENDORS = [
         Anthropic,
         AnthropicModel,
         "anthropic:claude-haiku-4-5",
-        "Anthropic",
+        "Claude before",
         {**_UNSIGNED, **_UNBOUND},
     ),
+    Vendor("gemini-4", Gemini, GeminiModel, "gemini:gemini-4-argon", "Gemini 4", _GEMINI),
     Vendor("gemini", Gemini, GeminiModel, "gemini:gemini-3.5-flash", "Gemini 3", _GEMINI),
     Vendor(
         "gemini-2.5",
@@ -116,32 +144,46 @@ VENDORS = [
     Vendor("openai", Responses, _openai, "openai:gpt-6.2-sol", "OpenAI Responses", _RESPONSES),
     Vendor("openai-5.4", Responses, _openai, "openai:gpt-5.4", "OpenAI Responses", _RESPONSES),
     Vendor("openai-plain", Responses, _openai, "openai:gpt-4.1", "OpenAI Responses", _RESPONSES),
-    Vendor("openrouter", OpenAI, _compatible("openrouter"), "openrouter:openai/gpt-5.5", "OpenAI-compatible", _ROUTED),
     Vendor(
-        "openrouter-plain", OpenAI, _compatible("openrouter"), "openrouter:openai/gpt-4.1", "OpenAI-compatible", _ROUTED
+        "chatgpt-plan",
+        partial(Responses, plan=lambda token: token == KEY),
+        _plan,
+        "openai:gpt-6.1-terra",
+        "ChatGPT plan",
+        _PLAN,
+    ),
+    Vendor("openrouter", OpenAI, _compatible("openrouter"), "openrouter:openai/gpt-5.5", "OpenRouter", _ROUTED),
+    Vendor("openrouter-plain", OpenAI, _compatible("openrouter"), "openrouter:openai/gpt-4.1", "OpenRouter", _ROUTED),
+    Vendor(
+        "openrouter-claude",
+        OpenAI,
+        _compatible("openrouter"),
+        "openrouter:anthropic/claude-opus-5-5",
+        "OpenRouter",
+        _ROUTED,
     ),
     Vendor(
         "google-openai",
         partial(OpenAI, gemini=True),
         _compatible("google-openai", always),
         "google-openai:gemini-3-pro",
-        "OpenAI-compatible",
-        {**_UNBOUND, **_OPEN},
+        "other compatible",
+        {**_UNBOUND, **_OPEN, "sibling": "one model each"},
     ),
     Vendor(
         "deepseek",
-        partial(OpenAI, deepseek=True),
+        _thinking_in_text,
         _compatible("deepseek", always),
         "deepseek:deepseek-v4-flash",
-        "OpenAI-compatible",
+        "DeepSeek, Kimi",
         {**_OPENAI, "eyes": "the model cannot see"},
     ),
     Vendor(
         "kimi",
-        partial(OpenAI, deepseek=True),
+        _thinking_in_text,
         _compatible("moonshot", always),
         "moonshot:kimi-k3",
-        "OpenAI-compatible",
+        "DeepSeek, Kimi",
         {**_OPENAI, "eyes": "the model cannot see"},
     ),
     Vendor(
@@ -149,7 +191,7 @@ VENDORS = [
         partial(OpenAI, keyless=True),
         _local,
         "ollama:qwen3",
-        "OpenAI-compatible",
+        "other compatible",
         {**_OPENAI, "rawArguments": "asks again for the whole reply", "key": "needs none", "eyes": "cannot see"},
     ),
 ]

@@ -18,6 +18,7 @@ from amanu.models.anthropic_request import RequestBodies
 from amanu.models.gemini import GeminiModel
 from amanu.models.openai import OpenAIModel
 from amanu.models.openai_compatible import OpenAICompatibleModel
+from amanu.models.openai_responses import ResponsesModel
 from support.sample_images import base64_of, png
 from support.strict_services.http import Received, Say, ToolUse
 from support.vendors import KEY, TOOLS, VENDORS, Vendor, request
@@ -126,9 +127,10 @@ class Line:
             body = self.model._body(asked)  # pyright: ignore[reportPrivateUsage]
         elif isinstance(self.model, OpenAICompatibleModel):
             body = self.model._body(asked, True)  # pyright: ignore[reportPrivateUsage]
-        elif isinstance(self.model, OpenAIModel):
+        elif isinstance(self.model, OpenAIModel | ResponsesModel):
             path = "/v1/responses"
-            body = self.model._models[0]._body(asked)  # pyright: ignore[reportPrivateUsage]
+            responses = self.model if isinstance(self.model, ResponsesModel) else self.model._models[0]  # pyright: ignore[reportPrivateUsage]
+            body = responses._body(asked)  # pyright: ignore[reportPrivateUsage]
         else:
             path = "/v1/messages"
             body, prefix = self.bodies.body(asked)
@@ -148,7 +150,7 @@ class Line:
             for chunk in chunks:
                 list(compatible.add(chunk))
             return compatible.done()
-        if isinstance(self.model, OpenAIModel):
+        if isinstance(self.model, OpenAIModel | ResponsesModel):
             responses = responses_reply.ResponsesReply(asked, "test")
             for chunk in chunks:
                 list(responses.add(chunk))

@@ -391,7 +391,7 @@ async def test_what_a_broken_attempt_showed_is_withdrawn_before_the_next(vendor:
     assert shown == "Alive."
 
 
-@over_vendors("thoughts")
+@over_vendors("thoughts", "whole")
 async def test_what_breaks_off_twice_is_asked_for_in_one_piece(vendor: Vendor) -> None:
     broken = Say(text="Half a", fault=Fault("unfinished"))
     whole = Say(thought="Hm.", text="All of it.", calls=[READ, GREP])

@@ -12,7 +12,7 @@ import pytest
 
 from amanu.core.model import AuthFailed, ModelError, Overloaded, StreamBroken, Unreachable
 from amanu.models.openai_identity import SignInEnded
-from amanu.models.private_file import PrivateFile
+from amanu.system.private_file import PrivateFile
 from amanu.text.redaction import MASK
 from amanu_protocol.errors import AmanuError
 from support.chatgpt_user import ChatGPTUser, chatgpt_user

@@ -84,7 +84,7 @@ async def test_a_tool_loop_goes_on_with_another_vendor_and_comes_back(first: Ven
 SWITCHES = [pair for pair in itertools.permutations(VENDORS, 2) if pair[0].service is pair[1].service]
 
 
-@pytest.mark.behaviour
+@pytest.mark.behaviour("sibling")
 @pytest.mark.parametrize(
     ("first", "vendor"), SWITCHES, ids=[f"{first.name}-{vendor.name}" for first, vendor in SWITCHES]
 )

@@ -46,10 +46,11 @@ def test_the_run_prints_what_it_saw() -> None:
     gap = next(at for at, row in enumerate(rows) if row.cells["Gemini 3"] != YES)
     passed = [report(name, column) for name in names for column in COLUMNS[1:2]]
     failed = [report(names[0], "Gemini 2.5"), report(names[1], "Gemini 2.5")]
+    untried = dict.fromkeys(COLUMNS, "·")
     lines = vendor_matrix.summary({"passed": passed, "failed": failed, "error": []})
     cells = {line[2:76].strip(): line[76:].split() for line in lines if line.startswith("  ")}
-    assert cells[rows[0].behaviour] == ["·", "✗", "·", "·", "·"]
-    assert cells[rows[2].behaviour] == ["·", "✓", "·", "·", "·"]
+    assert dict(zip(COLUMNS, cells[rows[0].behaviour], strict=True)) == {**untried, COLUMNS[1]: "✓", "Gemini 2.5": "✗"}
+    assert dict(zip(COLUMNS, cells[rows[2].behaviour], strict=True)) == {**untried, COLUMNS[1]: "✓"}
     assert "–" in cells[rows[gap].behaviour]
 
 

@@ -13,7 +13,7 @@ from amanu.core.model import ModelError, Request, RequestRefused
 from amanu.core.model_families import model_info
 from support.sample_images import base64_of, gif, jpeg, png, webp
 from support.strict_services.http import Say, ToolUse
-from support.vendors import VENDORS, Vendor, answer, over_handovers, over_vendors, request, results, running
+from support.vendors import KEY, VENDORS, Vendor, answer, over_handovers, over_vendors, request, results, running
 from wire.test_behaviours import _history  # pyright: ignore[reportPrivateUsage]
 
 READ = ToolUse("read_file", {"path": "a.py"})
@@ -191,7 +191,7 @@ async def test_a_bad_picture_is_refused(vendor: Vendor, media_type: str, data: s
         media_type, data = "image/png", BAD["no picture"][1]
     conversation.pictures["p"] = data
     service = vendor.service([Say(text="I see.")])
-    model = vendor.model("sk-test", await service.start())
+    model = vendor.model(KEY, await service.start())
     with pytest.raises(RequestRefused):
         await answer(model, request(vendor, conversation=conversation))
     await model.close()

@@ -439,7 +439,10 @@ async def test_a_reply_that_was_all_thought_is_asked_for_with_more_room(vendor: 
     assert len(harness.conversation) == 4  # nothing of it is kept
 
 
-@pytest.mark.parametrize("vendor", VENDORS, ids=[each.name for each in VENDORS])
+LIMITED = [each for each in VENDORS if "limit" not in each.lacks]
+
+
+@pytest.mark.parametrize("vendor", LIMITED, ids=[each.name for each in LIMITED])
 async def test_it_is_never_asked_for_twice_with_the_same_room(vendor: Vendor) -> None:
     async with running(vendor, [all_thought(vendor)] * 9) as (service, model):
         harness = on_stage(vendor, model)

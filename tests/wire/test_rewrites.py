@@ -125,7 +125,7 @@ async def test_a_conversation_can_be_rewritten_between_steps(vendor: Vendor, rew
             await more
         await talk.say(Say(thought="On.", text="I go on.", calls=[READ, GREP]))
         await talk.say(Say(thought="Done.", text="Done."))
-        if vendor.column == "Anthropic":
+        if vendor.column.startswith("Claude"):
             unbound = "binding" in vendor.lacks
             there = [at for at, reply in replies.items() if _place(talk, reply) is not None]
             thinking = [at for at in there if _opens_with_thinking(service, talk, replies[at])]

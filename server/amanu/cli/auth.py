@@ -61,7 +61,7 @@ def _run(command: str, vendor: str) -> int:
     from amanu.models.credentials import Credentials
 
     home = find_home().make()
-    auth = Credentials(home.config / "auth.json")
+    auth = Credentials(home.auth)
     match command:
         case "local":
             address = asyncio.run(_allow_local(home, auth, vendor))
@@ -107,9 +107,7 @@ async def _allow_local(home: "Home", auth: "Credentials", vendor: str) -> str:
     from amanu.models.catalogue import Catalogue
     from amanu.models.registry import ModelRegistry
 
-    registry = ModelRegistry(
-        load_settings(home, os.environ), auth, home.state / "local-models.json", Catalogue(home.catalogue)
-    )
+    registry = ModelRegistry(load_settings(home, os.environ), auth, home.local_models, Catalogue(home.catalogue))
     return await registry.allow_local(vendor, os.environ)
 
 

@@ -114,7 +114,7 @@ def _folders(home: Home) -> Iterator[DoctorFinding]:
             yield DoctorFinding("problem", name, f"{folder} cannot be written", f"chmod u+rwx {folder}")
         else:
             yield DoctorFinding("ok", name, str(folder))
-    for keys in (home.config / "auth.json", home.config / "chatgpt.json"):
+    for keys in (home.auth, home.config / "chatgpt.json"):
         if keys.exists() and stat.S_IMODE(keys.stat().st_mode) & 0o077:
             yield DoctorFinding("problem", "kept keys", f"{keys} can be read by other users", f"chmod 600 {keys}")
 
@@ -175,7 +175,7 @@ def _keys(home: Home, environ: Mapping[str, str]) -> Iterator[DoctorFinding]:
     from amanu.models.credentials import Credentials
 
     try:
-        statuses = Credentials(home.config / "auth.json").status(environ)
+        statuses = Credentials(home.auth).status(environ)
     except AmanuError as error:
         yield DoctorFinding("problem", "keys", str(error), error.data.hint or "Fix or delete the file.")
         return

@@ -60,9 +60,9 @@ def _registry() -> "ModelRegistry":
     from amanu.models.registry import ModelRegistry
 
     home = find_home().make()
-    auth = Credentials(home.config / "auth.json")
+    auth = Credentials(home.auth)
     catalogue = Catalogue(home.catalogue)
-    return ModelRegistry(load_settings(home, os.environ), auth, home.state / "local-models.json", catalogue)
+    return ModelRegistry(load_settings(home, os.environ), auth, home.local_models, catalogue)
 
 
 async def _refresh(registry: "ModelRegistry") -> bool:

@@ -52,7 +52,7 @@ def _credentials() -> "Credentials":
     from amanu.home import find_home
     from amanu.models.credentials import Credentials
 
-    return Credentials(find_home().make().config / "auth.json")
+    return Credentials(find_home().make().auth)
 
 
 def _show(address: str, browse: bool) -> None:

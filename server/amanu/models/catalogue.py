@@ -20,8 +20,8 @@ from amanu.core.model_families import MODELS, MODELS_DATE, model_info, with_effo
 from amanu.core.retirements import retirement
 from amanu.models.listing import MAX_MODELS, ListedModel, read_listing
 from amanu.models.listing_request import ListingAddress, request_listing
-from amanu.models.private_file import read_private, write_private
 from amanu.models.relatives import nearest_relative, undated, version
+from amanu.system.private_file import read_private, write_private
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import ModelInfo
 

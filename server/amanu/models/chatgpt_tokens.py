@@ -17,7 +17,7 @@ from typing import Any
 
 from amanu.core.model import AuthFailed, ModelError, Overloaded
 from amanu.models.openai_identity import ENDED, TIMEOUT, OpenAIIdentity, SignInEnded, TokenGrant
-from amanu.models.private_file import PrivateFile
+from amanu.system.private_file import PrivateFile
 from amanu.text.redaction import Secrets
 from amanu_protocol.errors import AmanuError
 

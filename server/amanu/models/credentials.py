@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from amanu.models.chatgpt_tokens import ChatGPTTokens
-from amanu.models.private_file import PrivateFile
+from amanu.system.private_file import PrivateFile
 from amanu.text.redaction import Secrets
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.requests import AuthStatus

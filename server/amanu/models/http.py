@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 def http_client(base_url: str, tls: ssl.SSLContext, **options: Any) -> "HttpClient":
-    """A client for one service. `more` as `httpx2.AsyncClient` takes it."""
+    """A client for one service. `options` as `httpx2.AsyncClient` takes it."""
     import httpx2
 
     from amanu.models.preconnect import Destination, PreconnectingNetwork

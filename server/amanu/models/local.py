@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from amanu.models.http import tls_for
 from amanu.models.listing import WINDOWS
-from amanu.models.private_file import read_private, write_private
+from amanu.system.private_file import read_private, write_private
 
 _WINDOW_SECONDS = 10.0
 """How long an answer about a window is reused: a model may be loaded by the next prompt."""

@@ -229,8 +229,8 @@ class ResponsesReply:
                     ids[theirs] = call.call_id
                     parts.append(call)
                     wire.append(_call(item, theirs, call))
-                case _ if final:  # a call of one of the service's own tools
-                    wire.append(final)
+                case "web_search_call" if str(final.get("id")).startswith("ws_"):  # made and answered by the service
+                    wire.append(_kept(final, "id", "status", "action"))
                 case _:
                     pass
         while wire and wire[-1]["type"] == "reasoning":  # refused without the item that follows it

@@ -62,14 +62,14 @@ def make_services(home: Home, settings: Settings, *, headless: bool = False, unt
     secrets = Secrets()
     logs.use_secrets(secrets)
     watching = WorkspaceWatcher()
-    auth = Credentials(home.config / "auth.json", secrets)
+    auth = Credentials(home.auth, secrets)
     sandbox = Sandbox(settings.sandbox, home)
     return Services(
         home,
         settings,
         secrets,
         auth,
-        ModelRegistry(settings, auth, home.state / "local-models.json", Catalogue(home.catalogue)),
+        ModelRegistry(settings, auth, home.local_models, Catalogue(home.catalogue)),
         Overlay(watching.watch),
         watching,
         RuleStore(home.config, settings),
