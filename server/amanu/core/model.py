@@ -122,9 +122,14 @@ class TokenUsage:
     """The part of `input` that the service's own tools added."""
 
     @property
+    def prompt(self) -> int:
+        """Tokens of the request, whether or not a cache had them."""
+        return self.input + self.cache_read + self.cache_write
+
+    @property
     def context(self) -> int:
         """Tokens of the context window that the request and its reply take."""
-        return self.input + self.cache_read + self.cache_write + self.output + self.thoughts
+        return self.prompt + self.output + self.thoughts
 
 
 @dataclass(frozen=True, slots=True)

@@ -287,8 +287,8 @@ class ModelRegistry:
         return client, self._sized(model.info.model_copy(update={"model_id": f"scripted:{script}"}))
 
     def _credential(self, vendor: Vendor, environment: Mapping[str, str]) -> Credential:
-        """The vendor's credential. Tokens of a sign-in go only to the vendor's own address and to this machine, never to
-        a gateway."""
+        """The vendor's credential. Tokens of a sign-in go only to the vendor's own address and to this machine, never
+        to a gateway."""
         address = self._base_url(vendor, environment)
         if vendor.sign_in and (address == RESOURCE or urlsplit(address).hostname in _LOOPBACK):
             return self._auth.credential(vendor.name, environment)
