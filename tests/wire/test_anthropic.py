@@ -53,10 +53,16 @@ READ = ToolUse("read_file", {"path": "a.py"})
 
 
 def body(
-    bodies: RequestBodies, conversation: Conversation, model: str = "claude-opus-5-5", effort: Effort = "medium"
+    bodies: RequestBodies,
+    conversation: Conversation,
+    model: str = "claude-opus-5-5",
+    effort: Effort = "medium",
+    *,
+    user_may_pause: bool = False,
 ) -> dict[str, Any]:
     """The request's body; refused by the strict service → the test fails."""
-    asked = Request(model_info(f"anthropic:{model}"), "You help.", TOOLS, conversation, "s1", effort)
+    info = model_info(f"anthropic:{model}")
+    asked = Request(info, "You help.", TOOLS, conversation, "s1", effort, user_may_pause=user_may_pause)
     data, _ = bodies.body(asked)
     assert verdict(data) is None
     return json.loads(data)
@@ -132,6 +138,74 @@ def test_cache_marks_are_on_tools_system_and_the_last_two_of_the_user(steps: int
     assert found == marked
 
 
+LIFETIMES = [(False, {"type": "ephemeral"}), (True, {"type": "ephemeral", "ttl": "1h"})]
+
+
+@pytest.mark.parametrize(("user_may_pause", "mark"), LIFETIMES, ids=["nobody waits", "a user may pause"])
+def test_caches_last_as_long_as_a_user_may_pause(user_may_pause: bool, mark: dict[str, str]) -> None:
+    sent = body(RequestBodies(), turns(3), user_may_pause=user_may_pause)
+    blocks = [*sent["tools"], *sent["system"], *(block for each in sent["messages"] for block in each["content"])]
+    assert [block["cache_control"] for block in blocks if "cache_control" in block] == [mark] * 4
+
+
+def test_how_long_a_cache_lasts_does_not_touch_bound_thinking() -> None:
+    bodies = RequestBodies()
+    asked = [
+        Request(model_info(BOUND.model_id), "Help.", TOOLS, turns(1), "s1", user_may_pause=at) for at in (False, True)
+    ]
+    assert len({bodies.body(each)[1] for each in asked}) == 1
+
+
+@pytest.mark.parametrize("known_there", [True, False], ids=["the service", "a gateway that refuses lifetimes"])
+async def test_what_was_written_for_an_hour_is_counted_apart(known_there: bool) -> None:
+    say = Say(text="Hi.", usage={"cache_write": 70})
+    async with running(BOUND, [say] * 3) as (service, model):
+        service.knows_ttl = known_there  # type: ignore[attr-defined]
+        counted = [await answer(model, request(BOUND, user_may_pause=at)) for at in (False, True, True)]
+        hour = 70 if known_there else 0
+        assert [(each.usage.cache_write, each.usage.cache_write_hour) for each in counted] == [
+            (70, 0), (70, hour), (70, hour)
+        ]  # fmt: skip
+        assert len(service.refused) == (0 if known_there else 1), "told once, it is not wished for again"
+        service.refused.clear()
+
+
+async def test_a_gateway_may_refuse_several_wishes_one_after_the_other() -> None:
+    async with running(BOUND, [Say(text="Hi.")]) as (service, model):
+        service.knows_eager = service.knows_ttl = False  # type: ignore[attr-defined]
+        await answer(model, request(BOUND, user_may_pause=True))
+        assert len(service.refused) == 2
+        service.refused.clear()
+
+
+MINUTES, HOUR = {"type": "ephemeral"}, {"type": "ephemeral", "ttl": "1h"}
+
+
+@pytest.mark.parametrize(
+    ("tool", "system", "said", "expected"),
+    [
+        (MINUTES, MINUTES, MINUTES, None),
+        (HOUR, HOUR, HOUR, None),
+        (HOUR, HOUR, MINUTES, None),
+        (HOUR, MINUTES, {"type": "ephemeral", "ttl": "5m"}, None),
+        (MINUTES, HOUR, HOUR, "a ttl='1h' cache_control block must not come after"),
+        (HOUR, MINUTES, HOUR, "a ttl='1h' cache_control block must not come after"),
+        (HOUR, HOUR, {"type": "ephemeral", "ttl": "2h"}, "ttl: Input should be '5m' or '1h'"),
+        (HOUR, HOUR, {"type": "ephemeral", "scope": "x"}, "cache_control.ephemeral.scope: Extra inputs"),
+        (HOUR, HOUR, {"type": "lasting"}, "cache_control.type: Input should be 'ephemeral'"),
+    ],
+)
+def test_the_service_refuses_lifetimes_that_make_no_sense(
+    tool: dict[str, str], system: dict[str, str], said: dict[str, str], expected: str | None
+) -> None:
+    sent = body(RequestBodies(), Conversation([User(text="Hi.")]))
+    sent["tools"][-1]["cache_control"] = tool
+    sent["system"][0]["cache_control"] = system
+    sent["messages"][0]["content"][0]["cache_control"] = said
+    refusal = verdict(json.dumps(sent).encode())
+    assert (refusal is None) if expected is None else (refusal is not None and expected in refusal.message)
+
+
 def test_each_message_is_written_once(monkeypatch: pytest.MonkeyPatch) -> None:
     written: list[Any] = []
 
@@ -147,7 +221,7 @@ def test_each_message_is_written_once(monkeypatch: pytest.MonkeyPatch) -> None:
     conversation.append(User(text="Newer."))
     body(bodies, conversation)
     assert [each["role"] for each in written if isinstance(each, dict) and "role" in each] == ["assistant", "user"]
-    assert len(written) == 4  # and what the prefix begins with, and the head
+    assert len(written) == 5  # and what the prefix begins with, the head, and the mark
 
 
 def test_what_was_replaced_is_written_anew() -> None:

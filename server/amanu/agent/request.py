@@ -33,6 +33,7 @@ async def ask_model(turn: Turn, step: int) -> ReplyCompleted:
         session_id=turn.session_id,
         effort=turn.budget.effort,
         max_output=_max_output(turn),
+        user_may_pause=turn.user_may_pause,
     )
     reply = ReplyItems(turn.turn_id, step, turn.tools, turn.emit)
     try:

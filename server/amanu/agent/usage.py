@@ -18,6 +18,9 @@ NO_USAGE = Usage(
     context_window=0,
 )
 
+HOUR_WRITE = 2
+"""Of input's price: writing to a cache that lasts an hour. Only Anthropic has one (platform.claude.com, "Pricing")."""
+
 
 @dataclass
 class Ledger:
@@ -92,7 +95,9 @@ def price(info: ModelInfo, used: TokenUsage) -> float | None:
         return None
     read = info.input_price if info.cache_read_price is None else info.cache_read_price
     write = info.input_price if info.cache_write_price is None else info.cache_write_price
-    prompt = used.input * info.input_price + used.cache_read * read + used.cache_write * write
+    hour = info.input_price * HOUR_WRITE
+    prompt = used.input * info.input_price + used.cache_read * read
+    prompt += (used.cache_write - used.cache_write_hour) * write + used.cache_write_hour * hour
     reply = (used.output + used.thoughts) * info.output_price
     long = info.long_prompt
     if long is not None and used.prompt > long.above:

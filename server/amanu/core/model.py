@@ -76,6 +76,8 @@ class Request:
     """Ask for the reply in one piece: streams of it broke off."""
     side_query: bool = False
     """The request is no part of the session's conversation: a summary, a judgement."""
+    user_may_pause: bool = False
+    """A user may take longer over a review, or over the next prompt, than a cache lasts by itself."""
 
     def __post_init__(self) -> None:
         if len(self.tools) > MAX_TOOLS:
@@ -115,6 +117,8 @@ class TokenUsage:
     input: int = 0
     cache_read: int = 0
     cache_write: int = 0
+    cache_write_hour: int = 0
+    """The part of `cache_write` that stays for an hour, which costs more."""
     output: int = 0
     """Without thoughts, where the service counts them separately."""
     thoughts: int = 0

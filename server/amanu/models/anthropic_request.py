@@ -24,8 +24,9 @@ from amanu_protocol.items import ModelInfo
 WIRE = "anthropic"
 """Marks what this translator wrote (`Native.wire`)."""
 
-_MARK = b',"cache_control":{"type":"ephemeral"}'
-_EPHEMERAL = {"type": "ephemeral"}
+_MINUTES = {"type": "ephemeral"}
+"""The service's default: a cache lasts five minutes after it was last used."""
+_HOUR = {"type": "ephemeral", "ttl": "1h"}
 THINKING = ("thinking", "redacted_thinking")
 _GO_ON = b'{"role":"user","content":[{"type":"text","text":"Go on."}]}'
 """Newer models refuse a request that ends with the assistant."""
@@ -39,6 +40,8 @@ class RequestBodies:
         self.eager = True
         """Ask for the arguments of calls as they are written; else the service holds them back until they are whole,
         and nothing can be drawn meanwhile. False where a gateway refused that."""
+        self.hour = True
+        """Keep caches for an hour where the user may pause. False where a gateway refused that."""
 
     def body(self, request: Request) -> tuple[bytes, str]:
         """The body, and the digest of all that the model will have seen when it answers: a thinking block of the
@@ -52,11 +55,15 @@ class RequestBodies:
             history = self._kept[request.conversation] = _History(start, request.model, facts.prefix_checked)
         history.follow(request.conversation)
         head = _head(request, facts, model, think=not history.loop_without_thinking())
-        if tools:  # not part of the digest above: it changes nothing the model sees
+        # Neither marks nor wishes are part of the digest above: they change nothing the model sees. All marks of a
+        # request are alike, for none may outlast one before it.
+        mark = _HOUR if self.hour and request.user_may_pause else _MINUTES
+        if tools:
+            tools = _marked(tools, mark)
             head["tools"] = [tool | {"eager_input_streaming": True} for tool in tools] if self.eager else tools
         if system:
-            head["system"] = system
-        messages, prefix = history.wire()
+            head["system"] = _marked(system, mark)
+        messages, prefix = history.wire(b',"cache_control":' + dumps(mark))
         pieces = (dumps(head)[:-1], b',"messages":[', *messages, b"]}")
         return b"".join(pieces), prefix.hex()  # one copy of the history and its pictures, not one per `+`
 
@@ -81,18 +88,20 @@ def _head(request: Request, facts: ModelFamily, model: str, *, think: bool) -> d
 
 
 def _tools(request: Request) -> list[dict[str, Any]]:
-    tools: list[dict[str, Any]] = [
+    return [
         {"name": tool.name, "description": tool.description, "input_schema": tool.parameters} for tool in request.tools
     ]
-    if tools:
-        tools[-1]["cache_control"] = _EPHEMERAL
-    return tools
 
 
 def _system(request: Request) -> list[dict[str, Any]]:
     if not request.system.strip():
         return []
-    return [{"type": "text", "text": request.system, "cache_control": _EPHEMERAL}]
+    return [{"type": "text", "text": request.system}]
+
+
+def _marked(blocks: list[dict[str, Any]], mark: dict[str, str]) -> list[dict[str, Any]]:
+    """With a cache mark on the last."""
+    return [*blocks[:-1], blocks[-1] | {"cache_control": mark}]
 
 
 @dataclass(slots=True)
@@ -154,7 +163,7 @@ class _History:
         replies = [wire for wire in sent[start:] if isinstance(wire.message, Assistant)]
         return any(wire.foreign for wire in replies) or (bool(replies) and not replies[0].opens_with_thinking)
 
-    def wire(self) -> tuple[list[bytes | memoryview], bytes]:
+    def wire(self, mark: bytes) -> tuple[list[bytes | memoryview], bytes]:
         """All messages in pieces, cache marks on the last two of the user, and the digest of what they end with."""
         messages: list[bytes | memoryview] = [wire.data for wire in self._kept if wire.data]
         roles = [isinstance(wire.message, Assistant) for wire in self._kept if wire.data]
@@ -167,7 +176,7 @@ class _History:
         pieces[::2] = messages
         user_indexes = (index for index in range(len(roles) - 1, -1, -1) if not roles[index])
         for user_index in islice(user_indexes, 2):  # ends with a text, image or tool_result block: …}]}
-            pieces[2 * user_index : 2 * user_index + 1] = [memoryview(messages[user_index])[:-3], _MARK, b"}]}"]
+            pieces[2 * user_index : 2 * user_index + 1] = [memoryview(messages[user_index])[:-3], mark, b"}]}"]
         return pieces, prefix
 
     def _translate(self, message: Message, conversation: Conversation) -> _Wire:

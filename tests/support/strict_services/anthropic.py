@@ -53,6 +53,8 @@ class Anthropic(Service):
     """Bytes of body above which it is not read."""
     knows_eager = True
     """It takes `eager_input_streaming`; not every gateway does."""
+    knows_ttl = True
+    """It takes lifetimes of caches; not every gateway does."""
 
     def __init__(self, script: Any = ()) -> None:
         super().__init__(script)
@@ -104,7 +106,7 @@ class Anthropic(Service):
         self._check_tools(body)
         self._check_system(body)
         _check_thinking(body)
-        _check_marks(body)
+        _check_marks(body, knows_ttl=self.knows_ttl)
         self._check_messages(body)
 
     def _check_tools(self, body: dict[str, Any]) -> None:
@@ -217,10 +219,13 @@ class Anthropic(Service):
     def _events(self, say: Say, request: Received) -> Iterator[bytes]:
         body: dict[str, Any] = request.json
         prefix = _prefix(body, len(body["messages"]))
+        written = say.usage.get("cache_write", 0)
+        hour = written if "1h" in _check_marks(body, knows_ttl=True) else 0
         usage: dict[str, Any] = {
             "input_tokens": say.usage.get("input", 100),
             "cache_read_input_tokens": say.usage.get("cache_read", 0),
-            "cache_creation_input_tokens": say.usage.get("cache_write", 0),
+            "cache_creation_input_tokens": written,
+            "cache_creation": {"ephemeral_5m_input_tokens": written - hour, "ephemeral_1h_input_tokens": hour},
             "output_tokens": 1,
         }
         self._made += 1
@@ -351,15 +356,29 @@ def _check_thinking(body: dict[str, Any]) -> None:
         need(body["output_config"]["effort"] in efforts, "output_config.effort: not supported by this model")
 
 
-def _check_marks(body: dict[str, Any]) -> None:
+def _check_marks(body: dict[str, Any], *, knows_ttl: bool) -> list[str]:
+    """The lifetimes of the cache marks, in order."""
     system = body.get("system", [])
     places: list[dict[str, Any]] = [*body.get("tools", []), *(system if isinstance(system, list) else [])]
     places += [block for message in body["messages"] for block in _blocks(message)]
     marked = [place for place in places if "cache_control" in place]
     need(len(marked) <= 4, f"A maximum of 4 blocks with cache_control may be provided. Found {len(marked)}.")
+    lifetimes: list[str] = []
     for place in marked:
         need(place.get("type") not in _THINKING, "cache_control cannot be set on thinking blocks")
         need(place.get("text") != "", "cache_control cannot be set for empty text blocks")
+        mark: dict[str, Any] = place["cache_control"]
+        need(mark.get("type") == "ephemeral", "cache_control.type: Input should be 'ephemeral'")
+        for name in mark.keys() - ({"type", "ttl"} if knows_ttl else {"type"}):
+            raise Refused(f"cache_control.ephemeral.{name}: Extra inputs are not permitted")
+        lifetimes.append(mark.get("ttl", "5m"))
+        need(lifetimes[-1] in ("5m", "1h"), "cache_control.ephemeral.ttl: Input should be '5m' or '1h'")
+        need(
+            not (lifetimes[-1] == "1h" and "5m" in lifetimes),
+            "a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block. Note that blocks are "
+            "processed in the following order: `tools`, `system`, `messages`.",
+        )
+    return lifetimes
 
 
 def _check_block(block: dict[str, Any], role: str, at: int) -> None:
