@@ -1,6 +1,7 @@
 """What is particular to Anthropic: thinking, cache marks, bound prefixes, its events and errors."""
 
 import asyncio
+import itertools
 import json
 import os
 import signal
@@ -21,6 +22,7 @@ from amanu.core.conversation import (
     Native,
     Result,
     Results,
+    SystemText,
     Text,
     Thinking,
     User,
@@ -329,6 +331,103 @@ async def test_one_connection_serves_one_request_after_the_other() -> None:
         for _ in range(3):
             await answer(model, request(BOUND))
         assert service.connections == 1
+
+
+# How the session is run -----------------------------------------------------------------------------------
+
+PLAN = SystemText(text="Mode: plan.", status=True)
+PROMPT = User(text="Hi.", status="Mode: ask.")
+CALLED = Assistant(parts=(Call(call_id="c", tool="grep", arguments={"pattern": "x"}),))
+FOUND = Result(call_id="c", tool="grep", text="found")
+ANSWERED = Assistant(parts=(Text(text="So."),))
+
+
+@pytest.mark.parametrize(
+    ("model", "messages", "expected"),
+    [
+        ("claude-opus-5-5", [PROMPT], ["user: Hi.", "system: Mode: ask."]),
+        ("claude-opus-4-8", [PROMPT], ["user: Hi.", "system: Mode: ask."]),
+        ("claude-sonnet-5", [PROMPT], ["user: Hi.\n\nMode: ask."]),
+        ("claude-haiku-4-5", [PROMPT], ["user: Hi.\n\nMode: ask."]),
+        ("claude-opus-5", [PROMPT, ANSWERED], ["user: Hi.", "system: Mode: ask.", "assistant: So.", "user: Go on."]),
+        # Only one that is last, or followed by a reply, may be the system's.
+        ("claude-opus-5", [PROMPT, User(text="Again.")], ["user: Hi.", "user: Mode: ask.", "user: Again."]),
+        (
+            "claude-opus-5",
+            [User(text="Hi."), CALLED, Results(results=(FOUND,), notes=("Steer.", PLAN, SystemText(text="Note.")))],
+            ["user: Hi.", "assistant: grep", "user: found Steer. Note.", "system: Mode: plan."],
+        ),
+        (
+            "claude-sonnet-5",
+            [User(text="Hi."), CALLED, Results(results=(FOUND,), notes=(PLAN,))],
+            ["user: Hi.", "assistant: grep", "user: found Mode: plan."],
+        ),
+        (
+            "claude-opus-5",
+            [PROMPT, CALLED, Results(results=(FOUND,), notes=(PLAN,)), User(text="Again.", status="Mode: auto.")],
+            ["user: Hi.", "system: Mode: ask.", "assistant: grep", "user: found", "user: Mode: plan.", "user: Again.",
+             "system: Mode: auto."],
+        ),
+    ],
+)  # fmt: skip
+def test_how_the_session_is_run_is_said_as_the_system_where_the_model_takes_it(
+    model: str, messages: list[Message], expected: list[str]
+) -> None:
+    sent = body(RequestBodies(), Conversation(messages), model)["messages"]
+    words = [[str(each.get("text") or each.get("content") or each.get("name")) for each in m["content"]] for m in sent]
+    assert [f"{m['role']}: {' '.join(said)}" for m, said in zip(sent, words, strict=True)] == expected
+
+
+async def test_a_change_of_mode_leaves_bound_thinking_and_all_before_it_as_it_was() -> None:
+    replies = [Say(thought="Hm.", calls=[READ]), Say(thought="Hm.", calls=[READ]), Say(thought="So.", text="Done.")]
+    async with running(BOUND, [*replies, Say(text="Bye.")]) as (service, model):
+        conversation = Conversation([PROMPT])
+        for _ in replies:
+            conversation.append((await answer(model, request(BOUND, conversation=conversation))).message)
+            if conversation.open_calls():
+                conversation.close_calls("text")
+                conversation.add_notes(PLAN)
+        conversation.append(User(text="Next.", status="Mode: auto."))
+        await answer(model, request(BOUND, conversation=conversation))
+        sent = [each.body.replace(b',"cache_control":{"type":"ephemeral"}', b"") for each in service.requests]
+    assert all(after.startswith(before.removesuffix(b"]}")) for before, after in itertools.pairwise(sent))
+    assert sent[-1].count(b'"role":"system"') == 4 and sent[-1].count(b'"type":"thinking"') == 3
+
+
+async def test_a_gateway_that_refuses_messages_of_the_system_is_told_as_the_user() -> None:
+    async with running(BOUND, [Say(text="Hi.")] * 2) as (service, model):
+        service.knows_system_role = False  # type: ignore[attr-defined]
+        for _ in range(2):
+            await answer(model, request(BOUND, PROMPT))
+        assert len(service.refused) == 1, "told once, it is not tried again"
+        service.refused.clear()
+
+
+SYSTEM = {"role": "system", "content": [{"type": "text", "text": "Mode: plan."}]}
+SAID = {"role": "user", "content": [{"type": "text", "text": "Hi."}]}
+REPLIED = {"role": "assistant", "content": [{"type": "text", "text": "So."}]}
+
+
+@pytest.mark.parametrize(
+    ("model", "messages", "expected"),
+    [
+        ("claude-opus-5", [SAID, SYSTEM], None),
+        ("claude-opus-5", [SAID, SYSTEM, REPLIED, SAID], None),
+        ("claude-fable-5-1", [SAID, SYSTEM], None),
+        ("claude-sonnet-5", [SAID, SYSTEM], "role 'system' is not supported on this model"),
+        ("claude-opus-4-7", [SAID, SYSTEM], "role 'system' is not supported on this model"),
+        ("claude-opus-5", [SYSTEM, SAID], "first message must use the user role"),
+        ("claude-opus-5", [SAID, SYSTEM, SYSTEM], "must be last or before an assistant message"),
+        ("claude-opus-5", [SAID, SYSTEM, SAID], "must be last or before an assistant message"),
+        ("claude-opus-5", [SAID, REPLIED, SYSTEM], "must follow a user message"),
+    ],
+)
+def test_the_service_refuses_messages_of_the_system_out_of_place(
+    model: str, messages: list[dict[str, Any]], expected: str | None
+) -> None:
+    sent = body(RequestBodies(), Conversation([User(text="Hi.")]), model)
+    refusal = verdict(json.dumps({**sent, "messages": messages}).encode())
+    assert (refusal is None) if expected is None else (refusal is not None and expected in refusal.message)
 
 
 # Any conversation is accepted ----------------------------------------------------------------------------

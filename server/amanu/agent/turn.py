@@ -127,7 +127,7 @@ class Turn:
         self._notice_count += 1
         entry = None
         if note.text:
-            entry = Results(results=(), notes=(SystemText(text=note.text),))
+            entry = Results(results=(), notes=(SystemText(text=note.text, status=note.status),))
             self.conversation.add_notes(*entry.notes)
         notice = note.notice(f"{self.turn_id}.notice{self._notice_count}", self.turn_id)
         self.emit(ItemCompleted(item=notice), entry=entry)

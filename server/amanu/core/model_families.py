@@ -40,6 +40,13 @@ Caching = Literal[
     "key",  # OpenAI: implicit, and a key leads the requests of a session to the same cache
 ]
 
+StatusRole = Literal[
+    "user",  # the user's: it goes after their words
+    "system",  # Anthropic: a message in mid-conversation, after one of the user
+    "developer",  # OpenAI
+]
+"""Whose words they are to the model when the daemon says how the session is run."""
+
 
 @dataclass(frozen=True)
 class ModelFamily:
@@ -73,6 +80,8 @@ class ModelFamily:
     """It writes the text of a call without JSON around it, where a tool allows that (`ToolSpec.freeform`)."""
     max_output: int = 32_000
     """The most output tokens to request, where the service checks prompt plus output against the window."""
+    status_role: StatusRole = "user"
+    """OpenAI-compatible wires say it as the user's for every family."""
     pictures: frozenset[str] = frozenset({"image/png", "image/jpeg", "image/webp"})
     """Media types it takes, if it sees at all (`ModelInfo.images`). Gemini takes no GIF, OpenAI none that moves."""
 
@@ -116,7 +125,9 @@ CLAUDE_ADAPTIVE = replace(
     _CLAUDE, thinking="adaptive", efforts=_words("low", "medium", "high", "xhigh", "max"), default_effort="high"
 )
 CLAUDE_4_6 = replace(CLAUDE_ADAPTIVE, efforts=_words("low", "medium", "high", "max"))
-CLAUDE_BOUND = replace(CLAUDE_ADAPTIVE, prefix_checked=True)
+# Sonnet 5: "role 'system' is not supported on this model".
+CLAUDE_TOLD = replace(CLAUDE_ADAPTIVE, status_role="system")
+CLAUDE_BOUND = replace(CLAUDE_TOLD, prefix_checked=True)
 CLAUDE_BOUND_MEDIUM = replace(CLAUDE_BOUND, default_effort="medium")
 # Never 0: a loop begun with thinking could not go on without its blocks, nor one begun without go on with them.
 CLAUDE_BUDGET = replace(
@@ -147,7 +158,9 @@ GEMINI_2_5_PRO = replace(
 )  # cannot be told not to think
 
 GENERIC = ModelFamily("generic", "none", max_output=8_192)
-GPT_PLAIN = replace(GENERIC, name="gpt", thoughts="never", max_tools=128, caching="key", max_output=16_384)
+GPT_PLAIN = replace(
+    GENERIC, name="gpt", thoughts="never", max_tools=128, caching="key", max_output=16_384, status_role="developer"
+)
 GPT_REASONING = replace(
     GPT_PLAIN,
     thinking="effort",
@@ -203,8 +216,9 @@ FAMILIES: tuple[tuple[str, ModelFamily], ...] = (
     (r"anthropic:claude-(3-[05]|3-(opus|sonnet|haiku)|2)", CLAUDE_PLAIN),
     (r"anthropic:claude-(3-7|(opus|sonnet|haiku)-4(-[015])?(-\d{8})?$)", CLAUDE_BUDGET),
     (r"anthropic:claude-(opus|sonnet|haiku)-4-6", CLAUDE_4_6),
+    (r"anthropic:claude-(opus-(4-8|5)|(fable|mythos)-5)(-\d{8})?$", CLAUDE_TOLD),
     (r"anthropic:claude-(opus|sonnet|haiku)-4-[78]", CLAUDE_ADAPTIVE),
-    (r"anthropic:claude-((opus|sonnet|haiku)-5|(fable|mythos)-(5|preview))(-\d{8})?$", CLAUDE_ADAPTIVE),
+    (r"anthropic:claude-((sonnet|haiku)-5|(fable|mythos)-preview)(-\d{8})?$", CLAUDE_ADAPTIVE),
     (r"anthropic:claude-(opus|haiku)-5-5", CLAUDE_BOUND_MEDIUM),
     (r"anthropic:", CLAUDE_BOUND),  # 5.5, Fable 5.1 and whatever is newer than this table
     (r"gemini:gemini-2\.5-pro", GEMINI_2_5_PRO),
@@ -223,7 +237,7 @@ FAMILIES: tuple[tuple[str, ModelFamily], ...] = (
     (r"openai:gpt-(5\.[6-9]|6\.1-terra|6-sol|6-luna)", GPT_FREE_OF_THOUGHT),
     (r"openai:", GPT_FREEFORM),
     (r"openrouter:openai/(gpt-[5-9]|o\d)", GPT_ROUTED),
-    (r"openrouter:openai/", replace(GPT_PLAIN, caching="implicit")),
+    (r"openrouter:openai/", replace(GPT_PLAIN, caching="implicit", status_role="user")),
     (r"openrouter:anthropic/claude-3", replace(GENERIC, name="claude", caching="one mark", max_output=8_192)),
     (r"openrouter:anthropic/claude-", CLAUDE_ROUTED),
     (r"openrouter:google/gemini-[3-9]", GEMINI_ROUTED),

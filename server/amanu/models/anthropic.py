@@ -85,7 +85,7 @@ class AnthropicModel:
 
     async def _ask(self, client: "AsyncAnthropic", request: Request) -> "tuple[AsyncStream[object], AnthropicReply]":
         """Send the request; again without what the service refuses of it, if it can do without: thinking, the wish for
-        arguments in pieces, or caches that last an hour, which gateways need not know.
+        arguments in pieces, caches that last an hour or messages of the system, which gateways need not know.
 
         Of thinking it should refuse none: what was rewritten costs its thinking in `anthropic_request.py`. But a
         session must not be lost to a block the service no longer takes (the key of another account, a proxy that
@@ -108,6 +108,9 @@ class AnthropicModel:
         """Leave out what the service refused, from now on. False if it must stay, or was left out already."""
         if self._bodies.eager and "eager_input_streaming" in error_text:
             self._bodies.eager = False
+            return True
+        if self._bodies.system_role and "role 'system'" in error_text:
+            self._bodies.system_role = False
             return True
         if self._bodies.hour and request.user_may_pause and _ABOUT_LIFETIME.search(error_text):
             self._bodies.hour = False

@@ -55,6 +55,8 @@ class Anthropic(Service):
     """It takes `eager_input_streaming`; not every gateway does."""
     knows_ttl = True
     """It takes lifetimes of caches; not every gateway does."""
+    knows_system_role = True
+    """It takes messages of the system; not every gateway does."""
 
     def __init__(self, script: Any = ()) -> None:
         super().__init__(script)
@@ -136,14 +138,17 @@ class Anthropic(Service):
         messages: list[dict[str, Any]] = body["messages"]
         need(bool(messages), "messages: at least one message is required")
         need(messages[0]["role"] == "user", "messages: first message must use the user role")
-        need(messages[-1]["role"] == "user", "This model does not support assistant message prefill")
+        need(messages[-1]["role"] != "assistant", "This model does not support assistant message prefill")
         loop = max((at for at in range(len(messages)) if _is_prompt(messages, at)), default=0)
         last = max((at for at, message in enumerate(messages) if message["role"] == "assistant"), default=-1)
         seen: set[str] = set()
         waiting: list[str] = []
         for at, message in enumerate(messages):
             need(message.keys() <= {"role", "content"}, "messages: Extra inputs are not permitted")
-            need(message["role"] in ("user", "assistant"), f"messages.{at}.role: user or assistant")
+            need(message["role"] in ("user", "assistant", "system"), f"messages.{at}.role: user or assistant")
+            if message["role"] == "system":
+                need(self.knows_system_role, "role 'system' is not supported on this model")
+                _check_system_message(body, at)
             blocks = _blocks(message)
             need(bool(blocks), f"messages.{at}: all messages must have non-empty content")
             for block in blocks:
@@ -164,6 +169,8 @@ class Anthropic(Service):
                 need(call_id not in seen, f"messages.{at}: tool_use ids must be unique: {call_id}")
                 seen.add(call_id)
             return ids
+        if role == "system":  # after a message of the user, so nothing waits
+            return waiting
         answered = [block["tool_use_id"] for block in blocks if block["type"] == "tool_result"]
         need(len(answered) == len(set(answered)), f"messages.{at}: each tool_use must have a single result")
         need(sorted(answered) == sorted(waiting), f"messages.{at}: results {answered} do not answer {waiting}")
@@ -356,6 +363,17 @@ def _check_thinking(body: dict[str, Any]) -> None:
         need(body["output_config"]["effort"] in efforts, "output_config.effort: not supported by this model")
 
 
+def _check_system_message(body: dict[str, Any], at: int) -> None:
+    """One in mid-conversation."""
+    taken = r"claude-(opus-4-8|opus-5|(sonnet|haiku)-5-5|(fable|mythos)-5)"
+    need(bool(re.match(taken, body["model"])), "role 'system' is not supported on this model")
+    roles = [message["role"] for message in body["messages"]]
+    need(at > 0 and roles[at - 1] == "user", f"messages.{at}: a system message must follow a user message")
+    need(roles[at + 1 : at + 2] in ([], ["assistant"]), f"messages.{at}: must be last or before an assistant message")
+    kinds = {block["type"] for block in _blocks(body["messages"][at])}
+    need(kinds == {"text"}, f"messages.{at}: a system message holds text only")
+
+
 def _check_marks(body: dict[str, Any], *, knows_ttl: bool) -> list[str]:
     """The lifetimes of the cache marks, in order."""
     system = body.get("system", [])
@@ -456,7 +474,10 @@ def _citation(number: int, cite: Cite) -> dict[str, Any]:
 
 
 def _is_prompt(messages: list[dict[str, Any]], at: int) -> bool:
-    """A user message that opens a turn: no results in it, nor in one right before, for they are joined."""
+    """A user message that opens a turn: no results in it, nor in one right before, for they are joined. What the system
+    says right after it belongs to it."""
+    if messages[at]["role"] == "system":
+        return _is_prompt(messages, at - 1)
     if messages[at]["role"] != "user" or any(block["type"] == "tool_result" for block in _blocks(messages[at])):
         return False
     return at == 0 or messages[at - 1]["role"] != "user" or _is_prompt(messages, at - 1)
