@@ -517,6 +517,17 @@ class Retry(Wire):
     """When, milliseconds since the epoch."""
 
 
+class LongPrompt(Wire):
+    """What a request costs whose prompt, cached or not, is longer than most."""
+
+    above: int
+    """Tokens; a prompt of just as many still costs what others cost."""
+    input: float
+    """Multiplies the prices of the whole prompt, and of reading and writing a cache."""
+    output: float
+    """Multiplies the price of the reply."""
+
+
 class ModelInfo(Wire):
     """A model one can choose."""
 
@@ -530,6 +541,8 @@ class ModelInfo(Wire):
     output_price: float | None = None
     cache_read_price: float | None = None
     cache_write_price: float | None = None
+    long_prompt: LongPrompt | None = None
+    """None if a long prompt costs no more by the token than a short one."""
     thinking: bool
     images: bool
     efforts: list[Effort] = []

@@ -140,6 +140,7 @@ FACTS: Mapping[str, str] = MappingProxyType(
         "max_tools": "most tools",
         "tool_name": "characters of a tool's name",
         "caching": "caching",
+        "status_role": "how the session is run is said by",
         "max_output": "output tokens asked for, at most",
         "pictures": "pictures",
         "name": "the prompt adds",

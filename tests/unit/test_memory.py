@@ -429,7 +429,7 @@ async def test_a_checked_prefix_stays_whole(tmp_path: Path) -> None:
         await c.say("p3")
         bodies = [each.json for each in c.service.requests]
     assert len(bodies) == 6
-    mark = b',"cache_control":{"type":"ephemeral"}'
+    mark = b',"cache_control":{"type":"ephemeral","ttl":"1h"}'
     sent = [each.body.replace(mark, b"").removesuffix(b"]}") for each in c.service.requests]
     assert all(after.startswith(before) for before, after in itertools.pairwise(sent))
     assert b'"thinking":"Hm."' in sent[-1]

@@ -2,10 +2,13 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from amanu.core.conversation import Results, User
+from amanu.core.model import Request
+from amanu.models.scripted import ScriptedModel
 from amanu.permissions import approvals as approval
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.requests import PromptSendParams, PromptSteerParams
@@ -52,6 +55,26 @@ async def test_by_hand_and_after_a_restart(tmp_path: Path) -> None:
         assert state.items[-1].kind == "answer"
         assert state.usage is not None and state.usage.context is not None
         assert state.usage.context.tier == "roomy"
+
+
+@pytest.mark.parametrize("headless", [False, True])
+async def test_only_requests_of_a_session_that_is_watched_may_be_paused_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, headless: bool
+) -> None:
+    asked: list[Request] = []
+    stream = ScriptedModel.stream
+
+    def watched(model: ScriptedModel, request: Request) -> Any:
+        asked.append(request)
+        return stream(model, request)
+
+    monkeypatch.setattr(ScriptedModel, "stream", watched)
+    async with scripted_session(tmp_path, *reads(8), step("Read."), headless=headless) as d:
+        await d.prompt("read it", "p1")
+        await d.over("p1")
+        await d.prompt("/compact", "p2")
+        await d.over("p2")
+    assert {(each.side_query, each.user_may_pause) for each in asked} == {(False, not headless), (True, False)}
 
 
 async def test_asked_for_by_the_method(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ def heard(message: Any) -> str:
     """All text of a message of the user, or of a note after results."""
     match message:
         case User():
-            return message.text
+            return "\n".join(str(part) for part in message.parts)
         case Results():
             return "\n".join(getattr(note, "text", str(note)) for note in message.notes)
         case _:
@@ -69,7 +69,9 @@ async def test_plan_mode_is_told_once_and_again_after_a_compaction(tmp_path: Pat
     async with scripted_session(tmp_path, *reads, step("Read."), step("Planned."), step("Planned."), mode="plan") as d:
         await d.prompt("plan it", "p1")
         await d.over("p1")
-        assert heard(conversation(d.session)[0]).startswith("plan it\n\n<session_status>\n" + PLAN)
+        prompt = conversation(d.session)[0]
+        assert isinstance(prompt, User)
+        assert prompt.text.startswith("plan it") and prompt.status.startswith("<session_status>\n" + PLAN)
         assert d.told().count("Mode: plan.") == 1
         await d.prompt("/compact", "p2")
         await d.over("p2")

@@ -1,6 +1,7 @@
 """What is particular to Anthropic: thinking, cache marks, bound prefixes, its events and errors."""
 
 import asyncio
+import itertools
 import json
 import os
 import signal
@@ -21,6 +22,7 @@ from amanu.core.conversation import (
     Native,
     Result,
     Results,
+    SystemText,
     Text,
     Thinking,
     User,
@@ -53,10 +55,16 @@ READ = ToolUse("read_file", {"path": "a.py"})
 
 
 def body(
-    bodies: RequestBodies, conversation: Conversation, model: str = "claude-opus-5-5", effort: Effort = "medium"
+    bodies: RequestBodies,
+    conversation: Conversation,
+    model: str = "claude-opus-5-5",
+    effort: Effort = "medium",
+    *,
+    user_may_pause: bool = False,
 ) -> dict[str, Any]:
     """The request's body; refused by the strict service → the test fails."""
-    asked = Request(model_info(f"anthropic:{model}"), "You help.", TOOLS, conversation, "s1", effort)
+    info = model_info(f"anthropic:{model}")
+    asked = Request(info, "You help.", TOOLS, conversation, "s1", effort, user_may_pause=user_may_pause)
     data, _ = bodies.body(asked)
     assert verdict(data) is None
     return json.loads(data)
@@ -132,6 +140,74 @@ def test_cache_marks_are_on_tools_system_and_the_last_two_of_the_user(steps: int
     assert found == marked
 
 
+LIFETIMES = [(False, {"type": "ephemeral"}), (True, {"type": "ephemeral", "ttl": "1h"})]
+
+
+@pytest.mark.parametrize(("user_may_pause", "mark"), LIFETIMES, ids=["nobody waits", "a user may pause"])
+def test_caches_last_as_long_as_a_user_may_pause(user_may_pause: bool, mark: dict[str, str]) -> None:
+    sent = body(RequestBodies(), turns(3), user_may_pause=user_may_pause)
+    blocks = [*sent["tools"], *sent["system"], *(block for each in sent["messages"] for block in each["content"])]
+    assert [block["cache_control"] for block in blocks if "cache_control" in block] == [mark] * 4
+
+
+def test_how_long_a_cache_lasts_does_not_touch_bound_thinking() -> None:
+    bodies = RequestBodies()
+    asked = [
+        Request(model_info(BOUND.model_id), "Help.", TOOLS, turns(1), "s1", user_may_pause=at) for at in (False, True)
+    ]
+    assert len({bodies.body(each)[1] for each in asked}) == 1
+
+
+@pytest.mark.parametrize("known_there", [True, False], ids=["the service", "a gateway that refuses lifetimes"])
+async def test_what_was_written_for_an_hour_is_counted_apart(known_there: bool) -> None:
+    say = Say(text="Hi.", usage={"cache_write": 70})
+    async with running(BOUND, [say] * 3) as (service, model):
+        service.knows_ttl = known_there  # type: ignore[attr-defined]
+        counted = [await answer(model, request(BOUND, user_may_pause=at)) for at in (False, True, True)]
+        hour = 70 if known_there else 0
+        assert [(each.usage.cache_write, each.usage.cache_write_hour) for each in counted] == [
+            (70, 0), (70, hour), (70, hour)
+        ]  # fmt: skip
+        assert len(service.refused) == (0 if known_there else 1), "told once, it is not wished for again"
+        service.refused.clear()
+
+
+async def test_a_gateway_may_refuse_several_wishes_one_after_the_other() -> None:
+    async with running(BOUND, [Say(text="Hi.")]) as (service, model):
+        service.knows_eager = service.knows_ttl = False  # type: ignore[attr-defined]
+        await answer(model, request(BOUND, user_may_pause=True))
+        assert len(service.refused) == 2
+        service.refused.clear()
+
+
+MINUTES, HOUR = {"type": "ephemeral"}, {"type": "ephemeral", "ttl": "1h"}
+
+
+@pytest.mark.parametrize(
+    ("tool", "system", "said", "expected"),
+    [
+        (MINUTES, MINUTES, MINUTES, None),
+        (HOUR, HOUR, HOUR, None),
+        (HOUR, HOUR, MINUTES, None),
+        (HOUR, MINUTES, {"type": "ephemeral", "ttl": "5m"}, None),
+        (MINUTES, HOUR, HOUR, "a ttl='1h' cache_control block must not come after"),
+        (HOUR, MINUTES, HOUR, "a ttl='1h' cache_control block must not come after"),
+        (HOUR, HOUR, {"type": "ephemeral", "ttl": "2h"}, "ttl: Input should be '5m' or '1h'"),
+        (HOUR, HOUR, {"type": "ephemeral", "scope": "x"}, "cache_control.ephemeral.scope: Extra inputs"),
+        (HOUR, HOUR, {"type": "lasting"}, "cache_control.type: Input should be 'ephemeral'"),
+    ],
+)
+def test_the_service_refuses_lifetimes_that_make_no_sense(
+    tool: dict[str, str], system: dict[str, str], said: dict[str, str], expected: str | None
+) -> None:
+    sent = body(RequestBodies(), Conversation([User(text="Hi.")]))
+    sent["tools"][-1]["cache_control"] = tool
+    sent["system"][0]["cache_control"] = system
+    sent["messages"][0]["content"][0]["cache_control"] = said
+    refusal = verdict(json.dumps(sent).encode())
+    assert (refusal is None) if expected is None else (refusal is not None and expected in refusal.message)
+
+
 def test_each_message_is_written_once(monkeypatch: pytest.MonkeyPatch) -> None:
     written: list[Any] = []
 
@@ -147,7 +223,7 @@ def test_each_message_is_written_once(monkeypatch: pytest.MonkeyPatch) -> None:
     conversation.append(User(text="Newer."))
     body(bodies, conversation)
     assert [each["role"] for each in written if isinstance(each, dict) and "role" in each] == ["assistant", "user"]
-    assert len(written) == 4  # and what the prefix begins with, and the head
+    assert len(written) == 5  # and what the prefix begins with, the head, and the mark
 
 
 def test_what_was_replaced_is_written_anew() -> None:
@@ -255,6 +331,103 @@ async def test_one_connection_serves_one_request_after_the_other() -> None:
         for _ in range(3):
             await answer(model, request(BOUND))
         assert service.connections == 1
+
+
+# How the session is run -----------------------------------------------------------------------------------
+
+PLAN = SystemText(text="Mode: plan.", status=True)
+PROMPT = User(text="Hi.", status="Mode: ask.")
+CALLED = Assistant(parts=(Call(call_id="c", tool="grep", arguments={"pattern": "x"}),))
+FOUND = Result(call_id="c", tool="grep", text="found")
+ANSWERED = Assistant(parts=(Text(text="So."),))
+
+
+@pytest.mark.parametrize(
+    ("model", "messages", "expected"),
+    [
+        ("claude-opus-5-5", [PROMPT], ["user: Hi.", "system: Mode: ask."]),
+        ("claude-opus-4-8", [PROMPT], ["user: Hi.", "system: Mode: ask."]),
+        ("claude-sonnet-5", [PROMPT], ["user: Hi.\n\nMode: ask."]),
+        ("claude-haiku-4-5", [PROMPT], ["user: Hi.\n\nMode: ask."]),
+        ("claude-opus-5", [PROMPT, ANSWERED], ["user: Hi.", "system: Mode: ask.", "assistant: So.", "user: Go on."]),
+        # Only one that is last, or followed by a reply, may be the system's.
+        ("claude-opus-5", [PROMPT, User(text="Again.")], ["user: Hi.", "user: Mode: ask.", "user: Again."]),
+        (
+            "claude-opus-5",
+            [User(text="Hi."), CALLED, Results(results=(FOUND,), notes=("Steer.", PLAN, SystemText(text="Note.")))],
+            ["user: Hi.", "assistant: grep", "user: found Steer. Note.", "system: Mode: plan."],
+        ),
+        (
+            "claude-sonnet-5",
+            [User(text="Hi."), CALLED, Results(results=(FOUND,), notes=(PLAN,))],
+            ["user: Hi.", "assistant: grep", "user: found Mode: plan."],
+        ),
+        (
+            "claude-opus-5",
+            [PROMPT, CALLED, Results(results=(FOUND,), notes=(PLAN,)), User(text="Again.", status="Mode: auto.")],
+            ["user: Hi.", "system: Mode: ask.", "assistant: grep", "user: found", "user: Mode: plan.", "user: Again.",
+             "system: Mode: auto."],
+        ),
+    ],
+)  # fmt: skip
+def test_how_the_session_is_run_is_said_as_the_system_where_the_model_takes_it(
+    model: str, messages: list[Message], expected: list[str]
+) -> None:
+    sent = body(RequestBodies(), Conversation(messages), model)["messages"]
+    words = [[str(each.get("text") or each.get("content") or each.get("name")) for each in m["content"]] for m in sent]
+    assert [f"{m['role']}: {' '.join(said)}" for m, said in zip(sent, words, strict=True)] == expected
+
+
+async def test_a_change_of_mode_leaves_bound_thinking_and_all_before_it_as_it_was() -> None:
+    replies = [Say(thought="Hm.", calls=[READ]), Say(thought="Hm.", calls=[READ]), Say(thought="So.", text="Done.")]
+    async with running(BOUND, [*replies, Say(text="Bye.")]) as (service, model):
+        conversation = Conversation([PROMPT])
+        for _ in replies:
+            conversation.append((await answer(model, request(BOUND, conversation=conversation))).message)
+            if conversation.open_calls():
+                conversation.close_calls("text")
+                conversation.add_notes(PLAN)
+        conversation.append(User(text="Next.", status="Mode: auto."))
+        await answer(model, request(BOUND, conversation=conversation))
+        sent = [each.body.replace(b',"cache_control":{"type":"ephemeral"}', b"") for each in service.requests]
+    assert all(after.startswith(before.removesuffix(b"]}")) for before, after in itertools.pairwise(sent))
+    assert sent[-1].count(b'"role":"system"') == 4 and sent[-1].count(b'"type":"thinking"') == 3
+
+
+async def test_a_gateway_that_refuses_messages_of_the_system_is_told_as_the_user() -> None:
+    async with running(BOUND, [Say(text="Hi.")] * 2) as (service, model):
+        service.knows_system_role = False  # type: ignore[attr-defined]
+        for _ in range(2):
+            await answer(model, request(BOUND, PROMPT))
+        assert len(service.refused) == 1, "told once, it is not tried again"
+        service.refused.clear()
+
+
+SYSTEM = {"role": "system", "content": [{"type": "text", "text": "Mode: plan."}]}
+SAID = {"role": "user", "content": [{"type": "text", "text": "Hi."}]}
+REPLIED = {"role": "assistant", "content": [{"type": "text", "text": "So."}]}
+
+
+@pytest.mark.parametrize(
+    ("model", "messages", "expected"),
+    [
+        ("claude-opus-5", [SAID, SYSTEM], None),
+        ("claude-opus-5", [SAID, SYSTEM, REPLIED, SAID], None),
+        ("claude-fable-5-1", [SAID, SYSTEM], None),
+        ("claude-sonnet-5", [SAID, SYSTEM], "role 'system' is not supported on this model"),
+        ("claude-opus-4-7", [SAID, SYSTEM], "role 'system' is not supported on this model"),
+        ("claude-opus-5", [SYSTEM, SAID], "first message must use the user role"),
+        ("claude-opus-5", [SAID, SYSTEM, SYSTEM], "must be last or before an assistant message"),
+        ("claude-opus-5", [SAID, SYSTEM, SAID], "must be last or before an assistant message"),
+        ("claude-opus-5", [SAID, REPLIED, SYSTEM], "must follow a user message"),
+    ],
+)
+def test_the_service_refuses_messages_of_the_system_out_of_place(
+    model: str, messages: list[dict[str, Any]], expected: str | None
+) -> None:
+    sent = body(RequestBodies(), Conversation([User(text="Hi.")]), model)
+    refusal = verdict(json.dumps({**sent, "messages": messages}).encode())
+    assert (refusal is None) if expected is None else (refusal is not None and expected in refusal.message)
 
 
 # Any conversation is accepted ----------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from google.genai.types import GenerateContentResponse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from amanu.core.conversation import Assistant, Conversation, Picture, Result, Results, User
+from amanu.core.conversation import Assistant, Conversation, Picture, Result, Results, SystemText, User
 from amanu.core.model import ReplyCompleted, Request
 from amanu.models import anthropic_reply, gemini_reply, openai_reply, responses_reply
 from amanu.models.anthropic_request import RequestBodies
@@ -57,6 +57,10 @@ def happen(talk: Talk, name: str, what: Any) -> None:
     match name:
         case "prompt":
             conversation.append(User(text=what, pictures=(PICTURE,) if what == "Look." else ()))
+        case "status":
+            conversation.append(User(text=what, status="Mode: plan."))
+        case "statusNote":
+            conversation.add_notes(SystemText(text="Mode: ask.", status=True), what)
         case "note":
             conversation.add_notes(*([PICTURE, what] if what == "Look." else [what]))
         case "mask":
@@ -99,7 +103,7 @@ def replies(draw: st.DrawFn) -> Reply:
 HAPPENINGS = st.one_of(
     st.tuples(st.just("reply"), replies()),
     st.tuples(st.just("reply"), replies()),
-    st.tuples(st.sampled_from(["prompt", "note"]), st.sampled_from(["Go on.", "Look.", " "])),
+    st.tuples(st.sampled_from(["prompt", "note", "status", "statusNote"]), st.sampled_from(["Go on.", "Look.", " "])),
     st.tuples(st.sampled_from(["mask", "compact"]), st.integers(0, 9)),
     st.tuples(st.just("resume"), st.booleans()),
     st.tuples(st.just("system"), st.sampled_from(["You help.", "You help much."])),

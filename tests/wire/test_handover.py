@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from amanu.core.conversation import Assistant, Conversation, Message, Picture, Results, User
+from amanu.core.conversation import Assistant, Conversation, Message, Picture, Results, SystemText, User
 from amanu.core.model import Model
 from support.sample_images import base64_of, png
 from support.strict_services.http import Say, Service, ToolUse
@@ -40,7 +40,7 @@ def answered(conversation: Conversation, *, cut: bool = False) -> None:
         made = results(reply, "text", "No such file.", "")
         second = made.results[1].model_copy(update={"is_error": True})
         conversation.append(Results(results=(made.results[0], second, *made.results[2:])))
-    conversation.add_notes(PICTURE, "Like this.")
+    conversation.add_notes(PICTURE, "Like this.", SystemText(text="Mode: plan.", status=True))
     conversation.check()
 
 
@@ -55,7 +55,7 @@ async def back_and_forth(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Two steps of one and three of the other in one loop, then a turn each. What the first got of its own reply
     before it was left, and after it was come back to."""
-    conversation = having(User(text="Hello.", pictures=(PICTURE,)))
+    conversation = having(User(text="Hello.", pictures=(PICTURE,), status="Mode: ask."))
     await said(*first, conversation, Say(thought="Hm.", text="I look.", calls=CALLS))
     answered(conversation)
     before = await said(*first, having(*conversation), Say(text="Aside."))
@@ -66,7 +66,7 @@ async def back_and_forth(
     after = await said(*first, conversation, Say(thought="Back.", calls=CALLS[:2]))
     answered(conversation)
     await said(*second, conversation, Say(thought="So.", text="Done."))
-    conversation.append(User(text="And now?"))
+    conversation.append(User(text="And now?", status="Mode: auto."))
     await said(*first, conversation, Say(thought="Now.", text="That."))
     conversation.append(User(text="Thanks."))
     await said(*second, conversation, Say(text="Bye."))

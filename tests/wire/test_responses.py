@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from amanu.core.conversation import Compacted, Conversation, User
+from amanu.core.conversation import Compacted, Conversation, SystemText, User
 from amanu.core.model import (
     ContextTooLong,
     ModelError,
@@ -68,6 +68,20 @@ async def test_reasoning_and_phases_go_back_as_they_came_without_ids() -> None:
     )
     assert (message["phase"], call["type"], output["type"]) == ("commentary", "function_call", "function_call_output")
     assert not any("id" in item for item in (reasoning, message, call, output))
+
+
+async def test_how_the_session_is_run_is_said_as_the_developer_after_the_user() -> None:
+    async with running(OPENAI, [Say(calls=[READ]), Say(text="Fine.")]) as (service, model):
+        conversation = Conversation([User(text="Hi.", status="Mode: ask.")])
+        called = (await answer(model, request(OPENAI, conversation=conversation))).message
+        conversation.append(called)
+        conversation.append(results(called, "text"))
+        conversation.add_notes(SystemText(text="Mode: plan.", status=True), "Steer.")
+        await answer(model, request(OPENAI, conversation=conversation))
+        items = service.requests[1].json["input"]
+    assert [(item["role"], item["content"][0]["text"]) for item in items if item["type"] == "message"] == [
+        ("user", "Hi."), ("developer", "Mode: ask."), ("user", "Steer."), ("developer", "Mode: plan.")
+    ]  # fmt: skip
 
 
 # What is refused and can be done without ---------------------------------------------------------------

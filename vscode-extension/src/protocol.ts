@@ -555,6 +555,16 @@ export interface Retry {
   at: number;
 }
 
+/** What a request costs whose prompt, cached or not, is longer than most. */
+export interface LongPrompt {
+  /** Tokens; a prompt of just as many still costs what others cost. */
+  above: number;
+  /** Multiplies the prices of the whole prompt, and of reading and writing a cache. */
+  input: number;
+  /** Multiplies the price of the reply. */
+  output: number;
+}
+
 /** A model one can choose. */
 export interface ModelInfo {
   /** `vendor:model`. */
@@ -567,6 +577,8 @@ export interface ModelInfo {
   outputPrice: number | null;
   cacheReadPrice: number | null;
   cacheWritePrice: number | null;
+  /** None if a long prompt costs no more by the token than a short one. */
+  longPrompt: LongPrompt | null;
   thinking: boolean;
   images: boolean;
   /** How much one can let it think, from least to most; empty where nothing can be chosen. */

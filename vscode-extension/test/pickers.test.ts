@@ -16,6 +16,7 @@ function model(modelId: string): ModelInfo {
     outputPrice: null,
     cacheReadPrice: null,
     cacheWritePrice: null,
+    longPrompt: null,
     thinking: false,
     images: false,
     efforts: [],

@@ -366,6 +366,12 @@
 ---@field reason string
 ---@field at integer When, milliseconds since the epoch.
 
+---What a request costs whose prompt, cached or not, is longer than most.
+---@class amanu.LongPrompt
+---@field above integer Tokens; a prompt of just as many still costs what others cost.
+---@field input number Multiplies the prices of the whole prompt, and of reading and writing a cache.
+---@field output number Multiplies the price of the reply.
+
 ---A model one can choose.
 ---@class amanu.ModelInfo
 ---@field modelId string `vendor:model`.
@@ -376,6 +382,7 @@
 ---@field outputPrice? number
 ---@field cacheReadPrice? number
 ---@field cacheWritePrice? number
+---@field longPrompt? amanu.LongPrompt None if a long prompt costs no more by the token than a short one.
 ---@field thinking boolean
 ---@field images boolean
 ---@field efforts amanu.Effort[] How much one can let it think, from least to most; empty where nothing can be chosen.

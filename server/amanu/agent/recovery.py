@@ -254,9 +254,8 @@ class ReplyBudget:
         """A budget with more room than the one of the reply that used `used`, different on the wire: the most the model
         can write if that is much more, otherwise one level less thinking. None when neither is possible."""
         facts = family(info.model_id)
-        prompt = used.input + used.cache_read + used.cache_write
         current = min(info.max_output, self.max_output or facts.max_output)
-        possible = min(info.max_output, info.context_window - prompt)
+        possible = min(info.max_output, info.context_window - used.prompt)
         if possible >= current * MIN_GAIN:
             return ReplyBudget(possible, self.effort)
         lower: list[Effort] = [effort for effort in facts.efforts if EFFORTS.index(effort) < EFFORTS.index(self.effort)]

@@ -50,6 +50,8 @@ class Turn:
     """The model for side queries; None: the turn's own."""
     budget: ReplyBudget = field(default_factory=ReplyBudget)
     """What each reply may take. It grows for the rest of the turn when a reply had too little room."""
+    user_may_pause: bool = False
+    """As in `Request`: somebody reads what comes, and answers when they have."""
 
     def __post_init__(self) -> None:
         self.specs: Sequence[ToolSpec] = [tool.spec() for tool in self.tools.values()]
@@ -125,7 +127,7 @@ class Turn:
         self._notice_count += 1
         entry = None
         if note.text:
-            entry = Results(results=(), notes=(SystemText(text=note.text),))
+            entry = Results(results=(), notes=(SystemText(text=note.text, status=note.status),))
             self.conversation.add_notes(*entry.notes)
         notice = note.notice(f"{self.turn_id}.notice{self._notice_count}", self.turn_id)
         self.emit(ItemCompleted(item=notice), entry=entry)

@@ -18,6 +18,9 @@ NO_USAGE = Usage(
     context_window=0,
 )
 
+HOUR_WRITE = 2
+"""Of input's price: writing to a cache that lasts an hour. Only Anthropic has one (platform.claude.com, "Pricing")."""
+
 
 @dataclass
 class Ledger:
@@ -87,15 +90,16 @@ def _sum(first: Spend | Usage, second: Spend) -> dict[str, float | None]:
 
 def price(info: ModelInfo, used: TokenUsage) -> float | None:
     """US dollars for one request; None when the model's prices are unknown. Cached tokens without a known price of
-    their own cost as much as input, so that an estimate is never too low."""
+    their own cost as much as input, so that an estimate is never too low. A long prompt may raise every price."""
     if info.input_price is None or info.output_price is None:
         return None
     read = info.input_price if info.cache_read_price is None else info.cache_read_price
     write = info.input_price if info.cache_write_price is None else info.cache_write_price
-    millionths = (
-        used.input * info.input_price
-        + used.cache_read * read
-        + used.cache_write * write
-        + (used.output + used.thoughts) * info.output_price
-    )
-    return millionths / 1_000_000
+    hour = info.input_price * HOUR_WRITE
+    prompt = used.input * info.input_price + used.cache_read * read
+    prompt += (used.cache_write - used.cache_write_hour) * write + used.cache_write_hour * hour
+    reply = (used.output + used.thoughts) * info.output_price
+    long = info.long_prompt
+    if long is not None and used.prompt > long.above:
+        prompt, reply = prompt * long.input, reply * long.output
+    return (prompt + reply) / 1_000_000

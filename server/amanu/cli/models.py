@@ -13,7 +13,7 @@ from amanu.cli import exits
 from amanu.cli.console import Console, open_console
 from amanu.cli.text import one_line, visible
 from amanu_protocol.errors import AmanuError
-from amanu_protocol.items import ModelInfo
+from amanu_protocol.items import LongPrompt, ModelInfo
 
 if TYPE_CHECKING:
     from amanu.models.registry import ModelRegistry
@@ -124,3 +124,14 @@ def notes(info: ModelInfo) -> Iterator[str]:
         yield f"{'shut down' if is_past else 'shuts down'} on {info.retires}{instead}"
     elif info.successor is not None:
         yield f"deprecated{instead}"
+    if info.long_prompt is not None:
+        yield _long_prompt(info.long_prompt)
+
+
+def _long_prompt(long: LongPrompt) -> str:
+    """What a long prompt costs: "above 272k tokens: input 2 times the price, output 1.5 times"."""
+    above = f"above {long.above / 1_000:g}k tokens"
+    if long.input == long.output:
+        return f"{above}: {long.input:g} times the price"
+    output = "" if long.output == 1 else f", output {long.output:g} times"
+    return f"{above}: input {long.input:g} times the price{output}"

@@ -83,6 +83,9 @@ class SystemText(Part):
 
     kind: Literal["systemText"] = "systemText"
     text: str
+    status: bool = False
+    """It says how the session is run, and nothing that comes from the workspace: a vendor may get it with the weight of
+    the system prompt (`ModelFamily.status_role`)."""
 
     def __str__(self) -> str:
         return self.text
@@ -99,11 +102,14 @@ class User(Part):
     text: str
     pictures: tuple[Picture, ...] = ()
     from_system: bool = False
+    status: str = ""
+    """How the session is run, said by the daemon after the user's words: see `SystemText.status`."""
 
     @property
     def parts(self) -> tuple[Note, ...]:
         """In the order the model gets them."""
-        return (*self.pictures, SystemText(text=self.text) if self.from_system else self.text)
+        text = "\n\n".join(filter(None, (self.text, self.status)))
+        return (*self.pictures, SystemText(text=text) if self.from_system else text)
 
 
 class Assistant(Part):

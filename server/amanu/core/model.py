@@ -76,6 +76,8 @@ class Request:
     """Ask for the reply in one piece: streams of it broke off."""
     side_query: bool = False
     """The request is no part of the session's conversation: a summary, a judgement."""
+    user_may_pause: bool = False
+    """A user may take longer over a review, or over the next prompt, than a cache lasts by itself."""
 
     def __post_init__(self) -> None:
         if len(self.tools) > MAX_TOOLS:
@@ -115,6 +117,8 @@ class TokenUsage:
     input: int = 0
     cache_read: int = 0
     cache_write: int = 0
+    cache_write_hour: int = 0
+    """The part of `cache_write` that stays for an hour, which costs more."""
     output: int = 0
     """Without thoughts, where the service counts them separately."""
     thoughts: int = 0
@@ -122,9 +126,14 @@ class TokenUsage:
     """The part of `input` that the service's own tools added."""
 
     @property
+    def prompt(self) -> int:
+        """Tokens of the request, whether or not a cache had them."""
+        return self.input + self.cache_read + self.cache_write
+
+    @property
     def context(self) -> int:
         """Tokens of the context window that the request and its reply take."""
-        return self.input + self.cache_read + self.cache_write + self.output + self.thoughts
+        return self.prompt + self.output + self.thoughts
 
 
 @dataclass(frozen=True, slots=True)

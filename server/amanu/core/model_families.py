@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Literal, get_args
 
-from amanu_protocol.items import Effort, ModelInfo
+from amanu_protocol.items import Effort, LongPrompt, ModelInfo
 
 EFFORTS: tuple[Effort, ...] = get_args(Effort)
 """From least to most."""
@@ -39,6 +39,13 @@ Caching = Literal[
     "implicit",  # the service finds a prefix it has seen by itself
     "key",  # OpenAI: implicit, and a key leads the requests of a session to the same cache
 ]
+
+StatusRole = Literal[
+    "user",  # the user's: it goes after their words
+    "system",  # Anthropic: a message in mid-conversation, after one of the user
+    "developer",  # OpenAI
+]
+"""Whose words they are to the model when the daemon says how the session is run."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +80,8 @@ class ModelFamily:
     """It writes the text of a call without JSON around it, where a tool allows that (`ToolSpec.freeform`)."""
     max_output: int = 32_000
     """The most output tokens to request, where the service checks prompt plus output against the window."""
+    status_role: StatusRole = "user"
+    """OpenAI-compatible wires say it as the user's for every family."""
     pictures: frozenset[str] = frozenset({"image/png", "image/jpeg", "image/webp"})
     """Media types it takes, if it sees at all (`ModelInfo.images`). Gemini takes no GIF, OpenAI none that moves."""
 
@@ -116,7 +125,9 @@ CLAUDE_ADAPTIVE = replace(
     _CLAUDE, thinking="adaptive", efforts=_words("low", "medium", "high", "xhigh", "max"), default_effort="high"
 )
 CLAUDE_4_6 = replace(CLAUDE_ADAPTIVE, efforts=_words("low", "medium", "high", "max"))
-CLAUDE_BOUND = replace(CLAUDE_ADAPTIVE, prefix_checked=True)
+# Sonnet 5: "role 'system' is not supported on this model".
+CLAUDE_TOLD = replace(CLAUDE_ADAPTIVE, status_role="system")
+CLAUDE_BOUND = replace(CLAUDE_TOLD, prefix_checked=True)
 CLAUDE_BOUND_MEDIUM = replace(CLAUDE_BOUND, default_effort="medium")
 # Never 0: a loop begun with thinking could not go on without its blocks, nor one begun without go on with them.
 CLAUDE_BUDGET = replace(
@@ -147,7 +158,9 @@ GEMINI_2_5_PRO = replace(
 )  # cannot be told not to think
 
 GENERIC = ModelFamily("generic", "none", max_output=8_192)
-GPT_PLAIN = replace(GENERIC, name="gpt", thoughts="never", max_tools=128, caching="key", max_output=16_384)
+GPT_PLAIN = replace(
+    GENERIC, name="gpt", thoughts="never", max_tools=128, caching="key", max_output=16_384, status_role="developer"
+)
 GPT_REASONING = replace(
     GPT_PLAIN,
     thinking="effort",
@@ -203,8 +216,9 @@ FAMILIES: tuple[tuple[str, ModelFamily], ...] = (
     (r"anthropic:claude-(3-[05]|3-(opus|sonnet|haiku)|2)", CLAUDE_PLAIN),
     (r"anthropic:claude-(3-7|(opus|sonnet|haiku)-4(-[015])?(-\d{8})?$)", CLAUDE_BUDGET),
     (r"anthropic:claude-(opus|sonnet|haiku)-4-6", CLAUDE_4_6),
+    (r"anthropic:claude-(opus-(4-8|5)|(fable|mythos)-5)(-\d{8})?$", CLAUDE_TOLD),
     (r"anthropic:claude-(opus|sonnet|haiku)-4-[78]", CLAUDE_ADAPTIVE),
-    (r"anthropic:claude-((opus|sonnet|haiku)-5|(fable|mythos)-(5|preview))(-\d{8})?$", CLAUDE_ADAPTIVE),
+    (r"anthropic:claude-((sonnet|haiku)-5|(fable|mythos)-preview)(-\d{8})?$", CLAUDE_ADAPTIVE),
     (r"anthropic:claude-(opus|haiku)-5-5", CLAUDE_BOUND_MEDIUM),
     (r"anthropic:", CLAUDE_BOUND),  # 5.5, Fable 5.1 and whatever is newer than this table
     (r"gemini:gemini-2\.5-pro", GEMINI_2_5_PRO),
@@ -223,7 +237,7 @@ FAMILIES: tuple[tuple[str, ModelFamily], ...] = (
     (r"openai:gpt-(5\.[6-9]|6\.1-terra|6-sol|6-luna)", GPT_FREE_OF_THOUGHT),
     (r"openai:", GPT_FREEFORM),
     (r"openrouter:openai/(gpt-[5-9]|o\d)", GPT_ROUTED),
-    (r"openrouter:openai/", replace(GPT_PLAIN, caching="implicit")),
+    (r"openrouter:openai/", replace(GPT_PLAIN, caching="implicit", status_role="user")),
     (r"openrouter:anthropic/claude-3", replace(GENERIC, name="claude", caching="one mark", max_output=8_192)),
     (r"openrouter:anthropic/claude-", CLAUDE_ROUTED),
     (r"openrouter:google/gemini-[3-9]", GEMINI_ROUTED),
@@ -257,10 +271,11 @@ def _model(
     prices: tuple[float, float] | None = None,
     cache: tuple[float, float] | None = None,
     *,
+    long: LongPrompt | None = None,
     thinking: bool = True,
     images: bool = True,
 ) -> ModelInfo:
-    """`prices`: input, output; `cache`: read, write; US dollars per million tokens."""
+    """`prices`: input, output; `cache`: read, write; US dollars per million tokens. `long`: of a long prompt."""
     return ModelInfo(
         model_id=model_id,
         name=name,
@@ -270,35 +285,56 @@ def _model(
         output_price=prices[1] if prices else None,
         cache_read_price=cache[0] if cache else None,
         cache_write_price=cache[1] if cache else None,
+        long_prompt=long,
         thinking=thinking,
         images=images,
         available=False,
     )
 
 
+_HAIKU_LONG = LongPrompt(above=100_000, input=5, output=5)
+_GEMINI_PRO_LONG = LongPrompt(above=200_000, input=2, output=1)  # what the reply costs then was not to be found
+_GPT_LONG = LongPrompt(above=272_000, input=2, output=1.5)
+"""Of the models with a window of 1,050,000 tokens."""
+_GPT_WINDOW = 400_000
+"""Tokens, 128,000 of them for the reply. From 5.4 on 1,050,000 fit, but above 272,000 the whole request costs more
+(`_GPT_LONG`); who wants that says so (`[context] windows`)."""
+
+
 def _claude(
-    model: str, name: str, window: int, output: int, prices: tuple[float, float] | None, read: float | None = None
+    model: str,
+    name: str,
+    window: int,
+    output: int,
+    prices: tuple[float, float],
+    read: float | None = None,
+    long: LongPrompt | None = None,
 ) -> ModelInfo:
     """`read`: the price of a cache read, a tenth of the input price unless the price list says otherwise. A five-minute
     cache write costs 1.25 times the input price."""
-    cache = (round(prices[0] * 0.1, 4) if read is None else read, round(prices[0] * 1.25, 4)) if prices else None
-    return _model(f"anthropic:{model}", name, window, output, prices, cache)
+    cache = (round(prices[0] * 0.1, 4) if read is None else read, round(prices[0] * 1.25, 4))
+    return _model(f"anthropic:{model}", name, window, output, prices, cache, long=long)
 
 
-def _gemini(model: str, name: str, prices: tuple[float, float], read: float) -> ModelInfo:
+def _gemini(
+    model: str, name: str, prices: tuple[float, float], read: float, long: LongPrompt | None = None
+) -> ModelInfo:
     """`read`: the price of reading from the implicit cache; writing to it costs the same as input."""
-    return _model(f"gemini:{model}", name, 1_048_576, 65_536, prices, (read, prices[0]))
+    return _model(f"gemini:{model}", name, 1_048_576, 65_536, prices, (read, prices[0]), long=long)
 
 
-def _gpt(model: str, name: str, prices: tuple[float, float], read: float, write: float | None = None) -> ModelInfo:
+def _gpt(
+    model: str,
+    name: str,
+    prices: tuple[float, float],
+    read: float,
+    write: float | None = None,
+    long: LongPrompt | None = _GPT_LONG,
+) -> ModelInfo:
     """`read`: as in `_gemini`. `write`: of a cache, 1.25 times the input price from 5.6 on."""
     cache = (read, round(prices[0] * 1.25, 4) if write is None else write)
-    return _model(f"openai:{model}", name, _GPT_WINDOW, 128_000, prices, cache)
+    return _model(f"openai:{model}", name, _GPT_WINDOW, 128_000, prices, cache, long=long)
 
-
-_GPT_WINDOW = 400_000
-"""Tokens, 128,000 of them for the reply. From 5.4 on 1,050,000 fit, but above 272,000 the whole request costs double;
-who wants more says so (`[context] windows`)."""
 
 MODELS_DATE = "2026-11-23"
 """The day `MODELS` was compared with the vendors' pages."""
@@ -306,7 +342,7 @@ MODELS_DATE = "2026-11-23"
 MODELS: tuple[ModelInfo, ...] = (
     _claude("claude-opus-5-5", "Claude Opus 5.5", 1_000_000, 128_000, (4, 20), 0.2),
     _claude("claude-sonnet-5-5", "Claude Sonnet 5.5", 1_000_000, 128_000, (2, 10), 0.2),
-    _claude("claude-haiku-5-5", "Claude Haiku 5.5", 1_000_000, 128_000, None),  # price depends on the prompt
+    _claude("claude-haiku-5-5", "Claude Haiku 5.5", 1_000_000, 128_000, (0.1, 0.5), long=_HAIKU_LONG),
     _claude("claude-fable-5-2", "Claude Fable 5.2", 1_000_000, 128_000, (8, 40), 0.2),
     _claude("claude-fable-5-1", "Claude Fable 5.1", 1_000_000, 128_000, (10, 50), 0.25),
     _claude("claude-opus-5", "Claude Opus 5", 1_000_000, 128_000, (5, 25)),
@@ -317,12 +353,13 @@ MODELS: tuple[ModelInfo, ...] = (
     _claude("claude-sonnet-4-6", "Claude Sonnet 4.6", 1_000_000, 64_000, (3, 15)),
     _claude("claude-opus-4-5", "Claude Opus 4.5", 200_000, 64_000, (5, 25)),
     _claude("claude-haiku-4-5", "Claude Haiku 4.5", 200_000, 64_000, (1, 5)),
+    # From 1 December 2026 on; until then Carbon and Argon cost half.
     _gemini("gemini-4-carbon", "Gemini 4 Carbon", (4, 20), 0.2),
     _gemini("gemini-4-argon", "Gemini 4 Argon", (4, 20), 0.2),
     _gemini("gemini-4-hydrogen", "Gemini 4 Hydrogen", (1.5, 7.5), 0.075),
     _gemini("gemini-3.8-flash", "Gemini 3.8 Flash", (0.75, 3.75), 0.075),
     _gemini("gemini-3.5-flash", "Gemini 3.5 Flash", (1.5, 9), 0.15),
-    _gemini("gemini-3.1-pro-preview", "Gemini 3.1 Pro", (2, 12), 0.2),
+    _gemini("gemini-3.1-pro-preview", "Gemini 3.1 Pro", (2, 12), 0.2, long=_GEMINI_PRO_LONG),
     _gemini("gemini-3.1-flash-lite", "Gemini 3.1 Flash-Lite", (0.25, 1.5), 0.025),
     _gemini("gemini-2.5-pro", "Gemini 2.5 Pro", (1.25, 10), 0.125),
     _gemini("gemini-2.5-flash", "Gemini 2.5 Flash", (0.3, 2.5), 0.03),
@@ -330,15 +367,17 @@ MODELS: tuple[ModelInfo, ...] = (
     _gpt("gpt-6.2-sol", "GPT-6.2 Sol", (2, 10), 0.1),
     _gpt("gpt-6.1-sol", "GPT-6.1 Sol", (2, 10), 0.1),
     _gpt("gpt-6.1-terra", "GPT-6.1 Terra", (1, 5), 0.05),
+    _gpt("gpt-6-astra", "GPT-6 Astra", (10, 50), 1),
+    _gpt("gpt-6-sol", "GPT-6 Sol", (2, 10), 0.2),
     _gpt("gpt-6-luna", "GPT-6 Luna", (0.1, 0.5), 0.01),
     _gpt("gpt-5.6-sol", "GPT-5.6 Sol", (4, 20), 0.4),
     _gpt("gpt-5.6-terra", "GPT-5.6 Terra", (2, 12), 0.2),
     _gpt("gpt-5.6-luna", "GPT-5.6 Luna", (0.2, 1.2), 0.02),
     _gpt("gpt-5.5", "GPT-5.5", (5, 30), 0.5, write=5),
     _gpt("gpt-5.4", "GPT-5.4", (2.5, 15), 0.25, write=2.5),
-    _gpt("gpt-5.4-mini", "GPT-5.4 mini", (0.75, 4.5), 0.075, write=0.75),
+    _gpt("gpt-5.4-mini", "GPT-5.4 mini", (0.75, 4.5), 0.075, write=0.75, long=None),
     _model("openai:gpt-4.1", "GPT-4.1", 1_047_576, 32_768, (2, 8), (0.5, 2), thinking=False),
-    _gpt("gpt-5.3-codex", "GPT-5.3 Codex", (1.75, 14), 0.175, write=1.75),
+    _gpt("gpt-5.3-codex", "GPT-5.3 Codex", (1.75, 14), 0.175, write=1.75, long=None),
 )
 
 _KNOWN = {info.model_id: info for info in MODELS}

@@ -18,6 +18,8 @@ class SystemNote:
     """The notice's code, for clients."""
     detail: str = ""
     level: Literal["info", "warning"] = "info"
+    status: bool = False
+    """As in `SystemText`."""
 
     def notice(self, item_id: str, turn_id: str) -> Notice:
         """The item the user sees."""

@@ -84,8 +84,8 @@ class AnthropicModel:
             await client.http.aclose()
 
     async def _ask(self, client: "AsyncAnthropic", request: Request) -> "tuple[AsyncStream[object], AnthropicReply]":
-        """Send the request; once more without what the service refuses of it, if it can do without: thinking, or the
-        wish for arguments in pieces, which gateways need not know.
+        """Send the request; again without what the service refuses of it, if it can do without: thinking, the wish for
+        arguments in pieces, caches that last an hour or messages of the system, which gateways need not know.
 
         Of thinking it should refuse none: what was rewritten costs its thinking in `anthropic_request.py`. But a
         session must not be lost to a block the service no longer takes (the key of another account, a proxy that
@@ -96,17 +96,26 @@ class AnthropicModel:
 
         model = request.model.model_id.partition(":")[2]
         taken = partial(is_taken, request.conversation)
-        body, prefix = self._bodies.body(request)
-        try:
-            return await self._open(client, body), AnthropicReply(model, prefix, taken)
-        except BadRequestError as error:
-            error_text = error.response.text
-            if self._bodies.eager and "eager_input_streaming" in error_text:
-                self._bodies.eager = False
-            elif not _ABOUT_THINKING.search(error_text) or not self._bodies.forget_thinking(request.conversation):
-                raise
-        body, prefix = self._bodies.body(request)
-        return await self._open(client, body), AnthropicReply(model, prefix, taken)
+        while True:
+            body, prefix = self._bodies.body(request)
+            try:
+                return await self._open(client, body), AnthropicReply(model, prefix, taken)
+            except BadRequestError as error:
+                if not self._leaves_out(error.response.text, request):
+                    raise
+
+    def _leaves_out(self, error_text: str, request: Request) -> bool:
+        """Leave out what the service refused, from now on. False if it must stay, or was left out already."""
+        if self._bodies.eager and "eager_input_streaming" in error_text:
+            self._bodies.eager = False
+            return True
+        if self._bodies.system_role and "role 'system'" in error_text:
+            self._bodies.system_role = False
+            return True
+        if self._bodies.hour and request.user_may_pause and _ABOUT_LIFETIME.search(error_text):
+            self._bodies.hour = False
+            return True
+        return bool(_ABOUT_THINKING.search(error_text)) and self._bodies.forget_thinking(request.conversation)
 
     async def _open(self, client: "AsyncAnthropic", body: bytes) -> "AsyncStream[object]":
         from anthropic import AsyncStream
@@ -202,6 +211,8 @@ async def _read_out(body: AsyncIterator[bytes]) -> None:
 _ABOUT_THINKING = re.compile(r"thinking`? block|block_binding|`(redacted_)?thinking`")
 """What a refusal says that is about thinking blocks: changed, out of place, missing, of another conversation
 (platform.claude.com, "Fix a thinking block bound to a different conversation")."""
+
+_ABOUT_LIFETIME = re.compile(r"\bttl\b")
 
 _STATUS = {
     "invalid_request_error": 400,

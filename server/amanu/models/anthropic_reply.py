@@ -238,10 +238,13 @@ def _arguments(block: _Block) -> dict[str, Any] | str:
 def _tokens(usage: dict[str, Any]) -> TokenUsage:
     details: dict[str, Any] = usage.get("output_tokens_details") or {}
     thoughts = tokens(details.get("thinking_tokens"))
+    written = tokens(usage.get("cache_creation_input_tokens"))
+    lasting: dict[str, Any] = usage.get("cache_creation") or {}
     return TokenUsage(
         input=tokens(usage.get("input_tokens")),
         cache_read=tokens(usage.get("cache_read_input_tokens")),
-        cache_write=tokens(usage.get("cache_creation_input_tokens")),
+        cache_write=written,
+        cache_write_hour=min(written, tokens(lasting.get("ephemeral_1h_input_tokens"))),
         output=max(0, tokens(usage.get("output_tokens")) - thoughts),
         thoughts=thoughts,
     )

@@ -10,22 +10,23 @@ import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import islice, zip_longest
 from typing import Any, cast
 from weakref import WeakKeyDictionary
 
-from amanu.core.conversation import Assistant, Call, Conversation, Message, Native, Note, Results, Text, User
+from amanu.core.conversation import Assistant, Call, Conversation, Message, Native, Results, Text, User
 from amanu.core.model import Request
 from amanu.core.model_families import ModelFamily, family
-from amanu.models.image_layout import WirePicture, laid_out
+from amanu.models.image_layout import WirePicture, laid_out, status_apart
 from amanu.models.wire_messages import dumps, loop_start
 from amanu_protocol.items import ModelInfo
 
 WIRE = "anthropic"
 """Marks what this translator wrote (`Native.wire`)."""
 
-_MARK = b',"cache_control":{"type":"ephemeral"}'
-_EPHEMERAL = {"type": "ephemeral"}
+_MINUTES = {"type": "ephemeral"}
+"""The service's default: a cache lasts five minutes after it was last used."""
+_HOUR = {"type": "ephemeral", "ttl": "1h"}
 THINKING = ("thinking", "redacted_thinking")
 _GO_ON = b'{"role":"user","content":[{"type":"text","text":"Go on."}]}'
 """Newer models refuse a request that ends with the assistant."""
@@ -39,6 +40,10 @@ class RequestBodies:
         self.eager = True
         """Ask for the arguments of calls as they are written; else the service holds them back until they are whole,
         and nothing can be drawn meanwhile. False where a gateway refused that."""
+        self.hour = True
+        """Keep caches for an hour where the user may pause. False where a gateway refused that."""
+        self.system_role = True
+        """Say how the session is run in messages of their own. False where a gateway refused those."""
 
     def body(self, request: Request) -> tuple[bytes, str]:
         """The body, and the digest of all that the model will have seen when it answers: a thinking block of the
@@ -52,11 +57,15 @@ class RequestBodies:
             history = self._kept[request.conversation] = _History(start, request.model, facts.prefix_checked)
         history.follow(request.conversation)
         head = _head(request, facts, model, think=not history.loop_without_thinking())
-        if tools:  # not part of the digest above: it changes nothing the model sees
+        # Neither marks nor wishes are part of the digest above: they change nothing the model sees. All marks of a
+        # request are alike, for none may outlast one before it.
+        mark = _HOUR if self.hour and request.user_may_pause else _MINUTES
+        if tools:
+            tools = _marked(tools, mark)
             head["tools"] = [tool | {"eager_input_streaming": True} for tool in tools] if self.eager else tools
         if system:
-            head["system"] = system
-        messages, prefix = history.wire()
+            head["system"] = _marked(system, mark)
+        messages, prefix = history.wire(b',"cache_control":' + dumps(mark), system_role=self.system_role)
         pieces = (dumps(head)[:-1], b',"messages":[', *messages, b"]}")
         return b"".join(pieces), prefix.hex()  # one copy of the history and its pictures, not one per `+`
 
@@ -81,18 +90,20 @@ def _head(request: Request, facts: ModelFamily, model: str, *, think: bool) -> d
 
 
 def _tools(request: Request) -> list[dict[str, Any]]:
-    tools: list[dict[str, Any]] = [
+    return [
         {"name": tool.name, "description": tool.description, "input_schema": tool.parameters} for tool in request.tools
     ]
-    if tools:
-        tools[-1]["cache_control"] = _EPHEMERAL
-    return tools
 
 
 def _system(request: Request) -> list[dict[str, Any]]:
     if not request.system.strip():
         return []
-    return [{"type": "text", "text": request.system, "cache_control": _EPHEMERAL}]
+    return [{"type": "text", "text": request.system}]
+
+
+def _marked(blocks: list[dict[str, Any]], mark: dict[str, str]) -> list[dict[str, Any]]:
+    """With a cache mark on the last."""
+    return [*blocks[:-1], blocks[-1] | {"cache_control": mark}]
 
 
 @dataclass(slots=True)
@@ -101,6 +112,8 @@ class _Wire:
 
     message: Message
     data: bytes
+    status: bytes
+    """Content of the message that goes right after it, from the daemon; empty if there is none."""
     prefix: bytes
     """Digest of everything up to and including it."""
     ids: dict[str, str] = field(default_factory=dict[str, str])
@@ -154,42 +167,58 @@ class _History:
         replies = [wire for wire in sent[start:] if isinstance(wire.message, Assistant)]
         return any(wire.foreign for wire in replies) or (bool(replies) and not replies[0].opens_with_thinking)
 
-    def wire(self) -> tuple[list[bytes | memoryview], bytes]:
+    def wire(self, mark: bytes, *, system_role: bool = True) -> tuple[list[bytes | memoryview], bytes]:
         """All messages in pieces, cache marks on the last two of the user, and the digest of what they end with."""
-        messages: list[bytes | memoryview] = [wire.data for wire in self._kept if wire.data]
-        roles = [isinstance(wire.message, Assistant) for wire in self._kept if wire.data]
+        messages: list[bytes | memoryview] = []
+        roles: list[str] = []
+        sent = [wire for wire in self._kept if wire.data]
+        for wire, after in zip_longest(sent, sent[1:]):
+            messages.append(wire.data)
+            roles.append("assistant" if isinstance(wire.message, Assistant) else "user")
+            if wire.status:
+                # As the user's it is joined with what they say next. What a reply was made of does not change: which
+                # it is depends on nothing that comes after the reply.
+                alone = after is None or isinstance(after.message, Assistant)
+                roles.append("system" if system_role and alone else "user")
+                messages.append(b'{"role":"' + roles[-1].encode() + b'","content":' + wire.status + b"}")
         prefix = self._kept[-1].prefix if self._kept else self.start
-        if not messages or roles[-1]:
+        if not messages or roles[-1] == "assistant":
             messages.append(_GO_ON)
-            roles.append(False)
+            roles.append("user")
             prefix = _digest(prefix, _GO_ON)
         pieces: list[bytes | memoryview] = [b","] * (2 * len(messages) - 1)
         pieces[::2] = messages
-        user_indexes = (index for index in range(len(roles) - 1, -1, -1) if not roles[index])
+        user_indexes = (index for index in range(len(roles) - 1, -1, -1) if roles[index] == "user")
         for user_index in islice(user_indexes, 2):  # ends with a text, image or tool_result block: …}]}
-            pieces[2 * user_index : 2 * user_index + 1] = [memoryview(messages[user_index])[:-3], _MARK, b"}]}"]
+            pieces[2 * user_index : 2 * user_index + 1] = [memoryview(messages[user_index])[:-3], mark, b"}]}"]
         return pieces, prefix
 
     def _translate(self, message: Message, conversation: Conversation) -> _Wire:
         prefix = self._kept[-1].prefix if self._kept else self.start
         ids: dict[str, str] = {}
         foreign = False
+        status = b""
         match message:
-            case User():
-                role, blocks = "user", self._said(message.parts, conversation) or _said(["(no text)"])
-            case Results():
-                role, blocks = "user", [*self._results(message), *self._said(message.notes, conversation)]
+            case User() | Results():
+                notes, told = status_apart(message, self._info)
+                said = _said(laid_out(notes, conversation, self._info))
+                results = self._results(message) if isinstance(message, Results) else []
+                role, blocks = "user", [*results, *said] or _said(["(no text)"])
+                status = dumps(_said([told])) if told else b""
             case Assistant():
                 role = "assistant"
                 native = _own(message, self._model)
                 foreign = native is None
                 blocks, ids = _neutral(message) if native is None else self._native(native, prefix)
         data = dumps({"role": role, "content": blocks}) if blocks else b""
+        for sent in filter(None, (data, status)):
+            prefix = _digest(prefix, sent)
         thinking = [block["type"] in THINKING for block in blocks]
         return _Wire(
             message,
             data,
-            _digest(prefix, data) if data else prefix,
+            status,
+            prefix,
             ids,
             any(thinking),
             thinking[:1] == [True],
@@ -207,9 +236,6 @@ class _History:
             }
             for result in message.results
         ]
-
-    def _said(self, notes: Sequence[Note], conversation: Conversation) -> list[dict[str, Any]]:
-        return _said(laid_out(notes, conversation, self._info))
 
     def _native(self, native: Native, prefix: bytes) -> tuple[list[dict[str, Any]], dict[str, str]]:
         content = cast("dict[str, Any]", native.blocks)

@@ -217,7 +217,7 @@ def _overlaid(base: _Base, listed: ListedModel) -> ModelInfo:
     if not base.is_shipped:
         fields["name"] = listed.name or base.facts.name
     if base.takes_prices_of(listed):
-        fields |= {name: getattr(listed, name) for name in _KEPT if name.endswith("_price")}
+        fields |= {name: getattr(listed, name) for name in _KEPT if name.endswith("_price")} | {"long_prompt": None}
     for name in ("thinking", "images"):
         if getattr(listed, name) is not None:
             fields[name] = getattr(listed, name)

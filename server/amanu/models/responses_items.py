@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
 from amanu.core.conversation import Assistant, Conversation, Results, User
-from amanu.models.image_layout import WirePicture, laid_out
+from amanu.models.image_layout import WirePicture, laid_out, status_apart
 from amanu.models.openai_messages import call_of
 from amanu.models.wire_messages import dumps
 from amanu_protocol.items import ModelInfo
@@ -33,12 +33,12 @@ def items_of(conversation: Conversation, index: int, model: ModelInfo) -> WireIt
     """The items of message `index` for `model`."""
     match conversation[index]:
         case User() as message:
-            return _same(_said(laid_out(message.parts, conversation, model)))
+            return _same(_heard(message, conversation, model))
         case Assistant() as reply:
             return _reply(reply, model.model_id)
         case Results() as answers:
             items = _answers(answers, conversation[index - 1])
-            return _same([*items, *_said(laid_out(answers.notes, conversation, model))])
+            return _same([*items, *_heard(answers, conversation, model)])
 
 
 def native_items(reply: object) -> list[dict[str, Any]] | None:
@@ -61,8 +61,14 @@ def _same(items: Sequence[dict[str, Any]]) -> WireItems:
     return WireItems(data, data)
 
 
-def _said(parts: Sequence[str | WirePicture]) -> list[dict[str, Any]]:
-    """The user's parts as one message; an empty list if they are blank."""
+def _heard(message: User | Results, conversation: Conversation, model: ModelInfo) -> list[dict[str, Any]]:
+    """What the user says as one message, and what the daemon says of the session as another."""
+    notes, status = status_apart(message, model)
+    return [*_said(laid_out(notes, conversation, model)), *_said([status], "developer")]
+
+
+def _said(parts: Sequence[str | WirePicture], role: str = "user") -> list[dict[str, Any]]:
+    """The parts as one message; an empty list if they are blank."""
     content = [
         {"type": "input_text", "text": part}
         if isinstance(part, str)
@@ -70,7 +76,7 @@ def _said(parts: Sequence[str | WirePicture]) -> list[dict[str, Any]]:
         for part in parts
         if not isinstance(part, str) or part.strip()
     ]
-    return [{"type": "message", "role": "user", "content": content}] if content else []
+    return [{"type": "message", "role": role, "content": content}] if content else []
 
 
 def _reply(reply: Assistant, model_id: str) -> WireItems:

@@ -191,5 +191,5 @@ async def listed(settings: Settings, registry: ModelRegistry, environment: Mappi
         return models
 
 
-_NO_PRICES = dict.fromkeys(("input_price", "output_price", "cache_read_price", "cache_write_price"))
+_NO_PRICES = dict.fromkeys(("input_price", "output_price", "cache_read_price", "cache_write_price", "long_prompt"))
 """The price is that of the model that is chosen."""

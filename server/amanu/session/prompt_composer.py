@@ -105,9 +105,9 @@ class PromptComposer:
         recalled = opening.recalled.notice
         status = self.turn_factory.status.note_with_prompt()
         content = "\n\n".join(
-            filter(None, [message.text, news, status, opening.surroundings, changed, recalled and recalled.text])
+            filter(None, [message.text, news, opening.surroundings, changed, recalled and recalled.text])
         )
-        message = message.model_copy(update={"text": content})
+        message = message.model_copy(update={"text": content, "status": status})
         self._emit(ItemCompleted(item=user_message), entry=message)
         self._conversation.append(message)
         self.report_unsent(user_message, opening.prompt)

@@ -49,15 +49,13 @@ class StepNotes(TurnListener):
         return SystemNote(self._mask("\n\n".join(texts)), self._mask("\n".join(user_texts)))
 
     async def _collect_notes(self) -> Notes:
-        """The note on files and on the session's status, if either has changed."""
+        """The notes on the session's status and on files, if they have changed."""
         self._generation = self._conversation.generation
         news, status = await self.files_note(), self._status.note()
         if not status:
             return [] if news is None else [news]
         notice = f"The model was told that the mode is {self._state.mode}."
-        if news is None:
-            return [SystemNote(status, notice)]
-        return [SystemNote(f"{status}\n\n{news.text}", f"{notice}\n{news.user_text}")]
+        return [SystemNote(status, notice, status=True), *([] if news is None else [news])]
 
     def _readable(self, path: Path) -> bool:
         return bool(self._approvals.allowed([Subject("read_file", "read", self._workspace.relative(path))]))

@@ -99,6 +99,7 @@ class TurnFactory:
             fallbacks=choice.fallbacks,
             utility=choice.utility,
             budget=ReplyBudget(effort=self._effort(choice.candidate.info)),
+            user_may_pause=not self._services.headless,
         )
 
     def _listeners(self, run: AgentRun, guard: LoopGuard | None) -> Sequence[TurnListener]:

@@ -53,6 +53,10 @@ class Anthropic(Service):
     """Bytes of body above which it is not read."""
     knows_eager = True
     """It takes `eager_input_streaming`; not every gateway does."""
+    knows_ttl = True
+    """It takes lifetimes of caches; not every gateway does."""
+    knows_system_role = True
+    """It takes messages of the system; not every gateway does."""
 
     def __init__(self, script: Any = ()) -> None:
         super().__init__(script)
@@ -104,7 +108,7 @@ class Anthropic(Service):
         self._check_tools(body)
         self._check_system(body)
         _check_thinking(body)
-        _check_marks(body)
+        _check_marks(body, knows_ttl=self.knows_ttl)
         self._check_messages(body)
 
     def _check_tools(self, body: dict[str, Any]) -> None:
@@ -134,14 +138,17 @@ class Anthropic(Service):
         messages: list[dict[str, Any]] = body["messages"]
         need(bool(messages), "messages: at least one message is required")
         need(messages[0]["role"] == "user", "messages: first message must use the user role")
-        need(messages[-1]["role"] == "user", "This model does not support assistant message prefill")
+        need(messages[-1]["role"] != "assistant", "This model does not support assistant message prefill")
         loop = max((at for at in range(len(messages)) if _is_prompt(messages, at)), default=0)
         last = max((at for at, message in enumerate(messages) if message["role"] == "assistant"), default=-1)
         seen: set[str] = set()
         waiting: list[str] = []
         for at, message in enumerate(messages):
             need(message.keys() <= {"role", "content"}, "messages: Extra inputs are not permitted")
-            need(message["role"] in ("user", "assistant"), f"messages.{at}.role: user or assistant")
+            need(message["role"] in ("user", "assistant", "system"), f"messages.{at}.role: user or assistant")
+            if message["role"] == "system":
+                need(self.knows_system_role, "role 'system' is not supported on this model")
+                _check_system_message(body, at)
             blocks = _blocks(message)
             need(bool(blocks), f"messages.{at}: all messages must have non-empty content")
             for block in blocks:
@@ -162,6 +169,8 @@ class Anthropic(Service):
                 need(call_id not in seen, f"messages.{at}: tool_use ids must be unique: {call_id}")
                 seen.add(call_id)
             return ids
+        if role == "system":  # after a message of the user, so nothing waits
+            return waiting
         answered = [block["tool_use_id"] for block in blocks if block["type"] == "tool_result"]
         need(len(answered) == len(set(answered)), f"messages.{at}: each tool_use must have a single result")
         need(sorted(answered) == sorted(waiting), f"messages.{at}: results {answered} do not answer {waiting}")
@@ -217,10 +226,13 @@ class Anthropic(Service):
     def _events(self, say: Say, request: Received) -> Iterator[bytes]:
         body: dict[str, Any] = request.json
         prefix = _prefix(body, len(body["messages"]))
+        written = say.usage.get("cache_write", 0)
+        hour = written if "1h" in _check_marks(body, knows_ttl=True) else 0
         usage: dict[str, Any] = {
             "input_tokens": say.usage.get("input", 100),
             "cache_read_input_tokens": say.usage.get("cache_read", 0),
-            "cache_creation_input_tokens": say.usage.get("cache_write", 0),
+            "cache_creation_input_tokens": written,
+            "cache_creation": {"ephemeral_5m_input_tokens": written - hour, "ephemeral_1h_input_tokens": hour},
             "output_tokens": 1,
         }
         self._made += 1
@@ -351,15 +363,40 @@ def _check_thinking(body: dict[str, Any]) -> None:
         need(body["output_config"]["effort"] in efforts, "output_config.effort: not supported by this model")
 
 
-def _check_marks(body: dict[str, Any]) -> None:
+def _check_system_message(body: dict[str, Any], at: int) -> None:
+    """One in mid-conversation."""
+    taken = r"claude-(opus-4-8|opus-5|(sonnet|haiku)-5-5|(fable|mythos)-5)"
+    need(bool(re.match(taken, body["model"])), "role 'system' is not supported on this model")
+    roles = [message["role"] for message in body["messages"]]
+    need(at > 0 and roles[at - 1] == "user", f"messages.{at}: a system message must follow a user message")
+    need(roles[at + 1 : at + 2] in ([], ["assistant"]), f"messages.{at}: must be last or before an assistant message")
+    kinds = {block["type"] for block in _blocks(body["messages"][at])}
+    need(kinds == {"text"}, f"messages.{at}: a system message holds text only")
+
+
+def _check_marks(body: dict[str, Any], *, knows_ttl: bool) -> list[str]:
+    """The lifetimes of the cache marks, in order."""
     system = body.get("system", [])
     places: list[dict[str, Any]] = [*body.get("tools", []), *(system if isinstance(system, list) else [])]
     places += [block for message in body["messages"] for block in _blocks(message)]
     marked = [place for place in places if "cache_control" in place]
     need(len(marked) <= 4, f"A maximum of 4 blocks with cache_control may be provided. Found {len(marked)}.")
+    lifetimes: list[str] = []
     for place in marked:
         need(place.get("type") not in _THINKING, "cache_control cannot be set on thinking blocks")
         need(place.get("text") != "", "cache_control cannot be set for empty text blocks")
+        mark: dict[str, Any] = place["cache_control"]
+        need(mark.get("type") == "ephemeral", "cache_control.type: Input should be 'ephemeral'")
+        for name in mark.keys() - ({"type", "ttl"} if knows_ttl else {"type"}):
+            raise Refused(f"cache_control.ephemeral.{name}: Extra inputs are not permitted")
+        lifetimes.append(mark.get("ttl", "5m"))
+        need(lifetimes[-1] in ("5m", "1h"), "cache_control.ephemeral.ttl: Input should be '5m' or '1h'")
+        need(
+            not (lifetimes[-1] == "1h" and "5m" in lifetimes),
+            "a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block. Note that blocks are "
+            "processed in the following order: `tools`, `system`, `messages`.",
+        )
+    return lifetimes
 
 
 def _check_block(block: dict[str, Any], role: str, at: int) -> None:
@@ -437,7 +474,10 @@ def _citation(number: int, cite: Cite) -> dict[str, Any]:
 
 
 def _is_prompt(messages: list[dict[str, Any]], at: int) -> bool:
-    """A user message that opens a turn: no results in it, nor in one right before, for they are joined."""
+    """A user message that opens a turn: no results in it, nor in one right before, for they are joined. What the system
+    says right after it belongs to it."""
+    if messages[at]["role"] == "system":
+        return _is_prompt(messages, at - 1)
     if messages[at]["role"] != "user" or any(block["type"] == "tool_result" for block in _blocks(messages[at])):
         return False
     return at == 0 or messages[at - 1]["role"] != "user" or _is_prompt(messages, at - 1)

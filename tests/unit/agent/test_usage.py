@@ -34,9 +34,36 @@ def test_price(prices: dict[str, float], cost: float | None) -> None:
     assert found == (None if cost is None else pytest.approx(cost))
 
 
-@pytest.mark.parametrize("model_id", ["anthropic:claude-haiku-5-5", "ollama:x"])
-def test_a_price_that_depends_on_the_prompt_or_is_not_known_is_not_guessed(model_id: str) -> None:
-    assert spending.price(model_info(model_id), ALL) is None
+SHORT, LONG = 10_000, 300_000
+
+
+@pytest.mark.parametrize(
+    ("model_id", "used", "dollars"),
+    [
+        ("anthropic:claude-opus-5-5", TokenUsage(1_000, 5_000, 2_000, output=300, thoughts=40), 0.005 + 0.010 + 0.0068),
+        ("anthropic:claude-opus-5-5", TokenUsage(0, 0, 3_000, cache_write_hour=1_000), 0.010 + 0.008),
+        ("anthropic:claude-haiku-5-5", TokenUsage(0, 0, LONG, cache_write_hour=LONG), 0.3),
+        ("anthropic:claude-opus-5-5", TokenUsage(LONG, output=1_000), 1.2 + 0.02),
+        ("anthropic:claude-haiku-5-5", TokenUsage(100_000, output=1_000), 0.01 + 0.0005),
+        ("anthropic:claude-haiku-5-5", TokenUsage(100_001, output=1_000), 0.0500005 + 0.0025),
+        ("anthropic:claude-haiku-5-5", TokenUsage(1, 90_000, 10_000, output=1_000), 0.0107505 + 0.0025),
+        ("openai:gpt-6.2-sol", TokenUsage(SHORT, 2_000, 1_000, output=500), 0.02 + 0.0002 + 0.0025 + 0.005),
+        ("openai:gpt-6.2-sol", TokenUsage(SHORT, LONG, 1_000, output=500, thoughts=500), 0.04 + 0.06 + 0.005 + 0.015),
+        ("openai:gpt-6.2-sol", TokenUsage(272_000, output=1_000_000), 0.544 + 10),  # the reply is no prompt
+        ("openai:gpt-5.5", TokenUsage(0, 0, LONG, output=1_000), 3.0 + 0.045),
+        ("azure:gpt-6-luna", TokenUsage(LONG), 0.06),
+        ("openai:gpt-5.4-mini", TokenUsage(LONG), 0.225),
+        ("openai:gpt-6-astra", TokenUsage(SHORT, 10_000, output=1_000), 0.1 + 0.01 + 0.05),
+        ("openai:gpt-6-sol", TokenUsage(SHORT, 10_000, output=1_000), 0.02 + 0.002 + 0.01),
+        ("gemini:gemini-3.1-pro-preview", TokenUsage(SHORT, 10_000, output=1_000), 0.02 + 0.002 + 0.012),
+        ("gemini:gemini-3.1-pro-preview", TokenUsage(LONG, 10_000, output=1_000), 1.2 + 0.004 + 0.012),
+        ("gemini:gemini-4-argon", TokenUsage(LONG, 10_000, output=1_000), 1.2 + 0.002 + 0.02),
+        ("ollama:x", ALL, None),
+    ],
+)  # fmt: skip
+def test_what_a_request_of_a_known_model_costs(model_id: str, used: TokenUsage, dollars: float | None) -> None:
+    cost = spending.price(model_info(model_id), used)
+    assert cost == (None if dollars is None else pytest.approx(dollars))
 
 
 def test_steps_add_up_to_the_turn_and_the_turn_to_the_session() -> None:

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -68,7 +69,9 @@ def test_the_shipped_ones(tmp_path: Path, inside: InProcessCli, openrouter: type
     ran = inside.run(models.main, cwd=tmp_path)
     lines = [re.sub(" +", " ", line).strip() for line in ran.stdout.splitlines()]
     assert "anthropic:claude-opus-5-5 1M $4 / $20 Amanu, 2026-11-23" in lines
-    assert "anthropic:claude-haiku-5-5 1M price unknown Amanu, 2026-11-23" in lines
+    haiku, sol = "anthropic:claude-haiku-5-5 1M $0.1 / $0.5", "openai:gpt-6.2-sol 400k $2 / $10"
+    assert f"{haiku} Amanu, 2026-11-23 · above 100k tokens: 5 times the price" in lines
+    assert f"{sol} Amanu, 2026-11-23 · above 272k tokens: input 2 times the price, output 1.5 times" in lines
     assert "anthropic — Set ANTHROPIC_API_KEY, or run: amanu auth set anthropic" in lines
     assert any(line.endswith("· shuts down on 2027-01-14; use openai:gpt-6.1-terra") for line in lines)
     assert any(line.endswith("· deprecated; use gemini:gemini-3.8-flash") for line in lines)
@@ -121,16 +124,22 @@ def test_a_key_that_others_can_read(tmp_path: Path, inside: InProcessCli, home: 
     fails(inside.run(models.main, "--refresh", cwd=tmp_path), 1, "can be read by others")
 
 
+TIER = {"above": 200_000, "input": 2, "output": 1}
+
+
 @pytest.mark.parametrize(
-    ("retires", "successor", "expected"),
+    ("facts", "expected"),
     [
-        (None, None, []),
-        ("2020-01-01", "a:b", ["shut down on 2020-01-01; use a:b"]),
-        ("2999-01-01", None, ["shuts down on 2999-01-01"]),
-        (None, "a:b", ["deprecated; use a:b"]),
+        ({}, []),
+        ({"retires": "2020-01-01", "successor": "a:b"}, ["shut down on 2020-01-01; use a:b"]),
+        ({"retires": "2999-01-01"}, ["shuts down on 2999-01-01"]),
+        ({"successor": "a:b"}, ["deprecated; use a:b"]),
+        ({"long_prompt": TIER}, ["above 200k tokens: input 2 times the price"]),
+        ({"long_prompt": {**TIER, "output": 1.5}}, ["above 200k tokens: input 2 times the price, output 1.5 times"]),
+        ({"long_prompt": {**TIER, "output": 2}}, ["above 200k tokens: 2 times the price"]),
     ],
 )
-def test_the_end_of_a_model_in_words(retires: str | None, successor: str | None, expected: list[str]) -> None:
+def test_what_to_know_before_choosing_a_model(facts: dict[str, Any], expected: list[str]) -> None:
     info = ModelInfo(
         model_id="a:a",
         name="A",
@@ -139,7 +148,6 @@ def test_the_end_of_a_model_in_words(retires: str | None, successor: str | None,
         thinking=False,
         images=False,
         available=True,
-        retires=retires,
-        successor=successor,
+        **facts,
     )
     assert list(models.notes(info)) == expected
