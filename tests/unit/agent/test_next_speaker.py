@@ -4,6 +4,7 @@ import asyncio
 from typing import Any
 
 import pytest
+from bench.endings.corpus import MOST_ASKED, load
 
 from amanu.agent import next_speaker as speaker
 from amanu.agent.next_speaker import parse_speaker, should_continue
@@ -74,6 +75,20 @@ def test_what_the_rules_say(text: str, expected: str | None) -> None:
 def test_what_may_be_an_announcement_is_one_of_models_known_to_stop_midway(text: str, certain: bool) -> None:
     assert speaker_by_rule(text, may_stop_midway=True) == "model"
     assert speaker_by_rule(text, may_stop_midway=False) == ("model" if certain else None)
+
+
+def test_endings_in_eight_languages_are_ruled_rightly_and_seldom_left_to_the_judge() -> None:
+    endings = load()
+    assert len(endings) == 80
+    asked = [ending.text for ending in endings if ending.ruled is None]
+    assert len(asked) <= MOST_ASKED * len(endings), asked
+    assert [ending.text for ending in endings if ending.ruled not in (None, ending.next)] == []
+
+
+@pytest.mark.parametrize("phrase", ["e", "e ", "now, ", "voy ", "まず", "我", "я ", "好"])
+def test_a_very_long_line_is_judged_at_once(phrase: str) -> None:
+    """The time of a pattern that tries every place twice would be seen."""
+    assert speaker_by_rule(phrase * 20_000, may_stop_midway=True) == "user"
 
 
 @pytest.mark.parametrize(
