@@ -14,8 +14,8 @@ ABOUT = f"""\
 
 Generated. Endings of replies without calls, in eight languages, each labelled with who has to speak next and why.
 *Asked*: the rule (`agent/reply_endings.py`) cannot tell, so a model is asked, if the session's own is one that may stop
-midway; other models are never asked about. Goal: of the endings the rule was made with, at most {MOST_ASKED:.0%} asked and
-none ruled wrongly. The second set was written when the rule was done, by the same hand, and ran once: nothing was
+midway; other models are never asked about. Goal: of the endings the rule was made with, at most {MOST_ASKED:.0%} asked
+and none ruled wrongly. The second set was written when the rule was done, by the same hand, and ran once: nothing was
 changed for it, and its figures are the ones to expect."""
 
 
