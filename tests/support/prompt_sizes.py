@@ -40,9 +40,9 @@ async def _table() -> str:
         [
             f"What that takes, in tokens, with the {len(tools)} tools of a session in an editor: as estimated before a "
             "service has counted (a quarter of a token per ASCII character), to ten. The rules are those above, with "
-            "the family's words and the workspace root; `<environment>` is that of a small Python project, and goes with "
-            "the first prompt; tools are counted as each wire declares them. It is the same at the beginning of every "
-            "request of a session, so caches hold it (`bench/cache.md`).",
+            "the family's words and the workspace root; `<environment>` is that of a small Python project, and goes "
+            "with the first prompt; tools are counted as each wire declares them. It is the same at the beginning of "
+            "every request of a session, so caches hold it (`bench/cache.md`).",
             "",
             "| family | a model | rules | `<environment>` | tools | together |",
             "|---|---|---|---|---|---|",
@@ -72,7 +72,7 @@ async def _environment_note(folder: Path) -> str:
     surroundings = Surroundings(
         Workspace([root], Overlay(), ripgrep=None),
         Conversation(),
-        lambda subjects: True,
+        list,
         lambda: True,
         {"PATH": str(programs)},
     )
