@@ -4,7 +4,8 @@ its own way: what a test plays in short and `python -m bench.context` in full.""
 import json
 import os
 import re
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,8 @@ class Shape:
     thinks: bool = True
     pauses: bool = True
     """Has a stop reason that means: ask again, I go on."""
+    config: str = ""
+    """More lines of `config.toml`; `{}` is the service's address, as in `variables`."""
 
 
 SHAPES = (
@@ -179,15 +182,18 @@ Go on with the next part.
 """
 
 
-async def play(shape: Shape, folder: Path, steps: int, window: int = 32_000) -> Played:
-    """Play it; the daemon's own state goes to `AMANU_HOME`."""
-    played = Played()
-    played_model = PlayedModel(shape, steps, window - window // 4, played)
-    service = shape.service(played_model.answer)
+@asynccontextmanager
+async def opened(
+    shape: Shape, folder: Path, answer: Callable[[Received], Step], window: int
+) -> AsyncGenerator[tuple[Session, Client, Service]]:
+    """A session "s" of that shape over files to work on, whose service says what `answer` says. The daemon's own state
+    goes to `AMANU_HOME`."""
+    service = shape.service(answer)
     url = await service.start()
     config = find_home(os.environ).config
     config.mkdir(parents=True, exist_ok=True)
-    (config / "config.toml").write_text(f'[context.windows]\n"{shape.model}" = {window}\n')
+    lines = f'[context.windows]\n"{shape.model}" = {window}\n{shape.config.format(url)}'
+    (config / "config.toml").write_text(lines)
     root = folder / f"work-{shape.name}"
     root.mkdir()
     for at in range(FILES):
@@ -198,14 +204,22 @@ async def play(shape: Shape, folder: Path, steps: int, window: int = 32_000) -> 
         client = Client({**os.environ, **{name: value.format(url) for name, value in shape.variables.items()}})
         made = SessionCreateParams(session_id="s", roots=[str(root)], mode="acceptEdits", model_id=shape.model)
         await sessions.create(made, client)
-        session = await sessions.get("s")
+        yield await sessions.get("s"), client, service
+    finally:
+        await sessions.shutdown()
+        await service.stop()
+
+
+async def play(shape: Shape, folder: Path, steps: int, window: int = 32_000) -> Played:
+    """Play it."""
+    played = Played()
+    played_model = PlayedModel(shape, steps, window - window // 4, played)
+    async with opened(shape, folder, played_model.answer, window) as (session, client, service):
         turn = 0
         while played.steps < steps:
             turn += 1
             await _say(session, client, played_model, turn)
-            state = await until(session, lambda state, turn=turn: _over(state, turn), seconds=600)
-            assert state.last_turn is not None
-            assert state.last_turn.reason == "completed", state.last_turn.message
+            await ended(session, turn)
         codes = [item.code for item in session.state.items if item.kind == "notice"]
         played.compactions = codes.count("compacted")
         played.masks = codes.count("masked")
@@ -213,18 +227,25 @@ async def play(shape: Shape, folder: Path, steps: int, window: int = 32_000) -> 
         conversation = session.core.conversation
         conversation.check()
         assert all(isinstance(message, User | Results) or message.parts for message in conversation)
-    finally:
-        await sessions.shutdown()
-        await service.stop()
     played.refused = [*service.refused, *service.lint]
     return played
+
+
+async def prompt(session: Session, client: Client, turn: int, text: str) -> None:
+    await session.prompts.send(PromptSendParams(session_id="s", prompt_id=f"p{turn}", text=text), client)
+
+
+async def ended(session: Session, turn: int) -> None:
+    """Wait for that turn's end. Raises `AssertionError` when it is a bad one."""
+    state = await until(session, lambda state: _over(state, turn), seconds=600)
+    assert state.last_turn is not None
+    assert state.last_turn.reason == "completed", state.last_turn.message
 
 
 async def _say(session: Session, client: Client, played_model: PlayedModel, turn: int) -> None:
     marker = f"wish number {turn}: colour {turn * 7919}"
     played_model.said.append(marker)
-    text = f"Please go on with the values. Keep in mind {marker}."
-    await session.prompts.send(PromptSendParams(session_id="s", prompt_id=f"p{turn}", text=text), client)
+    await prompt(session, client, turn, f"Please go on with the values. Keep in mind {marker}.")
     state = await until(session, lambda state: state.turn or _over(state, turn))
     if turn % 2 == 0 and state.turn is not None:
         steer = f"steered {turn * 104729}"

@@ -18,6 +18,7 @@ import pytest
 
 from amanu.agent.system_prompt import load_prompt, system_prompt
 from amanu.core.model_families import FAMILIES, GENERIC, MAX_TOOLS, ModelFamily
+from support.prompt_sizes import sizes_table
 from support.vendors import VENDORS, Column, Need, Vendor
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "models.md"
@@ -244,7 +245,7 @@ def document(text: str, made: Mapping[str, Callable[[], str]]) -> str:
 
 DOCUMENTS: Mapping[Path, Mapping[str, Callable[[], str]]] = {
     DOCUMENT: {"families": families_table, "behaviours": behaviours_table},
-    DOCUMENT.with_name("prompts.md"): {"told": prompts},
+    DOCUMENT.with_name("prompts.md"): {"told": prompts, "sizes": sizes_table},
 }
 
 

@@ -239,20 +239,20 @@ CASES: dict[str, Case] = {
     "announced, by judgement": Case(
         "stoppedMidway",
         [
-            Say(text="Ich lese jetzt die Datei."),
+            Say(text="Teraz czytam plik."),
             Say(text='```json\n{"next_speaker": "model"}\n```'),
             Say(calls=[READ]),
             FINE,
         ],
-        answers=["Ich lese jetzt die Datei.", "Fine, it is done."],
+        answers=["Teraz czytam plik.", "Fine, it is done."],
         told=[note("stoppedMidway")],
         results=[OK],
         only=("gemini-2.5",),
     ),
     "no judge for those who do not stop midway": Case(
         "stoppedMidway",
-        [Say(text="Ich lese jetzt die Datei.")],
-        answers=["Ich lese jetzt die Datei."],
+        [Say(text="Teraz czytam plik.")],
+        answers=["Teraz czytam plik."],
         only=(*ANTHROPIC, "gemini", "google-openai", *CHAT),
     ),
     "announced again and again": Case(

@@ -4,9 +4,11 @@ import asyncio
 from typing import Any
 
 import pytest
+from bench.endings.corpus import MOST_ASKED, load
 
 from amanu.agent import next_speaker as speaker
-from amanu.agent.next_speaker import parse_speaker, should_continue, speaker_by_rule
+from amanu.agent.next_speaker import parse_speaker, should_continue
+from amanu.agent.reply_endings import speaker_by_rule
 from amanu.core.conversation import Assistant, Conversation, Text, User
 from amanu.core.model import StreamBroken
 
@@ -44,19 +46,49 @@ RULED: list[tuple[str, Any]] = [
     ("I'd be happy to explain more.", "user"),
     ("Now I'll leave the rest to you.", "user"),
     ("It was hard. " * 60, "user"),
+    ("I'll use tabs from now on.", "user"),
+    ("I fixed it, and I can also add a test.", "user"),
     # only a judge can tell
-    ("Ich sehe mir die Datei an.", None),
-    ("Jetzt ändere ich den Parser:", None),
-    ("Let me look at the file.", None),
-    ("I will read a.py and then b.py.", None),
-    ("我现在来看一下这个文件。", None),
     ("The fix is in place; next I start the server", None),
+    ("I fixed the parser and will now run the tests.", None),
+    ("First, I will add the field. Then I will move the data.", None),
+    ("Teraz uruchomię testy.", None),
 ]
 
 
 @pytest.mark.parametrize(("text", "expected"), RULED)
 def test_what_the_rules_say(text: str, expected: str | None) -> None:
-    assert speaker_by_rule(text) == expected
+    assert speaker_by_rule(text, may_stop_midway=True) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "certain"),
+    [
+        ("Jetzt ändere ich den Parser:", True),
+        ("我现在来看一下这个文件。", True),
+        ("Ich sehe mir die Datei an.", False),
+        ("Let me look at the file.", False),
+        ("I will read a.py and then b.py.", False),
+        ("The call that fails is this one:", False),
+    ],
+)
+def test_what_may_be_an_announcement_is_one_of_models_known_to_stop_midway(text: str, certain: bool) -> None:
+    assert speaker_by_rule(text, may_stop_midway=True) == "model"
+    assert speaker_by_rule(text, may_stop_midway=False) == ("model" if certain else None)
+
+
+def test_endings_in_eight_languages_are_ruled_rightly_and_seldom_left_to_the_judge() -> None:
+    endings = load()
+    assert len(endings) == 80
+    asked = [ending.text for ending in endings if ending.ruled is None]
+    assert len(asked) <= MOST_ASKED * len(endings), asked
+    assert [ending.text for ending in endings if ending.ruled not in (None, ending.next)] == []
+
+
+@pytest.mark.parametrize("phrase", ["e", "e ", "now, ", "voy ", "まず", "我", "я ", "好"])
+def test_a_very_long_line_is_judged_at_once(phrase: str) -> None:
+    """The time of a pattern that tries every place twice would be seen."""
+    assert speaker_by_rule(phrase * 20_000, may_stop_midway=True) == "user"
 
 
 @pytest.mark.parametrize(
@@ -78,7 +110,7 @@ def test_a_judgement_is_the_model_only_when_it_clearly_says_so(answer: str, expe
     assert parse_speaker(answer) == expected
 
 
-UNCLEAR = "Ich sehe mir die Datei an."
+UNCLEAR = "Teraz uruchomię testy."
 
 
 async def judged(text: str, judge: Any, *, midway: bool = True) -> tuple[bool, list[str]]:
