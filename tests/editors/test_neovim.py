@@ -341,6 +341,21 @@ def test_stop_steer_queue_and_what_sessions_can(start: Start, folder: Path) -> N
     vim.until("Asked[#Asked].prompt:find('^Model')")
 
 
+def test_of_a_model_stands_where_its_facts_are_from_or_what_it_lacks(start: Start) -> None:
+    model: dict[str, Any] = {"contextWindow": 400_000, "inputPrice": 2, "outputPrice": 8, "factsFrom": "OpenAI, today"}
+    ours = {**model, "modelId": "openai:ours", "available": True}
+    theirs = {**model, "modelId": "openai:theirs", "available": False, "unavailable": "No key."}
+    vim = start()
+    vim.lua(
+        "local result = ... require('amanu.client').request = function(_, _, done) done(nil, result) end",
+        {"models": [ours, theirs]},
+    )
+    vim.keys(":Amanu /model<CR>")
+    vim.until("#Asked == 1")
+    labels = [" ".join(label.split()) for label in vim.lua("return Asked[1].labels")]
+    assert labels == ["openai:ours 400k $2/$8 OpenAI, today", "openai:theirs 400k $2/$8 No key."]
+
+
 def test_a_question_is_answered_for_longer(start: Start, folder: Path) -> None:
     """For a scope, by a rule the user sees and changes; a rule that does not cover the call is not saved."""
     calls = [

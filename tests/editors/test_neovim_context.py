@@ -27,7 +27,7 @@ SPENT: dict[str, Any] = {
     "outputTokens": 400,
     "thoughtTokens": 100,
     "costUsd": 1.5,
-    "summary": "4.0k in · 500 out · $1.50",
+    "summary": "4k in · 500 out · $1.50",
 }
 USAGE: dict[str, Any] = {
     **SPENT,
@@ -60,7 +60,7 @@ def test_the_numbers(start: Start) -> None:
     assert vim.lua(LINES, {}) == ["Nothing has been sent to a model yet."]
     assert vim.lua(LINES, {"usage": USAGE}) == [
         "Context 50 % full",
-        "Session    4.0k in · 500 out · $1.50",
+        "Session    4k in · 500 out · $1.50",
     ]
     head, bar, *rows = vim.lua(LINES, {"usage": FULL, "lastTurn": {"usage": SPENT}})
     assert head == "Context 75 % full, nearly full"
@@ -74,8 +74,8 @@ def test_the_numbers(start: Start) -> None:
         "░ Reserved for reply        4,000",
         "  Window                   16,000",
         "Old tool output is dropped to make room; the model can read it again.",
-        "Session    4.0k in · 500 out · $1.50",
-        "Last turn  4.0k in · 500 out · $1.50",
+        "Session    4k in · 500 out · $1.50",
+        "Last turn  4k in · 500 out · $1.50",
         "/compact [what must not be lost] makes room",
     ]
 

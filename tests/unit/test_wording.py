@@ -183,7 +183,7 @@ PARTS: dict[str, Any] = {"system": 30, "tools": 0, "memory": 0, "conversation": 
         ({}, "0 in · 0 out · cost unknown"),
         (
             {"input_tokens": 900, "cache_read_tokens": 30_000, "tool_tokens": 200, "cost_usd": 0.25},
-            "30.9k in (30.0k cached, 200 from tools) · 0 out · $0.25",
+            "30.9k in (30k cached, 200 from tools) · 0 out · $0.25",
         ),
         ({"output_tokens": 400, "thought_tokens": 100, "cost_usd": 0}, "0 in · 500 out (100 thinking) · $0.0000"),
     ],

@@ -1,3 +1,5 @@
+import type { Action } from "./chat/messages";
+
 const KEY = "Amanu: Set API Key…";
 const SIGN_IN = "Amanu: Sign In with ChatGPT";
 
@@ -20,4 +22,13 @@ const HERE: [advised: RegExp, here: string][] = [
 /** The daemon's message with VS Code's commands in it: most users here have no `amanu` in their terminal. */
 export function advice(text: string): string {
   return HERE.reduce((said, [advised, here]) => said.replace(advised, here), text);
+}
+
+/** What a button can do of what the text tells the user to do. */
+export function advised(text: string): Action[] {
+  const known: [words: string, action: Action][] = [
+    [KEY, "setKey"],
+    [SIGN_IN, "signIn"],
+  ];
+  return known.flatMap(([words, action]) => (text.includes(words) ? [action] : []));
 }

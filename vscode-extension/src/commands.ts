@@ -1,5 +1,4 @@
 import * as vscode from "vscode";
-import { advice } from "./advice";
 import type { Approvals } from "./approvals";
 import { type KeySet, opened, setKey } from "./auth";
 import type { Panel } from "./chat/panel";
@@ -9,9 +8,9 @@ import type { Desk } from "./desk";
 import type { Doctor } from "./doctor";
 import { allowLocal } from "./local";
 import type { Overview } from "./overview";
-import type { Effort, Mode, ModelInfo } from "./protocol";
+import type { Effort, Mode } from "./protocol";
 import { MODES } from "./labels";
-import { price } from "./words";
+import { detail } from "./models";
 import type { Setup } from "./setup";
 import { signIn, signOut } from "./signIn";
 import type { Trust } from "./trust";
@@ -119,17 +118,11 @@ async function selectModel(desk: Desk, daemon: Daemon): Promise<void> {
   const items = usableFirst.map((model) => ({
     label: model.name,
     description: model.modelId + (model.modelId === desk.state.modelId ? " · in use" : ""),
-    detail: (model.available ? price(model) : advice(model.unavailable ?? "not available")) + fate(model),
+    detail: detail(model),
     model,
   }));
   const chosen = await vscode.window.showQuickPick(items, { title: "Model", matchOnDescription: true });
   if (chosen) await desk.setModel(chosen.model.modelId); // a refusal names the way out
-}
-
-/** When a model is shut down, and its successor. */
-function fate({ retires, successor }: ModelInfo): string {
-  if (retires === null && successor === null) return "";
-  return ` · ${retires === null ? "deprecated" : `shut down on ${retires}`}${successor === null ? "" : `, use ${successor}`}`;
 }
 
 const EFFORTS: Record<Effort, string> = {

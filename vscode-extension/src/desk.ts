@@ -1,6 +1,7 @@
 import { IGNORED } from "./labels";
 import { randomUUID } from "node:crypto";
 import * as vscode from "vscode";
+import { advised } from "./advice";
 import type { Action, How } from "./chat/messages";
 import { type Daemon, Refused, roots, text } from "./client";
 import type {
@@ -80,7 +81,7 @@ export class Desk implements vscode.Disposable {
     try {
       return await work();
     } catch (error) {
-      const actions: Action[] = error instanceof Refused ? remedies(error) : ["logs"];
+      const actions = error instanceof Refused ? remedies(error) : or(advised(text(error)), "logs");
       this.tell({ level: "error", text: text(error), actions, ...(near ? { near } : {}) });
       return undefined;
     }
@@ -322,7 +323,7 @@ export class Desk implements vscode.Disposable {
 function remedies(error: Refused): Action[] {
   switch (error.data?.kind) {
     case "authRequired":
-      return ["setKey"];
+      return or(advised(error.message), "setKey");
     case "modelNotFound":
     case "modelUnavailable":
       return ["selectModel", "setKey"];
@@ -332,6 +333,10 @@ function remedies(error: Refused): Action[] {
     default:
       return [];
   }
+}
+
+function or(actions: Action[], otherwise: Action): Action[] {
+  return actions.length > 0 ? actions : [otherwise];
 }
 
 function empty(): SessionState {

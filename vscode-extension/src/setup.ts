@@ -25,6 +25,8 @@ export class Setup implements vscode.Disposable {
   private failure = "";
   private running: Promise<boolean> | undefined;
   private readonly closing = new AbortController();
+  /** Aborted when the window closes. */
+  readonly closed = this.closing.signal;
   private readonly storage: string;
   readonly bundle;
 
@@ -134,7 +136,7 @@ export class Setup implements vscode.Disposable {
   ): Promise<boolean> {
     const cancelled = new AbortController();
     token.onCancellationRequested(() => cancelled.abort());
-    const signal = AbortSignal.any([cancelled.signal, this.closing.signal]);
+    const signal = AbortSignal.any([cancelled.signal, this.closed]);
     let done = 0;
     const step = (message: string, share: number) => {
       this.log.info(message);

@@ -1,44 +1,57 @@
 import * as vscode from "vscode";
+import { advice } from "./advice";
 import type { KeySet } from "./auth";
 import { run } from "./run";
 import { env, type Setup } from "./setup";
+import { capital } from "./words";
 
 const VENDOR = "openai";
+/** What the daemon's program says to a terminal before what happened. */
+const PREFIX = `${VENDOR}: `;
 
 /** Sign in with ChatGPT, so that requests count towards the user's plan: the daemon's program waits for the browser's
  * answer and stores it. Returns the outcome in words, or undefined if the user cancelled. Throws a sentence that says
  * what to do. */
-export async function signIn(setup: Pick<Setup, "find">): Promise<KeySet | undefined> {
+export async function signIn(setup: Pick<Setup, "find" | "closed">): Promise<KeySet | undefined> {
   const command = program(setup);
   const progress = {
     location: vscode.ProgressLocation.Notification,
-    title: "Sign in with ChatGPT in your browser",
+    title: "Waiting for you to sign in with ChatGPT in your browser",
     cancellable: true,
   };
-  const { code, output } = await vscode.window.withProgress(progress, (_, token) => {
+  const { code, output } = await vscode.window.withProgress(progress, (waiting, token) => {
     const cancelled = new AbortController();
     token.onCancellationRequested(() => cancelled.abort());
     // the address stands on a line of its own
     const line = (text: string) => {
-      if (/^https?:\S+$/.test(text)) void vscode.env.openExternal(vscode.Uri.parse(text, true));
+      if (!/^https?:\S+$/.test(text)) return;
+      void vscode.env.openExternal(vscode.Uri.parse(text, true));
+      waiting.report({ message: `[Open the page again](${text})` }); // VS Code does not tell whether it opened
     };
-    return run(command, ["auth", "login", VENDOR, "--no-browser"], { env: env(), signal: cancelled.signal, line });
+    const signal = AbortSignal.any([cancelled.signal, setup.closed]);
+    return run(command, ["auth", "login", VENDOR, "--no-browser"], { env: env(), signal, line });
   });
   if (code === null) return undefined;
   const lines = output.split("\n");
-  if (code !== 0) throw new Error(lines.at(-1) || "The sign-in failed.");
-  const start = lines.findIndex((line) => line.startsWith(`${VENDOR}: `));
-  return { words: lines.slice(start).join(" "), vendor: VENDOR };
+  if (code !== 0) throw new Error(advice(lines.at(-1) || "The sign-in failed."));
+  const start = lines.findIndex((line) => line.startsWith(PREFIX));
+  const [signedIn = "", ...rest] = lines.slice(start);
+  const then = rest.length > 0 ? rest.join(" ") : "Requests to OpenAI's models now count towards your plan.";
+  return { words: `${sentence(signedIn)} ${then}`, vendor: VENDOR };
 }
 
 /** Remove the sign-in. Returns the outcome in words. */
 export async function signOut(setup: Pick<Setup, "find">): Promise<KeySet> {
   const { output } = await run(program(setup), ["auth", "logout", VENDOR], { env: env() });
-  return { words: output || "The daemon's program did not answer." };
+  return { words: output ? sentence(output) : "The daemon's program did not answer." };
 }
 
 function program(setup: Pick<Setup, "find">): string {
   const daemon = setup.find();
   if (!("command" in daemon)) throw new Error("Install Amanu's daemon first: Amanu: Install the Daemon.");
   return daemon.command;
+}
+
+function sentence(line: string): string {
+  return `${capital(line.replace(PREFIX, ""))}.`;
 }

@@ -38,11 +38,11 @@ export function inUse(context: ContextUse): number {
   return context.system + context.tools + context.memory + context.conversation + context.toolOutput;
 }
 
-/** A count in short: 1234 is "1.2 k". */
+/** A count in short: 1234 is "1.2 k", 1000 "1 k". */
 export function tokens(count: number): string {
-  if (count >= 1_000_000) return `${(count / 1_000_000).toFixed(1)} M`;
+  if (count >= 999_500) return `${Number((count / 1_000_000).toFixed(1))} M`;
   if (count >= 10_000) return `${Math.round(count / 1000)} k`;
-  return count >= 1000 ? `${(count / 1000).toFixed(1)} k` : String(count);
+  return count >= 1000 ? `${Number((count / 1000).toFixed(1))} k` : String(count);
 }
 
 /** As the beginning of a line. */

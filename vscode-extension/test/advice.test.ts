@@ -1,6 +1,6 @@
 import { globSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { advice } from "../src/advice";
+import { advice, advised } from "../src/advice";
 
 /** A command of the terminal that a user of VS Code may not have. */
 const TERMINAL = /\bamanu (auth|logs|trust|demo|doctor|audit|policy|sessions|chat|run)\b/;
@@ -42,3 +42,13 @@ test("nothing the daemon says to a user here names a command of the terminal", (
   expect(said.length).toBeGreaterThan(5);
   expect(said.map(advice).filter((text) => TERMINAL.test(text))).toEqual([]);
 });
+
+test.each([
+  [
+    "Set OPENAI_API_KEY, or run: amanu auth set openai, or run: amanu auth login openai",
+    ["setKey", "signIn"],
+  ],
+  ["Your ChatGPT sign-in has ended. Run: amanu auth login openai", ["signIn"]],
+  ["openai does not accept the key. `amanu auth status` says which it is.", ["setKey"]],
+  ["The service is busy.", []],
+])("what is advised can be pressed: %s", (said, expected) => expect(advised(advice(said))).toEqual(expected));

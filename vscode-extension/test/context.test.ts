@@ -18,7 +18,7 @@ const SPENT: Spend = {
   thoughtTokens: 100,
   toolTokens: 0,
   costUsd: 0.1234,
-  summary: "4.0k in · 500 out · $0.12",
+  summary: "4k in · 500 out · $0.12",
 };
 const CONTEXT: ContextUse = {
   system: 900,
@@ -73,7 +73,9 @@ test.each([
   [999, "999"],
   [1_234, "1.2 k"],
   [16_000, "16 k"],
-  [1_048_576, "1.0 M"],
+  [999_700, "1 M"],
+  [1_048_576, "1 M"],
+  [2_000, "2 k"],
 ])("%i in short", (count, text) => expect(tokens(count)).toBe(text));
 
 test("the bar says in words what it shows, and its parts are as wide as they are big", () => {
@@ -120,7 +122,7 @@ test("the numbers stand behind the bar, and Escape leads back to it", () => {
   ]);
   expect(find(".context").textContent).toContain("9,000 of 12,000 tokens");
   expect([...find("dl").querySelectorAll("dd")].map((each) => each.textContent)).toEqual([
-    "4.0k in · 500 out · $0.12",
+    "4k in · 500 out · $0.12",
     "of the turn",
   ]);
   find(".context").dispatchEvent(new KeyboardEvent("keydown", { key: "Escape", bubbles: true }));

@@ -3,31 +3,8 @@ import { expect, test } from "vitest";
 import type { ToHost } from "../src/chat/messages";
 import { Pickers } from "../src/chat/view/pickers";
 import { Folded } from "../src/fold";
-import type { Effort, ModelInfo } from "../src/protocol";
-import { state } from "./states";
-
-function model(modelId: string): ModelInfo {
-  return {
-    modelId,
-    name: modelId,
-    contextWindow: 1000,
-    maxOutput: 100,
-    inputPrice: null,
-    outputPrice: null,
-    cacheReadPrice: null,
-    cacheWritePrice: null,
-    longPrompt: null,
-    thinking: false,
-    images: false,
-    efforts: [],
-    defaultEffort: null,
-    factsFrom: "",
-    retires: null,
-    successor: null,
-    available: true,
-    unavailable: null,
-  };
-}
+import type { Effort } from "../src/protocol";
+import { model, state } from "./states";
 
 function pick(count: number, modelId: string, effort: Effort | null = null) {
   const posted: ToHost[] = [];

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { beforeEach, expect, test, vi } from "vitest";
 
 const opened: string[] = [];
+const told: string[] = [];
 let leave: (() => void) | undefined;
 vi.mock("vscode", () => ({
   ProgressLocation: { Notification: 15 },
@@ -11,7 +12,10 @@ vi.mock("vscode", () => ({
   env: { openExternal: async (address: string) => opened.push(address) },
   window: {
     withProgress: (_: unknown, work: (report: unknown, token: unknown) => unknown) =>
-      work(undefined, { onCancellationRequested: (heard: () => void) => (leave = heard) }),
+      work(
+        { report: ({ message }: { message: string }) => told.push(message) },
+        { onCancellationRequested: (heard: () => void) => (leave = heard) },
+      ),
   },
 }));
 vi.mock("../src/setup", () => ({ env: () => ({ PATH: process.env.PATH }) }));
@@ -22,30 +26,43 @@ function amanu(script: string) {
   const command = join(mkdtempSync(join(tmpdir(), "amanu-")), "amanu");
   writeFileSync(command, `#!/bin/sh\n${script}\n`);
   chmodSync(command, 0o755);
-  return { find: () => ({ command, from: "storage" }) } as unknown as Parameters<typeof signIn>[0];
+  const find = () => ({ command, from: "storage" });
+  return { find, closed: closing.signal } as unknown as Parameters<typeof signIn>[0];
 }
 
-beforeEach(() => void opened.splice(0));
+let closing: AbortController;
+beforeEach(() => {
+  closing = new AbortController();
+  opened.splice(0);
+  told.splice(0);
+});
 
 const ADDRESS = "https://auth.openai.com/api/accounts/authorize?state=x";
 
-test("the page is opened, and what became of it is told", async () => {
+test.each([
+  ["", "Signed in as ada. Requests to OpenAI's models now count towards your plan."],
+  ["echo 'X takes precedence: unset it.'", "Signed in as ada. X takes precedence: unset it."],
+])("the page is opened, and what became of it is told: %s", async (also, words) => {
   const setup = amanu(
-    `[ "$*" = "auth login openai --no-browser" ] || exit 9\necho; echo '${ADDRESS}'; echo 'openai: signed in as ada'; echo 'Unset it.'`,
+    `[ "$*" = "auth login openai --no-browser" ] || exit 9\necho; echo '${ADDRESS}'; echo 'openai: signed in as ada'; ${also}`,
   );
-  expect(await signIn(setup)).toEqual({ words: "openai: signed in as ada Unset it.", vendor: "openai" });
+  expect(await signIn(setup)).toEqual({ words, vendor: "openai" });
   expect(opened).toEqual([ADDRESS]);
+  expect(told).toEqual([`[Open the page again](${ADDRESS})`]);
 });
 
-test("what went wrong is told", async () => {
-  const setup = amanu(`echo '${ADDRESS}'; echo 'You are not signed in: you said no.' >&2; exit 4`);
-  await expect(signIn(setup)).rejects.toThrow("You are not signed in: you said no.");
+test("what went wrong is told, with the command that VS Code has", async () => {
+  const setup = amanu(`echo '${ADDRESS}'; echo 'You said no. Run: amanu auth login openai' >&2; exit 4`);
+  await expect(signIn(setup)).rejects.toThrow("You said no. Use Amanu: Sign In with ChatGPT");
 });
 
-test("who leaves ends the program", async () => {
+test.each([
+  ["who cancels", () => leave?.()],
+  ["who closes the window", () => closing.abort()],
+])("%s ends the program", async (_, end) => {
   const signingIn = signIn(amanu(`echo '${ADDRESS}'; sleep 60`));
   await vi.waitFor(() => expect(opened).toEqual([ADDRESS]));
-  leave?.();
+  end();
   expect(await signingIn).toBeUndefined();
 });
 
@@ -56,5 +73,5 @@ test("without a daemon there is something to do first", async () => {
 
 test("signing out", async () => {
   const setup = amanu(`[ "$*" = "auth logout openai" ] && echo 'openai: signed out on this machine'`);
-  expect(await signOut(setup)).toEqual({ words: "openai: signed out on this machine" });
+  expect(await signOut(setup)).toEqual({ words: "Signed out on this machine." });
 });

@@ -1,4 +1,4 @@
-import type { Approval, SessionState, ToolCall, CommandSandbox } from "../src/protocol";
+import type { Approval, ModelInfo, SessionState, ToolCall, CommandSandbox } from "../src/protocol";
 
 /** A session's state, with what the test cares about. */
 export function state(given: Partial<SessionState> = {}): SessionState {
@@ -78,4 +78,28 @@ export function question(changes: Partial<Approval> = {}): Approval {
   const { likelyGrants, grants } = { ...APPROVAL, ...changes };
   const first = grants.filter((grant) => likelyGrants.includes(grant));
   return { ...APPROVAL, options: [{ grants: first, label: "" }], ...changes };
+}
+
+export function model(modelId: string, given: Partial<ModelInfo> = {}): ModelInfo {
+  return {
+    modelId,
+    name: modelId,
+    contextWindow: 1000,
+    maxOutput: 100,
+    inputPrice: null,
+    outputPrice: null,
+    cacheReadPrice: null,
+    cacheWritePrice: null,
+    longPrompt: null,
+    thinking: false,
+    images: false,
+    efforts: [],
+    defaultEffort: null,
+    factsFrom: "",
+    retires: null,
+    successor: null,
+    available: true,
+    unavailable: null,
+    ...given,
+  };
 }

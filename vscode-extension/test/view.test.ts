@@ -292,6 +292,19 @@ test("withdrawn items leave, earlier ones come in order", () => {
   ]);
 });
 
+test.each([
+  ["Your ChatGPT sign-in has ended. Run: amanu auth login openai", ["Sign in with ChatGPT"]],
+  [
+    "Set K, or run: amanu auth set openai, or run: amanu auth login openai",
+    ["Set API key…", "Sign in with ChatGPT"],
+  ],
+  ["The key was refused.", ["Set API key…"]],
+])("a notice offers what it advises: %s", (text, expected) => {
+  const notice = { itemId: "n", turnId: null, level: "error", code: "authFailed", text, detail: "" } as const;
+  const { list } = show({ items: [{ kind: "notice", ...notice }] });
+  expect([...list.element.querySelectorAll("button")].map((each) => each.textContent)).toEqual(expected);
+});
+
 function decidedBy(by: Decision["by"], outcome: Decision["outcome"], more: Partial<Decision> = {}): Decision {
   return {
     outcome,

@@ -163,8 +163,8 @@ function M.model(given)
     local now = session.state and session.state.modelId or result.defaultModelId or "none"
     select(result.models, "Model (now " .. visible.line(now) .. ")", function(each)
       local price = each.inputPrice and ("$%g/$%g"):format(each.inputPrice, each.outputPrice or 0) or ""
-      local lacks = not each.available and (each.unavailable or "not available") or ""
-      return visible.line(("%-40s %6dk  %-10s %s"):format(each.modelId, each.contextWindow / 1000, price, lacks))
+      local note = each.available and each.factsFrom or each.unavailable or "not available"
+      return visible.line(("%-40s %6dk  %-10s %s"):format(each.modelId, each.contextWindow / 1000, price, note))
     end, function(each)
       set(each.modelId)
     end)

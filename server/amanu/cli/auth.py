@@ -124,7 +124,10 @@ def source(status: AuthStatus) -> str:
         case "file":
             return "stored by amanu auth"
         case "none":
-            return f"no key; set {status.variable}, or: amanu auth set {status.vendor}" if status.variable else "no key"
+            if not status.variable:
+                return "no key"
+            sign_in = f", or: amanu auth login {status.vendor}" if status.vendor in _SIGN_INS else ""
+            return f"no key; set {status.variable}, or: amanu auth set {status.vendor}{sign_in}"
 
 
 def _read_key(vendor: str) -> str:

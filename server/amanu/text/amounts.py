@@ -11,10 +11,12 @@ def seconds(value: float) -> str:
 
 
 def token_count(value: int) -> str:
-    """A number of tokens: "950", "1.2k", "3.40M"."""
+    """A number of tokens: "950", "1.2k", "400k", "1.05M"."""
     if value < 1000:
         return str(value)
-    return f"{value / 1000:.1f}k" if value < 1_000_000 else f"{value / 1_000_000:.2f}M"
+    if value < 999_950:  # from here on it would be rounded to 1000k
+        return f"{value / 1000:.1f}".removesuffix(".0") + "k"
+    return f"{value / 1_000_000:.2f}".rstrip("0").removesuffix(".") + "M"
 
 
 def money(value: float) -> str:

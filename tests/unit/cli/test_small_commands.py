@@ -105,11 +105,14 @@ WHENCE: list[tuple[AuthStatus, str]] = [
     (AuthStatus(vendor="openai", source="signIn", account="ada@example.org"), "signed in as ada@example.org"),
     (AuthStatus(vendor="openai", source="signIn", account="\x1b[31mada\nx"), "signed in as ada x"),
     (AuthStatus(vendor="openai", source="endedSignIn", account="ada"), "has ended; run: amanu auth login openai"),
-    (
-        AuthStatus(vendor="openai", source="environment", variable="K", account="ada"),
-        "precedence over the sign-in as ada",
-    ),
+    (AuthStatus(vendor="openai", source="environment", variable="K", account="a"), "precedence over the sign-in as a"),
     (AuthStatus(vendor="openai", source="environment", variable="K"), "from the environment (K)"),
+    (
+        AuthStatus(vendor="openai", source="none", variable="K"),
+        "no key; set K, or: amanu auth set openai, or: amanu auth login openai",
+    ),
+    (AuthStatus(vendor="gemini", source="none", variable="K"), "no key; set K, or: amanu auth set gemini"),
+    (AuthStatus(vendor="mine", source="none"), "no key"),
 ]
 
 

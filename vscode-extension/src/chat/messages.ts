@@ -25,6 +25,7 @@ export interface Hindrance {
 /** The things beside a conversation that the view can ask for, by name: never a command id of its own making. */
 export type Action =
   | "setKey"
+  | "signIn"
   | "logs"
   | "restart"
   | "openFolder"

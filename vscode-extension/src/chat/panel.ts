@@ -33,6 +33,7 @@ const PICTURE_BYTES = 50_000_000;
 /** What the view may ask for beside the conversation, and the command that does it. */
 const COMMANDS: Record<Action, [command: string, ...rest: unknown[]]> = {
   setKey: ["amanu.setKey"],
+  signIn: ["amanu.signInOpenAI"],
   logs: ["amanu.logs"],
   restart: ["amanu.restart"],
   openFolder: ["workbench.action.files.openFolder"],
@@ -387,9 +388,13 @@ function hindrance(connection: Daemon["connection"], needsModel: boolean, toured
   if (vscode.workspace.workspaceFolders === undefined)
     return { text: "Open a folder: Amanu works in one.", actions: ["openFolder"] };
   if (connection.status !== "ready" || !needsModel) return null;
-  if (toured) return { text: "To go on, give Amanu an API key.", actions: ["setKey", "start"] };
+  if (toured)
+    return {
+      text: "To go on, give Amanu an API key, or sign in to use your ChatGPT plan.",
+      actions: ["setKey", "signIn", "start"],
+    };
   return {
-    text: "Amanu needs a model: give it an API key, or take the tour, which plays a script and needs none.",
-    actions: ["setKey", "tour", "start"],
+    text: "Amanu needs a model: give it an API key, or sign in to use your ChatGPT plan. The tour plays a script and needs neither.",
+    actions: ["setKey", "signIn", "tour", "start"],
   };
 }

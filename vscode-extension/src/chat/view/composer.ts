@@ -17,6 +17,7 @@ const COMMANDS: [name: string, detail: string, action: Action][] = [
   ["effort", "how much the model thinks", "selectEffort"],
   ["mode", "plan, ask, accept edits, auto", "selectMode"],
   ["key", "set an API key", "setKey"],
+  ["login", "sign in with ChatGPT", "signIn"],
   ["doctor", "what is set up, what is missing", "doctor"],
   ["logs", "show the logs", "logs"],
 ];

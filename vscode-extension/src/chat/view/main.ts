@@ -2,6 +2,7 @@ import { Folded } from "../../fold";
 import type { Event, Item, SessionState } from "../../protocol";
 import type { Action, Hindrance, ToHost, ToView } from "../messages";
 import { visible } from "../../visible";
+import { ACTIONS } from "./actions";
 import { announcement } from "./announce";
 import { Composer, type Kept } from "./composer";
 import type { Desk } from "./desk";
@@ -17,28 +18,6 @@ declare function acquireVsCodeApi(): {
   postMessage(message: ToHost): void;
   getState(): Kept | undefined;
   setState(kept: Kept): void;
-};
-
-export const ACTIONS: Record<Action, string> = {
-  setKey: "Set API key…",
-  logs: "Show logs",
-  restart: "Reconnect",
-  openFolder: "Open folder…",
-  settings: "Open settings",
-  selectModel: "Select model…",
-  selectEffort: "Select thinking effort…",
-  selectMode: "Select mode…",
-  new: "New session",
-  sessions: "Sessions",
-  stop: "Stop",
-  context: "Context",
-  compact: "Compact",
-  diff: "Show changes",
-  install: "Install Amanu's daemon",
-  doctor: "Doctor",
-  tour: "Try it without a key",
-  start: "Getting started",
-  trust: "Review what this folder enables…",
 };
 
 /** What to do first, where several things could be done. */

@@ -1,5 +1,6 @@
-import { advice } from "../../advice";
+import { advice, advised } from "../../advice";
 import type { Item, Notice } from "../../protocol";
+import { ACTIONS } from "./actions";
 import type { Card } from "./cards";
 import type { Desk } from "./desk";
 import { button, h, setText } from "./dom";
@@ -28,10 +29,10 @@ export class NoticeCard implements Card {
     this.element.dataset.code = code;
     this.element.setAttribute("aria-label", level === "info" ? "Notice" : level);
     setText(this.text, advice(text));
-    if (detail === "") this.element.replaceChildren(this.spinner(code), this.text, this.remedy(code));
+    if (detail === "") this.element.replaceChildren(this.spinner(code), this.text, ...this.remedies(code));
     else {
       this.summary.replaceChildren(this.text);
-      this.element.replaceChildren(this.details, this.remedy(code));
+      this.element.replaceChildren(this.details, ...this.remedies(code));
       this.draw();
     }
   }
@@ -40,10 +41,12 @@ export class NoticeCard implements Card {
     return code === "compacting" ? h("span", { class: "spinner", "aria-hidden": "true" }) : new Text();
   }
 
-  private remedy(code: string): Node {
-    const needsKey = code === "authRequired" || code === "authFailed";
-    if (!needsKey) return new Text();
-    return button("Set API key…", () => this.desk.post({ type: "action", action: "setKey" }));
+  private remedies(code: string): Node[] {
+    if (code !== "authRequired" && code !== "authFailed") return [];
+    const actions = advised(this.text.textContent ?? "");
+    return (actions.length > 0 ? actions : (["setKey"] as const)).map((action) =>
+      button(ACTIONS[action], () => this.desk.post({ type: "action", action })),
+    );
   }
 
   /** What is folded away costs nothing. */
