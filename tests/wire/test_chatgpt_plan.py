@@ -1,6 +1,7 @@
 """Requests that count towards a ChatGPT plan: what they carry, with which token, and what is said when they are
 refused."""
 
+import asyncio
 import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -26,6 +27,7 @@ from amanu.core.tool import tool_schema
 from amanu.models.catalogue import Catalogue
 from amanu.models.credentials import Credentials
 from amanu.models.registry import ModelRegistry
+from amanu.models.retry import RetryPolicy, stream_with_retry
 from amanu.tools.edits.apply_patch import ApplyPatch
 from support.chatgpt_user import ChatGPTUser, chatgpt_user
 from support.strict_services.http import Fault, Raw, Say, ToolUse
@@ -93,6 +95,26 @@ async def test_a_token_that_is_refused_is_renewed_once(tmp_path: Path, monkeypat
         assert (len(at.service.refused), at.user.service.renewals) == (1, 1)
         tokens = {request.headers["authorization"] for request in at.service.requests}
         assert len(tokens) == 2
+
+
+async def test_two_requests_at_once_renew_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with signed_in(tmp_path, [Say(text="Warm."), Say(text="One."), Say(text="Two.")], monkeypatch) as at:
+        await at.ask()
+        at.user.service.ahead = 4000.0
+        replies = await asyncio.gather(at.ask(), at.ask())
+        assert {reply.message.text for reply in replies} == {"One.", "Two."}
+        assert (len(at.service.refused), at.user.service.renewals) == (2, 1)
+
+
+async def test_a_plan_is_never_asked_for_a_reply_in_one_piece(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = [Fault("reset", after=2), Fault("reset", after=2), Say(text="Whole.")]
+    async with signed_in(tmp_path, script, monkeypatch) as at:
+        model, _ = await at.registry.resolve(MODEL, at.environment)
+        asked = Request(model_info(MODEL), "You help.", TOOLS, Conversation([User(text="Hello.")]), "s1", "high")
+        policy = RetryPolicy(first_delay=0.0)
+        seen = [delta async for delta in stream_with_retry(model, asked, policy)]
+    assert isinstance(seen[-1], ReplyCompleted) and seen[-1].message.text == "Whole."
+    assert (at.service.refused, len(at.service.requests)) == ([], 3)
 
 
 async def test_a_token_that_is_refused_again_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,7 +205,8 @@ async def test_what_requests_are_made_with(
     ("address", "stored", "used"),
     [
         ("https://api.openai.com/v1/", None, "ResponsesModel"),
-        ("http://127.0.0.1:9/v1", None, "ResponsesModel"),
+        ("http://127.0.0.1:9/v1", "sk-stored-0001", "OpenAIModel"),
+        ("http://127.0.0.1:9/v1", None, None),
         ("https://gateway.test/v1", "sk-stored-0001", "OpenAIModel"),
         ("https://gateway.test/v1", None, None),
         ("https://api.openai.com.evil.test/v1", None, None),

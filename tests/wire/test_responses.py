@@ -1,11 +1,12 @@
 """What is peculiar to OpenAI's Responses API. What all vendors share is in `test_behaviours.py`."""
 
+import asyncio
 import json
 from typing import Any, cast
 
 import pytest
 
-from amanu.core.conversation import Conversation, SystemText, User
+from amanu.core.conversation import Compacted, Conversation, SystemText, User
 from amanu.core.model import (
     ContextTooLong,
     ModelError,
@@ -146,6 +147,59 @@ class Picky(Responses):
     @staticmethod
     def refusal(message: str) -> Any:
         return Refusal(400, message)
+
+
+class Unencrypted(Responses):
+    """A gateway that has no encrypted reasoning to give."""
+
+    def check(self, request: Any) -> Any:
+        if "include" in request.json:
+            return Refusal(400, "Encrypted content is not supported with this model.")
+        return super().check(request)
+
+
+async def test_reasoning_that_is_not_given_is_no_longer_asked_for() -> None:
+    service = Unencrypted([Say(text="Hi."), Say(text="Again.")])
+    bodies = await conversed(service)
+    assert len(bodies) == 2 and not any("include" in body for body in bodies)
+    assert len(service.refused) == 2  # without the old reasoning first, then without asking
+
+
+async def test_requests_at_once_learn_of_one_refusal() -> None:
+    service = Picky([Say(text="One."), Say(text="Two.")])
+    client = ResponsesModel("openai", f"{await service.start()}/v1", KEY)
+    try:
+        replies = await asyncio.gather(*(answer(client, request(OPENAI)) for _ in range(2)))
+    finally:
+        await client.close()
+        await service.stop()
+    assert {reply.message.text for reply in replies} == {"One.", "Two."}
+
+
+async def test_reasoning_is_sent_again_after_a_compaction() -> None:
+    script = [*SCRIPT, Say(thought="Well.", calls=[READ]), Say(text="So.")]
+    service = Responses(script)
+    client = ResponsesModel("openai", f"{await service.start()}/v1", KEY)
+    conversation = Conversation([User(text="Hello.")])
+    asked = Request(model_info("openai:gpt-6.2-sol"), "You help.", TOOLS, conversation, "s1", "high")
+
+    async def step() -> None:
+        done = await answer(client, asked)
+        conversation.append(done.message)
+        conversation.append(results(done.message, "text") if done.message.calls else User(text="Go on."))
+
+    try:
+        await step()
+        service.known = False
+        await step()
+        service.known = True
+        conversation.compact(Compacted(text="It was greeted.", replaced=len(conversation), snapshot=""))
+        await step()
+        await step()
+    finally:
+        await client.close()
+        await service.stop()
+    assert [item["type"] for item in service.requests[-1].json["input"]][1] == "reasoning"
 
 
 @pytest.mark.parametrize("field", ["prompt_cache_key", "include", "max_output_tokens", "stream_options"])

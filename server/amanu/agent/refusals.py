@@ -25,13 +25,21 @@ _REASONS = {
 _WAY_OUT = "Rephrase the request, leave out whatever may have triggered this, or try another model."
 
 
+_CODE = re.compile(r"([A-Za-z_]+)|([A-Z_]{3,}) (.+)", re.DOTALL)
+"""A code alone, or one in capitals with the service's own words after it."""
+
+
 def refusal_sentence(detail: str) -> str:
-    """The sentence the user sees. `detail` is what the reply gives as its reason: a code, free text, or nothing."""
-    code = detail.strip()
-    if not code:
+    """The sentence the user sees. `detail` is what the reply gives as its reason: a code, a code and words, words, or
+    nothing."""
+    if not detail.strip():
         return f"The model declined to answer. {_WAY_OUT}"
-    if reason := _REASONS.get(code.lower()):
-        return f"The service stopped the reply: {reason} ({code}). {_WAY_OUT}"
-    if re.fullmatch(r"[A-Za-z_]+", code):
-        return f"The service stopped the reply ({code}). {_WAY_OUT}"
-    return code
+    match = _CODE.fullmatch(detail.strip())
+    if match is None:
+        return detail.strip()
+    code, words = match[1] or match[2], match[3]
+    reason = _REASONS.get(code.lower())
+    opening = (
+        f"The service stopped the reply: {reason} ({code})." if reason else f"The service stopped the reply ({code})."
+    )
+    return " ".join(filter(None, (opening, words, _WAY_OUT)))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="amanu models",
-        description="List models: context window in tokens, US dollars per million tokens (in / out), and the source.",
+        description="List the models: window in tokens, US dollars per million tokens (in / out), and their source.",
     )
     parser.add_argument("search", nargs="*", metavar="SEARCH", help="only models with these words in id or name")
     parser.add_argument("--refresh", action="store_true", help="ask the vendors you have a key for now")

@@ -138,7 +138,7 @@ class GeminiReply:
         self._end_run()
         self._end_text()
         if self._finish is None and self._blocked is not None:
-            return self._finished("refused", f"Gemini rejected the prompt: {self._blocked}.")
+            return self._finished("refused", f"{self._blocked} The prompt was rejected.")
         if self._finish is None:
             raise StreamBroken("Gemini's reply ended before it was complete.", "Gemini", breakage="noFinish")
         if self._finish in _BROKEN:

@@ -5,6 +5,7 @@ It uses httpx2 directly: the openai SDK validates the whole history on each requ
 """
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Protocol, cast
@@ -63,8 +64,9 @@ class OpenAIEndpoint:
         self.vendor = vendor
         self.base_url = base_url.rstrip("/")
         self._key = key if isinstance(key, str) else None
-        """The key sent with requests; with a token source, the token used last."""
         self._tokens = None if isinstance(key, str) else key
+        self._sent: deque[str] = deque([self._key] if self._key else [], maxlen=4)
+        """The key, or the latest tokens: taken out of whatever is told of an answer."""
         self._connection = LazyValue(self._connect)
 
     async def connect(self) -> None:
@@ -80,32 +82,33 @@ class OpenAIEndpoint:
         """The events of the answer, or a whole answer as one event. Sets `reply.complete` when a non-streamed body has
         been read or `[DONE]` was seen; the caller sets it for other finish markers. Closing this closes the HTTP
         stream. Raises `ModelError`. A refused token is renewed once."""
-        if self._tokens is not None:
-            self._key = await self._tokens.current()
+        key = await self._tokens.current() if self._tokens is not None else self._key
         began = False
         try:
-            async with aclosing(self._post(path, body, reply, streaming=streaming)) as events:
+            async with aclosing(self._post(path, body, reply, key, streaming=streaming)) as events:
                 async for event in events:
                     began = True
                     yield event
             return
         except AuthFailed as refusal:
-            if self._tokens is None or self._key is None or refusal.status != 401 or began:
+            if self._tokens is None or key is None or refusal.status != 401 or began:
                 raise
-            self._key = await self._tokens.renewed(self._key)
-        async with aclosing(self._post(path, body, reply, streaming=streaming)) as events:
+            key = await self._tokens.renewed(key)
+        async with aclosing(self._post(path, body, reply, key, streaming=streaming)) as events:
             async for event in events:
                 yield event
 
     async def _post(
-        self, path: str, body: bytes, reply: IncomingReply, *, streaming: bool
+        self, path: str, body: bytes, reply: IncomingReply, key: str | None, *, streaming: bool
     ) -> AsyncGenerator[dict[str, Any]]:
         http = await self._connection.get()
         import httpx2
 
-        headers = {"authorization": f"Bearer {self._key}"} if self._key else {}
-        if self._key and (urlsplit(self.base_url).hostname or "").endswith(".azure.com"):
-            headers["api-key"] = self._key
+        headers = {"authorization": f"Bearer {key}"} if key else {}
+        if key and (urlsplit(self.base_url).hostname or "").endswith(".azure.com"):
+            headers["api-key"] = key
+        if key and key not in self._sent:
+            self._sent.append(key)
         started = False
         try:
             async with http.stream("POST", f"{self.base_url}{path}", content=body, headers=headers) as response:
@@ -132,14 +135,14 @@ class OpenAIEndpoint:
         or for a mid-stream error event (`status` None)."""
         outer = _object(cast(list[Any], answer)[0] if isinstance(answer, list) and answer else answer)
         error = _object(outer.get("error") or outer)
-        message = mask(str(error.get("message") or error.get("detail") or error), self._key)
+        message = self._masked(str(error.get("message") or error.get("detail") or error))
         code = str(error.get("code") or error.get("type") or "")
         if status is None:
             if code in _REFUSALS or code.startswith("invalid_image"):
                 status = 400
             else:
                 status = int(code) if code.isdecimal() else 429 if "rate_limit" in code else None
-        details = with_request_id(mask(str(outer)[:4000], self._key), headers or {})
+        details = with_request_id(self._masked(str(outer)[:4000]), headers or {})
         wait = retry_after(headers or {}) or google_wait(error, message)
         if code.startswith(PLAN_PREFIX):
             return plan_error(self.vendor, code, status, message, wait=wait, details=details)
@@ -155,8 +158,13 @@ class OpenAIEndpoint:
         return StreamBroken(
             f"The reply from {self.vendor} could not be read.",
             self.vendor,
-            details=mask(description[:2000], self._key),
+            details=self._masked(description[:2000]),
         )
+
+    def _masked(self, text: str) -> str:
+        for key in self._sent:
+            text = mask(text, key)
+        return text
 
     def _connect(self) -> "HttpClient":
         return http_client(self.base_url, tls_for(self.base_url), headers={"content-type": "application/json"})

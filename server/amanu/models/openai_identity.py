@@ -74,11 +74,19 @@ class Authorization:
     """For PKCE: 86 characters; 43 to 128 are allowed."""
 
 
+def tested_address(environment: Mapping[str, str]) -> str | None:
+    """An identity service on this machine, which tests use in place of the real one; None otherwise."""
+    moved = environment.get(TESTS_VARIABLE, "")
+    address = urlsplit(moved)
+    is_here = address.scheme == "http" and address.hostname == "127.0.0.1"
+    return moved.rstrip("/") if is_here else None
+
+
 class OpenAIIdentity:
     """The service at `address`, without a slash at its end; by default OpenAI's own, or the one for tests."""
 
     def __init__(self, address: str | None = None) -> None:
-        self.address = address or _address(os.environ)
+        self.address = address or tested_address(os.environ) or ADDRESS
 
     def page(self, attempt: Authorization, client_id: str, host_id: str) -> str:
         """The address to open in a browser. `host_id` names this installation: `urn:uuid:…`, always the same."""
@@ -138,13 +146,6 @@ class OpenAIIdentity:
         except (httpx2.HTTPError, httpx2.StreamError, TimeoutError) as error:
             timeout = httpx2.ReadTimeout("") if isinstance(error, TimeoutError) else error
             raise transport_error("openai", timeout, self.address, started=False) from None
-
-
-def _address(environment: Mapping[str, str]) -> str:
-    moved = environment.get(TESTS_VARIABLE, "")
-    address = urlsplit(moved)
-    is_here = address.scheme == "http" and address.hostname == "127.0.0.1"
-    return moved.rstrip("/") if is_here else ADDRESS
 
 
 def _grant(body: bytes) -> TokenGrant:

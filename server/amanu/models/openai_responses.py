@@ -7,12 +7,14 @@ encrypted reasoning is sent back as it came. Since GPT-5.4, only this API accept
 import re
 from collections.abc import AsyncIterator, Iterable
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from amanu.core.conversation import Conversation
 from amanu.core.model import Delta, Request, RequestRefused, ToolSpec
 from amanu.core.model_families import EFFORTS, ModelFamily, family
+from amanu.models.chatgpt_refusals import REFUSED_FIELDS
 from amanu.models.openai_endpoint import OpenAIEndpoint, TokenSource
 from amanu.models.responses_items import items_of
 from amanu.models.responses_reply import ResponsesReply
@@ -23,14 +25,16 @@ _SMALLEST_OUTPUT = 16
 
 
 class ResponsesModel:
-    """A `Model` for one endpoint. Takes the arguments of `OpenAIEndpoint`; `leave_out` names fields never to send."""
+    """A `Model` for one endpoint. Takes the arguments of `OpenAIEndpoint`; `on_plan`: requests count towards a ChatGPT
+    plan, which refuses some fields and every request that is not streamed."""
 
     def __init__(
-        self, vendor: str, base_url: str, key: str | TokenSource | None = None, leave_out: Iterable[str] = ()
+        self, vendor: str, base_url: str, key: str | TokenSource | None = None, *, on_plan: bool = False
     ) -> None:
         self._endpoint = OpenAIEndpoint(vendor, base_url, key)
         self._items = WireMessages(items_of)
-        self._concessions = _Concessions(leave_out)
+        self._concessions = _Concessions(REFUSED_FIELDS if on_plan else ())
+        self._must_stream = on_plan
 
     def __repr__(self) -> str:
         return f"ResponsesModel({self._endpoint.vendor!r}, {self._endpoint.base_url!r})"
@@ -38,8 +42,11 @@ class ResponsesModel:
     async def stream(self, request: Request) -> AsyncIterator[Delta]:
         """See `Model.stream`. If the service refuses something the request can do without, the request is sent again
         without it, and so are later ones."""
+        if self._must_stream:
+            request = replace(request, whole=False)
         while True:
             reply = ResponsesReply(request, self._endpoint.vendor)
+            known = self._concessions.count
             try:
                 async with aclosing(
                     self._endpoint.post("/responses", self._body(request), reply, streaming=not request.whole)
@@ -54,7 +61,7 @@ class ResponsesModel:
                             yield delta
                 break
             except RequestRefused as refusal:
-                if reply.started or not self._concessions.learn(refusal, request):
+                if reply.started or not (self._concessions.learn(refusal, request) or self._concessions.count > known):
                     raise
         yield reply.done()
 
@@ -75,7 +82,7 @@ class ResponsesModel:
     def _body(self, request: Request) -> bytes:
         """The request body. The items are joined from stored bytes; only the rest is serialised anew."""
         made = self._items.of(request.conversation, request.model)
-        unreadable = self._concessions.unreadable.get(request.conversation, 0)
+        unreadable = self._concessions.unreadable(request.conversation)
         items = [item.without_reasoning if index < unreadable else item.data for index, item in enumerate(made)]
         items = [item for item in items if item]
         facts = family(request.model.model_id)
@@ -119,9 +126,10 @@ class _Concessions:
 
     def __init__(self, fields: Iterable[str]) -> None:
         """`fields`: those known from the start to be refused."""
-        self.unreadable: WeakKeyDictionary[Conversation, int] = WeakKeyDictionary()
-        """How many messages, from the start of a conversation, go without their encrypted reasoning, which the service
-        could not read: it may belong to another organisation."""
+        self.count = 0
+        """How many there are. One that another request brings meanwhile is worth another try, too."""
+        self._unreadable: WeakKeyDictionary[Conversation, tuple[int, int]] = WeakKeyDictionary()
+        """Generation of a conversation, and how many of its messages go without their encrypted reasoning."""
         self._fields = set(fields)
         """Names of the fields left out; `object.field` for a field inside an object."""
         self._efforts: dict[str, dict[str, str]] = {}
@@ -129,6 +137,12 @@ class _Concessions:
 
     def effort(self, model: str, effort: str) -> str:
         return self._efforts.get(model, {}).get(effort, effort)
+
+    def unreadable(self, conversation: Conversation) -> int:
+        """How many messages, from the start, go without their encrypted reasoning, which the service could not read: it
+        may belong to another organisation."""
+        generation, length = self._unreadable.get(conversation, (0, 0))
+        return length if generation == conversation.generation else 0
 
     def leave_out(self, head: dict[str, Any]) -> None:
         for name in self._fields:
@@ -141,11 +155,17 @@ class _Concessions:
     def learn(self, refusal: RequestRefused, request: Request) -> bool:
         """Take note of what was refused. True if the next request will leave it out; False if it was known already,
         or the request cannot do without it."""
-        text = f"{refusal.message} {refusal.details}"
+        is_new = self._learn(f"{refusal.message} {refusal.details}", request)
+        self.count += is_new
+        return is_new
+
+    def _learn(self, text: str, request: Request) -> bool:
         if _ABOUT_REASONING.search(text):
-            known = self.unreadable.get(request.conversation, 0)
-            self.unreadable[request.conversation] = len(request.conversation)
-            return known < len(request.conversation)
+            conversation = request.conversation
+            if self.unreadable(conversation) == len(conversation):  # none was sent: it is about what we ask for
+                return self._do_without("include")
+            self._unreadable[conversation] = (conversation.generation, len(conversation))
+            return True
         if "reasoning" in text and "summar" in text:  # available only to verified organisations
             return self._do_without("reasoning.summary")
         if (offered := _EFFORTS_OFFERED.search(text)) is not None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import importlib
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,12 +11,11 @@ from urllib.parse import urlsplit
 from amanu.config import Settings
 from amanu.core.model import Model, RemoteModel
 from amanu.models.catalogue import Catalogue
-from amanu.models.chatgpt_refusals import REFUSED_FIELDS
 from amanu.models.chatgpt_tokens import ChatGPTTokens
 from amanu.models.credentials import Credentials
 from amanu.models.listing_request import LISTING_VENDORS, ListingAddress
 from amanu.models.local import LocalServers, models_of
-from amanu.models.openai_identity import RESOURCE
+from amanu.models.openai_identity import RESOURCE, tested_address
 from amanu.system.gc import quick_imports
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import ModelInfo
@@ -44,7 +44,7 @@ def _openai(vendor: str, base_url: str, key: Credential) -> RemoteModel:
     from amanu.models.openai_responses import ResponsesModel
 
     if isinstance(key, ChatGPTTokens):
-        return ResponsesModel(vendor, base_url, key, REFUSED_FIELDS)
+        return ResponsesModel(vendor, base_url, key, on_plan=True)
     return OpenAIModel(vendor, base_url, key)
 
 
@@ -287,10 +287,11 @@ class ModelRegistry:
         return client, self._sized(model.info.model_copy(update={"model_id": f"scripted:{script}"}))
 
     def _credential(self, vendor: Vendor, environment: Mapping[str, str]) -> Credential:
-        """The vendor's credential. Tokens of a sign-in go only to the vendor's own address and to this machine, never
-        to a gateway."""
+        """The vendor's credential. Tokens of a sign-in go only to the vendor's own address, never to a gateway. (In
+        tests, to a service on this machine, if the tokens are from there too.)"""
         address = self._base_url(vendor, environment)
-        if vendor.sign_in and (address == RESOURCE or urlsplit(address).hostname in _LOOPBACK):
+        is_tested = urlsplit(address).hostname in _LOOPBACK and tested_address(os.environ) is not None
+        if vendor.sign_in and (address == RESOURCE or is_tested):
             return self._auth.credential(vendor.name, environment)
         return self._auth.key(vendor.name, environment)
 

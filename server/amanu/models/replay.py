@@ -60,6 +60,10 @@ _ENVIRONMENT = re.compile(r"<environment>\n.*?\n</environment>", re.DOTALL)
 """Names the day and the machine (`context/surroundings.py`)."""
 
 
+_NOT_ASKED = {"prompt_cache_key", "max_output_tokens"}
+"""Fields that say nothing of what is asked: the key is the session's, and a ChatGPT plan takes neither."""
+
+
 def difference(recorded: Any, sent: Any, location: str = "body") -> str | None:
     """The first place where two JSON values differ, in words; None if they are the same. When and where it was recorded
     makes no difference."""
@@ -68,6 +72,8 @@ def difference(recorded: Any, sent: Any, location: str = "body") -> str | None:
     if isinstance(recorded, dict):
         recorded_fields, sent_fields = cast("dict[str, Any]", recorded), cast("dict[str, Any]", sent)
         for name in (*sent_fields, *(name for name in recorded_fields if name not in sent_fields)):
+            if location == "body" and name in _NOT_ASKED:
+                continue
             if name not in recorded_fields or name not in sent_fields:
                 return f"{location}.{name} is {'new' if name in sent_fields else 'missing'}"
             mismatch = difference(recorded_fields[name], sent_fields[name], f"{location}.{name}")

@@ -191,6 +191,8 @@ def test_what_was_broken_off_is_not_asked_again() -> None:
         ({"a": [1, "2"]}, 'body.a[1] is "2", but 2 was recorded'),
         ({"a": [1, 2], "b": 1}, "body.b is new"),
         ({}, "body.a is missing"),
+        ({"a": [1, 2], "prompt_cache_key": "other", "max_output_tokens": 9}, None),
+        ({"a": [1, 2], "b": {"prompt_cache_key": "x"}}, "body.b is new"),
         ("x" * 100, f'body is "{"x" * 58}…, but {{"a": [1, 2]}} was recorded'),
     ],
 )
