@@ -296,9 +296,9 @@ _HAIKU_LONG = LongPrompt(above=100_000, input=5, output=5)
 _GEMINI_PRO_LONG = LongPrompt(above=200_000, input=2, output=1)  # what the reply costs then was not to be found
 _GPT_LONG = LongPrompt(above=272_000, input=2, output=1.5)
 """Of the models with a window of 1,050,000 tokens."""
-_GPT_WINDOW = 400_000
-"""Tokens, 128,000 of them for the reply. From 5.4 on 1,050,000 fit, but above 272,000 the whole request costs more
-(`_GPT_LONG`); who wants that says so (`[context] windows`)."""
+_GPT_WINDOW = 272_000 + 64_000
+"""Tokens: a prompt up to where the whole request costs more (`_GPT_LONG`), and the reply that is asked for. From 5.4 on
+1,050,000 fit; who wants them says so (`[context] windows`)."""
 
 
 def _claude(

@@ -152,7 +152,8 @@ class ModelRegistry:
         if model_id.startswith(_SCRIPTED) and model_id != _SCRIPTED:
             return await self._scripted(model_id.removeprefix(_SCRIPTED))
         vendor, base_url, key = await self._way(model_id, environment)
-        return await self._client(vendor, base_url, key), await self._facts(vendor, base_url, model_id)
+        facts = await self._facts(vendor, base_url, model_id)
+        return await self._client(vendor, base_url, key), _priced(facts, key)
 
     async def check(self, model_id: str, environment: Mapping[str, str]) -> ModelInfo:
         """The facts about a model that can be used; raises as `resolve` does. Its modules are imported and its
@@ -163,7 +164,7 @@ class ModelRegistry:
         opening = asyncio.create_task(self._open(vendor, base_url, key))
         self.opening.add(opening)
         opening.add_done_callback(self._opened)
-        return await self._facts(vendor, base_url, model_id)
+        return _priced(await self._facts(vendor, base_url, model_id), key)
 
     async def _way(self, model_id: str, environment: Mapping[str, str]) -> tuple[Vendor, str, Credential]:
         """Vendor, address and key of a model that can be used. Raises as `resolve` does."""
@@ -212,10 +213,11 @@ class ModelRegistry:
         """All known models, then those of the servers that answer; each says whether it can be used, or why not."""
         models: list[ModelInfo] = []
         for name in LISTING_VENDORS:
-            missing = None if self._credential(self._vendors[name], environment) else self._how_to_key(name)
+            key = self._credential(self._vendors[name], environment)
+            missing = None if key else self._how_to_key(name)
             state = {"available": missing is None, "unavailable": missing}
             known = await asyncio.to_thread(self.catalogue.models, name, listed=missing is None)
-            models += [self._adjusted(info).model_copy(update=state) for info in known]
+            models += [_priced(self._adjusted(info).model_copy(update=state), key) for info in known]
         vendors = [vendor for vendor in self._vendors.values() if vendor.local or vendor.name not in _BUILT_IN]
         for offered in await asyncio.gather(*(self._offered(vendor, environment) for vendor in vendors)):
             models += offered
@@ -380,6 +382,15 @@ def _may_send(base_url: str, key: Credential) -> bool:
     """A key goes over TLS, or stays on this machine."""
     address = urlsplit(base_url)
     return address.scheme == "https" or (address.scheme == "http" and (not key or address.hostname in _LOOPBACK))
+
+
+def _priced(info: ModelInfo, key: Credential) -> ModelInfo:
+    """The model at the prices that hold for whoever has this key: a plan is paid for already."""
+    if not isinstance(key, ChatGPTTokens):
+        return info
+    prices = ("input_price", "output_price", "cache_read_price", "cache_write_price")
+    plan = {"long_prompt": None, "facts_from": f"{info.facts_from}; price: your ChatGPT plan"}
+    return info.model_copy(update={**dict.fromkeys(prices, 0.0), **plan})
 
 
 def _check_address(vendor: Vendor, base_url: str, key: Credential) -> None:

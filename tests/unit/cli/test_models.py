@@ -69,7 +69,7 @@ def test_the_shipped_ones(tmp_path: Path, inside: InProcessCli, openrouter: type
     ran = inside.run(models.main, cwd=tmp_path)
     lines = [re.sub(" +", " ", line).strip() for line in ran.stdout.splitlines()]
     assert "anthropic:claude-opus-5-5 1M $4 / $20 Amanu, 2026-11-23" in lines
-    haiku, sol = "anthropic:claude-haiku-5-5 1M $0.1 / $0.5", "openai:gpt-6.2-sol 400k $2 / $10"
+    haiku, sol = "anthropic:claude-haiku-5-5 1M $0.1 / $0.5", "openai:gpt-6.2-sol 336k $2 / $10"
     assert f"{haiku} Amanu, 2026-11-23 · above 100k tokens: 5 times the price" in lines
     assert f"{sol} Amanu, 2026-11-23 · above 272k tokens: input 2 times the price, output 1.5 times" in lines
     assert "anthropic — Set ANTHROPIC_API_KEY, or run: amanu auth set anthropic" in lines
