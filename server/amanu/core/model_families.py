@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Literal, get_args
 
+from amanu.core.original_models import original
 from amanu_protocol.items import Effort, ModelInfo
 
 EFFORTS: tuple[Effort, ...] = get_args(Effort)
@@ -240,9 +241,8 @@ letter or an underscore first; the set of characters is OpenAI's."""
 
 
 def family(model_id: str) -> ModelFamily:
-    """The family of `vendor:model`; `GENERIC` for unknown ones (local servers, custom endpoints). Azure's models go by
-    the names of their deployments, which mostly are OpenAI's."""
-    model_id = re.sub(r"^azure:", "openai:", model_id)
+    """The family of `vendor:model`; `GENERIC` for unknown ones (local servers, custom endpoints)."""
+    model_id = original(model_id)
     return next((facts for pattern, facts in _PATTERNS if pattern.match(model_id)), GENERIC)
 
 
@@ -356,10 +356,10 @@ _LOCAL = _model("", "", 32_768, 8_192, thinking=False, images=False)
 def model_info(model_id: str) -> ModelInfo:
     """Facts about `vendor:model`, dated ids included (`claude-opus-4-5-20251101`); conservative ones for an unknown
     model. `available` is False: the registry decides whether the model can be used."""
+    if (at_its_maker := original(model_id)) != model_id:
+        return model_info(at_its_maker).model_copy(update={"model_id": model_id})
     info = _KNOWN.get(model_id) or _KNOWN.get(re.sub(r"-\d{8}$", "", model_id))
     vendor, _, model = model_id.partition(":")
-    if info is None and vendor == "azure":
-        return model_info(f"openai:{model}").model_copy(update={"model_id": model_id})
     if info is None and vendor == "google-openai":
         info = _KNOWN.get(f"gemini:{model.removeprefix('models/')}")
     if info is None:

@@ -26,7 +26,7 @@ from amanu.models.wire_messages import WireMessages, dumps, loop_start
 if TYPE_CHECKING:
     import httpx2
     from google import genai
-    from google.genai.types import GenerateContentResponse
+    from google.genai.types import GenerateContentResponse, HttpOptions
 
     from amanu.models.transport import HttpClient
 
@@ -51,16 +51,21 @@ _exchange: ContextVar[_Exchange | None] = ContextVar("_exchange", default=None)
 
 
 class GeminiModel:
-    """`Model` for the Gemini API. `key` is an API key; `base_url` without the version."""
+    """`Model` for the Gemini API. `key` is an API key; `base_url` without the version. What Vertex AI does otherwise is
+    in `vertex.py`."""
+
+    title = VENDOR
+    api_version = "v1beta"
 
     def __init__(self, key: str, base_url: str = BASE_URL) -> None:
         self._key = key
+        """To be kept out of errors."""
         self._base_url = base_url
         self._messages = WireMessages(content)
         self._connection = LazyValue(self._connect)
 
     def __repr__(self) -> str:
-        return f"GeminiModel({self._base_url!r})"
+        return f"{type(self).__name__}({self._base_url!r})"
 
     async def stream(self, request: Request) -> AsyncIterator[Delta]:
         reply = GeminiReply(request)
@@ -84,6 +89,7 @@ class GeminiModel:
     async def _chunks(self, request: Request) -> "AsyncGenerator[GenerateContentResponse]":
         """The SDK's chunks. Closing this closes the HTTP stream."""
         connection = await self._connection.get()
+        await self._authorize()
         exchange = _Exchange(self._body(request))
         try:
             models: Any = connection.client.aio.models
@@ -122,9 +128,11 @@ class GeminiModel:
         )
         return b"".join((b'{"contents":', *contents, b",", dumps(others)[1:]))
 
+    async def _authorize(self) -> None:
+        """Whatever must be done before a request so that it will be let in. Raises `ModelError`."""
+
     def _connect(self) -> "_Connection":
         """Imports the SDK (0.3 s) and makes the clients."""
-        from google import genai
         from google.genai.types import HttpOptions
 
         # A finish reason newer than the SDK is handled in `GeminiReply`, not printed.
@@ -134,11 +142,16 @@ class GeminiModel:
         http = http_client(self._base_url, tls, event_hooks={"request": [_send], "response": [_keep]})
         options = HttpOptions(
             base_url=self._base_url,
-            api_version="v1beta",
+            api_version=self.api_version,
             httpx_async_client=http,
             async_client_args={"verify": tls, "ssl": tls},  # else the SDK makes two more, 45 ms each
         )
-        return _Connection(http, genai.Client(api_key=self._key, vertexai=False, http_options=options))
+        return _Connection(http, self._client(options))
+
+    def _client(self, options: "HttpOptions") -> "genai.Client":
+        from google import genai
+
+        return genai.Client(api_key=self._key, vertexai=False, http_options=options)
 
     def _explained(self, error: Exception, *, started: bool) -> ModelError:
         import httpx2
@@ -148,11 +161,12 @@ class GeminiModel:
             return error
         if isinstance(error, APIError):
             details: Any = error
-            return api_error(details.code, details.details, details.response, self._key)
+            return api_error(details.code, details.details, details.response, self._key, self.title)
         if isinstance(error, httpx2.HTTPError | httpx2.StreamError):
-            return transport_error(VENDOR, error, self._base_url, started=started)
+            return transport_error(self.title, error, self._base_url, started=started)
         # Anything else comes from reading what the service sent: bad JSON, fields of a wrong type.
-        return StreamBroken("Gemini's reply could not be read.", VENDOR, details=mask(repr(error)[:2000], self._key))
+        details = mask(repr(error)[:2000], self._key)
+        return StreamBroken(f"The reply from {self.title} could not be read.", self.title, details=details)
 
 
 @dataclass(frozen=True)
@@ -196,7 +210,7 @@ def generation(request: Request) -> dict[str, Any]:
     return {**limits, "thinkingConfig": {"includeThoughts": True, control: amount}}
 
 
-def api_error(status: int | None, answer: Any, response: Any, key: str) -> ModelError:
+def api_error(status: int | None, answer: Any, response: Any, key: str, vendor: str = VENDOR) -> ModelError:
     """An error the service itself reported, as a status or in mid-stream."""
     outer = cast(dict[str, Any], answer) if isinstance(answer, dict) else {}
     error: dict[str, Any] = outer.get("error") or outer
@@ -204,5 +218,5 @@ def api_error(status: int | None, answer: Any, response: Any, key: str) -> Model
     details = mask(json.dumps(answer, default=str)[:4000], key)
     wait = google_wait(error, message) or retry_after(getattr(response, "headers", None) or {})
     if status == 429 and google_daily(error):
-        return quota_exhausted(VENDOR, status, message, retry_after=wait, details=details)
-    return status_error(VENDOR, status, message, retry_after=wait, details=details)
+        return quota_exhausted(vendor, status, message, retry_after=wait, details=details)
+    return status_error(vendor, status, message, retry_after=wait, details=details)
