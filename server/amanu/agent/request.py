@@ -45,7 +45,7 @@ async def ask_model(turn: Turn, step: int) -> ReplyCompleted:
         reason = error.message if isinstance(error, ModelError) else "The reply was cut off."
         _record(turn, step, reply.cut(reason))
         raise
-    turn.context.count_request(end.usage.input + end.usage.cache_read + end.usage.cache_write)
+    turn.context.count_request(end.usage.prompt)
     spend = turn.ledger.count_request(turn.info, end.usage)
     if reply_fault(end) == "spentThinking":
         reply.withdraw("The reply held only thinking.")

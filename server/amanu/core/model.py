@@ -120,11 +120,19 @@ class TokenUsage:
     thoughts: int = 0
     tools: int = 0
     """The part of `input` that the service's own tools added."""
+    repeated: int = 0
+    """The part of `input` and `cache_read` that was sent again so that the reply could go on: it costs, and takes no
+    more room."""
+
+    @property
+    def prompt(self) -> int:
+        """Tokens of the context window that the request takes."""
+        return self.input + self.cache_read + self.cache_write - self.repeated
 
     @property
     def context(self) -> int:
         """Tokens of the context window that the request and its reply take."""
-        return self.input + self.cache_read + self.cache_write + self.output + self.thoughts
+        return self.prompt + self.output + self.thoughts
 
 
 @dataclass(frozen=True, slots=True)

@@ -132,8 +132,10 @@ CLAUDE_PLAIN = replace(_CLAUDE, thoughts="never", max_output=8_192)
 GEMINI_3 = replace(_GEMINI, efforts=_efforts(low="LOW", medium="MEDIUM", high="HIGH"), must_return="signature")
 GEMINI_3_PRO = replace(GEMINI_3, default_effort="high")
 GEMINI_3_FLASH = replace(GEMINI_3, efforts=_efforts(minimal="MINIMAL", low="LOW", medium="MEDIUM", high="HIGH"))
+# One reply over several requests, each of at most 65,536 tokens; it may fill the window.
+GEMINI_4 = replace(GEMINI_3, max_output=131_072)
 GEMINI_4_HYDROGEN = replace(
-    GEMINI_3, efforts=_efforts(low="LOW", medium="MEDIUM", high="HIGH", xhigh="XHIGH"), default_effort="high"
+    GEMINI_4, efforts=_efforts(low="LOW", medium="MEDIUM", high="HIGH", xhigh="XHIGH"), default_effort="high"
 )
 GEMINI_2_5 = replace(
     _GEMINI,
@@ -213,6 +215,7 @@ FAMILIES: tuple[tuple[str, ModelFamily], ...] = (
     (r"gemini:gemini-3(\.[1-6])?-flash", GEMINI_3_FLASH),
     (r"gemini:gemini-3(\.\d)?-pro", GEMINI_3_PRO),
     (r"gemini:gemini-4-hydrogen", GEMINI_4_HYDROGEN),
+    (r"gemini:gemini-4", GEMINI_4),
     (r"gemini:", GEMINI_3),
     (r"google-openai:(models/)?gemini-(1|2)", GEMINI_2_5_COMPATIBLE),
     (r"google-openai:", GEMINI_3_COMPATIBLE),
@@ -285,9 +288,9 @@ def _claude(
     return _model(f"anthropic:{model}", name, window, output, prices, cache)
 
 
-def _gemini(model: str, name: str, prices: tuple[float, float], read: float) -> ModelInfo:
+def _gemini(model: str, name: str, prices: tuple[float, float], read: float, output: int = 65_536) -> ModelInfo:
     """`read`: the price of reading from the implicit cache; writing to it costs the same as input."""
-    return _model(f"gemini:{model}", name, 1_048_576, 65_536, prices, (read, prices[0]))
+    return _model(f"gemini:{model}", name, 1_048_576, output, prices, (read, prices[0]))
 
 
 def _gpt(model: str, name: str, prices: tuple[float, float], read: float, write: float | None = None) -> ModelInfo:
@@ -317,9 +320,9 @@ MODELS: tuple[ModelInfo, ...] = (
     _claude("claude-sonnet-4-6", "Claude Sonnet 4.6", 1_000_000, 64_000, (3, 15)),
     _claude("claude-opus-4-5", "Claude Opus 4.5", 200_000, 64_000, (5, 25)),
     _claude("claude-haiku-4-5", "Claude Haiku 4.5", 200_000, 64_000, (1, 5)),
-    _gemini("gemini-4-carbon", "Gemini 4 Carbon", (4, 20), 0.2),
-    _gemini("gemini-4-argon", "Gemini 4 Argon", (4, 20), 0.2),
-    _gemini("gemini-4-hydrogen", "Gemini 4 Hydrogen", (1.5, 7.5), 0.075),
+    _gemini("gemini-4-carbon", "Gemini 4 Carbon", (4, 20), 0.2, 131_072),
+    _gemini("gemini-4-argon", "Gemini 4 Argon", (4, 20), 0.2, 131_072),
+    _gemini("gemini-4-hydrogen", "Gemini 4 Hydrogen", (1.5, 7.5), 0.075, 131_072),
     _gemini("gemini-3.8-flash", "Gemini 3.8 Flash", (0.75, 3.75), 0.075),
     _gemini("gemini-3.5-flash", "Gemini 3.5 Flash", (1.5, 9), 0.15),
     _gemini("gemini-3.1-pro-preview", "Gemini 3.1 Pro", (2, 12), 0.2),
