@@ -1,5 +1,6 @@
 """Claude and Gemini in clouds: the same behaviours behind other paths and proofs of who asks."""
 
+import importlib
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
@@ -41,6 +42,15 @@ CLOUDS = [
     Vendor("vertex-claude", VertexClaude, _vertex, "vertex:claude-haiku-4-5@20251001", "Anthropic"),
     Vendor("vertex-gemini", VertexGemini, _vertex, "vertex:gemini-3.8-flash", "Gemini 3"),
 ]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def warm() -> None:
+    """The SDKs are there before a test counts tenths of a second."""
+    for name in ("anthropic.lib.bedrock", "anthropic.lib.vertex", "google.genai", "google.auth.transport.requests"):
+        importlib.import_module(name)
+
+
 over_clouds = pytest.mark.parametrize("cloud", CLOUDS, ids=[cloud.name for cloud in CLOUDS])
 NAMES = {
     "bedrock": "Amazon Bedrock",
@@ -239,6 +249,14 @@ async def test_a_recording_plays_in_another_project(cloud: Vendor, tmp_path: Pat
     with line.used():
         assert (await answer(played, request(cloud))).message.text == "Hi."
     await played.close()
+
+
+def test_the_version_for_vertex_is_the_sdks_own() -> None:
+    from anthropic._constants import ANTHROPIC_API_VERSION
+
+    from amanu.models import anthropic_clouds
+
+    assert anthropic_clouds._VERSION == ANTHROPIC_API_VERSION  # pyright: ignore[reportPrivateUsage]
 
 
 def test_no_credential_shows() -> None:
