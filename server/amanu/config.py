@@ -107,6 +107,30 @@ class EndpointSettings(SettingsSection):
     """Environment variable that holds its key, if it needs one."""
 
 
+class CloudSettings(SettingsSection):
+    """Where models are in your clouds. Variables in the environment go before these."""
+
+    aws_region: str | None = None
+    """For `bedrock:…`; as `AWS_REGION`."""
+    google_project: str | None = None
+    """For `vertex:…`; as `GOOGLE_CLOUD_PROJECT`, or `ANTHROPIC_VERTEX_PROJECT_ID` for Claude."""
+    google_location: str | None = None
+    """For `vertex:…`, such as `global`; as `GOOGLE_CLOUD_LOCATION`, or `CLOUD_ML_REGION` for Claude."""
+    foundry_resource: str | None = None
+    """For `foundry:…`; as `ANTHROPIC_FOUNDRY_RESOURCE`."""
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """What is set, by the variable that says the same."""
+        named = {
+            "AWS_REGION": self.aws_region,
+            "GOOGLE_CLOUD_PROJECT": self.google_project,
+            "GOOGLE_CLOUD_LOCATION": self.google_location,
+            "ANTHROPIC_FOUNDRY_RESOURCE": self.foundry_resource,
+        }
+        return {name: value for name, value in named.items() if value}
+
+
 class ShellSettings(SettingsSection):
     """Commands of the model's: how long they may run, and what they get to know."""
 
@@ -186,6 +210,7 @@ class Settings(SettingsSection):
     """Vendor → base URL."""
     endpoints: dict[str, EndpointSettings] = {}
     """Further OpenAI-compatible vendors, by the name used in model ids."""
+    clouds: CloudSettings = CloudSettings()
     vision: tuple[str, ...] = ()
     """Models that see pictures, `vendor:model`, where that is not known: of local servers, endpoints, OpenRouter."""
     shell: ShellSettings = ShellSettings()

@@ -93,6 +93,8 @@ def test_status_tells_where_and_never_what(auth: Credentials) -> None:
     found = {each.vendor: (each.source, each.variable) for each in auth.status({"GEMINI_API_KEY": "env-key-000"})}
     assert found == {
         "anthropic": ("none", "ANTHROPIC_API_KEY"),
+        "bedrock": ("none", "AWS_BEARER_TOKEN_BEDROCK"),
+        "foundry": ("none", "ANTHROPIC_FOUNDRY_API_KEY"),
         "gemini": ("environment", "GEMINI_API_KEY"),
         "google-openai": ("environment", "GEMINI_API_KEY"),
         "mine": ("none", "MINE_KEY"),

@@ -1,6 +1,7 @@
 """What is particular to Gemini: signatures, chunks of all kinds, finish reasons, quotas. What all vendors share is in
 `test_behaviours.py`."""
 
+import asyncio
 import base64
 import json
 from collections.abc import Sequence
@@ -17,9 +18,11 @@ from amanu.core.model import (
     QuotaExhausted,
     RateLimited,
     ReplyCompleted,
+    RequestRefused,
     StreamBroken,
 )
 from amanu.models.gemini import GeminiModel
+from amanu.models.gemini_reply import GeminiReply
 from amanu_protocol.items import Source
 from support.strict_services.gemini import Gemini
 from support.strict_services.http import Fault, Raw, Received, Say, Step, ToolUse
@@ -243,7 +246,7 @@ THOUGHT = {"text": "Hm.", "thought": True}
         *((reason, [HI], "refused") for reason in ("SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII")),
         ("SAFETY", [], "refused"),
         ("LANGUAGE", [HI], "refused"),
-        ("NEWER_THAN_THE_SDK", [HI], "refused"),
+        *((reason, [HI], "refused") for reason in ("MODEL_ARMOR", "ESCALATION", "NEWER_THAN_THE_SDK")),
         *((reason, [HI], None) for reason in ("MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "OTHER")),
         *((reason, [THOUGHT], None) for reason in ("MISSING_THOUGHT_SIGNATURE", "MALFORMED_RESPONSE")),
         ("TOO_MANY_TOOL_CALLS", [CALL], None),
@@ -260,6 +263,96 @@ async def test_the_finish_reason_decides(reason: str, parts: list[dict[str, Any]
     done = await reply_to(steps)
     assert done.stop == outcome
     assert outcome != "refused" or reason in done.detail
+
+
+G4 = Vendor("gemini-4", Gemini, GeminiModel, "gemini:gemini-4-argon", "Gemini 3")
+LONG = [
+    Say(thought="Hm.", text=["One ", "two "], stop="paused", usage={"input": 100, "output": 10, "thoughts": 5}),
+    Say(text="three ", stop="paused", usage={"input": 40, "cache_read": 70, "output": 20}),
+    Say(text="four.", calls=[read("a")], usage={"input": 130, "output": 30}),
+]
+
+
+@pytest.mark.parametrize("whole", [False, True])
+async def test_a_long_reply_is_one_over_several_requests(whole: bool) -> None:
+    """The strict service wants the same request with the token it gave."""
+    async with running(G4, [*LONG, Say(text="Done.")]) as (service, model):
+        conversation = Conversation([User(text="Hello.")])
+        done = await answer(model, request(G4, conversation=conversation, whole=whole))
+        conversation.append(done.message)
+        conversation.append(results(done.message))
+        await answer(model, request(G4, conversation=conversation))
+    assert (done.message.text, done.stop) == ("One two three four.", "calls")
+    assert [type(part) for part in done.message.parts] == [Thinking, Text, Call]
+    usage = done.usage
+    assert (usage.input, usage.cache_read, usage.output, usage.thoughts) == (270, 70, 60, 5)
+    assert (usage.prompt, usage.context) == (100, 165), "the prompt came thrice and fills the window once"
+    tokens = [each.json["generationConfig"].get("continuationToken") for each in service.requests]
+    assert [token is None for token in tokens] == [True, False, False, True]
+    assert service.requests[0].json["generationConfig"]["maxOutputTokens"] == 131_072
+
+
+async def test_a_wrong_token_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(GeminiReply, "resume", lambda _: b"made up")
+    service = Gemini(LONG)
+    model = GeminiModel(KEY, await service.start())
+    with pytest.raises(RequestRefused, match="Invalid continuation token"):
+        await answer(model, request(G4))
+    await model.close()
+    await service.stop()
+
+
+@pytest.mark.parametrize(
+    ("faults", "text"),
+    [
+        ([Fault("reset")], "One two four."),
+        ([Fault("empty")], "One two four."),
+        ([Fault("reset"), Fault("reset")], None),
+        ([Fault("reset", after=1)], None),  # what was shown would come twice
+    ],
+    ids=["reset", "empty", "twice", "in its midst"],
+)
+async def test_a_long_reply_that_breaks_off_goes_on_from_its_token(faults: list[Step], text: str | None) -> None:
+    async with running(G4, [LONG[0], *faults, LONG[2]]) as (_, model):
+        if text is None:
+            with pytest.raises(StreamBroken):
+                await answer(model, request(G4))
+        else:
+            assert (await answer(model, request(G4))).message.text == text
+
+
+@pytest.mark.parametrize(("shown_after", "goes_on"), [((), True), (({"text": "lost "},), False)])
+async def test_a_stream_that_breaks_off_goes_on_from_a_token_in_its_midst(
+    shown_after: tuple[dict[str, Any], ...], goes_on: bool
+) -> None:
+    token = base64.b64encode(b"in its midst").decode()
+    part = {"content": {"role": "model", "parts": [{"text": "One "}]}, "continuationToken": token}
+    events = [event({"candidates": [part]}), *(chunk(shown) for shown in shown_after)]
+    async with running(G4, [Raw(events), Say(text="two.")]) as (service, model):
+        service.on_request = lambda received: service.issue(events[0], received)
+        if goes_on:
+            assert (await answer(model, request(G4))).message.text == "One two."
+        else:
+            with pytest.raises(StreamBroken):
+                await answer(model, request(G4))
+
+
+@pytest.mark.parametrize("token", [None, "same"])
+async def test_a_reply_without_a_new_token_is_paused(token: str | None) -> None:
+    script: list[Step] = [LONG[0]] if token else []
+    async with running(G4, [*script, Raw([chunk(HI), chunk(finish="CONTINUATION")])]) as (_, model):
+        assert (await answer(model, request(G4))).stop == "paused"
+
+
+async def test_cancelling_between_two_requests_of_a_reply_drops_the_second() -> None:
+    async with running(G4, [LONG[0], Say(text="late", wait=30)]) as (service, model):
+        asked = asyncio.create_task(answer(model, request(G4)))
+        while len(service.requests) < 2:
+            await asyncio.sleep(0.005)
+        asked.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asked
+        await asyncio.wait_for(service.requests[1].dropped.wait(), 2)
 
 
 async def test_a_blocked_prompt_is_a_refusal() -> None:
@@ -381,7 +474,7 @@ async def test_thinking_is_by_level_or_by_budget(name: str, effort: str, thinkin
     vendor = replace(G3, model_id=f"gemini:{name}")
     async with running(vendor, [Say(text="Hi.")]) as (service, model):
         await answer(model, request(vendor, effort=effort))
-        assert service.requests[0].json["generationConfig"] == {"maxOutputTokens": 65_536, "thinkingConfig": thinking}
+        assert service.requests[0].json["generationConfig"]["thinkingConfig"] == thinking
 
 
 async def test_nothing_of_the_environment_redirects_a_request(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -199,6 +199,7 @@ async def _endpoints(home: Home, environ: Mapping[str, str]) -> list[DoctorFindi
         vendor.name: environ.get(vendor.base_variable or "") or settings.base_urls.get(vendor.name, vendor.base_url)
         for vendor in VENDORS
     }
+    addresses = {name: address for name, address in addresses.items() if address}  # a cloud's depends on the region
     addresses |= {name: endpoint.base_url for name, endpoint in settings.endpoints.items()}
     local = {vendor.name for vendor in VENDORS if vendor.local}
     answers = await asyncio.gather(*(_reachable(address) for address in addresses.values()))

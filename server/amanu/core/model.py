@@ -124,11 +124,14 @@ class TokenUsage:
     thoughts: int = 0
     tools: int = 0
     """The part of `input` that the service's own tools added."""
+    repeated: int = 0
+    """The part of `input` and `cache_read` that was sent again so that the reply could go on: it costs, and takes no
+    more room."""
 
     @property
     def prompt(self) -> int:
-        """Tokens of the request, whether or not a cache had them."""
-        return self.input + self.cache_read + self.cache_write
+        """Tokens of the request, whether or not a cache had them, each counted once."""
+        return self.input + self.cache_read + self.cache_write - self.repeated
 
     @property
     def context(self) -> int:

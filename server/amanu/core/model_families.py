@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Literal, get_args
 
+from amanu.core.original_models import original
 from amanu_protocol.items import Effort, LongPrompt, ModelInfo
 
 EFFORTS: tuple[Effort, ...] = get_args(Effort)
@@ -142,8 +143,10 @@ CLAUDE_PLAIN = replace(_CLAUDE, thoughts="never", max_output=8_192)
 GEMINI_3 = replace(_GEMINI, efforts=_efforts(low="LOW", medium="MEDIUM", high="HIGH"), must_return="signature")
 GEMINI_3_PRO = replace(GEMINI_3, default_effort="high")
 GEMINI_3_FLASH = replace(GEMINI_3, efforts=_efforts(minimal="MINIMAL", low="LOW", medium="MEDIUM", high="HIGH"))
+# One reply over several requests, each of at most 65,536 tokens; it may fill the window.
+GEMINI_4 = replace(GEMINI_3, max_output=131_072)
 GEMINI_4_HYDROGEN = replace(
-    GEMINI_3, efforts=_efforts(low="LOW", medium="MEDIUM", high="HIGH", xhigh="XHIGH"), default_effort="high"
+    GEMINI_4, efforts=_efforts(low="LOW", medium="MEDIUM", high="HIGH", xhigh="XHIGH"), default_effort="high"
 )
 GEMINI_2_5 = replace(
     _GEMINI,
@@ -226,6 +229,7 @@ FAMILIES: tuple[tuple[str, ModelFamily], ...] = (
     (r"gemini:gemini-3(\.[1-6])?-flash", GEMINI_3_FLASH),
     (r"gemini:gemini-3(\.\d)?-pro", GEMINI_3_PRO),
     (r"gemini:gemini-4-hydrogen", GEMINI_4_HYDROGEN),
+    (r"gemini:gemini-4", GEMINI_4),
     (r"gemini:", GEMINI_3),
     (r"google-openai:(models/)?gemini-(1|2)", GEMINI_2_5_COMPATIBLE),
     (r"google-openai:", GEMINI_3_COMPATIBLE),
@@ -254,9 +258,8 @@ letter or an underscore first; the set of characters is OpenAI's."""
 
 
 def family(model_id: str) -> ModelFamily:
-    """The family of `vendor:model`; `GENERIC` for unknown ones (local servers, custom endpoints). Azure's models go by
-    the names of their deployments, which mostly are OpenAI's."""
-    model_id = re.sub(r"^azure:", "openai:", model_id)
+    """The family of `vendor:model`; `GENERIC` for unknown ones (local servers, custom endpoints)."""
+    model_id = original(model_id)
     return next((facts for pattern, facts in _PATTERNS if pattern.match(model_id)), GENERIC)
 
 
@@ -317,10 +320,15 @@ def _claude(
 
 
 def _gemini(
-    model: str, name: str, prices: tuple[float, float], read: float, long: LongPrompt | None = None
+    model: str,
+    name: str,
+    prices: tuple[float, float],
+    read: float,
+    output: int = 65_536,
+    long: LongPrompt | None = None,
 ) -> ModelInfo:
     """`read`: the price of reading from the implicit cache; writing to it costs the same as input."""
-    return _model(f"gemini:{model}", name, 1_048_576, 65_536, prices, (read, prices[0]), long=long)
+    return _model(f"gemini:{model}", name, 1_048_576, output, prices, (read, prices[0]), long=long)
 
 
 def _gpt(
@@ -354,9 +362,9 @@ MODELS: tuple[ModelInfo, ...] = (
     _claude("claude-opus-4-5", "Claude Opus 4.5", 200_000, 64_000, (5, 25)),
     _claude("claude-haiku-4-5", "Claude Haiku 4.5", 200_000, 64_000, (1, 5)),
     # From 1 December 2026 on; until then Carbon and Argon cost half.
-    _gemini("gemini-4-carbon", "Gemini 4 Carbon", (4, 20), 0.2),
-    _gemini("gemini-4-argon", "Gemini 4 Argon", (4, 20), 0.2),
-    _gemini("gemini-4-hydrogen", "Gemini 4 Hydrogen", (1.5, 7.5), 0.075),
+    _gemini("gemini-4-carbon", "Gemini 4 Carbon", (4, 20), 0.2, 131_072),
+    _gemini("gemini-4-argon", "Gemini 4 Argon", (4, 20), 0.2, 131_072),
+    _gemini("gemini-4-hydrogen", "Gemini 4 Hydrogen", (1.5, 7.5), 0.075, 131_072),
     _gemini("gemini-3.8-flash", "Gemini 3.8 Flash", (0.75, 3.75), 0.075),
     _gemini("gemini-3.5-flash", "Gemini 3.5 Flash", (1.5, 9), 0.15),
     _gemini("gemini-3.1-pro-preview", "Gemini 3.1 Pro", (2, 12), 0.2, long=_GEMINI_PRO_LONG),
@@ -395,10 +403,10 @@ _LOCAL = _model("", "", 32_768, 8_192, thinking=False, images=False)
 def model_info(model_id: str) -> ModelInfo:
     """Facts about `vendor:model`, dated ids included (`claude-opus-4-5-20251101`); conservative ones for an unknown
     model. `available` is False: the registry decides whether the model can be used."""
+    if (at_its_maker := original(model_id)) != model_id:
+        return model_info(at_its_maker).model_copy(update={"model_id": model_id})
     info = _KNOWN.get(model_id) or _KNOWN.get(re.sub(r"-\d{8}$", "", model_id))
     vendor, _, model = model_id.partition(":")
-    if info is None and vendor == "azure":
-        return model_info(f"openai:{model}").model_copy(update={"model_id": model_id})
     if info is None and vendor == "google-openai":
         info = _KNOWN.get(f"gemini:{model.removeprefix('models/')}")
     if info is None:

@@ -25,7 +25,8 @@ from amanu.models.sse import SseParser
 from amanu.models.wire_messages import is_taken
 
 if TYPE_CHECKING:
-    from anthropic import AsyncAnthropic, AsyncStream
+    from anthropic import AsyncStream
+    from anthropic._base_client import AsyncAPIClient  # the base of all its clients has no public name
 
     from amanu.models.transport import HttpClient
 
@@ -34,22 +35,27 @@ VENDOR = "Anthropic"
 
 
 class AnthropicModel:
-    """`Model` for the Anthropic API. `key` is an API key; `base_url` without `/v1`."""
+    """`Model` for the Anthropic API. `key` is an API key; `base_url` without `/v1`. What clouds do otherwise is in
+    `anthropic_clouds.py`."""
+
+    title = VENDOR
 
     def __init__(self, key: str, base_url: str = BASE_URL) -> None:
         self._key = key
+        """To be kept out of errors."""
         self._base_url = base_url
         self._bodies = RequestBodies()
         self._connection = LazyValue(self._connect)
 
     def __repr__(self) -> str:
-        return f"AnthropicModel({self._base_url!r})"
+        return f"{type(self).__name__}({self._base_url!r})"
 
     async def stream(self, request: Request) -> AsyncGenerator[Delta]:
         """See `Model.stream`."""
         client = (self._connection.made or await self._connection.get()).client
         stream = None
         try:
+            await self._authorize()
             stream, reply = await self._ask(client, request)
             body = stream.response.aiter_bytes()
             events = _whole_events(body) if request.whole else _events(body)
@@ -66,7 +72,7 @@ class AnthropicModel:
                         break
             ending = reply.done()
         except (LookupError, TypeError, AttributeError, ValueError) as error:  # ValueError: not JSON, not UTF-8
-            raise StreamBroken("Anthropic's reply is malformed.", VENDOR, details=repr(error)) from error
+            raise StreamBroken(f"The reply from {self.title} is malformed.", self.title, details=repr(error)) from error
         except ModelError:
             raise
         except Exception as error:
@@ -83,7 +89,10 @@ class AnthropicModel:
         if (client := self._connection.made) is not None:
             await client.http.aclose()
 
-    async def _ask(self, client: "AsyncAnthropic", request: Request) -> "tuple[AsyncStream[object], AnthropicReply]":
+    async def _authorize(self) -> None:
+        """Whatever must be done before a request so that it will be let in. Raises `ModelError`."""
+
+    async def _ask(self, client: "AsyncAPIClient", request: Request) -> "tuple[AsyncStream[object], AnthropicReply]":
         """Send the request; again without what the service refuses of it, if it can do without: thinking, the wish for
         arguments in pieces, caches that last an hour or messages of the system, which gateways need not know.
 
@@ -99,7 +108,7 @@ class AnthropicModel:
         while True:
             body, prefix = self._bodies.body(request)
             try:
-                return await self._open(client, body), AnthropicReply(model, prefix, taken)
+                return await self._open(client, body, request), AnthropicReply(model, prefix, taken)
             except BadRequestError as error:
                 if not self._leaves_out(error.response.text, request):
                     raise
@@ -117,26 +126,26 @@ class AnthropicModel:
             return True
         return bool(_ABOUT_THINKING.search(error_text)) and self._bodies.forget_thinking(request.conversation)
 
-    async def _open(self, client: "AsyncAnthropic", body: bytes) -> "AsyncStream[object]":
+    async def _open(self, client: "AsyncAPIClient", body: bytes, request: Request) -> "AsyncStream[object]":
         from anthropic import AsyncStream
 
         return await client.post(
-            "/v1/messages", cast_to=object, content=body, stream=True, stream_cls=AsyncStream[object]
+            self._path(request), cast_to=object, content=body, stream=True, stream_cls=AsyncStream[object]
         )
+
+    def _path(self, request: Request) -> str:
+        return "/v1/messages"
 
     def _connect(self) -> "_Connection":
+        http = http_client(self._base_url, tls_for(self._base_url), follow_redirects=False)
+        options = {"max_retries": 0, "timeout": http.timeout, "open_telemetry": False, "http_client": http}
+        return _Connection(http, self._client(options))
+
+    def _client(self, options: dict[str, Any]) -> "AsyncAPIClient":
+        """The SDK's client; `options` are those that all its clients take."""
         from anthropic import AsyncAnthropic
 
-        http = http_client(self._base_url, tls_for(self._base_url), follow_redirects=False)
-        client = AsyncAnthropic(
-            api_key=self._key,
-            base_url=self._base_url,
-            max_retries=0,
-            timeout=http.timeout,
-            open_telemetry=False,
-            http_client=http,
-        )
-        return _Connection(http, client)
+        return AsyncAnthropic(api_key=self._key, base_url=self._base_url, **options)
 
     def _said(self, data: str) -> ModelError:
         """The error of an error event, which comes after a 200: its type says what it is."""
@@ -145,8 +154,8 @@ class AnthropicModel:
             error: dict[str, Any] = orjson.loads(data)["error"]
             kind, message = str(error["type"]), str(error["message"])
         except (ValueError, LookupError, TypeError):
-            return StreamBroken("Anthropic ended the reply with an error.", VENDOR, details=data)
-        return status_error(VENDOR, _STATUS.get(kind), message, details=data)
+            return StreamBroken(f"{self.title} ended the reply with an error.", self.title, details=data)
+        return status_error(self.title, _STATUS.get(kind), message, details=data)
 
     def _error(self, error: Exception, *, started: bool) -> Exception:
         import httpx2
@@ -156,19 +165,19 @@ class AnthropicModel:
             details = with_request_id(mask(error.response.text, self._key), error.response.headers)
             message = mask(error.api_message or error.response.text or error.message, self._key)
             wait = retry_after(error.response.headers)
-            return status_error(VENDOR, error.status_code, message, retry_after=wait, details=details)
+            return status_error(self.title, error.status_code, message, retry_after=wait, details=details)
         if isinstance(error, APIConnectionError):
             cause = cast("Exception | None", error.__cause__) or error
-            return transport_error(VENDOR, cause, self._base_url, started=False)
+            return transport_error(self.title, cause, self._base_url, started=False)
         if isinstance(error, httpx2.HTTPError | httpx2.StreamError):
-            return transport_error(VENDOR, error, self._base_url, started=started)
+            return transport_error(self.title, error, self._base_url, started=started)
         return error
 
 
 @dataclass(frozen=True)
 class _Connection:
     http: "HttpClient"
-    client: "AsyncAnthropic"
+    client: "AsyncAPIClient"
 
 
 async def _events(body: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:

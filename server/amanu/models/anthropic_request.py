@@ -35,7 +35,9 @@ _GO_ON = b'{"role":"user","content":[{"type":"text","text":"Go on."}]}'
 class RequestBodies:
     """Makes request bodies; keeps the wire form of the messages it has seen, as long as their conversation lives."""
 
-    def __init__(self) -> None:
+    def __init__(self, version: str | None = None) -> None:
+        """`version`: of the API, for services that want it in the body, and the model elsewhere."""
+        self._version = version
         self._kept: WeakKeyDictionary[Conversation, _History] = WeakKeyDictionary()
         self.eager = True
         """Ask for the arguments of calls as they are written; else the service holds them back until they are whole,
@@ -56,7 +58,8 @@ class RequestBodies:
         if history is None or history.start != start:
             history = self._kept[request.conversation] = _History(start, request.model, facts.prefix_checked)
         history.follow(request.conversation)
-        head = _head(request, facts, model, think=not history.loop_without_thinking())
+        head = _head(request, facts, think=not history.loop_without_thinking())
+        head |= {"model": model} if self._version is None else {"anthropic_version": self._version}
         # Neither marks nor wishes are part of the digest above: they change nothing the model sees. All marks of a
         # request are alike, for none may outlast one before it.
         mark = _HOUR if self.hour and request.user_may_pause else _MINUTES
@@ -75,9 +78,9 @@ class RequestBodies:
         return history is not None and history.forget_thinking()
 
 
-def _head(request: Request, facts: ModelFamily, model: str, *, think: bool) -> dict[str, Any]:
+def _head(request: Request, facts: ModelFamily, *, think: bool) -> dict[str, Any]:
     most = min(request.model.max_output, request.max_output or facts.max_output)
-    head: dict[str, Any] = {"model": model, "max_tokens": most, "stream": not request.whole}
+    head: dict[str, Any] = {"max_tokens": most, "stream": not request.whole}
     match facts.effort_value(request.effort):
         case str() as word:
             head["thinking"] = {"type": "adaptive", "display": "summarized"}

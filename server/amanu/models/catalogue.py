@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from amanu.core.model import ModelError
 from amanu.core.model_families import MODELS, MODELS_DATE, model_info, with_efforts
+from amanu.core.original_models import original
 from amanu.core.retirements import retirement
 from amanu.models.listing import MAX_MODELS, ListedModel, read_listing
 from amanu.models.listing_request import ListingAddress, request_listing
@@ -32,8 +33,6 @@ ASSUMED = "assumed"
 
 _SHIPPED = {info.model_id: info for info in MODELS}
 _TITLES = {"anthropic": "Anthropic", "gemini": "Google", "openai": "OpenAI", "openrouter": "OpenRouter"}
-_SAME_MODELS = {"google-openai": "gemini", "azure": "openai"}
-"""A service that offers another vendor's models → that vendor."""
 _KEPT = ("window", "output", "input_price", "output_price", "cache_read_price", "cache_write_price")
 """Fields that keep their previous value when an answer omits them or gives an implausible one."""
 
@@ -87,9 +86,9 @@ class Catalogue:
     def facts(self, model_id: str) -> ModelInfo:
         """The facts about `vendor:model`, and their source. An unknown model gets the facts of its nearest relative, or
         else cautious ones. `available` is always False here: only the registry can tell."""
-        vendor, _, model = model_id.partition(":")
-        if vendor in _SAME_MODELS:
-            vendor, model = _SAME_MODELS[vendor], model.removeprefix("models/")
+        vendor, _, model = original(model_id).partition(":")
+        if vendor == "google-openai":
+            vendor, model = "gemini", model.removeprefix("models/")
         listing = self._listing(vendor)
         listed = listing.find(model)
         base = self._base(f"{vendor}:{model}", listed is not None)

@@ -23,6 +23,8 @@ VARIABLES: Mapping[str, tuple[str, ...]] = {
     "google-openai": ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
     "openai": ("OPENAI_API_KEY",),
     "openrouter": ("OPENROUTER_API_KEY",),
+    "bedrock": ("AWS_BEARER_TOKEN_BEDROCK",),
+    "foundry": ("ANTHROPIC_FOUNDRY_API_KEY",),
 }
 """Vendor → environment variables that hold its key, the first one set wins."""
 

@@ -1,6 +1,7 @@
-"""Gemini, through google-genai: connections, headers, events, errors. The SDK's own retries, timeouts,
-continuation and function calling are off. Request bodies pass it as bytes, put in place just before they are sent:
-it would validate and convert the whole history on each request (4 → 94 ms a step over 200 steps).
+"""Gemini, through google-genai: connections, headers, events, errors. The SDK's own retries, timeouts and function
+calling are off, and so is its continuation of long replies, which would send bodies of its own making. Request bodies
+pass it as bytes, put in place just before they are sent: it would validate and convert the whole history on each
+request (4 → 94 ms a step over 200 steps).
 
 What a message looks like on the wire is in `gemini_contents.py`, what a reply is made of in `gemini_reply.py`.
 """
@@ -8,6 +9,7 @@ What a message looks like on the wire is in `gemini_contents.py`, what a reply i
 import asyncio
 import json
 import warnings
+from base64 import b64encode
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
 from contextlib import aclosing
 from contextvars import ContextVar
@@ -26,7 +28,7 @@ from amanu.models.wire_messages import WireMessages, dumps, loop_start
 if TYPE_CHECKING:
     import httpx2
     from google import genai
-    from google.genai.types import GenerateContentResponse
+    from google.genai.types import GenerateContentResponse, HttpOptions
 
     from amanu.models.transport import HttpClient
 
@@ -51,27 +53,43 @@ _exchange: ContextVar[_Exchange | None] = ContextVar("_exchange", default=None)
 
 
 class GeminiModel:
-    """`Model` for the Gemini API. `key` is an API key; `base_url` without the version."""
+    """`Model` for the Gemini API. `key` is an API key; `base_url` without the version. What Vertex AI does otherwise is
+    in `vertex.py`."""
+
+    title = VENDOR
+    api_version = "v1beta"
 
     def __init__(self, key: str, base_url: str = BASE_URL) -> None:
         self._key = key
+        """To be kept out of errors."""
         self._base_url = base_url
         self._messages = WireMessages(content)
         self._connection = LazyValue(self._connect)
 
     def __repr__(self) -> str:
-        return f"GeminiModel({self._base_url!r})"
+        return f"{type(self).__name__}({self._base_url!r})"
 
     async def stream(self, request: Request) -> AsyncIterator[Delta]:
         reply = GeminiReply(request)
-        async with aclosing(self._chunks(request)) as chunks:
-            chunk_count = 0
-            async for chunk in chunks:
-                for delta in reply.add(chunk):
-                    yield delta
-                chunk_count += 1
-                if chunk_count % 16 == 0:
-                    await asyncio.sleep(0)  # a burst of chunks is 0.13 ms each, without a pause of its own
+        token: bytes | None = None
+        has_more = True
+        while has_more:
+            broken: StreamBroken | None = None
+            try:
+                async with aclosing(self._chunks(request, token)) as chunks:
+                    chunk_count = 0
+                    async for chunk in chunks:
+                        for delta in reply.add(chunk):
+                            yield delta
+                        chunk_count += 1
+                        if chunk_count % 16 == 0:
+                            await asyncio.sleep(0)  # a burst of chunks is 0.13 ms each, without a pause of its own
+            except StreamBroken as error:
+                broken = error
+            token = reply.resume()
+            has_more = token is not None
+            if broken is not None and not has_more:
+                raise broken
         yield reply.done()
 
     async def connect(self) -> None:
@@ -81,10 +99,11 @@ class GeminiModel:
         if (client := self._connection.made) is not None:
             await client.http.aclose()
 
-    async def _chunks(self, request: Request) -> "AsyncGenerator[GenerateContentResponse]":
-        """The SDK's chunks. Closing this closes the HTTP stream."""
+    async def _chunks(self, request: Request, token: bytes | None) -> "AsyncGenerator[GenerateContentResponse]":
+        """The SDK's chunks. Closing this closes the HTTP stream. `token`: of the place in the reply to go on from."""
         connection = await self._connection.get()
-        exchange = _Exchange(self._body(request))
+        await self._authorize()
+        exchange = _Exchange(self._body(request, token))
         try:
             models: Any = connection.client.aio.models
             named = {"model": request.model.model_id.partition(":")[2], "contents": " ", "config": _OFF}
@@ -106,9 +125,11 @@ class GeminiModel:
             if exchange.response is not None:
                 await exchange.response.aclose()
 
-    def _body(self, request: Request) -> bytes:
+    def _body(self, request: Request, token: bytes | None = None) -> bytes:
         """The request. The contents are joined as they are kept; only the rest is made anew."""
         others: dict[str, Any] = {"generationConfig": generation(request)}
+        if token is not None:
+            others["generationConfig"]["continuationToken"] = b64encode(token).decode()
         if request.system:
             others["systemInstruction"] = {"parts": [{"text": request.system}]}
         if request.tools:
@@ -122,9 +143,11 @@ class GeminiModel:
         )
         return b"".join((b'{"contents":', *contents, b",", dumps(others)[1:]))
 
+    async def _authorize(self) -> None:
+        """Whatever must be done before a request so that it will be let in. Raises `ModelError`."""
+
     def _connect(self) -> "_Connection":
         """Imports the SDK (0.3 s) and makes the clients."""
-        from google import genai
         from google.genai.types import HttpOptions
 
         # A finish reason newer than the SDK is handled in `GeminiReply`, not printed.
@@ -134,11 +157,16 @@ class GeminiModel:
         http = http_client(self._base_url, tls, event_hooks={"request": [_send], "response": [_keep]})
         options = HttpOptions(
             base_url=self._base_url,
-            api_version="v1beta",
+            api_version=self.api_version,
             httpx_async_client=http,
             async_client_args={"verify": tls, "ssl": tls},  # else the SDK makes two more, 45 ms each
         )
-        return _Connection(http, genai.Client(api_key=self._key, vertexai=False, http_options=options))
+        return _Connection(http, self._client(options))
+
+    def _client(self, options: "HttpOptions") -> "genai.Client":
+        from google import genai
+
+        return genai.Client(api_key=self._key, vertexai=False, http_options=options)
 
     def _explained(self, error: Exception, *, started: bool) -> ModelError:
         import httpx2
@@ -148,11 +176,12 @@ class GeminiModel:
             return error
         if isinstance(error, APIError):
             details: Any = error
-            return api_error(details.code, details.details, details.response, self._key)
+            return api_error(details.code, details.details, details.response, self._key, self.title)
         if isinstance(error, httpx2.HTTPError | httpx2.StreamError):
-            return transport_error(VENDOR, error, self._base_url, started=started)
+            return transport_error(self.title, error, self._base_url, started=started)
         # Anything else comes from reading what the service sent: bad JSON, fields of a wrong type.
-        return StreamBroken("Gemini's reply could not be read.", VENDOR, details=mask(repr(error)[:2000], self._key))
+        details = mask(repr(error)[:2000], self._key)
+        return StreamBroken(f"The reply from {self.title} could not be read.", self.title, details=details)
 
 
 @dataclass(frozen=True)
@@ -196,7 +225,7 @@ def generation(request: Request) -> dict[str, Any]:
     return {**limits, "thinkingConfig": {"includeThoughts": True, control: amount}}
 
 
-def api_error(status: int | None, answer: Any, response: Any, key: str) -> ModelError:
+def api_error(status: int | None, answer: Any, response: Any, key: str, vendor: str = VENDOR) -> ModelError:
     """An error the service itself reported, as a status or in mid-stream."""
     outer = cast(dict[str, Any], answer) if isinstance(answer, dict) else {}
     error: dict[str, Any] = outer.get("error") or outer
@@ -204,5 +233,5 @@ def api_error(status: int | None, answer: Any, response: Any, key: str) -> Model
     details = mask(json.dumps(answer, default=str)[:4000], key)
     wait = google_wait(error, message) or retry_after(getattr(response, "headers", None) or {})
     if status == 429 and google_daily(error):
-        return quota_exhausted(VENDOR, status, message, retry_after=wait, details=details)
-    return status_error(VENDOR, status, message, retry_after=wait, details=details)
+        return quota_exhausted(vendor, status, message, retry_after=wait, details=details)
+    return status_error(vendor, status, message, retry_after=wait, details=details)

@@ -2,7 +2,7 @@
 
 import json
 from base64 import b64encode
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, cast
 from uuid import uuid4
 
@@ -48,7 +48,14 @@ _NO_DATA = {"thought", "thoughtSignature"}
 """A part with nothing else is refused when it comes back."""
 
 
+_MOST_REQUESTS = 16
+"""For one reply: as many as fill the window."""
+
+
 class GeminiReply:
+    """Takes the chunks of one reply in order. A long one comes over several requests (Gemini 4): after each, `resume`
+    says how to ask for the rest."""
+
     def __init__(self, request: Request) -> None:
         self._model = request.model.model_id
         self._parts: list[Text | Thinking | Call] = []
@@ -63,6 +70,15 @@ class GeminiReply:
         self._said = ""
         self._blocked: str | None = None
         self._usage = TokenUsage()
+        """Of the present request."""
+        self._used: list[TokenUsage] = []
+        """Of those before it."""
+        self._token: bytes | None = None
+        """The last one that came, to go on from."""
+        self._is_exact = False
+        """Nothing was shown since."""
+        self._resumed: list[bytes] = []
+        """The tokens that were sent."""
         self._sources: list[Source] = []
         self._calls = 0
 
@@ -73,9 +89,12 @@ class GeminiReply:
         if chunk.prompt_feedback is not None and chunk.prompt_feedback.block_reason is not None:
             self._blocked = _word(chunk.prompt_feedback.block_reason)
         for candidate in (chunk.candidates or ())[:1]:
-            if candidate.content is not None:
-                for part in candidate.content.parts or ():
-                    yield from self._add_part(part)
+            parts = candidate.content.parts if candidate.content is not None else None
+            self._is_exact &= not parts
+            for part in parts or ():
+                yield from self._add_part(part)
+            if candidate.continuation_token:
+                self._token, self._is_exact = candidate.continuation_token, True
             self._sources += _cited(candidate)
             if candidate.finish_reason is not None and self._finish in (None, "STOP"):
                 self._finish = _word(candidate.finish_reason)
@@ -133,6 +152,24 @@ class GeminiReply:
         yield CallStarted(call_id, tool)
         yield CallDelta(call_id, written.decode())
 
+    def resume(self) -> bytes | None:
+        """The token for a request that goes on where this one ended; None when the reply is over, or cannot be gone on
+        with. One that broke off goes on if nothing would be said twice or left out, and once from the same place."""
+        token = self._token
+        if token is None or self._blocked is not None or len(self._resumed) >= _MOST_REQUESTS:
+            return None
+        if self._finish == "CONTINUATION":
+            can_resume = token not in self._resumed  # again from there: the same once more
+        else:
+            can_resume = self._finish is None and self._is_exact and self._resumed.count(token) < 2
+        if not can_resume:
+            return None
+        self._resumed.append(token)
+        self._used.append(self._usage)
+        self._usage = TokenUsage()
+        self._finish, self._said, self._is_exact = None, "", True
+        return token
+
     def done(self) -> ReplyCompleted:
         """The whole reply. Raises `StreamBroken` when it is none."""
         self._end_run()
@@ -160,7 +197,7 @@ class GeminiReply:
             native=native if self._blocks else None,
             cut=stop == "outputLimit",
         )
-        return ReplyCompleted(message, self._usage, stop, detail, self._sources)
+        return ReplyCompleted(message, _sum([*self._used, self._usage]), stop, detail, self._sources)
 
     def _end_run(self) -> None:
         if self._run is not None:
@@ -172,6 +209,19 @@ class GeminiReply:
         if self._unsigned:
             self._blocks.append({"text": "".join(self._unsigned)})
             self._unsigned = []
+
+
+def _sum(usages: Sequence[TokenUsage]) -> TokenUsage:
+    """Of the requests for one reply. Each holds the prompt again."""
+    prompts = [prompt for usage in usages if (prompt := usage.input + usage.cache_read)]
+    return TokenUsage(
+        input=sum(usage.input for usage in usages),
+        cache_read=sum(usage.cache_read for usage in usages),
+        output=sum(usage.output for usage in usages),
+        thoughts=sum(usage.thoughts for usage in usages),
+        tools=sum(usage.tools for usage in usages),
+        repeated=sum(prompts[1:]),
+    )
 
 
 def _cited(candidate: "Candidate") -> Iterator[Source]:

@@ -1,5 +1,5 @@
 """How much of a reply is taken: what a hostile or broken service can cost in memory and time is bounded, whatever
-it sends. All are far above what any model can write within its output limit (128,000 tokens today)."""
+it sends. All are far above what any model can write in answer to one request (128,000 tokens today)."""
 
 from typing import Any, cast
 

@@ -10,8 +10,10 @@ from urllib.parse import urlsplit
 
 from amanu.config import Settings
 from amanu.core.model import Model, RemoteModel
+from amanu.models import clouds
 from amanu.models.catalogue import Catalogue
 from amanu.models.chatgpt_tokens import ChatGPTTokens
+from amanu.models.clouds import Asked, AwsCredentials, GoogleProject
 from amanu.models.credentials import Credentials
 from amanu.models.listing_request import LISTING_VENDORS, ListingAddress
 from amanu.models.local import LocalServers, models_of
@@ -24,7 +26,7 @@ _SCRIPTED = "scripted:"
 _LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 
 
-Credential = str | ChatGPTTokens | None
+Credential = str | ChatGPTTokens | AwsCredentials | GoogleProject | None
 
 
 def _anthropic(_: str, base_url: str, key: Credential) -> RemoteModel:
@@ -45,7 +47,7 @@ def _openai(vendor: str, base_url: str, key: Credential) -> RemoteModel:
 
     if isinstance(key, ChatGPTTokens):
         return ResponsesModel(vendor, base_url, key, on_plan=True)
-    return OpenAIModel(vendor, base_url, key)
+    return OpenAIModel(vendor, base_url, _plain(key))
 
 
 def _responses(vendor: str, base_url: str, key: Credential) -> RemoteModel:
@@ -60,8 +62,27 @@ def _compatible(vendor: str, base_url: str, key: Credential) -> RemoteModel:
     return OpenAICompatibleModel(vendor, base_url, _plain(key))
 
 
+def _bedrock(_: str, base_url: str, key: Credential) -> RemoteModel:
+    from amanu.models.anthropic_clouds import BedrockModel
+
+    return BedrockModel(key if isinstance(key, AwsCredentials) else _plain(key) or "", base_url)
+
+
+def _foundry(_: str, base_url: str, key: Credential) -> RemoteModel:
+    from amanu.models.anthropic_clouds import FoundryModel
+
+    return FoundryModel(_plain(key) or "", base_url)
+
+
+def _vertex(_: str, base_url: str, key: Credential) -> RemoteModel:
+    from amanu.models.vertex import VertexModel
+
+    assert isinstance(key, GoogleProject)
+    return VertexModel(key, base_url)
+
+
 def _plain(key: Credential) -> str | None:
-    assert not isinstance(key, ChatGPTTokens), "only OpenAI's own service takes them"
+    assert key is None or isinstance(key, str), "others are for the service that they come from"
     return key
 
 
@@ -80,6 +101,8 @@ class Vendor:
     needs_key: bool = True
     sign_in: bool = False
     """Takes the tokens of a sign-in (`chatgpt_tokens.py`)."""
+    cloud: Callable[[Asked], tuple[str, Credential]] | None = None
+    """Finds address and credential, where they depend on a region, project or resource."""
     local: bool = False
     """Used only with the user's consent (`local.py`)."""
     modules: tuple[str, ...] = ("httpx2",)
@@ -93,6 +116,25 @@ VENDORS = (
     ),
     Vendor("gemini", "Google Gemini", _GOOGLE, _gemini, "GOOGLE_GEMINI_BASE_URL", modules=("google.genai",)),
     Vendor("openai", "OpenAI", "https://api.openai.com/v1", _openai, "OPENAI_BASE_URL", sign_in=True),
+    Vendor(
+        "bedrock",
+        "Amazon Bedrock",
+        "",
+        _bedrock,
+        "ANTHROPIC_BEDROCK_MANTLE_BASE_URL",
+        cloud=clouds.bedrock,
+        modules=("anthropic",),
+    ),
+    Vendor("vertex", "Vertex AI", "", _vertex, needs_key=False, cloud=clouds.vertex),
+    Vendor(
+        "foundry",
+        "Microsoft Foundry",
+        "",
+        _foundry,
+        "ANTHROPIC_FOUNDRY_BASE_URL",
+        cloud=clouds.foundry,
+        modules=("anthropic",),
+    ),
     Vendor("openrouter", "OpenRouter", "https://openrouter.ai/api/v1"),
     Vendor(
         "google-openai",
@@ -125,6 +167,7 @@ class ModelRegistry:
         self._seeing = frozenset(settings.vision)
         self._local = LocalServers(consent)
         self._windows = settings.context.windows
+        self._clouds = settings.clouds.variables
         self._vendors = {vendor.name: vendor for vendor in VENDORS}
         for name, endpoint in settings.endpoints.items():
             self._vendors[name] = Vendor(
@@ -176,6 +219,8 @@ class ModelRegistry:
         key = self._credential(vendor, environment)
         if self.replays:
             key = key if isinstance(key, str) else "replayed"
+        if vendor.cloud is not None:
+            base_url, key = vendor.cloud(self._asked(vendor, model, environment))
         elif vendor.needs_key and key is None:
             raise AmanuError("authRequired", f"No key for {vendor.title}.", hint=self._how_to_key(name))
         _check_address(vendor, base_url, key)
@@ -218,6 +263,7 @@ class ModelRegistry:
             state = {"available": missing is None, "unavailable": missing}
             known = await asyncio.to_thread(self.catalogue.models, name, listed=missing is None)
             models += [_priced(self._adjusted(info).model_copy(update=state), key) for info in known]
+        models += [info for vendor in VENDORS for info in self._in_cloud(vendor, environment)]
         vendors = [vendor for vendor in self._vendors.values() if vendor.local or vendor.name not in _BUILT_IN]
         for offered in await asyncio.gather(*(self._offered(vendor, environment) for vendor in vendors)):
             models += offered
@@ -297,6 +343,11 @@ class ModelRegistry:
             return self._auth.credential(vendor.name, environment)
         return self._auth.key(vendor.name, environment)
 
+    def _asked(self, vendor: Vendor, model: str, environment: Mapping[str, str]) -> Asked:
+        key = "replayed" if self.replays else self._auth.key(vendor.name, environment)
+        settings = {**(clouds.REPLAYED if self.replays else {}), **self._clouds}
+        return Asked(model, environment, settings, self._base_url(vendor, environment), key)
+
     def _base_url(self, vendor: Vendor, environment: Mapping[str, str]) -> str:
         if vendor.base_variable is not None and (moved := environment.get(vendor.base_variable, "").strip()):
             return moved.rstrip("/") + vendor.path
@@ -338,6 +389,17 @@ class ModelRegistry:
             f"{vendor.title} answers at {base_url}, but you have not allowed it yet. It would receive your code.",
             hint=f"Run: amanu auth local {vendor.name}",
         )
+
+    def _in_cloud(self, vendor: Vendor, environment: Mapping[str, str]) -> Sequence[ModelInfo]:
+        """The known models that the vendor, a cloud, may well offer; none unless it can be asked."""
+        if vendor.cloud is None or vendor != self._vendors[vendor.name]:
+            return []
+        ids = [f"{vendor.name}:{model}" for model in clouds.models(vendor.name)]
+        try:
+            vendor.cloud(self._asked(vendor, ids[0].partition(":")[2], environment))
+        except AmanuError:
+            return []
+        return [self._known(model_id).model_copy(update={"available": True}) for model_id in ids]
 
     async def _offered(self, vendor: Vendor, environment: Mapping[str, str]) -> Sequence[ModelInfo]:
         base_url = self._base_url(vendor, environment)

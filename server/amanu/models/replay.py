@@ -36,7 +36,7 @@ class Replay:
             raise ReplayMismatch(f"The recording ends after exchange {self._played}; another one was requested.")
         exchange = self._exchanges[self._played]
         sent = _value(body)
-        path, recorded_path = urlsplit(url).path, urlsplit(exchange.url).path
+        path, recorded_path = _path(url), _path(exchange.url)
         sent_model, recorded = _model(path, sent), _model(recorded_path, exchange.body)
         if sent_model != recorded:
             raise _other(number, f"the model {sent_model or 'none'}", recorded or "none")
@@ -54,6 +54,11 @@ class Replay:
         """The one before was broken off by us, and this is the same request again: no answer to it is known."""
         previous = self._exchanges[self._played - 1]
         return previous.end == "aborted" and difference(previous.body, sent) is None
+
+
+def _path(url: str) -> str:
+    """Without the cloud project, which may be another than when it was recorded."""
+    return re.sub(r"^(.*)/projects/[^/]+/locations/[^/]+", r"\1", urlsplit(url).path)
 
 
 _ENVIRONMENT = re.compile(r"<environment>\n.*?\n</environment>", re.DOTALL)

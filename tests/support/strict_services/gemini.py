@@ -21,11 +21,12 @@ _PICTURES = ("image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"
 _SKIP = "skip_thought_signature_validator"
 _TOP = {
     "contents", "systemInstruction", "tools", "toolConfig", "generationConfig", "safetySettings", "cachedContent",
-    "continuationToken", "store", "labels", "serviceTier",
+    "store", "labels", "serviceTier",
 }  # fmt: skip
 _GENERATION = {
     "temperature", "topP", "topK", "maxOutputTokens", "stopSequences", "candidateCount", "responseMimeType",
     "responseSchema", "responseJsonSchema", "thinkingConfig", "seed", "presencePenalty", "frequencyPenalty",
+    "continuationToken",
 }  # fmt: skip
 _PART = {
     "text", "thought", "thoughtSignature", "functionCall", "functionResponse", "inlineData", "fileData",
@@ -50,6 +51,8 @@ class Gemini(Service):
         """Signature → model, what it was issued with."""
         self._signed: set[str] = set()
         """What signatures were issued with."""
+        self._paused: dict[str, dict[str, Any]] = {}
+        """Continuation token → the request that it was issued for."""
         self._made = 0
 
     # what it refuses ---------------------------------------------------------------------------------
@@ -90,6 +93,9 @@ class Gemini(Service):
                 need(texts(part, "text", "system_instruction.parts"), "system_instruction: empty text")
         need(body.get("contents"), "* GenerateContentRequest.contents: contents is not specified")
         self._check_contents(body["contents"], found[1], declared)
+        token = body.get("generationConfig", {}).get("continuationToken")
+        if token is not None:
+            need(self._paused.get(token) == _without_token(body), "Invalid continuation token.")
 
     def _check_contents(self, contents: list[Any], model: str, declared: set[str]) -> None:
         asked: list[dict[str, Any]] = []
@@ -220,6 +226,9 @@ class Gemini(Service):
         if "thoughts" in say.usage:
             counts["thoughtsTokenCount"] = say.usage["thoughts"]
         last: dict[str, Any] = {"content": {"role": "model"}, "finishReason": _STOPS.get(stop, stop), "index": 0}
+        if last["finishReason"] == "CONTINUATION" and model.startswith("gemini-4"):
+            last["continuationToken"] = base64.b64encode(f"long decode {self._made}".encode()).decode()
+            self._paused[last["continuationToken"]] = _without_token(request.json)
         if say.cites:
             last["groundingMetadata"] = {"groundingChunks": [_chunk(cite) for cite in say.cites]}
         yield self._event(model, last, usageMetadata=counts)
@@ -235,6 +244,8 @@ class Gemini(Service):
         model = request.path.rpartition("/")[2].partition(":")[0]
         for chunk in data_of(body):
             with contextlib.suppress(KeyError, TypeError, AttributeError, IndexError, Refused):
+                if "continuationToken" in chunk["candidates"][0]:
+                    self._paused[chunk["candidates"][0]["continuationToken"]] = _without_token(request.json)
                 for part in chunk["candidates"][0]["content"]["parts"]:
                     if "thoughtSignature" in part:
                         self._issued[_decoded(part["thoughtSignature"])] = model, _content(part)
@@ -255,6 +266,12 @@ class Gemini(Service):
 
     def malformed_event(self) -> bytes:
         return b'data: {"candidates": [{"content": {"parts": [}\r\n\r\n'
+
+
+def _without_token(body: dict[str, Any]) -> dict[str, Any]:
+    generation = {**body.get("generationConfig", {})}
+    generation.pop("continuationToken", None)
+    return {**body, "generationConfig": generation}
 
 
 def _chunk(cite: Cite) -> dict[str, Any]:
@@ -325,7 +342,9 @@ def _check_openapi(schema: dict[str, Any], where: str) -> None:
 def _check_generation(config: dict[str, Any], model: str, calling: bool) -> None:
     config = known(config, _GENERATION, "generation_config")
     need(0 <= config.get("temperature", 1) <= 2, "temperature must be in the range [0.0, 2.0]")
-    need(1 <= config.get("maxOutputTokens", 1) <= 65_536, "max_output_tokens must be positive, at most 65536")
+    most = 1_048_576 if model.startswith("gemini-4") else 65_536
+    need(1 <= config.get("maxOutputTokens", 1) <= most, f"max_output_tokens must be positive, at most {most}")
+    need("continuationToken" not in config or model.startswith("gemini-4"), "continuation_token is not supported.")
     if config.get("responseMimeType") == "application/json" and calling:
         need(_is_3(model), "Function calling with a response mime type: 'application/json' is unsupported")
     fields = {"includeThoughts", "thinkingBudget", "thinkingLevel"}

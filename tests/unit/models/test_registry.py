@@ -31,6 +31,9 @@ def registry(tmp_path: Path, **settings: object) -> ModelRegistry:
     )
 
 
+GOOGLE = {"GOOGLE_CLOUD_PROJECT": "shop-1", "GOOGLE_CLOUD_LOCATION": "global", "CLOUD_ML_REGION": "europe-west1"}
+
+
 RESOLVED: list[tuple[str, dict[str, str], str]] = [
     ("anthropic:claude-opus-5-5", {}, "AnthropicModel('https://api.anthropic.com')"),
     ("anthropic:not-yet-known", {}, "AnthropicModel('https://api.anthropic.com')"),
@@ -48,6 +51,29 @@ RESOLVED: list[tuple[str, dict[str, str], str]] = [
         "google-openai:gemini-2.5-pro",
         {"GOOGLE_GEMINI_BASE_URL": "https://g.test"},
         "OpenAICompatibleModel('google-openai', 'https://g.test/v1beta/openai')",
+    ),
+    (
+        "bedrock:anthropic.claude-opus-5-5",
+        {"AWS_DEFAULT_REGION": "eu-north-1", "AWS_BEARER_TOKEN_BEDROCK": "k6"},
+        "BedrockModel('https://bedrock-mantle.eu-north-1.api.aws/anthropic')",
+    ),
+    (
+        "bedrock:anthropic.claude-opus-5-5",
+        {"ANTHROPIC_BEDROCK_MANTLE_BASE_URL": "https://b.test/anthropic", "AWS_BEARER_TOKEN_BEDROCK": "k6"},
+        "BedrockModel('https://b.test/anthropic')",
+    ),
+    ("vertex:claude-sonnet-5-5", GOOGLE, "VertexModel('https://europe-west1-aiplatform.googleapis.com')"),
+    ("vertex:gemini-3.8-flash", GOOGLE, "VertexModel('https://aiplatform.googleapis.com')"),
+    (
+        "vertex:gemini-x",
+        {**GOOGLE, "GOOGLE_CLOUD_LOCATION": "eu"},
+        "VertexModel('https://aiplatform.eu.rep.googleapis.com')",
+    ),
+    ("vertex:claude-x", {**GOOGLE, "ANTHROPIC_VERTEX_BASE_URL": "https://v.test/v1"}, "VertexModel('https://v.test')"),
+    (
+        "foundry:claude-opus-5-5",
+        {"ANTHROPIC_FOUNDRY_RESOURCE": "Shop-1", "ANTHROPIC_FOUNDRY_API_KEY": "k7"},
+        "FoundryModel('https://Shop-1.services.ai.azure.com/anthropic')",
     ),
     ("mine:m", {"MINE": "k5"}, "OpenAICompatibleModel('mine', 'https://mine.test/v1')"),
 ]
@@ -91,6 +117,11 @@ REFUSED: list[tuple[str, dict[str, str], ErrorKind, str]] = [
     ("openai:x", {**ALL, "OPENAI_BASE_URL": "http://evil.test/v1"}, "permissionDenied", "https"),
     ("openai:x", {**ALL, "OPENAI_BASE_URL": "file:///etc"}, "invalidParams", ""),
     ("ollama:x", {}, "modelUnavailable", "Start Ollama"),
+    ("bedrock:x", {"AWS_REGION": "eu-north-1"}, "authRequired", 'pip install "amanu[bedrock]"'),
+    ("bedrock:x", {"AWS_REGION": "evil.test/", "AWS_BEARER_TOKEN_BEDROCK": "k"}, "invalidParams", ""),
+    ("foundry:x", {}, "authRequired", "under [clouds] in config.toml"),
+    ("vertex:claude-x", {}, "authRequired", "under [clouds] in config.toml"),
+    ("vertex:llama-x", GOOGLE, "modelNotFound", "vertex:claude-sonnet-5-5"),
 ]
 
 
@@ -106,6 +137,55 @@ async def test_refuse(tmp_path: Path, model_id: str, environment: dict[str, str]
     assert caught.value.kind == kind
     assert hint in (caught.value.data.hint or "")
     assert str(caught.value).endswith((".", "code.", "'."))
+
+
+CLOUDS: list[tuple[str, str]] = [
+    ("bedrock:x", "Amazon Bedrock needs AWS_REGION and AWS_BEARER_TOKEN_BEDROCK."),
+    ("foundry:x", "Microsoft Foundry needs ANTHROPIC_FOUNDRY_RESOURCE and ANTHROPIC_FOUNDRY_API_KEY."),
+    ("vertex:claude-x", "Vertex AI needs ANTHROPIC_VERTEX_PROJECT_ID and CLOUD_ML_REGION."),
+    ("vertex:gemini-x", "Vertex AI needs GOOGLE_CLOUD_PROJECT and GOOGLE_CLOUD_LOCATION."),
+]
+
+
+@pytest.mark.parametrize(("model_id", "said"), CLOUDS)
+async def test_all_that_a_cloud_needs_is_said_at_once(
+    tmp_path: Path, model_id: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("amanu.models.clouds.find_spec", lambda _: None)
+    with pytest.raises(AmanuError) as caught:
+        await registry(tmp_path).resolve(model_id, {})
+    assert (str(caught.value), caught.value.kind) == (said, "authRequired")
+
+
+async def test_where_a_cloud_is_may_stand_in_the_settings(tmp_path: Path) -> None:
+    models = registry(
+        tmp_path, clouds={"aws_region": "eu-north-1", "google_project": "p", "google_location": "us"}, base_urls={}
+    )
+    for model_id, environment, expected in (
+        ("bedrock:x", {"AWS_BEARER_TOKEN_BEDROCK": "k"}, "https://bedrock-mantle.eu-north-1.api.aws/anthropic"),
+        ("vertex:claude-x", {}, "https://aiplatform.us.rep.googleapis.com"),
+        ("vertex:gemini-x", {"CLOUD_ML_REGION": "global"}, "https://aiplatform.googleapis.com"),
+    ):
+        assert expected in repr((await models.resolve(model_id, environment))[0])
+    await models.close()
+
+
+async def test_a_cloud_that_can_be_used_is_listed(tmp_path: Path) -> None:
+    unused = "http://127.0.0.1:9/v1"
+    models = registry(tmp_path, base_urls={"ollama": unused, "llamacpp": unused, "vllm": unused})
+    environment = {"ANTHROPIC_FOUNDRY_RESOURCE": "shop", "ANTHROPIC_FOUNDRY_API_KEY": "k"}
+    listed = {each.model_id: each.available for each in await models.list({**environment, **GOOGLE})}
+    assert listed["foundry:claude-opus-5-5"]
+    assert listed["vertex:gemini-3.8-flash"]
+    assert not [model_id for model_id in listed if model_id.startswith("bedrock:")]
+
+
+async def test_a_recording_asks_no_cloud(tmp_path: Path) -> None:
+    models = registry(tmp_path)
+    models.replays = True
+    for model_id in ("bedrock:anthropic.claude-opus-5-5", "foundry:claude-opus-5-5", "vertex:gemini-3.8-flash"):
+        assert (await models.resolve(model_id, {}))[1].model_id == model_id
+    await models.close()
 
 
 async def test_a_script_is_a_model_of_its_own_file(tmp_path: Path) -> None:

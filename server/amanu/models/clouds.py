@@ -1,0 +1,168 @@
+"""Clouds that offer the models of other vendors: the address and the credential for a model, from what the client's
+environment and the user's settings say of region, project and resource."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+
+from amanu.core.model_families import MODELS
+from amanu_protocol.errors import AmanuError
+
+
+@dataclass(frozen=True)
+class AwsCredentials:
+    """What signs requests to Amazon. What is None is for AWS's own chain to find: profiles, SSO, the machine's role."""
+
+    region: str
+    access_key: str | None = None
+    secret_key: str | None = field(default=None, repr=False)
+    session_token: str | None = field(default=None, repr=False)
+    profile: str | None = None
+
+
+@dataclass(frozen=True)
+class GoogleProject:
+    """Where in Google's cloud, and who asks."""
+
+    project: str
+    location: str
+    credentials_file: str | None = None
+    """None: Google's application default credentials."""
+    token: str | None = field(default=None, repr=False)
+    """An access token to be used as it is, instead of credentials."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a cloud is asked for, and what is known to that end."""
+
+    model: str
+    """Without the vendor."""
+    environment: Mapping[str, str]
+    settings: Mapping[str, str]
+    """What the user's settings say, by the variables that go before it."""
+    base_url: str
+    """From the environment or the settings; "" for the cloud's own."""
+    key: str | None = field(repr=False)
+
+
+REPLAYED: Mapping[str, str] = {
+    "AWS_REGION": "replayed",
+    "GOOGLE_CLOUD_PROJECT": "replayed",
+    "GOOGLE_CLOUD_LOCATION": "replayed",
+    "ANTHROPIC_FOUNDRY_RESOURCE": "replayed",
+}
+"""Settings for a recording, which asks no cloud."""
+
+
+def bedrock(asked: Asked) -> tuple[str, str | AwsCredentials]:
+    """Amazon Bedrock's Messages API, with a Bedrock API key or signed by AWS credentials. Raises `AmanuError`
+    (authRequired, invalidParams)."""
+    needs = _Needs("Amazon Bedrock", asked)
+    region = needs.name("AWS_REGION", "AWS_DEFAULT_REGION") if not (asked.base_url and asked.key) else ""
+    if asked.key is None and find_spec("boto3") is None:
+        needs.missing.append("AWS_BEARER_TOKEN_BEDROCK")
+        needs.advice = (
+            " A key can also be kept: amanu auth set bedrock. "
+            'To sign with your AWS credentials instead: pip install "amanu[bedrock]"'
+        )
+    needs.check()
+    base_url = asked.base_url or f"https://bedrock-mantle.{region}.api.aws/anthropic"
+    if asked.key is not None:
+        return base_url, asked.key
+    given = {name: asked.environment.get(name, "").strip() or None for name in _AWS}
+    access_key, secret_key = given["AWS_ACCESS_KEY_ID"], given["AWS_SECRET_ACCESS_KEY"]
+    if access_key is None or secret_key is None:
+        return base_url, AwsCredentials(region, profile=given["AWS_PROFILE"])
+    return base_url, AwsCredentials(region, access_key, secret_key, given["AWS_SESSION_TOKEN"])
+
+
+_AWS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE")
+
+
+def foundry(asked: Asked) -> tuple[str, str]:
+    """Claude on Microsoft Foundry, with the key of a resource. Raises `AmanuError` (authRequired, invalidParams)."""
+    needs = _Needs("Microsoft Foundry", asked)
+    resource = needs.name("ANTHROPIC_FOUNDRY_RESOURCE") if not asked.base_url else ""
+    if asked.key is None:
+        needs.missing.append("ANTHROPIC_FOUNDRY_API_KEY")
+        needs.advice = " A key can also be kept: amanu auth set foundry"
+    needs.check()
+    return asked.base_url or f"https://{resource}.services.ai.azure.com/anthropic", asked.key or ""
+
+
+def vertex(asked: Asked) -> tuple[str, GoogleProject]:
+    """Claude and Gemini on Google's Vertex AI. Raises `AmanuError` (authRequired, invalidParams, modelNotFound)."""
+    claude = asked.model.startswith("claude-")
+    if not claude and not asked.model.startswith("gemini-"):
+        raise AmanuError(
+            "modelNotFound",
+            f"Amanu knows no model {asked.model!r} on Vertex AI.",
+            hint="Name a Claude or a Gemini, such as vertex:claude-sonnet-5-5 or vertex:gemini-3.8-flash.",
+        )
+    projects, locations = ["GOOGLE_CLOUD_PROJECT", "ANTHROPIC_VERTEX_PROJECT_ID"], _LOCATIONS
+    if claude:
+        projects, locations = projects[::-1], locations[::-1]
+    needs = _Needs("Vertex AI", asked)
+    project, location = needs.name(*projects), needs.name(*locations)
+    needs.check()
+    variable = "ANTHROPIC_VERTEX_BASE_URL" if claude else "GOOGLE_VERTEX_BASE_URL"
+    moved = asked.environment.get(variable, "").strip().rstrip("/").removesuffix("/v1")
+    credentials_file = asked.environment.get("GOOGLE_APPLICATION_CREDENTIALS", "").strip() or None
+    base_url = moved or asked.base_url or f"https://{_vertex_host(location)}"
+    return base_url, GoogleProject(project, location, credentials_file, asked.key)
+
+
+_LOCATIONS = ["GOOGLE_CLOUD_LOCATION", "CLOUD_ML_REGION"]
+
+
+def _vertex_host(location: str) -> str:
+    match location:
+        case "global":
+            return "aiplatform.googleapis.com"
+        case "us" | "eu":
+            return f"aiplatform.{location}.rep.googleapis.com"
+        case _:
+            return f"{location}-aiplatform.googleapis.com"
+
+
+def models(vendor: str) -> list[str]:
+    """The names of models we know, as that cloud would have them."""
+    makers = {"bedrock": ("anthropic",), "vertex": ("anthropic", "gemini"), "foundry": ("anthropic",)}[vendor]
+    prefix = "anthropic." if vendor == "bedrock" else ""
+    known = (info.model_id.partition(":") for info in MODELS)
+    return [f"{prefix}{model}" for maker, _, model in known if maker in makers]
+
+
+_LABEL = re.compile(r"[A-Za-z0-9-]+")
+_PROJECT = re.compile(r"[A-Za-z0-9][A-Za-z0-9:._-]*")
+
+
+class _Needs:
+    """Takes names from environment and settings, and remembers which are missing, to tell of all at once."""
+
+    def __init__(self, title: str, asked: Asked) -> None:
+        self._title = title
+        self._known = (asked.environment, asked.settings)
+        self.missing: list[str] = []
+        self.advice = ""
+
+    def name(self, *variables: str) -> str:
+        """The value of the first variable that is set, which becomes a part of an address. Raises `AmanuError`
+        (invalidParams) for one that would lead elsewhere."""
+        for variable, known in ((variable, known) for known in self._known for variable in variables):
+            value = known.get(variable, "").strip()
+            if value and (_PROJECT if "PROJECT" in variable else _LABEL).fullmatch(value) is None:
+                raise AmanuError("invalidParams", f"{variable} is not a name: {value!r}.", path=variable)
+            if value:
+                return value
+        self.missing.append(variables[0])
+        return ""
+
+    def check(self) -> None:
+        """Raises `AmanuError` (authRequired) if anything is missing."""
+        if self.missing:
+            message = f"{self._title} needs {' and '.join(self.missing)}."
+            advice = f"Set what is missing in the environment, or under [clouds] in config.toml.{self.advice}"
+            raise AmanuError("authRequired", message, hint=advice)
