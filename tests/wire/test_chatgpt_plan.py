@@ -31,6 +31,7 @@ from amanu.models.retry import RetryPolicy, stream_with_retry
 from amanu.tools.edits.apply_patch import ApplyPatch
 from support.chatgpt_user import ChatGPTUser, chatgpt_user
 from support.strict_services.http import Fault, Raw, Say, ToolUse
+from support.strict_services.listing import ListingService
 from support.strict_services.responses import Responses
 from support.vendors import TOOLS, answer, results
 
@@ -163,6 +164,27 @@ async def test_a_limit_that_is_reached_in_mid_stream(tmp_path: Path, monkeypatch
     async with signed_in(tmp_path, script, monkeypatch) as at:
         with pytest.raises(QuotaExhausted):
             await at.ask()
+
+
+async def test_the_plan_says_which_models_it_includes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = [
+        {"slug": "gpt-6.3-sol", "visibility": "list", "supported_in_api": True},
+        {"slug": "gpt-6.3-hidden", "visibility": "hide", "supported_in_api": True},
+        {"slug": "gpt-6.3-chat", "visibility": "list", "supported_in_api": False},
+    ]
+    async with chatgpt_user(tmp_path) as user, ListingService("openai", {"models": said}).listening() as service:
+        await user.sign_in()
+        monkeypatch.setenv("AMANU_OPENAI_AUTH_URL", user.address)
+        auth = Credentials(tmp_path / "auth.json", user.secrets)
+        service.key = await auth.chatgpt.current()
+        settings = Settings(base_urls={"openai": service.base_url})
+        registry = ModelRegistry(settings, auth, tmp_path / "local.json", Catalogue(tmp_path / "catalogue"))
+        done = await registry.catalogue.refresh(registry.listing_addresses({}))
+        listed = {info.model_id: info for info in await registry.list({})}
+        await registry.close()
+    assert done == {"openai": None}
+    assert [name for name in listed if name.startswith("openai:gpt-6.3")] == ["openai:gpt-6.3-sol"]
+    assert (listed["openai:gpt-6.3-sol"].available, listed["openai:gpt-6.3-sol"].input_price) == (True, 0)
 
 
 # Key or sign-in ------------------------------------------------------------------------------------------

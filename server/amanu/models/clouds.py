@@ -64,7 +64,7 @@ def bedrock(asked: Asked) -> tuple[str, str | AwsCredentials]:
     if asked.key is None and find_spec("boto3") is None:
         needs.missing.append("AWS_BEARER_TOKEN_BEDROCK")
         needs.advice = (
-            " A key can also be kept: amanu auth set bedrock. "
+            " The key can be stored instead. Run: amanu auth set bedrock. "
             'To sign with your AWS credentials instead: pip install "amanu[bedrock]"'
         )
     needs.check()
@@ -87,7 +87,7 @@ def foundry(asked: Asked) -> tuple[str, str]:
     resource = needs.name("ANTHROPIC_FOUNDRY_RESOURCE") if not asked.base_url else ""
     if asked.key is None:
         needs.missing.append("ANTHROPIC_FOUNDRY_API_KEY")
-        needs.advice = " A key can also be kept: amanu auth set foundry"
+        needs.advice = " The key can be stored instead. Run: amanu auth set foundry"
     needs.check()
     return asked.base_url or f"https://{resource}.services.ai.azure.com/anthropic", asked.key or ""
 

@@ -147,6 +147,17 @@ _CHATS = re.compile(r"gpt-\d|o\d")
 _DOES_NOT_CHAT = re.compile(r"audio|realtime|live|image|transcribe|tts|search|instruct|deep-research|chat-latest|voice")
 
 
+class _ChatGPT(_Entry):
+    """A model that a ChatGPT plan includes (developers.openai.com/siwc)."""
+
+    slug: Id
+    visibility: str = "list"
+    supported_in_api: bool = True
+
+    def listed(self) -> ListedModel | None:
+        return ListedModel(id=self.slug, usable=self.visibility == "list" and self.supported_in_api)
+
+
 class _Gemini(_Entry):
     name: Id
     """`models/gemini-…`."""
@@ -210,27 +221,28 @@ class _OpenRouter(_Entry):
         )
 
 
-_Wire = _Anthropic | _OpenAI | _Gemini | _OpenRouter
-_FORMS: Mapping[str, tuple[str, type[_Wire]]] = {
-    "anthropic": ("data", _Anthropic),
-    "openai": ("data", _OpenAI),
-    "gemini": ("models", _Gemini),
-    "openrouter": ("data", _OpenRouter),
+_Wire = _Anthropic | _OpenAI | _ChatGPT | _Gemini | _OpenRouter
+_FORMS: Mapping[str, Mapping[str, type[_Wire]]] = {
+    "anthropic": {"data": _Anthropic},
+    "openai": {"data": _OpenAI, "models": _ChatGPT},
+    "gemini": {"models": _Gemini},
+    "openrouter": {"data": _OpenRouter},
 }
-"""Vendor → the field that holds the list, and the form of its entries."""
+"""Vendor → the field that holds the list → the form of its entries."""
 
 
 def read_listing(vendor: str, answer: bytes) -> list[ListedModel]:
     """The models of an answer, each id once. Raises `ValueError` with a sentence if the answer is not a list of models,
     is too long, or has no valid entry."""
-    field, form = _FORMS[vendor]
     try:
         whole: Any = json.loads(answer)
     except (ValueError, RecursionError):
         raise ValueError("The answer is not JSON.") from None
-    entries: Any = _object(whole).get(field)
-    if not isinstance(entries, list):
+    forms = _FORMS[vendor]
+    field = next((name for name in forms if isinstance(_object(whole).get(name), list)), None)
+    if field is None:
         raise ValueError("The answer is not a list of models.")
+    entries, form = _object(whole)[field], forms[field]
     if len(cast("list[Any]", entries)) > MAX_MODELS:
         raise ValueError(f"The answer lists more than {MAX_MODELS:,} models.")
     models: dict[str, ListedModel] = {}

@@ -11,6 +11,7 @@ from amanu.models.errors import mask, status_error, transport_error
 from amanu.models.http import http_client, tls_for
 
 if TYPE_CHECKING:
+    from amanu.models.openai_endpoint import TokenSource
     from amanu.models.transport import HttpClient
 
 TIMEOUT = 10.0
@@ -26,7 +27,7 @@ class ListingAddress:
 
     vendor: str
     base_url: str
-    key: str = field(repr=False)
+    key: "str | TokenSource" = field(repr=False)
 
 
 def _bearer(key: str) -> Mapping[str, str]:
@@ -57,8 +58,9 @@ async def request_listing(address: ListingAddress) -> bytes:
     http = await asyncio.to_thread(_client, address)
     import httpx2
 
+    key = address.key if isinstance(address.key, str) else await address.key.current()
     path, headers_for = _PATHS[address.vendor]
-    url, headers = f"{address.base_url}{path}", dict(headers_for(address.key))
+    url, headers = f"{address.base_url}{path}", dict(headers_for(key))
     started = False
     try:
         async with (
@@ -71,7 +73,7 @@ async def request_listing(address: ListingAddress) -> bytes:
             body = await _read(answer, MAX_ANSWER if is_good else _MAX_ERROR, is_good)
             if is_good:
                 return body
-            raise status_error(address.vendor, answer.status_code, mask(_error_message(body), address.key))
+            raise status_error(address.vendor, answer.status_code, mask(_error_message(body), key))
     except TimeoutError:
         raise Unreachable(
             f"{address.vendor} at {address.base_url} did not answer within {TIMEOUT:g} seconds.", address.vendor

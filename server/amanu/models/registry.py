@@ -277,7 +277,7 @@ class ModelRegistry:
         for name in LISTING_VENDORS:
             vendor = self._vendors[name]
             base_url = self._base_url(vendor, {})
-            key = self._auth.key(name, environment)
+            key = self._credential(vendor, environment)
             is_own = vendor in VENDORS and self._base_url(vendor, environment) == base_url
             if key is not None and not self.replays and is_own and _may_send(base_url, key):
                 addresses.append(ListingAddress(name, base_url, key))
@@ -334,7 +334,7 @@ class ModelRegistry:
         client = self._clients.setdefault(("scripted", script, None), model)
         return client, self._sized(model.info.model_copy(update={"model_id": f"scripted:{script}"}))
 
-    def _credential(self, vendor: Vendor, environment: Mapping[str, str]) -> Credential:
+    def _credential(self, vendor: Vendor, environment: Mapping[str, str]) -> str | ChatGPTTokens | None:
         """The vendor's credential. Tokens of a sign-in go only to the vendor's own address, never to a gateway. (In
         tests, to a service on this machine, if the tokens are from there too.)"""
         address = self._base_url(vendor, environment)

@@ -18,10 +18,10 @@ PATHS = {
 BASES = {"anthropic": "", "gemini": "", "openai": "/v1", "openrouter": "/api/v1"}
 """Vendor → what its base URL ends with."""
 _KEYS: Mapping[str, Mapping[str, str]] = {
-    "anthropic": {"x-api-key": KEY, "anthropic-version": "2023-06-01"},
-    "gemini": {"x-goog-api-key": KEY},
-    "openai": {"authorization": f"Bearer {KEY}"},
-    "openrouter": {"authorization": f"Bearer {KEY}"},
+    "anthropic": {"x-api-key": "{key}", "anthropic-version": "2023-06-01"},
+    "gemini": {"x-goog-api-key": "{key}"},
+    "openai": {"authorization": "Bearer {key}"},
+    "openrouter": {"authorization": "Bearer {key}"},
 }
 
 
@@ -32,6 +32,7 @@ class ListingService:
         self.vendor = vendor
         self.answer = answer
         self.status = status
+        self.key = KEY
         self.answering = asyncio.Event()
         self.answering.set()
         self.requests: list[Received] = []
@@ -62,7 +63,7 @@ class ListingService:
             status, answer = self.status, self.answer
             if (method, target) != ("GET", PATHS[self.vendor]):
                 status, answer = 404, {"error": {"message": f"{method} {target} is not known."}}
-            elif not _KEYS[self.vendor].items() <= headers.items():
+            elif any(headers.get(name) != form.format(key=self.key) for name, form in _KEYS[self.vendor].items()):
                 status, answer = 401, {"error": {"message": f"{headers} hold no key."}}
             body = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
             writer.write(f"HTTP/1.1 {status} Said\r\ncontent-length: {len(body)}\r\n\r\n".encode() + body)

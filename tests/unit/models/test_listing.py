@@ -9,8 +9,8 @@ from amanu.models.listing import MAX_MODELS, ListedModel, read_listing
 
 
 def check(vendor: str, entries: list[Any], expected: list[ListedModel]) -> None:
-    field = "models" if vendor == "gemini" else "data"
-    assert read_listing(vendor, json.dumps({field: entries}).encode()) == expected
+    field = "models" if vendor in ("gemini", "chatgpt") else "data"
+    assert read_listing("openai" if vendor == "chatgpt" else vendor, json.dumps({field: entries}).encode()) == expected
 
 
 def openrouter(**fields: Any) -> dict[str, Any]:
@@ -41,6 +41,13 @@ def routed(**fields: Any) -> ListedModel:
         ),
         ("anthropic", {"id": "claude-opus-5-6"}, ListedModel(id="claude-opus-5-6")),
         ("openai", {"id": "gpt-6.3-sol", "object": "model"}, ListedModel(id="gpt-6.3-sol")),
+        ("chatgpt", {"slug": "gpt-6.3-sol", "visibility": "list"}, ListedModel(id="gpt-6.3-sol")),
+        ("chatgpt", {"slug": "gpt-6.3-sol", "visibility": "hide"}, ListedModel(id="gpt-6.3-sol", usable=False)),
+        (
+            "chatgpt",
+            {"slug": "gpt-6.3-sol", "supported_in_api": False},
+            ListedModel(id="gpt-6.3-sol", usable=False),
+        ),
         (
             "gemini",
             {
