@@ -124,7 +124,7 @@ def notes(info: ModelInfo) -> Iterator[str]:
         yield f"{'shut down' if is_past else 'shuts down'} on {info.retires}{instead}"
     elif info.successor is not None:
         yield f"deprecated{instead}"
-    if info.long_prompt is not None:
+    if info.long_prompt is not None and info.context_window - info.max_output > info.long_prompt.above:
         yield _long_prompt(info.long_prompt)
 
 
