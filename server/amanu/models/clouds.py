@@ -34,8 +34,8 @@ class GoogleProject:
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What a cloud is asked for, and what is known to that end."""
+class CloudModel:
+    """A model in a cloud, and what is known of the way to it."""
 
     model: str
     """Without the vendor."""
@@ -56,7 +56,7 @@ REPLAYED: Mapping[str, str] = {
 """Settings for a recording, which asks no cloud."""
 
 
-def bedrock(asked: Asked) -> tuple[str, str | AwsCredentials]:
+def bedrock(asked: CloudModel) -> tuple[str, str | AwsCredentials]:
     """Amazon Bedrock's Messages API, with a Bedrock API key or signed by AWS credentials. Raises `AmanuError`
     (authRequired, invalidParams)."""
     needs = _Needs("Amazon Bedrock", asked)
@@ -81,7 +81,7 @@ def bedrock(asked: Asked) -> tuple[str, str | AwsCredentials]:
 _AWS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE")
 
 
-def foundry(asked: Asked) -> tuple[str, str]:
+def foundry(asked: CloudModel) -> tuple[str, str]:
     """Claude on Microsoft Foundry, with the key of a resource. Raises `AmanuError` (authRequired, invalidParams)."""
     needs = _Needs("Microsoft Foundry", asked)
     resource = needs.name("ANTHROPIC_FOUNDRY_RESOURCE") if not asked.base_url else ""
@@ -92,7 +92,7 @@ def foundry(asked: Asked) -> tuple[str, str]:
     return asked.base_url or f"https://{resource}.services.ai.azure.com/anthropic", asked.key or ""
 
 
-def vertex(asked: Asked) -> tuple[str, GoogleProject]:
+def vertex(asked: CloudModel) -> tuple[str, GoogleProject]:
     """Claude and Gemini on Google's Vertex AI. Raises `AmanuError` (authRequired, invalidParams, modelNotFound)."""
     claude = asked.model.startswith("claude-")
     if not claude and not asked.model.startswith("gemini-"):
@@ -142,7 +142,7 @@ _PROJECT = re.compile(r"[A-Za-z0-9][A-Za-z0-9:._-]*")
 class _Needs:
     """Takes names from environment and settings, and remembers which are missing, to tell of all at once."""
 
-    def __init__(self, title: str, asked: Asked) -> None:
+    def __init__(self, title: str, asked: CloudModel) -> None:
         self._title = title
         self._known = (asked.environment, asked.settings)
         self.missing: list[str] = []

@@ -13,7 +13,7 @@ from amanu.core.model import Model, RemoteModel
 from amanu.models import clouds
 from amanu.models.catalogue import Catalogue
 from amanu.models.chatgpt_tokens import ChatGPTTokens
-from amanu.models.clouds import Asked, AwsCredentials, GoogleProject
+from amanu.models.clouds import AwsCredentials, CloudModel, GoogleProject
 from amanu.models.credentials import Credentials
 from amanu.models.listing_request import LISTING_VENDORS, ListingAddress
 from amanu.models.local import LocalServers, models_of
@@ -101,7 +101,7 @@ class Vendor:
     needs_key: bool = True
     sign_in: bool = False
     """Takes the tokens of a sign-in (`chatgpt_tokens.py`)."""
-    cloud: Callable[[Asked], tuple[str, Credential]] | None = None
+    cloud: Callable[[CloudModel], tuple[str, Credential]] | None = None
     """Finds address and credential, where they depend on a region, project or resource."""
     local: bool = False
     """Used only with the user's consent (`local.py`)."""
@@ -343,10 +343,10 @@ class ModelRegistry:
             return self._auth.credential(vendor.name, environment)
         return self._auth.key(vendor.name, environment)
 
-    def _asked(self, vendor: Vendor, model: str, environment: Mapping[str, str]) -> Asked:
+    def _asked(self, vendor: Vendor, model: str, environment: Mapping[str, str]) -> CloudModel:
         key = "replayed" if self.replays else self._auth.key(vendor.name, environment)
         settings = {**(clouds.REPLAYED if self.replays else {}), **self._clouds}
-        return Asked(model, environment, settings, self._base_url(vendor, environment), key)
+        return CloudModel(model, environment, settings, self._base_url(vendor, environment), key)
 
     def _base_url(self, vendor: Vendor, environment: Mapping[str, str]) -> str:
         if vendor.base_variable is not None and (moved := environment.get(vendor.base_variable, "").strip()):

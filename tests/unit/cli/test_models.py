@@ -141,12 +141,13 @@ TIER = {"above": 200_000, "input": 2, "output": 1}
     ],
 )
 def test_what_to_know_before_choosing_a_model(facts: dict[str, Any], expected: list[str]) -> None:
+    told: dict[str, Any] = {"context_window": 300_000, "max_output": 1_000, **facts}
     info = ModelInfo(
         model_id="a:a",
         name="A",
         thinking=False,
         images=False,
         available=True,
-        **{"context_window": 300_000, "max_output": 1_000, **facts},
+        **told,
     )
     assert list(models.notes(info)) == expected
