@@ -173,6 +173,8 @@ class CatalogueSettings(SettingsSection):
 
     refresh: bool = True
     """The daemon asks each vendor you have a key for once a day. `amanu models --refresh` does so at any time."""
+    prices: bool = False
+    """OpenRouter is asked too, which needs no key: its public list has prices of models newer than this release."""
 
 
 class HistorySettings(SettingsSection):

@@ -6,6 +6,7 @@ vendor that states prices is OpenRouter, and the table has none of its models.
 
 import asyncio
 import logging
+import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -33,6 +34,10 @@ ASSUMED = "assumed"
 
 _SHIPPED = {info.model_id: info for info in MODELS}
 _TITLES = {"anthropic": "Anthropic", "gemini": "Google", "openai": "OpenAI", "openrouter": "OpenRouter"}
+PRICE_LIST = "openrouter"
+"""The vendor whose list has prices of other vendors' models, for everybody to read."""
+_MAKERS = {"anthropic": "anthropic", "gemini": "google", "openai": "openai"}
+"""Vendor → what the price list calls it."""
 _KEPT = ("window", "output", "input_price", "output_price", "cache_read_price", "cache_write_price")
 """Fields that keep their previous value when an answer omits them or gives an implausible one."""
 
@@ -93,12 +98,16 @@ class Catalogue:
         listed = listing.find(model)
         base = self._base(f"{vendor}:{model}", listed is not None)
         facts = base.facts if listed is None else _overlaid(base, listed)
+        source = _source(base, listed, f"{_TITLES.get(vendor, vendor)}, {listing.day}")
+        if not base.is_shipped and (public := self._public_price(vendor, model)) is not None:
+            facts = facts.model_copy(update=_prices(public))
+            source = f"{source.partition('; price')[0]}; price: {_TITLES[PRICE_LIST]}, {self._listing(PRICE_LIST).day}"
         end = retirement(model_id)
         day = (listed.retires if listed is not None else None) or (end.day if end is not None else None)
         fields = {
             "model_id": model_id,
             "name": facts.name or model,
-            "facts_from": _source(base, listed, f"{_TITLES.get(vendor, vendor)}, {listing.day}"),
+            "facts_from": source,
             "retires": day,
             "successor": None if end is None else f"{model_id.partition(':')[0]}:{end.successor}",
         }
@@ -188,6 +197,12 @@ class Catalogue:
             facts = facts.model_copy(update={"context_window": window, "max_output": output})
         return _Base(facts, f"like {relative.model_id}")
 
+    def _public_price(self, vendor: str, model: str) -> ListedModel | None:
+        """The model on the price list, which writes `opus-5.6` for `opus-5-6`; None if it has no price."""
+        names = (undated(model), re.sub(r"(?<=\d)-(?=\d)", ".", undated(model)))
+        found = (self._listing(PRICE_LIST).find(f"{_MAKERS.get(vendor)}/{name}") for name in names)
+        return next((listed for listed in found if listed is not None and listed.priced), None)
+
     def _priced(self, model_id: str) -> Sequence[ModelInfo]:
         """The models that this model's vendor lists with both window and prices."""
         vendor = model_id.partition(":")[0]
@@ -216,11 +231,16 @@ def _overlaid(base: _Base, listed: ListedModel) -> ModelInfo:
     if not base.is_shipped:
         fields["name"] = listed.name or base.facts.name
     if base.takes_prices_of(listed):
-        fields |= {name: getattr(listed, name) for name in _KEPT if name.endswith("_price")} | {"long_prompt": None}
+        fields |= _prices(listed)
     for name in ("thinking", "images"):
         if getattr(listed, name) is not None:
             fields[name] = getattr(listed, name)
     return base.facts.model_copy(update=fields)
+
+
+def _prices(listed: ListedModel) -> dict[str, float | None]:
+    """Fields of `ModelInfo`."""
+    return {name: getattr(listed, name) for name in _KEPT if name.endswith("_price")} | {"long_prompt": None}
 
 
 def _source(base: _Base, listed: ListedModel | None, vendor: str) -> str:

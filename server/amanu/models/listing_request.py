@@ -28,6 +28,7 @@ class ListingAddress:
     vendor: str
     base_url: str
     key: "str | TokenSource" = field(repr=False)
+    """"" for a list that is public."""
 
 
 def _bearer(key: str) -> Mapping[str, str]:
@@ -60,7 +61,7 @@ async def request_listing(address: ListingAddress) -> bytes:
 
     key = address.key if isinstance(address.key, str) else await address.key.current()
     path, headers_for = _PATHS[address.vendor]
-    url, headers = f"{address.base_url}{path}", dict(headers_for(key))
+    url, headers = f"{address.base_url}{path}", dict(headers_for(key)) if key else {}
     started = False
     try:
         async with (

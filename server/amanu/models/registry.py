@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from amanu.config import Settings
 from amanu.core.model import Model, RemoteModel
 from amanu.models import clouds
-from amanu.models.catalogue import Catalogue
+from amanu.models.catalogue import PRICE_LIST, Catalogue
 from amanu.models.chatgpt_tokens import ChatGPTTokens
 from amanu.models.clouds import AwsCredentials, CloudModel, GoogleProject
 from amanu.models.credentials import Credentials
@@ -167,6 +167,7 @@ class ModelRegistry:
         self._seeing = frozenset(settings.vision)
         self._local = LocalServers(consent)
         self._windows = settings.context.windows
+        self._asks_for_prices = settings.catalogue.prices
         self._clouds = settings.clouds.variables
         self._vendors = {vendor.name: vendor for vendor in VENDORS}
         for name, endpoint in settings.endpoints.items():
@@ -270,15 +271,17 @@ class ModelRegistry:
         return models
 
     def listing_addresses(self, environment: Mapping[str, str]) -> Sequence[ListingAddress]:
-        """The vendors that can be asked for their models: those with a key, at the addresses in the settings. A vendor
-        whose address the environment changes, or whose name is that of the user's own endpoint, is left out: the key,
-        and so the list, would be another service's."""
+        """The vendors that can be asked for their models: those with a key, at the addresses in the settings, and
+        OpenRouter without one if the user wants its prices. A vendor whose address the environment changes, or whose
+        name is that of the user's own endpoint, is left out: the key, and so the list, would be another service's."""
         addresses: list[ListingAddress] = []
         for name in LISTING_VENDORS:
             vendor = self._vendors[name]
             base_url = self._base_url(vendor, {})
             key = self._credential(vendor, environment)
             is_own = vendor in VENDORS and self._base_url(vendor, environment) == base_url
+            if name == PRICE_LIST and key is None and self._asks_for_prices:
+                key = ""
             if key is not None and not self.replays and is_own and _may_send(base_url, key):
                 addresses.append(ListingAddress(name, base_url, key))
         return addresses

@@ -32,7 +32,8 @@ class ListingService:
         self.vendor = vendor
         self.answer = answer
         self.status = status
-        self.key = KEY
+        self.key: str | None = KEY
+        """None: the list is public."""
         self.answering = asyncio.Event()
         self.answering.set()
         self.requests: list[Received] = []
@@ -63,7 +64,9 @@ class ListingService:
             status, answer = self.status, self.answer
             if (method, target) != ("GET", PATHS[self.vendor]):
                 status, answer = 404, {"error": {"message": f"{method} {target} is not known."}}
-            elif any(headers.get(name) != form.format(key=self.key) for name, form in _KEYS[self.vendor].items()):
+            elif self.key is not None and any(
+                headers.get(name) != form.format(key=self.key) for name, form in _KEYS[self.vendor].items()
+            ):
                 status, answer = 401, {"error": {"message": f"{headers} hold no key."}}
             body = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
             writer.write(f"HTTP/1.1 {status} Said\r\ncontent-length: {len(body)}\r\n\r\n".encode() + body)

@@ -20,6 +20,8 @@ NOW = 1_795_500_000.0
 """2026-11-24, 06:00 UTC."""
 DAY = "2026-11-24"
 
+WITHOUT_TOOLS = {"supported_parameters": ["temperature"]}
+"""Of no use to an agent, so not offered."""
 LISTINGS: dict[str, list[dict[str, Any]]] = {
     "anthropic": [
         {
@@ -53,6 +55,17 @@ LISTINGS: dict[str, list[dict[str, Any]]] = {
             "supported_parameters": ["tools"],
         },
         {"id": "openrouter/auto", "context_length": 2_000_000, "pricing": {"prompt": "-1", "completion": "-1"}},
+        {"id": "openai/gpt-6.4-sol", **WITHOUT_TOOLS, "pricing": {"prompt": "0.000003", "completion": "0.000015"}},
+        {
+            "id": "anthropic/claude-opus-5.7",
+            **WITHOUT_TOOLS,
+            "pricing": {"prompt": "0.000006", "completion": "0.00003"},
+        },
+        {
+            "id": "anthropic/claude-opus-5.5",
+            **WITHOUT_TOOLS,
+            "pricing": {"prompt": "0.000009", "completion": "0.00009"},
+        },
         {"id": "a/no-tools", "context_length": 8_000, "supported_parameters": ["temperature"]},
     ],
 }
@@ -138,6 +151,15 @@ def test_without_any_answer(catalogue: Catalogue, model_id: str, expected: tuple
         (
             "google-openai:gemini-3.9-flash",
             ("Gemini 3.9 Flash", 2_097_152, 65_536, 0.75, f"Google, {DAY}; price: like gemini:gemini-3.8-flash"),
+        ),
+        # Of models newer than the shipped table, the public list knows prices.
+        (
+            "openai:gpt-6.4-sol",
+            ("gpt-6.4-sol", 336_000, 128_000, 3, f"like openai:gpt-6.2-sol; price: OpenRouter, {DAY}"),
+        ),
+        (
+            "anthropic:claude-opus-5-7",
+            ("claude-opus-5-7", 1_000_000, 128_000, 6, f"like anthropic:claude-opus-5-5; price: OpenRouter, {DAY}"),
         ),
         ("openrouter:z-ai/glm-5.3", ("Z.AI: GLM 5.3", 1_000_000, 250_000, 1.4, f"OpenRouter, {DAY}")),
         ("openrouter:z-ai/glm-5.4", ("z-ai/glm-5.4", 1_000_000, 250_000, 1.4, "like openrouter:z-ai/glm-5.3")),

@@ -387,6 +387,7 @@ async def test_the_list_says_what_is_missing(tmp_path: Path) -> None:
         ({**ALL, "ANTHROPIC_BASE_URL": "https://gateway.test"}, {}, ["gemini", "openai", "openrouter"]),
         ({"OPENAI_API_KEY": "k"}, {"base_urls": {"openai": "https://o.test/v1"}}, ["openai"]),
         ({"OPENAI_API_KEY": "k"}, {"base_urls": {"openai": "http://o.test/v1"}}, []),
+        ({}, {"catalogue": {"prices": True}}, ["openrouter"]),
         ({"MINE": "k"}, {"endpoints": {"mine": {"base_url": "https://mine.test/v1", "key_variable": "MINE"}}}, []),
         ({"MINE": "k"}, {"endpoints": {"openai": {"base_url": "https://mine.test/v1", "key_variable": "MINE"}}}, []),
     ],
@@ -396,7 +397,21 @@ def test_who_can_be_asked_for_its_models(
 ) -> None:
     addresses = registry(tmp_path, **settings).listing_addresses(environment)
     assert [address.vendor for address in addresses] == expected
-    assert all(address.key not in repr(address).split() for address in addresses)
+    assert all(not address.key or address.key not in repr(address).split() for address in addresses)
+
+
+async def test_prices_are_asked_for_without_a_key_if_the_user_wants_them(tmp_path: Path) -> None:
+    said = {"id": "openai/gpt-6.4-sol", "pricing": {"prompt": "0.000003", "completion": "0.000015"}}
+    async with ListingService("openrouter", {"data": [said]}).listening() as service:
+        service.key = None
+        models = registry(tmp_path, base_urls={"openrouter": service.base_url}, catalogue={"prices": True})
+        assert await models.catalogue.refresh(models.listing_addresses({})) == {"openrouter": None}
+    assert "authorization" not in service.requests[0].headers
+    facts = {info.model_id: info for info in await models.list({"OPENROUTER_API_KEY": KEY})}
+    assert facts["openrouter:openai/gpt-6.4-sol"].available
+    assert "openrouter:openai/gpt-6.4-sol" not in {info.model_id for info in await models.list({})}
+    assert models.catalogue.facts("openai:gpt-6.4-sol").input_price == 3
+    await models.close()
 
 
 LISTED = "openrouter:a/b"
