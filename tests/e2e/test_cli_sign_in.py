@@ -75,7 +75,7 @@ async def test_a_key_of_the_environment_goes_before(tmp_path: Path, identity: Op
 async def test_denied(tmp_path: Path, identity: OpenAIIdentityService) -> None:
     identity.consent = "access_denied"
     done = await run(*LOGIN, cwd=tmp_path)
-    assert done.returncode == 4 and "You did not allow it" in done.stderr and "Traceback" not in done.stderr
+    assert done.returncode == 4 and "access was denied in the browser" in done.stderr and "Traceback" not in done.stderr
     assert identity.renewals == 0 and not (find_home().config / "chatgpt.json").exists()
 
 

@@ -105,7 +105,7 @@ async def test_everything_is_private(spawn: Spawn) -> None:
 
 
 async def test_each_client_brings_its_own_environment_and_the_daemon_keeps_no_keys(spawn: Spawn) -> None:
-    canaries = {"A_API_KEY": "canary-one-1234567", "PLAIN": "one"}
+    canaries = {"A_API_KEY": "canary-one-1234567", "AWS_PROFILE": "canary-two", "PLAIN": "one"}
     one = await spawn(**canaries)
     await session(one, "s")
     two = await spawn(PLAIN="two")

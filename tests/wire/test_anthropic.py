@@ -172,6 +172,14 @@ async def test_what_was_written_for_an_hour_is_counted_apart(known_there: bool) 
         service.refused.clear()
 
 
+async def test_requests_at_once_learn_of_one_refusal() -> None:
+    async with running(BOUND, [Say(text="One."), Say(text="Two.")]) as (service, model):
+        service.knows_eager = False  # type: ignore[attr-defined]
+        replies = await asyncio.gather(*(answer(model, request(BOUND)) for _ in range(2)))
+        assert {each.message.text for each in replies} == {"One.", "Two."}
+        service.refused.clear()
+
+
 async def test_a_gateway_may_refuse_several_wishes_one_after_the_other() -> None:
     async with running(BOUND, [Say(text="Hi.")]) as (service, model):
         service.knows_eager = service.knows_ttl = False  # type: ignore[attr-defined]
@@ -394,9 +402,18 @@ async def test_a_change_of_mode_leaves_bound_thinking_and_all_before_it_as_it_wa
     assert sent[-1].count(b'"role":"system"') == 4 and sent[-1].count(b'"type":"thinking"') == 3
 
 
-async def test_a_gateway_that_refuses_messages_of_the_system_is_told_as_the_user() -> None:
+@pytest.mark.parametrize(
+    "words",
+    [
+        "role 'system' is not supported on this model",
+        'messages: Unexpected role "system". The Messages API accepts a top-level `system` parameter.',
+        "messages.1.role: Input should be 'user' or 'assistant'",
+    ],
+)
+async def test_a_gateway_that_refuses_messages_of_the_system_is_told_as_the_user(words: str) -> None:
     async with running(BOUND, [Say(text="Hi.")] * 2) as (service, model):
         service.knows_system_role = False  # type: ignore[attr-defined]
+        service.system_role_refusal = words  # type: ignore[attr-defined]
         for _ in range(2):
             await answer(model, request(BOUND, PROMPT))
         assert len(service.refused) == 1, "told once, it is not tried again"

@@ -169,6 +169,7 @@ async def test_a_limit_that_is_reached_in_mid_stream(tmp_path: Path, monkeypatch
 async def test_the_plan_says_which_models_it_includes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said = [
         {"slug": "gpt-6.3-sol", "visibility": "list", "supported_in_api": True},
+        {"slug": "gpt-6.2-sol", "visibility": "list", "supported_in_api": True},
         {"slug": "gpt-6.3-hidden", "visibility": "hide", "supported_in_api": True},
         {"slug": "gpt-6.3-chat", "visibility": "list", "supported_in_api": False},
     ]
@@ -180,10 +181,15 @@ async def test_the_plan_says_which_models_it_includes(tmp_path: Path, monkeypatc
         settings = Settings(base_urls={"openai": service.base_url})
         registry = ModelRegistry(settings, auth, tmp_path / "local.json", Catalogue(tmp_path / "catalogue"))
         done = await registry.catalogue.refresh(registry.listing_addresses({}))
+        assert await registry.catalogue.refresh(registry.listing_addresses({})) == {}, "it was asked today"
+        with_key = {"OPENAI_API_KEY": "sk-env-0001"}
+        assert set(await registry.catalogue.refresh(registry.listing_addresses(with_key))) == {"openai"}
         listed = {info.model_id: info for info in await registry.list({})}
         await registry.close()
     assert done == {"openai": None}
     assert [name for name in listed if name.startswith("openai:gpt-6.3")] == ["openai:gpt-6.3-sol"]
+    assert listed["openai:gpt-6.2-sol"].available
+    assert listed["openai:gpt-6.2-astra"].unavailable == "Your ChatGPT plan does not include it."
     assert (listed["openai:gpt-6.3-sol"].available, listed["openai:gpt-6.3-sol"].input_price) == (True, 0)
 
 

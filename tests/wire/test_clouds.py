@@ -128,6 +128,7 @@ SENT: Mapping[str, tuple[str, dict[str, str | None]]] = {
 async def test_a_request_goes_where_the_cloud_wants_it(cloud: Vendor, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-another-0123456789")
     monkeypatch.setenv("GOOGLE_API_KEY", "AIza-another-0123456789")
+    monkeypatch.setenv("ANTHROPIC_CUSTOM_HEADERS", "authorization: Bearer another-of-a-gateway\nx-mine: another")
     seen: list[tuple[str, dict[str, str]]] = []
 
     async with running(cloud, [Say(text="Hi.")]) as (service, model):
@@ -212,6 +213,21 @@ async def test_vertex_is_asked_with_a_token_for_the_users_credentials(cloud: Ven
     assert (service.refused, service.lint) == ([], [])
     paths = [request.path for request in service.requests]
     assert paths.count("/token") == 1, "it is kept"
+
+
+@pytest.mark.parametrize("cloud", CLOUDS[2:], ids=lambda cloud: cloud.name)
+async def test_a_user_who_signs_in_to_google_again_is_let_in(cloud: Vendor, tmp_path: Path) -> None:
+    service = cloud.service([Say(text="Hi.")])
+    url = await service.start()
+    file = service_account(tmp_path, f"{url}/revoked")
+    model = VertexModel(GoogleProject("shop-1", "global", str(file)), url)
+    for _ in range(2):
+        with pytest.raises(AuthFailed, match="gcloud auth application-default login"):
+            await answer(model, request(cloud))
+    service_account(tmp_path, url)
+    assert (await answer(model, request(cloud))).message.text == "Hi."
+    await model.close()
+    await service.stop()
 
 
 @pytest.mark.parametrize(

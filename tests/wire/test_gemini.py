@@ -307,10 +307,12 @@ async def test_a_wrong_token_is_refused(monkeypatch: pytest.MonkeyPatch) -> None
     [
         ([Fault("reset")], "One two four."),
         ([Fault("empty")], "One two four."),
-        ([Fault("reset"), Fault("reset")], None),
+        ([Fault("reset"), Fault("reset")], "One two "),
+        ([Fault("status", status=429)], "One two "),  # told and waited for when the rest is asked for anew
+        ([Fault("status", status=401)], "One two "),
         ([Fault("reset", after=1)], None),  # what was shown would come twice
     ],
-    ids=["reset", "empty", "twice", "in its midst"],
+    ids=["reset", "empty", "twice", "too fast", "not allowed", "in its midst"],
 )
 async def test_a_long_reply_that_breaks_off_goes_on_from_its_token(faults: list[Step], text: str | None) -> None:
     async with running(G4, [LONG[0], *faults, LONG[2]]) as (_, model):
@@ -318,7 +320,9 @@ async def test_a_long_reply_that_breaks_off_goes_on_from_its_token(faults: list[
             with pytest.raises(StreamBroken):
                 await answer(model, request(G4))
         else:
-            assert (await answer(model, request(G4))).message.text == text
+            done = await answer(model, request(G4))
+            assert (done.message.text, done.stop) == (text, "paused" if text == "One two " else "calls")
+            assert done.usage.output == (10 if done.stop == "paused" else 40)
 
 
 @pytest.mark.parametrize(("shown_after", "goes_on"), [((), True), (({"text": "lost "},), False)])
@@ -335,6 +339,14 @@ async def test_a_stream_that_breaks_off_goes_on_from_a_token_in_its_midst(
         else:
             with pytest.raises(StreamBroken):
                 await answer(model, request(G4))
+
+
+async def test_a_token_of_an_earlier_place_is_not_gone_on_from() -> None:
+    part = {"content": {"role": "model", "parts": [{"text": "One "}]}, "continuationToken": "dG9rZW4="}
+    events = [event({"candidates": [part]}), chunk({"text": "two "}), chunk(finish="CONTINUATION")]
+    async with running(G4, [Raw(events)]) as (_, model):
+        done = await answer(model, request(G4))
+    assert (done.message.text, done.stop) == ("One two ", "paused")
 
 
 @pytest.mark.parametrize("token", [None, "same"])

@@ -19,7 +19,7 @@ export async function signIn(setup: Pick<Setup, "find" | "closed">): Promise<Key
     title: "Waiting for you to sign in with ChatGPT in your browser",
     cancellable: true,
   };
-  const { code, output } = await vscode.window.withProgress(progress, (waiting, token) => {
+  const { code, output, left } = await vscode.window.withProgress(progress, async (waiting, token) => {
     const cancelled = new AbortController();
     token.onCancellationRequested(() => cancelled.abort());
     // the address stands on a line of its own
@@ -29,21 +29,28 @@ export async function signIn(setup: Pick<Setup, "find" | "closed">): Promise<Key
       waiting.report({ message: `[Open the page again](${text})` }); // VS Code does not tell whether it opened
     };
     const signal = AbortSignal.any([cancelled.signal, setup.closed]);
-    return run(command, ["auth", "login", VENDOR, "--no-browser"], { env: env(), signal, line });
+    const ended = await run(command, ["auth", "login", VENDOR, "--no-browser"], { env: env(), signal, line });
+    return { ...ended, left: signal.aborted };
   });
-  if (code === null) return undefined;
+  if (left) return undefined;
   const lines = output.split("\n");
-  if (code !== 0) throw new Error(advice(lines.at(-1) || "The sign-in failed."));
+  if (code !== 0) throw failure(output, "The sign-in failed.");
   const start = lines.findIndex((line) => line.startsWith(PREFIX));
   const [signedIn = "", ...rest] = lines.slice(start);
   const then = rest.length > 0 ? rest.join(" ") : "Requests to OpenAI's models now count towards your plan.";
   return { words: `${sentence(signedIn)} ${then}`, vendor: VENDOR };
 }
 
-/** Remove the sign-in. Returns the outcome in words. */
+/** Remove the sign-in. Returns the outcome in words. Throws a sentence that says what to do. */
 export async function signOut(setup: Pick<Setup, "find">): Promise<KeySet> {
-  const { output } = await run(program(setup), ["auth", "logout", VENDOR], { env: env() });
-  return { words: output ? sentence(output) : "The daemon's program did not answer." };
+  const { code, output } = await run(program(setup), ["auth", "logout", VENDOR], { env: env() });
+  if (code !== 0) throw failure(output, "The sign-out failed.");
+  return { words: sentence(output) };
+}
+
+/** The last thing the program said. */
+function failure(output: string, otherwise: string): Error {
+  return new Error(advice(output.split("\n").at(-1) || otherwise));
 }
 
 function program(setup: Pick<Setup, "find">): string {

@@ -71,6 +71,17 @@ test("without a daemon there is something to do first", async () => {
   await expect(signIn(setup)).rejects.toThrow("Install the Daemon");
 });
 
+test("a program that cannot be started is told", async () => {
+  const setup = amanu("exit 0");
+  const find = () => ({ command: "/no/such/amanu", from: "storage" });
+  await expect(signIn({ ...setup, find } as typeof setup)).rejects.toThrow("/no/such/amanu");
+});
+
+test("a sign-out that failed is told, with the command that VS Code has", async () => {
+  const setup = amanu("echo 'It cannot be written; see `amanu logs`.' >&2; exit 4");
+  await expect(signOut(setup)).rejects.toThrow("see Amanu: Show Logs.");
+});
+
 test("signing out", async () => {
   const setup = amanu(`[ "$*" = "auth logout openai" ] && echo 'openai: signed out on this machine'`);
   expect(await signOut(setup)).toEqual({ words: "Signed out on this machine." });

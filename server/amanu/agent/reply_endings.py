@@ -12,6 +12,8 @@ Speaker = Literal["model", "user"]
 
 LONGEST_ANNOUNCEMENT = 400
 """Characters of a last paragraph that can still announce the next step, in any language."""
+LONGEST_READ = 2_000
+"""Characters of a last paragraph that are looked at: what it ends with is in them, and no reply takes long."""
 SHORTEST_ANNOUNCEMENT = 3
 """Words of a last sentence that can be an announcement; "Understood." and "Thank you!" are not."""
 
@@ -29,10 +31,13 @@ def speaker_by_rule(text: str, *, may_stop_midway: bool) -> Speaker | None:
     if _NO_PROSE.match(last_line) and not last_line.lstrip().startswith("**"):
         return "user"  # lists, tables, headings and code end answers, not announcements
     plain = re.sub(r"`[^`]*`", "x", paragraph)  # a `?` in code is no question
-    plain = plain.strip("*_ ").replace("’", "'").lower()
+    plain = plain.strip("*_ ").replace("’", "'").lower()[-LONGEST_READ:]
     if any(mark in plain for mark in _QUESTION):
         return "user"
-    *before, last = [each.strip("*_ ") for each in _SENTENCE.split(plain) if each.strip("*_ ")]
+    sentences = [each.strip("*_ ") for each in _SENTENCE.split(plain) if each.strip("*_ ")]
+    if not sentences:
+        return "user"  # a line across
+    *before, last = sentences
     if _expression("handed_over").search(plain) or _expression("conditional").search(last):
         return "user"
     if _announced().match(last):

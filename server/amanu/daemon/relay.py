@@ -165,10 +165,15 @@ def _spawn(home: Home, command: Sequence[str]) -> None:
 
 
 def _own_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """What the daemon itself gets: no keys. Each client's own environment travels with its hello, so that nothing
-    depends on who happened to start the daemon."""
+    """What the daemon itself gets: no keys, and nothing that vendors' libraries would read by themselves. Each client's
+    own environment travels with its hello, so that nothing depends on who happened to start the daemon."""
     secret = ("KEY", "TOKEN", "SECRET", "PASSWORD")
-    return {name: value for name, value in environ.items() if not any(word in name.upper() for word in secret)}
+    vendors = ("ANTHROPIC_", "AWS_", "CLOUDSDK_", "GOOGLE_")
+    return {
+        name: value
+        for name, value in environ.items()
+        if not any(word in name.upper() for word in secret) and not name.startswith(vendors)
+    }
 
 
 def _hello(link: socket.socket, token: str, first: EarlyRead) -> bool:

@@ -8,7 +8,7 @@ of each event.
 import asyncio
 import contextlib
 import re
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
@@ -18,7 +18,7 @@ import orjson
 
 from amanu.core.model import Delta, ModelError, Request, StreamBroken
 from amanu.models.anthropic_reply import AnthropicReply
-from amanu.models.anthropic_request import RequestBodies
+from amanu.models.anthropic_request import Dispensable, RequestBodies
 from amanu.models.errors import mask, retry_after, status_error, transport_error, with_request_id
 from amanu.models.http import LazyValue, http_client, tls_for
 from amanu.models.sse import SseParser
@@ -45,6 +45,8 @@ class AnthropicModel:
         """To be kept out of errors."""
         self._base_url = base_url
         self._bodies = RequestBodies()
+        self._headers: dict[str, str] = {}
+        """Of our own, besides the SDK's."""
         self._connection = LazyValue(self._connect)
 
     def __repr__(self) -> str:
@@ -106,24 +108,21 @@ class AnthropicModel:
         model = request.model.model_id.partition(":")[2]
         taken = partial(is_taken, request.conversation)
         while True:
+            without = set(self._bodies.left_out)
             body, prefix = self._bodies.body(request)
             try:
                 return await self._open(client, body, request), AnthropicReply(model, prefix, taken)
             except BadRequestError as error:
-                if not self._leaves_out(error.response.text, request):
+                if not self._leaves_out(error.response.text, without, request):
                     raise
 
-    def _leaves_out(self, error_text: str, request: Request) -> bool:
-        """Leave out what the service refused, from now on. False if it must stay, or was left out already."""
-        if self._bodies.eager and "eager_input_streaming" in error_text:
-            self._bodies.eager = False
-            return True
-        if self._bodies.system_role and "role 'system'" in error_text:
-            self._bodies.system_role = False
-            return True
-        if self._bodies.hour and request.user_may_pause and _ABOUT_LIFETIME.search(error_text):
-            self._bodies.hour = False
-            return True
+    def _leaves_out(self, error_text: str, without: set[Dispensable], request: Request) -> bool:
+        """Leave out what the service refused, from now on. False if it must stay, or the request was `without` it
+        already; another request may have learnt it meanwhile."""
+        for name, refusal in _DISPENSABLE.items():
+            if name not in without and refusal.search(error_text):
+                self._bodies.left_out.add(name)
+                return True
         return bool(_ABOUT_THINKING.search(error_text)) and self._bodies.forget_thinking(request.conversation)
 
     async def _open(self, client: "AsyncAPIClient", body: bytes, request: Request) -> "AsyncStream[object]":
@@ -139,7 +138,11 @@ class AnthropicModel:
     def _connect(self) -> "_Connection":
         http = http_client(self._base_url, tls_for(self._base_url), follow_redirects=False)
         options = {"max_retries": 0, "timeout": http.timeout, "open_telemetry": False, "http_client": http}
-        return _Connection(http, self._client(options))
+        client = self._client(options)
+        # The SDK adds the headers that ANTHROPIC_CUSTOM_HEADERS of this process names: a gateway's, perhaps with its
+        # secret, of whoever started the daemon.
+        client._custom_headers = dict(self._headers)  # pyright: ignore[reportPrivateUsage]
+        return _Connection(http, client)
 
     def _client(self, options: dict[str, Any]) -> "AsyncAPIClient":
         """The SDK's client; `options` are those that all its clients take."""
@@ -221,7 +224,12 @@ _ABOUT_THINKING = re.compile(r"thinking`? block|block_binding|`(redacted_)?think
 """What a refusal says that is about thinking blocks: changed, out of place, missing, of another conversation
 (platform.claude.com, "Fix a thinking block bound to a different conversation")."""
 
-_ABOUT_LIFETIME = re.compile(r"\bttl\b")
+_DISPENSABLE: Mapping[Dispensable, re.Pattern[str]] = {
+    "eager": re.compile(r"eager_input_streaming"),
+    "system role": re.compile(r"\brole\W{1,4}system\b|'user' or 'assistant'"),
+    "hour": re.compile(r"\bttl\b"),
+}
+"""What can be left out → how a refusal names it."""
 
 _STATUS = {
     "invalid_request_error": 400,

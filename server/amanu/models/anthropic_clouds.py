@@ -26,6 +26,8 @@ class BedrockModel(AnthropicModel):
     def __init__(self, credential: str | AwsCredentials, base_url: str) -> None:
         super().__init__(credential if isinstance(credential, str) else credential.secret_key or "", base_url)
         self._credential = credential
+        if not isinstance(credential, str):
+            self._headers["accept-encoding"] = "identity"  # what `Transport` says; it is signed
 
     def _client(self, options: dict[str, Any]) -> "AsyncAPIClient":
         from anthropic.lib.bedrock import AsyncAnthropicBedrockMantle
@@ -39,7 +41,6 @@ class BedrockModel(AnthropicModel):
             aws_session_token=self._credential.session_token,
             aws_profile=self._credential.profile,
             base_url=self._base_url,
-            default_headers={"accept-encoding": "identity"},  # what `Transport` says; it is signed
             **options,
         )
 

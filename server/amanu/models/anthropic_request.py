@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import islice, zip_longest
-from typing import Any, cast
+from typing import Any, Literal, cast
 from weakref import WeakKeyDictionary
 
 from amanu.core.conversation import Assistant, Call, Conversation, Message, Native, Results, Text, User
@@ -32,6 +32,14 @@ _GO_ON = b'{"role":"user","content":[{"type":"text","text":"Go on."}]}'
 """Newer models refuse a request that ends with the assistant."""
 
 
+Dispensable = Literal[
+    "eager",  # the arguments of calls as they are written: else they come whole, and nothing can be drawn meanwhile
+    "hour",  # caches kept for an hour where the user may pause
+    "system role",  # messages of their own that say how the session is run
+]
+"""What a request can do without."""
+
+
 class RequestBodies:
     """Makes request bodies; keeps the wire form of the messages it has seen, as long as their conversation lives."""
 
@@ -39,13 +47,8 @@ class RequestBodies:
         """`version`: of the API, for services that want it in the body, and the model elsewhere."""
         self._version = version
         self._kept: WeakKeyDictionary[Conversation, _History] = WeakKeyDictionary()
-        self.eager = True
-        """Ask for the arguments of calls as they are written; else the service holds them back until they are whole,
-        and nothing can be drawn meanwhile. False where a gateway refused that."""
-        self.hour = True
-        """Keep caches for an hour where the user may pause. False where a gateway refused that."""
-        self.system_role = True
-        """Say how the session is run in messages of their own. False where a gateway refused those."""
+        self.left_out: set[Dispensable] = set()
+        """What a gateway refused, and requests therefore go without."""
 
     def body(self, request: Request) -> tuple[bytes, str]:
         """The body, and the digest of all that the model will have seen when it answers: a thinking block of the
@@ -62,13 +65,16 @@ class RequestBodies:
         head |= {"model": model} if self._version is None else {"anthropic_version": self._version}
         # Neither marks nor wishes are part of the digest above: they change nothing the model sees. All marks of a
         # request are alike, for none may outlast one before it.
-        mark = _HOUR if self.hour and request.user_may_pause else _MINUTES
+        mark = _HOUR if request.user_may_pause and "hour" not in self.left_out else _MINUTES
         if tools:
             tools = _marked(tools, mark)
-            head["tools"] = [tool | {"eager_input_streaming": True} for tool in tools] if self.eager else tools
+            eager = {} if "eager" in self.left_out else {"eager_input_streaming": True}
+            head["tools"] = [tool | eager for tool in tools]
         if system:
             head["system"] = _marked(system, mark)
-        messages, prefix = history.wire(b',"cache_control":' + dumps(mark), system_role=self.system_role)
+        messages, prefix = history.wire(
+            b',"cache_control":' + dumps(mark), system_role="system role" not in self.left_out
+        )
         pieces = (dumps(head)[:-1], b',"messages":[', *messages, b"]}")
         return b"".join(pieces), prefix.hex()  # one copy of the history and its pictures, not one per `+`
 

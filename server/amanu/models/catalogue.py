@@ -52,6 +52,8 @@ class _Cached(BaseModel):
     fetched_at: float = Field(allow_inf_nan=False)
     """Seconds since 1970."""
     models: tuple[ListedModel, ...] = Field(max_length=MAX_MODELS)
+    of_plan: bool = False
+    """The vendor was asked on behalf of a ChatGPT plan, which includes other models than a key."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,7 @@ class _Listing:
     models: Mapping[str, ListedModel]
     """By id, in the vendor's order."""
     by_undated: Mapping[str, ListedModel]
+    of_plan: bool = False
 
     def find(self, model: str) -> ListedModel | None:
         return self.models.get(model) or self.by_undated.get(model)
@@ -129,15 +132,24 @@ class Catalogue:
         ]
         return [*shipped, *others]
 
-    def fresh(self, vendor: str) -> bool:
-        """Whether the vendor answered within the last day. A time in the future does not count: the clock was wrong."""
-        return 0 <= self._clock() - self._listing(vendor).fetched_at < FRESH_SECONDS
+    def fresh(self, address: ListingAddress) -> bool:
+        """Whether the vendor answered within the last day, and for the same kind of credential. A time in the future
+        does not count: the clock was wrong."""
+        listing = self._listing(address.vendor)
+        return listing.of_plan == address.of_plan and 0 <= self._clock() - listing.fetched_at < FRESH_SECONDS
+
+    def is_in_plan(self, model_id: str) -> bool:
+        """Whether the user's ChatGPT plan includes the model, as far as is known."""
+        vendor, _, model = model_id.partition(":")
+        listing = self._listing(vendor)
+        listed = listing.find(model)
+        return not listing.of_plan or (listed is not None and listed.usable)
 
     async def refresh(self, addresses: Iterable[ListingAddress], *, force: bool = False) -> dict[str, str | None]:
         """Ask these vendors for their models, all at once; without `force`, only those that did not answer within the
         last day. Returns vendor → None, or a sentence that says what failed; never raises. A vendor that keeps failing
         is logged once."""
-        asked = {each.vendor: each for each in addresses if force or not self.fresh(each.vendor)}
+        asked = {each.vendor: each for each in addresses if force or not self.fresh(each)}
         failures = await asyncio.gather(*(self._ask(address) for address in asked.values()))
         for vendor, failure in zip(asked, failures, strict=True):
             if failure is None:
@@ -152,17 +164,19 @@ class Catalogue:
     async def _ask(self, address: ListingAddress) -> str | None:
         try:
             answer = await request_listing(address)
-            await asyncio.to_thread(self._keep, address.vendor, answer)
+            await asyncio.to_thread(self._keep, address, answer)
         except (ModelError, AmanuError, ValueError) as error:
             return str(error)
         return None
 
-    def _keep(self, vendor: str, answer: bytes) -> None:
+    def _keep(self, address: ListingAddress, answer: bytes) -> None:
         """Raises `ValueError`, `AmanuError` (storageError)."""
+        vendor = address.vendor
         before = self._listing(vendor).models
         models = [_kept(listed, before.get(listed.id)) for listed in read_listing(vendor, answer)]
         content = [listed.model_dump(exclude_none=True) for listed in models]
-        write_private(self._path(vendor), {"fetched_at": self._clock(), "models": content})
+        kept = {"fetched_at": self._clock(), "models": content, "of_plan": address.of_plan}
+        write_private(self._path(vendor), kept)
         self._listing(vendor)  # read here, in the thread
 
     def _path(self, vendor: str) -> Path:
@@ -274,4 +288,4 @@ def _read(path: Path) -> _Listing:
         return _NOTHING
     models = {listed.id: listed for listed in cached.models}
     newest_last = {undated(name): listed for name, listed in sorted(models.items())}
-    return _Listing(cached.fetched_at, models, newest_last)
+    return _Listing(cached.fetched_at, models, newest_last, cached.of_plan)

@@ -108,7 +108,7 @@ def vertex(asked: CloudModel) -> tuple[str, GoogleProject]:
     project, location = needs.name(*projects), needs.name(*locations)
     needs.check()
     variable = "ANTHROPIC_VERTEX_BASE_URL" if claude else "GOOGLE_VERTEX_BASE_URL"
-    moved = asked.environment.get(variable, "").strip().rstrip("/").removesuffix("/v1")
+    moved = re.sub(r"/v1(beta1)?$", "", asked.environment.get(variable, "").strip().rstrip("/"))
     credentials_file = asked.environment.get("GOOGLE_APPLICATION_CREDENTIALS", "").strip() or None
     base_url = moved or asked.base_url or f"https://{_vertex_host(location)}"
     return base_url, GoogleProject(project, location, credentials_file, asked.key)

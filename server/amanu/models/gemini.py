@@ -74,7 +74,7 @@ class GeminiModel:
         token: bytes | None = None
         has_more = True
         while has_more:
-            broken: StreamBroken | None = None
+            failure: ModelError | None = None
             try:
                 async with aclosing(self._chunks(request, token)) as chunks:
                     chunk_count = 0
@@ -84,12 +84,12 @@ class GeminiModel:
                         chunk_count += 1
                         if chunk_count % 16 == 0:
                             await asyncio.sleep(0)  # a burst of chunks is 0.13 ms each, without a pause of its own
-            except StreamBroken as error:
-                broken = error
-            token = reply.resume()
+            except ModelError as error:
+                failure = error
+            token = reply.resume() if failure is None or isinstance(failure, StreamBroken) else None
             has_more = token is not None
-            if broken is not None and not has_more:
-                raise broken
+            if failure is not None and not has_more and not reply.pause():
+                raise failure
         yield reply.done()
 
     async def connect(self) -> None:

@@ -159,7 +159,7 @@ class GeminiReply:
         if token is None or self._blocked is not None or len(self._resumed) >= _MOST_REQUESTS:
             return None
         if self._finish == "CONTINUATION":
-            can_resume = token not in self._resumed  # again from there: the same once more
+            can_resume = self._is_exact and token not in self._resumed  # again from there: the same once more
         else:
             can_resume = self._finish is None and self._is_exact and self._resumed.count(token) < 2
         if not can_resume:
@@ -169,6 +169,14 @@ class GeminiReply:
         self._usage = TokenUsage()
         self._finish, self._said, self._is_exact = None, "", True
         return token
+
+    def pause(self) -> bool:
+        """The request for the rest failed: what there is becomes a reply that can be gone on from. False if there is
+        none, or something was shown that the next token would not follow."""
+        if not self._resumed or self._finish is not None or not self._is_exact:
+            return False
+        self._finish = "CONTINUATION"
+        return True
 
     def done(self) -> ReplyCompleted:
         """The whole reply. Raises `StreamBroken` when it is none."""

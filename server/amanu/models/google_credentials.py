@@ -17,29 +17,43 @@ _ADVICE = (
 
 
 class GoogleCredentials:
-    """The credentials of one project's user, which both SDKs take."""
+    """The credentials of one project's user. When Google no longer takes them, they are looked for again, as the user
+    may have signed in anew."""
 
     def __init__(self, project: GoogleProject) -> None:
         self._project = project
-        self._loaded: Any = None
+        self._found: Any = None
         self._renewing = asyncio.Lock()
 
     def load(self) -> Any:
-        """`google.auth.credentials.Credentials`. Blocks. Raises `AuthFailed`."""
-        if self._loaded is None:
-            try:
-                self._loaded = self._find()
-            except Exception as error:
-                raise _explained(error) from None
-        return self._loaded
+        """`google.auth.credentials.Credentials`, as far as SDKs ask: always those found last. Blocks. Raises
+        `ModelError`."""
+        if self._found is None:
+            self._found = self._looked_for()
+        return _Latest(self)
 
     async def token(self) -> str:
         """An access token that is valid for some minutes; renewed if need be. Raises `ModelError`."""
         async with self._renewing:
-            credentials = self._loaded or await asyncio.to_thread(self.load)
-            if credentials.expired or not credentials.token:
-                await asyncio.to_thread(_renew, credentials)
-            return str(credentials.token)
+            await asyncio.to_thread(self.load)
+            if self._found.expired or not self._found.token:
+                try:
+                    await asyncio.to_thread(_renew, self._found)
+                except AuthFailed:
+                    self._found = await asyncio.to_thread(self._looked_for)
+                    await asyncio.to_thread(_renew, self._found)
+            return str(self._found.token)
+
+    @property
+    def found(self) -> Any:
+        """The credentials found last."""
+        return self._found
+
+    def _looked_for(self) -> Any:
+        try:
+            return self._find()
+        except Exception as error:
+            raise _explained(error) from None
 
     def _find(self) -> Any:
         import google.auth
@@ -54,6 +68,16 @@ class GoogleCredentials:
         with warnings.catch_warnings():  # about files from strangers; this one the user names, as `default` takes it
             warnings.simplefilter("ignore", DeprecationWarning)
             return auth.load_credentials_from_file(self._project.credentials_file, scopes=_SCOPES)[0]
+
+
+class _Latest:
+    """Stands for whatever credentials were found last: an SDK keeps the object it is given for good."""
+
+    def __init__(self, credentials: GoogleCredentials) -> None:
+        self._credentials = credentials
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._credentials.found, name)
 
 
 def _renew(credentials: Any) -> None:

@@ -30,6 +30,11 @@ class ListingAddress:
     key: "str | TokenSource" = field(repr=False)
     """"" for a list that is public."""
 
+    @property
+    def of_plan(self) -> bool:
+        """Whether the vendor is asked what a ChatGPT plan includes."""
+        return not isinstance(self.key, str)
+
 
 def _bearer(key: str) -> Mapping[str, str]:
     return {"authorization": f"Bearer {key}"}

@@ -263,7 +263,10 @@ class ModelRegistry:
             missing = None if key else self._how_to_key(name)
             state = {"available": missing is None, "unavailable": missing}
             known = await asyncio.to_thread(self.catalogue.models, name, listed=missing is None)
-            models += [_priced(self._adjusted(info).model_copy(update=state), key) for info in known]
+            offered = [_priced(self._adjusted(info).model_copy(update=state), key) for info in known]
+            if isinstance(key, ChatGPTTokens):
+                offered = [info if self.catalogue.is_in_plan(info.model_id) else _not_in_plan(info) for info in offered]
+            models += offered
         models += [info for vendor in VENDORS for info in self._in_cloud(vendor, environment)]
         vendors = [vendor for vendor in self._vendors.values() if vendor.local or vendor.name not in _BUILT_IN]
         for offered in await asyncio.gather(*(self._offered(vendor, environment) for vendor in vendors)):
@@ -456,6 +459,10 @@ def _priced(info: ModelInfo, key: Credential) -> ModelInfo:
     prices = ("input_price", "output_price", "cache_read_price", "cache_write_price")
     plan = {"long_prompt": None, "facts_from": f"{info.facts_from}; price: your ChatGPT plan"}
     return info.model_copy(update={**dict.fromkeys(prices, 0.0), **plan})
+
+
+def _not_in_plan(info: ModelInfo) -> ModelInfo:
+    return info.model_copy(update={"available": False, "unavailable": "Your ChatGPT plan does not include it."})
 
 
 def _check_address(vendor: Vendor, base_url: str, key: Credential) -> None:

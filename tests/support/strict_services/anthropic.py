@@ -56,6 +56,7 @@ class Anthropic(Service):
     knows_ttl = True
     """It takes lifetimes of caches; not every gateway does."""
     knows_system_role = True
+    system_role_refusal = "role 'system' is not supported on this model"
     """It takes messages of the system; not every gateway does."""
 
     def __init__(self, script: Any = ()) -> None:
@@ -147,7 +148,7 @@ class Anthropic(Service):
             need(message.keys() <= {"role", "content"}, "messages: Extra inputs are not permitted")
             need(message["role"] in ("user", "assistant", "system"), f"messages.{at}.role: user or assistant")
             if message["role"] == "system":
-                need(self.knows_system_role, "role 'system' is not supported on this model")
+                need(self.knows_system_role, self.system_role_refusal)
                 _check_system_message(body, at)
             blocks = _blocks(message)
             need(bool(blocks), f"messages.{at}: all messages must have non-empty content")

@@ -47,11 +47,18 @@ RULED: list[tuple[str, Any]] = [
     ("Now I'll leave the rest to you.", "user"),
     ("It was hard. " * 60, "user"),
     ("I'll use tabs from now on.", "user"),
+    ("I'll now hand this back to you.", "user"),
+    ("Let me point out that the tests now pass.", "user"),
+    ("Done.\n\n***", "user"),
+    ("**", "user"),
     ("I fixed it, and I can also add a test.", "user"),
     # only a judge can tell
     ("The fix is in place; next I start the server", None),
     ("I fixed the parser and will now run the tests.", None),
     ("First, I will add the field. Then I will move the data.", None),
+    ("I will now stop here.", None),
+    ("Je vais maintenant m'arrêter ici.", None),
+    ("Vou agora parar por aqui.", None),
     ("Teraz uruchomię testy.", None),
 ]
 
@@ -85,7 +92,7 @@ def test_endings_in_eight_languages_are_ruled_rightly_and_seldom_left_to_the_jud
     assert [ending.text for ending in endings if ending.ruled not in (None, ending.next)] == []
 
 
-@pytest.mark.parametrize("phrase", ["e", "e ", "now, ", "voy ", "まず", "我", "я ", "好"])
+@pytest.mark.parametrize("phrase", ["e", "e ", "now, ", "voy ", "まず", "はい", "では", "我", "я ", "好"])
 def test_a_very_long_line_is_judged_at_once(phrase: str) -> None:
     """The time of a pattern that tries every place twice would be seen."""
     assert speaker_by_rule(phrase * 20_000, may_stop_midway=True) == "user"

@@ -344,7 +344,7 @@ async def test_a_damaged_cache_is_as_good_as_none(
     path.write_text(damage(path))
     shipped = [info.model_id for info in MODELS if info.model_id.startswith("openai:")]
     assert [info.model_id for info in asked.models("openai")] == shipped
-    assert not asked.fresh("openai")
+    assert not asked.fresh(ListingAddress("openai", "", KEY))
     assert await ask(asked, "openai", answer("openai"), force=False) is None
     assert len(asked.models("openai")) == len(shipped) + 2
 
@@ -355,4 +355,4 @@ def test_a_cache_of_no_day_is_shown_all_the_same(tmp_path: Path) -> None:
     )
     catalogue = Catalogue(tmp_path)
     assert catalogue.facts("openrouter:a/b").facts_from == "OpenRouter, date unknown"
-    assert not catalogue.fresh("openrouter")
+    assert not catalogue.fresh(ListingAddress("openrouter", "", KEY))
