@@ -40,6 +40,13 @@ def status_error(
     text = sentence(message)
     if used_up(status, message, retry_after):
         return quota_exhausted(vendor, status, message, retry_after=retry_after, details=details)
+    if status == 403 and not _BAD_KEY.search(message):
+        return AuthFailed(
+            f"{vendor} does not allow this: {text} Check that your account may use this model.",
+            vendor,
+            status,
+            details=details,
+        )
     if status in (401, 403) or _BAD_KEY.search(message):
         return AuthFailed(
             f"{vendor} does not accept the key: {text} A key in the environment takes precedence over the one you set; "
