@@ -6,13 +6,12 @@ server and the user said yes once, for that address. Kept as `{"allowed": {vendo
 
 import asyncio
 import importlib
-import re
 import time
 from pathlib import Path
 from typing import Any, cast
 
 from amanu.models.http import tls_for
-from amanu.models.listing import WINDOWS
+from amanu.models.local_windows import served_window
 from amanu.system.private_file import read_private, write_private
 
 _WINDOW_SECONDS = 10.0
@@ -35,11 +34,11 @@ class LocalServers:
         """The user says yes."""
         write_private(self._path, {"allowed": {**self._read(), vendor: base_url}})
 
-    async def window(self, base_url: str, model: str) -> int | None:
-        """`ollama_window`, cached for a few seconds."""
+    async def window(self, vendor: str, base_url: str, model: str) -> int | None:
+        """`served_window`, cached for a few seconds."""
         cached = self._windows.get((base_url, model))
         if cached is None or time.monotonic() - cached[0] > _WINDOW_SECONDS:
-            cached = self._windows[base_url, model] = (time.monotonic(), await ollama_window(base_url, model))
+            cached = self._windows[base_url, model] = (time.monotonic(), await served_window(vendor, base_url, model))
         return cached[1]
 
     def _read(self) -> dict[str, str]:
@@ -64,45 +63,6 @@ async def models_of(base_url: str, key: str | None = None) -> list[str] | None:
             if names is not None:
                 return names
     return None
-
-
-async def ollama_window(base_url: str, model: str) -> int | None:
-    """The window, in tokens, with which an Ollama server runs a model: the actual one if the model is loaded
-    (`GET /api/ps`), else the one its Modelfile sets (`POST /api/show`). None if the server states neither within a
-    second: it then chooses one by the machine's memory when it loads the model."""
-    httpx2 = await asyncio.to_thread(importlib.import_module, "httpx2")
-    tls = await asyncio.to_thread(tls_for, base_url)
-    root = base_url.removesuffix("/v1")
-    try:
-        async with asyncio.timeout(1), httpx2.AsyncClient(verify=tls, timeout=1, trust_env=False) as http:
-            loaded = await http.get(f"{root}/api/ps")
-            if (window := _loaded_window(loaded.json(), model)) is not None:
-                return window
-            return _set_window((await http.post(f"{root}/api/show", json={"model": model})).json())
-    except (httpx2.HTTPError, httpx2.InvalidURL, TimeoutError, ValueError, RecursionError):
-        return None
-
-
-def _loaded_window(answer: Any, model: str) -> int | None:
-    entries: Any = cast("dict[str, Any]", answer).get("models") if isinstance(answer, dict) else None
-    for entry in cast("list[Any]", entries) if isinstance(entries, list) else []:
-        fields = cast("dict[str, Any]", entry) if isinstance(entry, dict) else {}
-        if model in (name := fields.get("name"), fields.get("model")) or name == f"{model}:latest":
-            return _window(fields.get("context_length"))
-    return None
-
-
-def _set_window(answer: Any) -> int | None:
-    parameters: Any = cast("dict[str, Any]", answer).get("parameters") if isinstance(answer, dict) else None
-    if not isinstance(parameters, str):
-        return None
-    match = re.search(r"^num_ctx\s+(\d{1,9})\s*$", parameters, re.MULTILINE)
-    return _window(int(match[1])) if match is not None else None
-
-
-def _window(value: Any) -> int | None:
-    is_sane = isinstance(value, int) and WINDOWS[0] <= value <= WINDOWS[1]
-    return value if is_sane else None
 
 
 def _names(answer: Any, listed: str, named: str) -> list[str] | None:

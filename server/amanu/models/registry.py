@@ -231,10 +231,10 @@ class ModelRegistry:
 
     async def _facts(self, vendor: Vendor, base_url: str, model_id: str) -> ModelInfo:
         info = self._known(model_id).model_copy(update={"available": True})
-        if vendor.name != "ollama" or self.replays or model_id in self._windows:
+        if not vendor.local or self.replays or model_id in self._windows:
             return info
-        window = await self._local.window(base_url, model_id.partition(":")[2])
-        return info if window is None else _in_window(info, window).model_copy(update={"facts_from": "Ollama"})
+        window = await self._local.window(vendor.name, base_url, model_id.partition(":")[2])
+        return info if window is None else _in_window(info, window).model_copy(update={"facts_from": vendor.title})
 
     async def _client(self, vendor: Vendor, base_url: str, key: Credential) -> RemoteModel:
         if (vendor.name, base_url, key) not in self._clients:

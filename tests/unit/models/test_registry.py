@@ -239,6 +239,7 @@ class Local(Service):
     path = "/v1/models"
     loaded: bytes | None = None
     shown: bytes | None = None
+    props: bytes | None = None
 
     def check(self, request: Received) -> Refusal | None:
         return Refusal(404, "not found")
@@ -253,7 +254,7 @@ class Local(Service):
         return b""
 
     def other(self, request: Received) -> tuple[int, bytes] | None:
-        answers = {self.path: self.listing, "/api/ps": self.loaded, "/api/show": self.shown}
+        answers = {self.path: self.listing, "/api/ps": self.loaded, "/api/show": self.shown, "/props": self.props}
         answer = answers.get(request.path)
         return None if answer is None else (200, answer)
 
@@ -321,6 +322,31 @@ async def test_the_window_in_which_ollama_runs_a_model(
     asked = [request.path for request in local.requests].count("/api/ps")
     assert asked == 1, "not for each step"
     await models.close()
+
+
+LISTED_BY_VLLM = b'{"data": [{"id": "other", "max_model_len": 1024}, {"id": "qwen3:8b", "max_model_len": 40960}]}'
+
+
+@pytest.mark.parametrize(
+    ("vendor", "props", "listing", "window", "source"),
+    [
+        ("llamacpp", b'{"default_generation_settings": {"n_ctx": 16384}}', None, 16_384, "llama.cpp"),
+        ("llamacpp", b'{"default_generation_settings": {"n_ctx": "all"}}', None, 32_768, "assumed"),
+        ("llamacpp", b'{"default_generation_settings": 7}', None, 32_768, "assumed"),
+        ("llamacpp", None, None, 32_768, "assumed"),
+        ("vllm", None, LISTED_BY_VLLM, 40_960, "vLLM"),
+        ("vllm", None, b'{"data": [{"id": "qwen3:8b", "max_model_len": 0}]}', 32_768, "assumed"),
+        ("vllm", None, None, 32_768, "assumed"),
+    ],
+)
+async def test_the_window_in_which_other_servers_run_a_model(
+    tmp_path: Path, local: Local, vendor: str, props: bytes | None, listing: bytes | None, window: int, source: str
+) -> None:
+    local.props, local.listing = props, listing or local.listing
+    models = registry(tmp_path, base_urls={vendor: f"http://127.0.0.1:{local.port}/v1"})
+    await models.allow_local(vendor, {})
+    info = (await models.resolve(f"{vendor}:qwen3:8b", {}))[1]
+    assert (info.context_window, info.facts_from) == (window, source)
 
 
 async def test_the_window_the_user_says_goes_before_ollamas(tmp_path: Path, local: Local) -> None:
