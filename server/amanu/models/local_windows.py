@@ -34,7 +34,8 @@ async def _ollama(http: Any, root: str, model: str) -> int | None:
     machine's memory when it loads the model."""
     for fields in _entries((await http.get(f"{root}/api/ps")).json(), "models"):
         window = _window(fields.get("context_length"))
-        if window is not None and {fields.get("name"), fields.get("model")} & {model, f"{model}:latest"}:
+        names = (fields.get("name"), fields.get("model"))
+        if window is not None and (model in names or f"{model}:latest" in names):
             return window
     shown = (await http.post(f"{root}/api/show", json={"model": model})).json()
     match = re.search(r"^num_ctx\s+(\d{1,9})\s*$", str(_object(shown).get("parameters")), re.MULTILINE)

@@ -303,6 +303,7 @@ NUM_CTX = b'{"parameters": "stop   \\"<|end|>\\"\\nnum_ctx                      
         (NONE_LOADED, None, 32_768),
         (b'{"models": [{"name": "qwen3:8b", "context_length": "many"}]}', NUM_CTX, 65_536),
         (b'{"models": 7}', b'{"parameters": 7}', 32_768),
+        (b'{"models": [{"name": [], "context_length": 4096}]}', NUM_CTX, 65_536),
         (b"<html>", NUM_CTX, 32_768),
         (None, None, 32_768),
     ],
