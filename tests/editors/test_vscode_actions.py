@@ -44,7 +44,8 @@ async def at(page: Any, place: str) -> None:
 
 
 def said(request: Received) -> str:
-    return json.dumps(json.loads(request.body)["messages"][-1], ensure_ascii=False)
+    messages = json.loads(request.body)["messages"]
+    return json.dumps([each for each in messages if each["role"] == "user"][-1], ensure_ascii=False)
 
 
 async def test_code_actions(tmp_path: Path) -> None:

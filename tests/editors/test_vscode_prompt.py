@@ -65,7 +65,8 @@ async def test_what_goes_along(tmp_path: Path) -> None:
         await send(chat, "What is that?")
         await answered(chat, "A list for shopping")
         assert "milk and bread" in served.requests[1].body.decode()
-        said = json.loads(served.requests[1].body)["messages"][-1]["content"]
+        messages = json.loads(served.requests[1].body)["messages"]
+        said = [each for each in messages if each["role"] == "user"][-1]["content"]
         assert [block["type"] for block in said].count("image") == 1
 
         # a command of the view's own
