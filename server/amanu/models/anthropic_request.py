@@ -17,8 +17,8 @@ from weakref import WeakKeyDictionary
 from amanu.core.conversation import Assistant, Call, Conversation, Message, Native, Results, Text, User
 from amanu.core.model import Request
 from amanu.core.model_families import ModelFamily, family
-from amanu.models.image_layout import WirePicture, laid_out, status_apart
-from amanu.models.wire_messages import dumps, loop_start
+from amanu.models.image_layout import WirePicture, laid_out
+from amanu.models.wire_messages import dumps, loop_start, split_status
 from amanu_protocol.items import ModelInfo
 
 WIRE = "anthropic"
@@ -209,7 +209,7 @@ class _History:
         status = b""
         match message:
             case User() | Results():
-                notes, told = status_apart(message, self._info)
+                notes, told = split_status(message, self._info)
                 said = _said(laid_out(notes, conversation, self._info))
                 results = self._results(message) if isinstance(message, Results) else []
                 role, blocks = "user", [*results, *said] or _said(["(no text)"])

@@ -1,10 +1,10 @@
 """How pictures and text are laid out for a model, whatever the wire: the pictures first, each under its name, as the
 vendors advise (Anthropic docs "Vision": images before text, each introduced; Google docs "Image understanding")."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 
-from amanu.core.conversation import Conversation, Note, Results, SystemText, User
+from amanu.core.conversation import Conversation, Note, SystemText
 from amanu.core.model_families import family
 from amanu_protocol.items import ModelInfo
 
@@ -32,20 +32,6 @@ def laid_out(notes: Iterable[Note], conversation: Conversation, model: ModelInfo
         else:
             parts += [opening, WirePicture(part.media_type, data), "</image>"]
     return parts
-
-
-def status_apart(message: User | Results, model: ModelInfo) -> tuple[Sequence[Note], str]:
-    """What to say beside the results of a message, and apart from it what the daemon says of the session, where the
-    model takes that in a role of its own."""
-    if isinstance(message, User):
-        notes, status = message.parts, message.status
-        rest: Sequence[Note] = message.model_copy(update={"status": ""}).parts
-    else:
-        notes = message.notes
-        said = [note for note in notes if isinstance(note, SystemText) and note.status]
-        status = "\n\n".join(note.text for note in said)
-        rest = [note for note in notes if note not in said]
-    return (notes, "") if family(model.model_id).status_role == "user" else (rest, status)
 
 
 def unseen(media_type: str, model: ModelInfo) -> str:

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
 from amanu.core.conversation import Assistant, Conversation, Results, User
-from amanu.models.image_layout import WirePicture, laid_out, status_apart
+from amanu.models.image_layout import WirePicture, laid_out
 from amanu.models.openai_messages import call_of
-from amanu.models.wire_messages import dumps
+from amanu.models.wire_messages import dumps, split_status
 from amanu_protocol.items import ModelInfo
 
 WIRE = "openai-responses"
@@ -63,7 +63,7 @@ def _same(items: Sequence[dict[str, Any]]) -> WireItems:
 
 def _heard(message: User | Results, conversation: Conversation, model: ModelInfo) -> list[dict[str, Any]]:
     """What the user says as one message, and what the daemon says of the session as another."""
-    notes, status = status_apart(message, model)
+    notes, status = split_status(message, model)
     return [*_said(laid_out(notes, conversation, model)), *_said([status], "developer")]
 
 

@@ -11,7 +11,8 @@ from weakref import WeakKeyDictionary
 
 import orjson
 
-from amanu.core.conversation import Assistant, Conversation, Message, Results, User
+from amanu.core.conversation import Assistant, Conversation, Message, Note, Results, SystemText, User
+from amanu.core.model_families import family
 from amanu_protocol.items import ModelInfo
 
 W = TypeVar("W")
@@ -94,3 +95,17 @@ def loads(text: bytes | str) -> Any:
             return orjson.loads(json.dumps(json.loads(text), ensure_ascii=False).encode("utf-8", "replace"))
         except RecursionError:
             raise ValueError("nested too deeply") from None
+
+
+def split_status(message: User | Results, model: ModelInfo) -> tuple[Sequence[Note], str]:
+    """The message's notes, and the session status that goes in a message of its own; "" for models that take it from
+    the user only, for whom it stays among the notes (`ModelFamily.status_role`)."""
+    if isinstance(message, User):
+        notes, status = message.parts, message.status
+        rest: Sequence[Note] = message.model_copy(update={"status": ""}).parts
+    else:
+        notes = message.notes
+        status_notes = [note for note in notes if isinstance(note, SystemText) and note.status]
+        status = "\n\n".join(note.text for note in status_notes)
+        rest = [note for note in notes if note not in status_notes]
+    return (notes, "") if family(model.model_id).status_role == "user" else (rest, status)
