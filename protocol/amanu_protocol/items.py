@@ -518,10 +518,10 @@ class Retry(Wire):
 
 
 class LongPrompt(Wire):
-    """What a request costs whose prompt, cached or not, is longer than most."""
+    """Price multipliers for a request whose prompt, cached tokens included, exceeds a threshold."""
 
     above: int
-    """Tokens; a prompt of just as many still costs what others cost."""
+    """The threshold in tokens; a prompt of exactly this length still has the normal price."""
     input: float
     """Multiplies the prices of the whole prompt, and of reading and writing a cache."""
     output: float

@@ -108,7 +108,7 @@ class EndpointSettings(SettingsSection):
 
 
 class CloudSettings(SettingsSection):
-    """Where models are in your clouds. Variables in the environment go before these."""
+    """Regions, projects and resources of models in your clouds. Environment variables take precedence."""
 
     aws_region: str | None = None
     """For `bedrock:…`; as `AWS_REGION`."""

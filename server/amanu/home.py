@@ -56,7 +56,7 @@ class Home(NamedTuple):
 
     @property
     def local_models(self) -> Path:
-        """The model servers on this machine that the user said yes to."""
+        """The model servers on this machine that the user has allowed."""
         return self.state / "local-models.json"
 
     @property

@@ -132,16 +132,16 @@ def behaviours_table() -> str:
 
 FACTS: Mapping[str, str] = MappingProxyType(
     {
-        "thinking": "how much to think is said by",
+        "thinking": "thinking is set by",
         "efforts": "efforts",
         "thoughts": "thoughts arrive",
         "must_return": "refused without",
-        "prefix_checked": "thinking holds only after what it was made with",
+        "prefix_checked": "thinking is valid only after the messages it was written for",
         "results": "tool results",
         "max_tools": "most tools",
         "tool_name": "characters of a tool's name",
         "caching": "caching",
-        "status_role": "how the session is run is said by",
+        "status_role": "role of the session status message",
         "max_output": "output tokens asked for, at most",
         "pictures": "pictures",
         "name": "the prompt adds",

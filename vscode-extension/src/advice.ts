@@ -24,7 +24,7 @@ export function advice(text: string): string {
   return HERE.reduce((said, [advised, here]) => said.replace(advised, here), text);
 }
 
-/** What a button can do of what the text tells the user to do. */
+/** The actions in the text for which there is a button. */
 export function advised(text: string): Action[] {
   const known: [words: string, action: Action][] = [
     [KEY, "setKey"],

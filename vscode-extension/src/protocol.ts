@@ -555,9 +555,9 @@ export interface Retry {
   at: number;
 }
 
-/** What a request costs whose prompt, cached or not, is longer than most. */
+/** Price multipliers for a request whose prompt, cached tokens included, exceeds a threshold. */
 export interface LongPrompt {
-  /** Tokens; a prompt of just as many still costs what others cost. */
+  /** The threshold in tokens; a prompt of exactly this length still has the normal price. */
   above: number;
   /** Multiplies the prices of the whole prompt, and of reading and writing a cache. */
   input: number;

@@ -6,7 +6,7 @@ import { env, type Setup } from "./setup";
 import { capital } from "./words";
 
 const VENDOR = "openai";
-/** What the daemon's program says to a terminal before what happened. */
+/** The prefix of the daemon's outcome line in a terminal. */
 const PREFIX = `${VENDOR}: `;
 
 /** Sign in with ChatGPT, so that requests count towards the user's plan: the daemon's program waits for the browser's

@@ -366,9 +366,9 @@
 ---@field reason string
 ---@field at integer When, milliseconds since the epoch.
 
----What a request costs whose prompt, cached or not, is longer than most.
+---Price multipliers for a request whose prompt, cached tokens included, exceeds a threshold.
 ---@class amanu.LongPrompt
----@field above integer Tokens; a prompt of just as many still costs what others cost.
+---@field above integer The threshold in tokens; a prompt of exactly this length still has the normal price.
 ---@field input number Multiplies the prices of the whole prompt, and of reading and writing a cache.
 ---@field output number Multiplies the price of the reply.
 

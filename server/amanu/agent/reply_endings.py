@@ -13,7 +13,7 @@ Speaker = Literal["model", "user"]
 LONGEST_ANNOUNCEMENT = 400
 """Characters of a last paragraph that can still announce the next step, in any language."""
 LONGEST_READ = 2_000
-"""Characters of a last paragraph that are looked at: what it ends with is in them, and no reply takes long."""
+"""The number of characters read at the end of the last paragraph: enough for its ending, and quick for any reply."""
 SHORTEST_ANNOUNCEMENT = 3
 """Words of a last sentence that can be an announcement; "Understood." and "Thank you!" are not."""
 
@@ -71,7 +71,7 @@ def _language(text: str) -> EndingPhrases | None:
 
 @cache
 def _expression(name: Literal["now", "handed_over", "conditional"]) -> re.Pattern[str]:
-    """That kind of phrase in all languages: which one a few words are in need not be known."""
+    """The phrases of this kind in all languages, since the language of a few words is hard to tell."""
     return re.compile("|".join(f"(?:{getattr(phrases, name)})" for phrases in ENDING_PHRASES))
 
 

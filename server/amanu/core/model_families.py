@@ -46,7 +46,7 @@ StatusRole = Literal[
     "system",  # Anthropic: a message in mid-conversation, after one of the user
     "developer",  # OpenAI
 ]
-"""Whose words they are to the model when the daemon says how the session is run."""
+"""The role of the message in which the daemon tells the model how the session is run."""
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ _RENAMED = tuple(
 
 
 def original(model_id: str) -> str:
-    """`vendor:model` as its maker names it; as it is where that is the same, or not known."""
+    """`vendor:model` under its maker's name; unchanged if the name is the same or unknown."""
     for pattern, made in _RENAMED:
         if (match := pattern.fullmatch(model_id)) is not None:
             return match.expand(made)

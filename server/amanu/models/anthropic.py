@@ -92,7 +92,7 @@ class AnthropicModel:
             await client.http.aclose()
 
     async def _authorize(self) -> None:
-        """Whatever must be done before a request so that it will be let in. Raises `ModelError`."""
+        """Obtain access before a request, for example a fresh token. Raises `ModelError`."""
 
     async def _ask(self, client: "AsyncAPIClient", request: Request) -> "tuple[AsyncStream[object], AnthropicReply]":
         """Send the request; again without what the service refuses of it, if it can do without: thinking, the wish for

@@ -1,5 +1,5 @@
 """Claude on Amazon Bedrock, Microsoft Foundry and Google's Vertex AI, through the clients that Anthropic's SDK has for
-them: the same bodies and events under another address, with another proof of who asks."""
+them: the same request bodies and events, at different addresses and with different credentials."""
 
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote

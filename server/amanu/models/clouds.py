@@ -41,7 +41,7 @@ class CloudModel:
     """Without the vendor."""
     environment: Mapping[str, str]
     settings: Mapping[str, str]
-    """What the user's settings say, by the variables that go before it."""
+    """Values from the user's settings, indexed by the environment variable that overrides each."""
     base_url: str
     """From the environment or the settings; "" for the cloud's own."""
     key: str | None = field(repr=False)
@@ -56,22 +56,22 @@ REPLAYED: Mapping[str, str] = {
 """Settings for a recording, which asks no cloud."""
 
 
-def bedrock(asked: CloudModel) -> tuple[str, str | AwsCredentials]:
+def bedrock(cloud_model: CloudModel) -> tuple[str, str | AwsCredentials]:
     """Amazon Bedrock's Messages API, with a Bedrock API key or signed by AWS credentials. Raises `AmanuError`
     (authRequired, invalidParams)."""
-    needs = _Needs("Amazon Bedrock", asked)
-    region = needs.name("AWS_REGION", "AWS_DEFAULT_REGION") if not (asked.base_url and asked.key) else ""
-    if asked.key is None and find_spec("boto3") is None:
+    needs = _Needs("Amazon Bedrock", cloud_model)
+    region = needs.name("AWS_REGION", "AWS_DEFAULT_REGION") if not (cloud_model.base_url and cloud_model.key) else ""
+    if cloud_model.key is None and find_spec("boto3") is None:
         needs.missing.append("AWS_BEARER_TOKEN_BEDROCK")
         needs.advice = (
             " The key can be stored instead. Run: amanu auth set bedrock. "
             'To sign with your AWS credentials instead: pip install "amanu[bedrock]"'
         )
     needs.check()
-    base_url = asked.base_url or f"https://bedrock-mantle.{region}.api.aws/anthropic"
-    if asked.key is not None:
-        return base_url, asked.key
-    given = {name: asked.environment.get(name, "").strip() or None for name in _AWS}
+    base_url = cloud_model.base_url or f"https://bedrock-mantle.{region}.api.aws/anthropic"
+    if cloud_model.key is not None:
+        return base_url, cloud_model.key
+    given = {name: cloud_model.environment.get(name, "").strip() or None for name in _AWS}
     access_key, secret_key = given["AWS_ACCESS_KEY_ID"], given["AWS_SECRET_ACCESS_KEY"]
     if access_key is None or secret_key is None:
         return base_url, AwsCredentials(region, profile=given["AWS_PROFILE"])
@@ -81,37 +81,37 @@ def bedrock(asked: CloudModel) -> tuple[str, str | AwsCredentials]:
 _AWS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE")
 
 
-def foundry(asked: CloudModel) -> tuple[str, str]:
+def foundry(cloud_model: CloudModel) -> tuple[str, str]:
     """Claude on Microsoft Foundry, with the key of a resource. Raises `AmanuError` (authRequired, invalidParams)."""
-    needs = _Needs("Microsoft Foundry", asked)
-    resource = needs.name("ANTHROPIC_FOUNDRY_RESOURCE") if not asked.base_url else ""
-    if asked.key is None:
+    needs = _Needs("Microsoft Foundry", cloud_model)
+    resource = needs.name("ANTHROPIC_FOUNDRY_RESOURCE") if not cloud_model.base_url else ""
+    if cloud_model.key is None:
         needs.missing.append("ANTHROPIC_FOUNDRY_API_KEY")
         needs.advice = " The key can be stored instead. Run: amanu auth set foundry"
     needs.check()
-    return asked.base_url or f"https://{resource}.services.ai.azure.com/anthropic", asked.key or ""
+    return cloud_model.base_url or f"https://{resource}.services.ai.azure.com/anthropic", cloud_model.key or ""
 
 
-def vertex(asked: CloudModel) -> tuple[str, GoogleProject]:
+def vertex(cloud_model: CloudModel) -> tuple[str, GoogleProject]:
     """Claude and Gemini on Google's Vertex AI. Raises `AmanuError` (authRequired, invalidParams, modelNotFound)."""
-    claude = asked.model.startswith("claude-")
-    if not claude and not asked.model.startswith("gemini-"):
+    claude = cloud_model.model.startswith("claude-")
+    if not claude and not cloud_model.model.startswith("gemini-"):
         raise AmanuError(
             "modelNotFound",
-            f"Amanu knows no model {asked.model!r} on Vertex AI.",
+            f"Amanu knows no model {cloud_model.model!r} on Vertex AI.",
             hint="Name a Claude or a Gemini, such as vertex:claude-sonnet-5-5 or vertex:gemini-3.8-flash.",
         )
     projects, locations = ["GOOGLE_CLOUD_PROJECT", "ANTHROPIC_VERTEX_PROJECT_ID"], _LOCATIONS
     if claude:
         projects, locations = projects[::-1], locations[::-1]
-    needs = _Needs("Vertex AI", asked)
+    needs = _Needs("Vertex AI", cloud_model)
     project, location = needs.name(*projects), needs.name(*locations)
     needs.check()
     variable = "ANTHROPIC_VERTEX_BASE_URL" if claude else "GOOGLE_VERTEX_BASE_URL"
-    moved = re.sub(r"/v1(beta1)?$", "", asked.environment.get(variable, "").strip().rstrip("/"))
-    credentials_file = asked.environment.get("GOOGLE_APPLICATION_CREDENTIALS", "").strip() or None
-    base_url = moved or asked.base_url or f"https://{_vertex_host(location)}"
-    return base_url, GoogleProject(project, location, credentials_file, asked.key)
+    moved = re.sub(r"/v1(beta1)?$", "", cloud_model.environment.get(variable, "").strip().rstrip("/"))
+    credentials_file = cloud_model.environment.get("GOOGLE_APPLICATION_CREDENTIALS", "").strip() or None
+    base_url = moved or cloud_model.base_url or f"https://{_vertex_host(location)}"
+    return base_url, GoogleProject(project, location, credentials_file, cloud_model.key)
 
 
 _LOCATIONS = ["GOOGLE_CLOUD_LOCATION", "CLOUD_ML_REGION"]
@@ -142,9 +142,9 @@ _PROJECT = re.compile(r"[A-Za-z0-9][A-Za-z0-9:._-]*")
 class _Needs:
     """Takes names from environment and settings, and remembers which are missing, to tell of all at once."""
 
-    def __init__(self, title: str, asked: CloudModel) -> None:
+    def __init__(self, title: str, cloud_model: CloudModel) -> None:
         self._title = title
-        self._known = (asked.environment, asked.settings)
+        self._known = (cloud_model.environment, cloud_model.settings)
         self.missing: list[str] = []
         self.advice = ""
 

@@ -144,7 +144,7 @@ class GeminiModel:
         return b"".join((b'{"contents":', *contents, b",", dumps(others)[1:]))
 
     async def _authorize(self) -> None:
-        """Whatever must be done before a request so that it will be let in. Raises `ModelError`."""
+        """Obtain access before a request, for example a fresh token. Raises `ModelError`."""
 
     def _connect(self) -> "_Connection":
         """Imports the SDK (0.3 s) and makes the clients."""

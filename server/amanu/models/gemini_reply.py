@@ -70,9 +70,9 @@ class GeminiReply:
         self._said = ""
         self._blocked: str | None = None
         self._usage = TokenUsage()
-        """Of the present request."""
+        """Usage of the current request."""
         self._used: list[TokenUsage] = []
-        """Of those before it."""
+        """Usage of the earlier requests for this reply."""
         self._token: bytes | None = None
         """The last one that came, to go on from."""
         self._is_exact = False
@@ -159,7 +159,9 @@ class GeminiReply:
         if token is None or self._blocked is not None or len(self._resumed) >= _MOST_REQUESTS:
             return None
         if self._finish == "CONTINUATION":
-            can_resume = self._is_exact and token not in self._resumed  # again from there: the same once more
+            can_resume = (
+                self._is_exact and token not in self._resumed
+            )  # the same token again would repeat the same text
         else:
             can_resume = self._finish is None and self._is_exact and self._resumed.count(token) < 2
         if not can_resume:

@@ -29,7 +29,7 @@ class GoogleCredentials:
         """`google.auth.credentials.Credentials`, as far as SDKs ask: always those found last. Blocks. Raises
         `ModelError`."""
         if self._found is None:
-            self._found = self._looked_for()
+            self._found = self._load_credentials()
         return _Latest(self)
 
     async def token(self) -> str:
@@ -40,7 +40,7 @@ class GoogleCredentials:
                 try:
                     await asyncio.to_thread(_renew, self._found)
                 except AuthFailed:
-                    self._found = await asyncio.to_thread(self._looked_for)
+                    self._found = await asyncio.to_thread(self._load_credentials)
                     await asyncio.to_thread(_renew, self._found)
             return str(self._found.token)
 
@@ -49,7 +49,7 @@ class GoogleCredentials:
         """The credentials found last."""
         return self._found
 
-    def _looked_for(self) -> Any:
+    def _load_credentials(self) -> Any:
         try:
             return self._find()
         except Exception as error:
@@ -65,7 +65,7 @@ class GoogleCredentials:
             return made(self._project.token)
         if self._project.credentials_file is None:
             return auth.default(scopes=_SCOPES)[0]
-        with warnings.catch_warnings():  # about files from strangers; this one the user names, as `default` takes it
+        with warnings.catch_warnings():  # it warns of untrusted files; the user chose this one
             warnings.simplefilter("ignore", DeprecationWarning)
             return auth.load_credentials_from_file(self._project.credentials_file, scopes=_SCOPES)[0]
 

@@ -127,7 +127,7 @@ class _Concessions:
     def __init__(self, fields: Iterable[str]) -> None:
         """`fields`: those known from the start to be refused."""
         self.count = 0
-        """How many there are. One that another request brings meanwhile is worth another try, too."""
+        """The number of concessions. If a concurrent request adds one, a retry is worthwhile too."""
         self._unreadable: WeakKeyDictionary[Conversation, tuple[int, int]] = WeakKeyDictionary()
         """Generation of a conversation, and how many of its messages go without their encrypted reasoning."""
         self._fields = set(fields)
