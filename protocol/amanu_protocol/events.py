@@ -12,6 +12,7 @@ from amanu_protocol.items import (
     Effort,
     Item,
     Mode,
+    PlanDocument,
     Proposal,
     QueuedPrompt,
     Retry,
@@ -46,6 +47,7 @@ class SessionChanged(Wire):
     trusted: bool | None = None
     trust_changed: bool | None = None
     sandbox: CommandSandbox | None = None
+    plan: PlanDocument | None = None
     closed: bool | None = None
 
 

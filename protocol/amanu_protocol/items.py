@@ -116,7 +116,11 @@ class AllowOption(Wire):
 
     grants: list[Grant]
     label: str
-    """Goes after "Allow once": "with network access"; "" where there is nothing to add."""
+    """Goes after "Allow once": "with network access"; "" where there is nothing to add. Of a plan: the whole label."""
+    mode: Mode | None = None
+    """Of a plan: the mode it is carried out in."""
+    fresh_context: bool = False
+    """Of a plan: the model forgets the conversation before it."""
 
 
 SandboxTier = Literal["bubblewrap", "landlock", "seatbelt", "none"]
@@ -160,6 +164,9 @@ class Approval(Wire):
     proposal_id: str | None = None
     asked_at: int
     """Milliseconds since the epoch. Answers within half a second of it are not taken."""
+    document: str | None = None
+    """Of a plan: the absolute path of its file, which clients open as a document. `detail` is its text, as it stands in
+    the editor that has it open."""
     digest: str = ""
     """Of all that is asked about: a yes is for exactly this, and names it. Changes with what it is about; then the
     question is asked again."""
@@ -191,6 +198,9 @@ class Decision(Wire):
     """What the user said when rejecting; it goes to the model."""
     grants: list[Grant] = []
     """What the user added to a yes."""
+    mode: Mode | None = None
+    """Of a plan: the mode it is carried out in."""
+    fresh_context: bool = False
     permitted_by: str | None = None
     """Denied because nobody could be asked: the rule that would have allowed it."""
     summary: str = ""
@@ -426,6 +436,16 @@ class Proposal(Wire):
 
 
 # Session -------------------------------------------------------------------------------------------
+
+
+class PlanDocument(Wire):
+    """The plan of a session: a Markdown file that the model writes in plan mode and the user edits and approves."""
+
+    path: str
+    """Absolute."""
+    state: Literal["draft", "approved"]
+    digest: str = ""
+    """Of an approved plan: SHA-256 of the text the user approved, which is also the id of its blob."""
 
 
 class QueuedPrompt(Wire):

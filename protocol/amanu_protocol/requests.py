@@ -213,6 +213,10 @@ class ApprovalResolveParams(Wire):
     """With `allow`: that of the approval the user saw."""
     grants: list[Grant] = []
     """What the user adds to a yes, of what was offered."""
+    mode: Mode | None = None
+    """With a yes to a plan: the mode to carry it out in, of the options that were offered; None: ask."""
+    fresh_context: bool = False
+    """With a yes to a plan: the model forgets the conversation before it."""
 
 
 class ApprovalResolveResult(Wire):

@@ -37,6 +37,7 @@ from amanu_protocol.items import (
     Effort,
     Item,
     Mode,
+    PlanDocument,
     Proposal,
     QueuedPrompt,
     Retry,
@@ -74,6 +75,8 @@ class SessionState(Wire):
     """The folders were trusted, but what they enable has changed since: `amanu/trust/get` says what."""
     sandbox: CommandSandbox | None = None
     """What holds commands, once that was tried out."""
+    plan: PlanDocument | None = None
+    """The plan, once the model was asked for one."""
     read_only: bool
     """Another daemon holds the session's lease; it can be looked at, not driven."""
     closed: bool = False
@@ -250,5 +253,7 @@ def _change_session(state: SessionState, event: SessionChanged) -> None:
         state.trust_changed = event.trust_changed
     if event.sandbox is not None:
         state.sandbox = event.sandbox
+    if event.plan is not None:
+        state.plan = event.plan
     if event.closed is not None:
         state.closed = event.closed

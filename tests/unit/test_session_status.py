@@ -1,5 +1,6 @@
 """What the model is told of the session it works in, prompt by prompt and between two steps."""
 
+import re
 from pathlib import Path
 from typing import Any, get_args
 
@@ -19,7 +20,7 @@ def quick_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(approval, "GUARD_SECONDS", 0.0)
 
 
-PLAN = f"Mode: plan. {mode_text('plan')}"
+PLAN = "Mode: plan. You are planning."
 ASK = f"Mode: ask. {mode_text('ask')}"
 SANDBOXED = CommandSandbox(tier="landlock", writes="workspace", network=False, summary="")
 UNSANDBOXED = CommandSandbox(tier="none", writes="everything", network=True, summary="")
@@ -39,7 +40,8 @@ def heard(message: Any) -> str:
 @pytest.mark.parametrize("mode", get_args(Mode))
 def test_every_mode_has_its_sentence(mode: Mode) -> None:
     text = mode_text(mode)
-    assert text.endswith(".") and "\n" not in text
+    assert text.endswith(".")
+    assert "\n" not in text or mode == "plan"
 
 
 @pytest.mark.parametrize(
@@ -57,8 +59,8 @@ def test_what_is_said_first(mode: Mode, sandbox: CommandSandbox | None, headless
     state = SessionState(
         session_id="s", title="", roots=[], mode=mode, model_id="m", trusted=True, read_only=False, sandbox=sandbox
     )
-    status = SessionStatus(Conversation(), state, headless=headless)
-    said = status.note_with_prompt().splitlines()
+    status = SessionStatus(Conversation(), state, Path("/plan.md"), headless=headless)
+    said = [line for line in status.note_with_prompt().splitlines() if not re.match(r"\d\.|What anybody", line)]
     assert len(said) == (len(lines) + 2 if lines else 0)
     assert all(line.startswith(start) for line, start in zip(said[1:-1], lines, strict=False))
     assert status.note_with_prompt() == status.note() == "", "all of it is known"
@@ -121,13 +123,13 @@ async def test_a_denial_says_which_mode_it_is_and_what_is_allowed(tmp_path: Path
         "",
         call("write_file", path="notes.txt", content="x"),
         call("run_shell_command", command="touch x"),
-        call("write_file", path=".amanu/plans/a.md", content="# Plan\n"),
+        call("run_shell_command", command="curl example.org", network=True),
     )
     async with scripted_session(tmp_path, tries, step("Done."), mode="plan") as d:
         await d.prompt("do it")
         await d.ended()
         (results,) = [message for message in conversation(d.session) if isinstance(message, Results)]
-        written, ran, planned = [result.text for result in results.results]
-        assert "mode plan: deny @write unless .amanu/plans/*.md (plan mode writes only plan files;" in written
-        assert "plan mode runs only commands that change nothing; the user can change the mode" in ran
-        assert (d.root / ".amanu" / "plans" / "a.md").exists(), planned
+        written, ran, fetched = [result.text for result in results.results]
+        assert "this is plan mode: nothing but the plan is written before the user has approved it" in written
+        assert "This is plan mode" in fetched and "call exit_plan_mode" in fetched
+        assert not (d.root / "x").exists(), ran

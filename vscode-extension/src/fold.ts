@@ -169,5 +169,6 @@ function changeSession(state: SessionState, event: SessionChanged): void {
   state.trusted = event.trusted ?? state.trusted;
   state.trustChanged = event.trustChanged ?? state.trustChanged;
   state.sandbox = event.sandbox ?? state.sandbox;
+  state.plan = event.plan ?? state.plan;
   state.closed = event.closed ?? state.closed;
 }

@@ -140,8 +140,12 @@ export type Grant = "network" | "unsandboxed";
 /** One way to allow something once. */
 export interface AllowOption {
   grants: Grant[];
-  /** Goes after "Allow once": "with network access"; "" where there is nothing to add. */
+  /** Goes after "Allow once": "with network access"; "" where there is nothing to add. Of a plan: the whole label. */
   label: string;
+  /** Of a plan: the mode it is carried out in. */
+  mode: Mode | null;
+  /** Of a plan: the model forgets the conversation before it. */
+  freshContext: boolean;
 }
 
 /** What holds a command. `none`: it runs with the user's own permissions. */
@@ -182,6 +186,11 @@ export interface Approval {
   /** Milliseconds since the epoch. Answers within half a second of it are not taken. */
   askedAt: number;
   /**
+   * Of a plan: the absolute path of its file, which clients open as a document. `detail` is its text, as it stands in
+   * the editor that has it open.
+   */
+  document: string | null;
+  /**
    * Of all that is asked about: a yes is for exactly this, and names it. Changes with what it is about; then the
    * question is asked again.
    */
@@ -215,6 +224,9 @@ export interface Decision {
   reason: string | null;
   /** What the user added to a yes. */
   grants: Grant[];
+  /** Of a plan: the mode it is carried out in. */
+  mode: Mode | null;
+  freshContext: boolean;
   /** Denied because nobody could be asked: the rule that would have allowed it. */
   permittedBy: string | null;
   /** For the user, on one line: what was decided and by what, all but `client`. */
@@ -461,6 +473,15 @@ export interface Proposal {
   files: ProposedFile[];
 }
 
+/** The plan of a session: a Markdown file that the model writes in plan mode and the user edits and approves. */
+export interface PlanDocument {
+  /** Absolute. */
+  path: string;
+  state: "draft" | "approved";
+  /** Of an approved plan: SHA-256 of the text the user approved, which is also the id of its blob. */
+  digest: string;
+}
+
 /** A prompt that waits for the running turn to end. */
 export interface QueuedPrompt {
   promptId: string;
@@ -622,6 +643,7 @@ export interface SessionChanged {
   trusted: boolean | null;
   trustChanged: boolean | null;
   sandbox: CommandSandbox | null;
+  plan: PlanDocument | null;
   closed: boolean | null;
 }
 
@@ -813,6 +835,8 @@ export interface SessionState {
   trustChanged: boolean;
   /** What holds commands, once that was tried out. */
   sandbox: CommandSandbox | null;
+  /** The plan, once the model was asked for one. */
+  plan: PlanDocument | null;
   /** Another daemon holds the session's lease; it can be looked at, not driven. */
   readOnly: boolean;
   closed: boolean;
@@ -1016,6 +1040,10 @@ export interface ApprovalResolveParams {
   digest?: string | null;
   /** What the user adds to a yes, of what was offered. */
   grants?: Grant[];
+  /** With a yes to a plan: the mode to carry it out in, of the options that were offered; None: ask. */
+  mode?: Mode | null;
+  /** With a yes to a plan: the model forgets the conversation before it. */
+  freshContext?: boolean;
 }
 
 /**

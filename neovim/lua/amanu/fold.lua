@@ -102,7 +102,7 @@ end
 
 ---@type table<string, fun(state: amanu.SessionState, event: table)>
 local SESSION_KEYS =
-  { "roots", "title", "mode", "modelId", "effort", "trusted", "trustChanged", "sandbox", "closed" }
+  { "roots", "title", "mode", "modelId", "effort", "trusted", "trustChanged", "sandbox", "plan", "closed" }
 
 local on = {
   sessionRewound = function(state, event)

@@ -100,7 +100,9 @@
 ---One way to allow something once.
 ---@class amanu.AllowOption
 ---@field grants amanu.Grant[]
----@field label string Goes after "Allow once": "with network access"; "" where there is nothing to add.
+---@field label string Goes after "Allow once": "with network access"; "" where there is nothing to add. Of a plan: the whole label.
+---@field mode? amanu.Mode Of a plan: the mode it is carried out in.
+---@field freshContext boolean Of a plan: the model forgets the conversation before it.
 
 ---What holds a command. `none`: it runs with the user's own permissions.
 ---@alias amanu.SandboxTier "bubblewrap"|"landlock"|"seatbelt"|"none"
@@ -130,6 +132,7 @@
 ---@field scopes amanu.ScopeOffer[]
 ---@field proposalId? string
 ---@field askedAt integer Milliseconds since the epoch. Answers within half a second of it are not taken.
+---@field document? string Of a plan: the absolute path of its file, which clients open as a document. `detail` is its text, as it stands in the editor that has it open.
 ---@field digest string Of all that is asked about: a yes is for exactly this, and names it. Changes with what it is about; then the question is asked again.
 ---@field parts amanu.CommandPart[] Of a command line: each command in it, also those behind wrappers and in substitutions.
 ---@field sandbox? amanu.CommandSandbox Of a command: what will hold it.
@@ -147,6 +150,8 @@
 ---@field scope? amanu.Scope
 ---@field reason? string What the user said when rejecting; it goes to the model.
 ---@field grants amanu.Grant[] What the user added to a yes.
+---@field mode? amanu.Mode Of a plan: the mode it is carried out in.
+---@field freshContext boolean
 ---@field permittedBy? string Denied because nobody could be asked: the rule that would have allowed it.
 ---@field summary string For the user, on one line: what was decided and by what, all but `client`.
 
@@ -308,6 +313,12 @@
 ---@field state "pending"|"settled" `settled` when everything was decided; a hunk that was accepted and is in conflict is. Pending again when such a hunk fits again.
 ---@field files amanu.ProposedFile[]
 
+---The plan of a session: a Markdown file that the model writes in plan mode and the user edits and approves.
+---@class amanu.PlanDocument
+---@field path string Absolute.
+---@field state "draft"|"approved"
+---@field digest string Of an approved plan: SHA-256 of the text the user approved, which is also the id of its blob.
+
 ---A prompt that waits for the running turn to end.
 ---@class amanu.QueuedPrompt
 ---@field promptId string
@@ -407,6 +418,7 @@
 ---@field trusted? boolean
 ---@field trustChanged? boolean
 ---@field sandbox? amanu.CommandSandbox
+---@field plan? amanu.PlanDocument
 ---@field closed? boolean
 
 ---@class amanu.TurnStarted
@@ -540,6 +552,7 @@
 ---@field trusted boolean
 ---@field trustChanged boolean The folders were trusted, but what they enable has changed since: `amanu/trust/get` says what.
 ---@field sandbox? amanu.CommandSandbox What holds commands, once that was tried out.
+---@field plan? amanu.PlanDocument The plan, once the model was asked for one.
 ---@field readOnly boolean Another daemon holds the session's lease; it can be looked at, not driven.
 ---@field closed boolean
 ---@field turn? amanu.TurnState
@@ -689,6 +702,8 @@
 ---@field reason? string
 ---@field digest? string With `allow`: that of the approval the user saw.
 ---@field grants? amanu.Grant[] What the user adds to a yes, of what was offered.
+---@field mode? amanu.Mode With a yes to a plan: the mode to carry it out in, of the options that were offered; None: ask.
+---@field freshContext? boolean With a yes to a plan: the model forgets the conversation before it.
 
 ---`tooSoon`: within half a second of the question; `stale`: a yes to something else than is asked by now, or to
 ---nothing in particular. Either way the question still stands.

@@ -212,10 +212,14 @@ class Calls:
         for _ in range(_MAX_REDECISIONS + 1):
             self._show_preview(run, preview)
             decision = await self._approvals.decide(
-                run.call.call_id, preview, lambda: self._set_state(run, "awaitingApproval")
+                run.call.call_id,
+                preview,
+                lambda: self._set_state(run, "awaitingApproval"),
+                None if preview.plan is None else _previewing_again(tool, params, context, run.call, preview),
             )
+            preview = self._approvals.take_revised(run.call.call_id) or preview
             run.item = run.item.model_copy(update={"decision": decision})
-            context.by_user = decision.by == "user"
+            context.by_user, context.decision = decision.by == "user", decision
             if decision.outcome in ("rejected", "denied", "cancelled"):
                 return decision
             run.allowed = True
@@ -261,6 +265,9 @@ class Calls:
     async def _wait_to_preview(self, run: CallRun, earlier: Sequence[CallRun]) -> None:
         """Return when the call may be previewed. Edits are computed in call order, each as if its predecessors were
         accepted; a command runs after the edits before it, so it is also asked about after them."""
+        if run.tool is not None and run.tool.waits:
+            for predecessor in earlier:
+                await predecessor.finished.wait()
         if run.effect == "read":
             return
         for predecessor in earlier:
@@ -388,6 +395,16 @@ def _bind_to_call(preview: Preview, call: Call) -> Preview:
     canonical = json.dumps([call.tool, arguments, preview.digest], sort_keys=True, ensure_ascii=True)
     digest = hashlib.sha256(canonical.encode()).hexdigest()
     return replace(preview, subject=subject, extra_subjects=tuple(extra), digest=digest)
+
+
+def _previewing_again(
+    tool: AnyTool, params: Params, context: CallContext, call: Call, preview: Preview
+) -> Callable[[], Awaitable[Preview]]:
+    async def preview_again() -> Preview:
+        current = await tool.preview_again(params, context)
+        return preview if current is None else _bind_to_call(current, call)
+
+    return preview_again
 
 
 def _make_recheck(

@@ -97,7 +97,7 @@ class ProposalChecks:
         if not self._checkers.enabled or not self._trusted() or not await self._checkers.sandboxed():
             return FindingsChange()
         roots, others = self._workspace.roots, await self._unsaved()
-        root = roots[self._workspace.guard.locate(path)[0]]
+        root = self._workspace.root_of(path)
         change = TextChange(path, old_text, new_text)
         checks = [
             self._check_applied_with(ready, change, others)
@@ -168,7 +168,7 @@ class ProposalChecks:
         tasks: list[asyncio.Task[None]] = []
         try:
             for root in roots:
-                within = [path for path in texts if roots[self._workspace.guard.locate(path)[0]] == root]
+                within = [path for path in texts if self._workspace.root_of(path) == root]
                 for ready in await asyncio.to_thread(self._checkers.ready, within, root, roots, self._environment):
                     fitting = [path for path in within if path.suffix.lower() in ready.checker.languages]
                     for path in fitting:

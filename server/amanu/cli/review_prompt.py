@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Sequence
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Protocol
 
 from amanu.cli.diff import show_file_header, show_hunk
@@ -13,7 +13,7 @@ from amanu.cli.text import one_line, visible
 from amanu.cli.view import SessionView
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
-from amanu_protocol.items import Approval, Grant, Hunk, Line, Proposal, ProposedFile, Scope
+from amanu_protocol.items import AllowOption, Approval, Grant, Hunk, Line, Proposal, ProposedFile, Scope
 from amanu_protocol.labels import IGNORED, SCOPES
 from amanu_protocol.state import SessionState
 
@@ -89,6 +89,9 @@ class ReviewPrompt:
         self._show(approval)
 
     def _choices(self, approval: Approval) -> str:
+        if approval.document is not None:
+            options = [f"[{number}] {option.label}" for number, option in enumerate(approval.options, 1)]
+            return "\n".join([*options, "[e] edit the plan · [n] keep planning, or type what to change"]) + " › "
         scopes = {offer.scope for offer in approval.scopes}
         remembered = [f"[{key}] {scope}" for key, scope in KEYS.items() if scope in scopes]
         if approval.proposal_id is None:
@@ -115,6 +118,8 @@ class ReviewPrompt:
         word, argument = _split(answer)
         if argument and word not in NO:
             return await self._answer(approval, "reject", reason=answer)
+        if approval.document is not None:
+            return await self._decide_plan(approval, approval.document, answer)
         scopes = {offer.scope for offer in approval.scopes}
         first, *others = (option.grants for option in approval.options)
         granting = {GRANTING[tuple(grants)]: grants for grants in others}
@@ -141,6 +146,22 @@ class ReviewPrompt:
                 if answer:
                     self._console.line(("yellow", UNKNOWN.format(visible(answer))))
                 return False
+
+    async def _decide_plan(self, approval: Approval, document: str, answer: str) -> bool:
+        options = {str(number): option for number, option in enumerate(approval.options, 1)}
+        if answer in options:
+            return await self._answer(approval, "allow", plan=options[answer])
+        if answer == "e":
+            edited = await self._user_input.edit(approval.detail, ".md")
+            if edited is not None and edited != approval.detail:
+                await asyncio.to_thread(Path(document).write_text, edited, encoding="utf-8")
+                await self._view.wait(lambda _: not self._unchanged(approval))
+            return False
+        if answer.lower() in NO or len(answer) > LONGEST_SLIP:
+            return await self._reject(approval, "" if answer.lower() in NO else answer)
+        if answer:
+            self._console.line(("yellow", UNKNOWN.format(visible(answer))))
+        return False
 
     def _step(self) -> list[Approval]:
         """The edits that wait, where those are several proposals: of one step, and never a command."""
@@ -215,9 +236,12 @@ class ReviewPrompt:
         rule: str | None = None,
         reason: str | None = None,
         grants: Sequence[Grant] = (),
+        plan: AllowOption | None = None,
     ) -> bool:
         """True when it is settled."""
-        result = await self._view.resolve(approval, decision, scope=scope, rule=rule, reason=reason, grants=grants)
+        result = await self._view.resolve(
+            approval, decision, scope=scope, rule=rule, reason=reason, grants=grants, plan=plan
+        )
         match result.status:
             case "tooSoon":
                 self._console.line(("yellow", IGNORED["tooSoon"]))

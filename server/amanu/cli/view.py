@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from amanu.cli.client import DaemonClient
 from amanu_protocol import requests as r
 from amanu_protocol.events import EventMessage, ItemsReplaced, TurnEnded
-from amanu_protocol.items import Approval, Attachment, Effort, Grant, Mode
+from amanu_protocol.items import AllowOption, Approval, Attachment, Effort, Grant, Mode
 from amanu_protocol.state import SessionState, fold
 
 ACK_SECONDS = 0.1
@@ -104,7 +104,9 @@ class SessionView:
         rule: str | None = None,
         reason: str | None = None,
         grants: Sequence[Grant] = (),
+        plan: AllowOption | None = None,
     ) -> r.ApprovalResolveResult:
+        """`plan`: with a yes to a plan, how it is to be carried out."""
         params = r.ApprovalResolveParams(
             session_id=self.session_id,
             tool_call_id=approval.tool_call_id,
@@ -114,6 +116,8 @@ class SessionView:
             reason=reason,
             digest=approval.digest,
             grants=list(grants),
+            mode=plan and plan.mode,
+            fresh_context=plan is not None and plan.fresh_context,
         )
         return await self.client.request("amanu/approval/resolve", params, r.ApprovalResolveResult)
 

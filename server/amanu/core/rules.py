@@ -75,6 +75,8 @@ class Rule:
     """Only commands that destroy what nobody can bring back."""
     secret: bool = False
     """Only files that hold secrets (`protected_paths.is_secret`)."""
+    plan: bool | None = None
+    """True: only the session's plan. False: only other files."""
     reason: str = ""
 
     def __str__(self) -> str:
@@ -165,6 +167,8 @@ class RuleTable(BaseModel):
     """Only commands that destroy what nobody can bring back (`rm -rf ~`)."""
     secret: bool = False
     """Only files whose names say that they hold secrets (`.env`, `id_rsa`, `*.pem` …)."""
+    plan: bool | None = None
+    """Only the session's plan (true), or only other files (false)."""
     reason: str = ""
     """For the user, shown with the decision."""
 
@@ -203,6 +207,7 @@ class RuleTable(BaseModel):
             harmless=self.harmless,
             ruin=self.ruin,
             secret=self.secret,
+            plan=self.plan,
             reason=self.reason,
         )
 
@@ -215,6 +220,7 @@ class RuleTable(BaseModel):
             *([("without" if self.harmless else "with an") + " effect"] if self.harmless is not None else []),
             *(["ruinous"] if self.ruin else []),
             *(["files that hold secrets"] if self.secret else []),
+            *([] if self.plan is None else ["the plan" if self.plan else "other files than the plan"]),
         ]
         text = "/".join(targets) + ("+network" if self.network else "") + ("+unsandboxed" if self.unsandboxed else "")
         text += f"({' | '.join(patterns)})" if patterns else ""

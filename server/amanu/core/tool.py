@@ -13,7 +13,7 @@ from amanu.core.argument_aliases import normalize_arguments
 from amanu.core.command import Command
 from amanu.core.model import Freeform, ToolSpec
 from amanu.core.requirements import SandboxRequirements
-from amanu_protocol.items import BlobRef, CommandSandbox, Effect, Grant
+from amanu_protocol.items import BlobRef, CommandSandbox, Decision, Effect, Grant
 
 
 class Params(BaseModel):
@@ -45,6 +45,8 @@ class Subject:
     """A command line that is not understood: only the user can allow it, once."""
     because: str = field(default="", compare=False)
     """Why it is not understood, as a sentence for the user."""
+    plan: bool = False
+    """A file: it is the session's plan."""
     arguments: Mapping[str, Any] = field(default_factory=dict[str, Any], compare=False)
     """The call's arguments as the model wrote them."""
 
@@ -54,6 +56,14 @@ SubjectFilter = Callable[[Iterable[Subject]], list[Subject]]
 
 TrustCheck = Callable[[Path, bytes], bool]
 """Whether the user trusted the file at a path with that content (`permissions/trust_store.py`)."""
+
+
+@dataclass(frozen=True)
+class PlanText:
+    """A plan as the user sees it, in their editor or on disk."""
+
+    path: Path
+    text: str
 
 
 @dataclass(frozen=True)
@@ -84,6 +94,8 @@ class Preview:
     """What the user can grant with a yes."""
     likely_grants: tuple[Grant, ...] = ()
     """The grants it probably needs."""
+    plan: PlanText | None = None
+    """The plan that is to be approved."""
     note: str = ""
     """For the model, with the result: how the call was understood; "" for nothing."""
 
@@ -123,6 +135,8 @@ class CallContext:
     one by one, and `run` only reports."""
     by_user: bool = False
     """The user decided on the call, not a rule."""
+    decision: Decision | None = None
+    """What was decided on the call; None when it does not run in a turn."""
     allowed: SubjectFilter = list
     """Returns those of the subjects that policy allows without asking."""
     denied: SubjectFilter = field(default=lambda subjects: [])
@@ -179,6 +193,8 @@ class Tool(ABC, Generic[P]):
     params: type[P]
     freeform: Freeform | None = None
     """How the model may call it without JSON, if it may."""
+    waits: bool = False
+    """It is not looked at before the earlier calls of its step have ended."""
 
     def spec(self) -> ToolSpec:
         """The tool as the model sees it; the same to the byte in every run."""

@@ -10,13 +10,13 @@ import hmac
 import json
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from amanu.core.emit import Emit
 from amanu.core.rules import Rule, with_grants
-from amanu.core.tool import Preview, Subject
+from amanu.core.tool import Preview, Subject, ToolError
 from amanu.permissions.offers import allow_rules, offers, remember, suggested_rule
 from amanu.permissions.policy import (
     PolicyContext,
@@ -71,6 +71,10 @@ class PendingApproval:
     open_subjects: tuple[Subject, ...]
     """Those of `subjects` that no rule allows."""
     answer: "asyncio.Future[Decision]"
+    preview_again: Callable[[], Awaitable[Preview]] | None = None
+    """The preview as it is now, for a question that follows what it is about; None: it is decided again instead."""
+    revised: Preview | None = None
+    """What is asked about by now; None: what was asked about at first."""
     asked_at: float = field(default_factory=time.monotonic)
 
     @property
@@ -134,6 +138,7 @@ class Approvals:
         self._turn_rules: list[Rule] = []
         self._pending: dict[str, PendingApproval] = {}
         self._settled: dict[str, Decision] = {}
+        self._revised: dict[str, Preview] = {}
         self._waiting_since = 0.0
         self.seconds_waited = 0.0
         """Seconds spent waiting for the user, in all."""
@@ -199,9 +204,16 @@ class Approvals:
         ]
         return (None if pending is None else covers(rules, pending.subjects)), titles
 
-    async def decide(self, call_id: str, preview: Preview, on_ask: Callable[[], None]) -> Decision:
+    async def decide(
+        self,
+        call_id: str,
+        preview: Preview,
+        on_ask: Callable[[], None],
+        preview_again: Callable[[], Awaitable[Preview]] | None = None,
+    ) -> Decision:
         """Settle one call: by rule where one matches, else by asking (`on_ask` is called just before). Waits as
-        long as the user takes; no time-out ever means yes. Cancelling the task withdraws the question."""
+        long as the user takes; no time-out ever means yes. Cancelling the task withdraws the question. With
+        `preview_again` the question follows what it is about: see `catch_up` and `take_revised`."""
         self._allowed_bases.pop(call_id, None)  # an earlier yes was to an earlier form of the call
         verdict, decision = self._decide_by_rule((preview.subject, *preview.extra_subjects))
         if decision is not None:
@@ -213,7 +225,34 @@ class Approvals:
         verdict, decision = self._decide_by_rule((preview.subject, *preview.extra_subjects))  # they may have changed
         if decision is not None:
             return self._settle(call_id, decision)
-        return await self._ask(call_id, preview, verdict)
+        return await self._ask(call_id, preview, verdict, preview_again)
+
+    async def catch_up(self, call_id: str) -> None:
+        """Ask again about what a question is about by now, if that can change and has. Raises nothing: what cannot be
+        looked at any more stays asked, and is looked at once more before it runs."""
+        pending = self._pending.get(call_id)
+        if pending is None or pending.preview_again is None:
+            return
+        try:
+            current = await pending.preview_again()
+        except ToolError:
+            return
+        if self._pending.get(call_id) is not pending or pending.approval.digest == current.digest:
+            return
+        pending.revised = current
+        changes = {"digest": current.digest, "detail": visible(current.detail)}
+        pending.approval = pending.approval.model_copy(update=changes)
+        self._emit(ApprovalRequested(approval=pending.approval))
+
+    def take_revised(self, call_id: str) -> Preview | None:
+        """What the last answer about that call was about, once, if not about what was asked at first."""
+        return self._revised.pop(call_id, None)
+
+    def reject_plan(self, reason: str, client: str) -> None:
+        """The user goes on talking about a plan that waits for approval: it is not approved."""
+        for call_id, pending in list(self._pending.items()):
+            if pending.approval.document is not None:
+                self._answer(call_id, Decision(outcome="rejected", by="user", client=client, reason=reason))
 
     def resolve(self, params: ApprovalResolveParams, client: str) -> ApprovalResolveResult:
         """Take a client's answer. The first one wins; an unknown word is a refusal. A yes counts only with the digest
@@ -341,7 +380,13 @@ class Approvals:
         self._unasked_commands += 1
         return verdict
 
-    async def _ask(self, call_id: str, preview: Preview, verdict: Verdict) -> Decision:
+    async def _ask(
+        self,
+        call_id: str,
+        preview: Preview,
+        verdict: Verdict,
+        preview_again: Callable[[], Awaitable[Preview]] | None,
+    ) -> Decision:
         subjects = (preview.subject, *preview.extra_subjects)
         asked_subjects, scopes = self._open_subjects(subjects, verdict)
         title = one_line(preview.title)
@@ -359,11 +404,13 @@ class Approvals:
             sandbox=preview.sandbox,
             grants=list(preview.grants),
             likely_grants=list(preview.likely_grants),
+            document=None if preview.plan is None else str(preview.plan.path),
         )
         approval = wording.explain_approval(approval)
         self._past_questions.append(PastQuestion(call_id, title, asked_subjects))
         self._settled.pop(call_id, None)  # asked again: the call has changed
-        pending = PendingApproval(approval, subjects, asked_subjects, asyncio.get_running_loop().create_future())
+        answer: asyncio.Future[Decision] = asyncio.get_running_loop().create_future()
+        pending = PendingApproval(approval, subjects, asked_subjects, answer, preview_again)
         if not self._pending:
             self._waiting_since = time.monotonic()
         self._pending[call_id] = pending
@@ -420,7 +467,18 @@ class Approvals:
             return Decision(outcome="rejected", by="user", client=client, reason=params.reason)
         grants: list[Grant] = [grant for grant in params.grants if grant in pending.approval.grants]
         if params.scope == "once":
-            return Decision(outcome="allowed", by="user", client=client, scope="once", grants=grants)
+            mode, fresh = (params.mode or "ask", params.fresh_context) if pending.approval.document else (None, False)
+            if mode is not None and not any(option.mode == mode for option in pending.approval.options):
+                raise AmanuError("invalidParams", f"A plan cannot be carried out in the mode {mode!r}.")
+            return Decision(
+                outcome="allowed",
+                by="user",
+                client=client,
+                scope="once",
+                grants=grants,
+                mode=mode,
+                fresh_context=fresh,
+            )
         offered = {offer.scope: offer.rule for offer in pending.approval.scopes}
         if params.scope not in offered:
             raise AmanuError("invalidRule", f"This answer cannot be saved with the scope {params.scope!r}.")
@@ -448,6 +506,8 @@ class Approvals:
             self.seconds_waited += time.monotonic() - self._waiting_since
         decision = wording.summarize_decision(decision)
         self._settled[call_id] = decision
+        if pending.revised is not None:
+            self._revised[call_id] = pending.revised
         self._emit(ApprovalResolved(tool_call_id=call_id, decision=decision))
         if not pending.answer.done():
             pending.answer.set_result(decision)

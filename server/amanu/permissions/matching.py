@@ -62,6 +62,8 @@ def _matches_path(rule: Rule, subject: Subject) -> bool:
     about_commands = rule.ruin or rule.harmless is not None or rule.network or rule.unsandboxed
     if about_commands or (rule.secret and not protected.is_secret(subject.text)):
         return False
+    if rule.plan not in (None, subject.plan):
+        return False
     if any(_compiled(glob, fold_case=False).fullmatch(subject.text) for glob in rule.unless):
         return False
     return not rule.patterns or any(_matches(rule, glob, subject.text) for glob in rule.patterns)

@@ -193,8 +193,13 @@ def of_mode(mode: Mode) -> tuple[Rule, ...]:
 
 
 def mode_text(mode: Mode) -> str:
-    """What the model is told about a mode."""
+    """What the model is told about a mode. In that of `plan`, `{plan}` stands for the path of the plan."""
     return str(_toml(mode)["model"])
+
+
+def is_read_only(mode: Mode) -> bool:
+    """Whether commands run in a sandbox in which they can change nothing."""
+    return bool(_toml(mode).get("read_only", False))
 
 
 def unasked(subjects: Iterable[Subject]) -> list[Subject]:

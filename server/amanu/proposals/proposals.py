@@ -135,7 +135,9 @@ class Proposals:
             await self._tracking.catch_up(live, [file for file, hunk in live.hunks() if live.is_waiting(hunk)])
             for file, hunk in live.hunks():
                 if live.is_waiting(hunk) and live.owners(file, hunk) <= live.allowed_calls:
-                    _accept(live, file, hunk, None, reviewed=by_user)
+                    # A plan is reviewed as a whole, when it is to be approved.
+                    reviewed = by_user or self._workspace.guard.is_plan(file.base.path)
+                    _accept(live, file, hunk, None, reviewed=reviewed)
             return await run_to_completion(self._apply(live))
 
     async def wait_for_shared_hunks(self, call_id: str) -> None:

@@ -8,12 +8,14 @@ from pathlib import Path
 from amanu.checks.editor_feedback import EditorFeedback
 from amanu.core.rules import Rule
 from amanu.permissions.approvals import Approvals, Ceilings
-from amanu.permissions.policy import PolicyContext
+from amanu.permissions.policy import PolicyContext, is_read_only
 from amanu.proposals.proposals import Proposals
 from amanu.session.access import Access
 from amanu.session.audit_recorder import AuditRecorder
 from amanu.session.events import EventStream
 from amanu.session.notices import Notices
+from amanu.session.plan import NAME as PLAN_NAME
+from amanu.session.plan import SessionPlan
 from amanu.session.restore import Restored
 from amanu.session.services import Services
 from amanu.session.turn_task import TurnTask
@@ -86,7 +88,10 @@ class SessionCore:
         self.audit = AuditRecorder(services.audit, self.state)
         self.emit.listeners += [self._follow, self.audit.on_event]
         self.workspace = Workspace(
-            [Path(root) for root in self.state.roots], services.overlay, private=services.home.private
+            [Path(root) for root in self.state.roots],
+            services.overlay,
+            private=services.home.private,
+            plan=journal.folder / PLAN_NAME,
         )
         for result in self.conversation.results():
             self.workspace.shown_files.restore(result.known_files)
@@ -101,6 +106,7 @@ class SessionCore:
             ceilings=Ceilings(limits.unasked_commands, limits.unasked_seconds),
             headless=services.headless,
         )
+        self.plan = SessionPlan(journal, self.emit, self.conversation, self.approvals, services.overlay)
 
     def covers(self, path: Path, data: bytes) -> bool:
         """Whether the user trusted that file with that content."""
@@ -126,6 +132,9 @@ class SessionCore:
             services.secrets,
             services.sandbox,
             trusted=self.trusted,
+            read_only=lambda: is_read_only(self.state.mode),
+            plan_mode=self.plan if self.plan.active or not services.headless else None,
+            headless=services.headless,
             feedback=feedback,
         )
 

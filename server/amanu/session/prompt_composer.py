@@ -105,7 +105,17 @@ class PromptComposer:
         recalled = opening.recalled.notice
         status = self.turn_factory.status.note_with_prompt()
         content = "\n\n".join(
-            filter(None, [message.text, news, opening.surroundings, changed, recalled and recalled.text])
+            filter(
+                None,
+                [
+                    message.text,
+                    news,
+                    opening.surroundings,
+                    changed,
+                    recalled and recalled.text,
+                    self.turn_factory.plan.note(),
+                ],
+            )
         )
         message = message.model_copy(update={"text": content, "status": status})
         self._emit(ItemCompleted(item=user_message), entry=message)

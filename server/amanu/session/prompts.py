@@ -164,6 +164,7 @@ class Prompts:
         self._queue.steer(message, heard.message)
         self._composer.report_unsent(message, heard)
         self._approvals.finish_reviews(client=client.name)
+        self._approvals.reject_plan("see their message", client.name)
 
     async def unqueue(self, prompt_id: str) -> None:
         async with self._turn.starting:  # a prompt that is being started counts as started

@@ -85,6 +85,7 @@ class Session:
             self.core.notices.report_ending(None, Ending("failed", self.core.journal.damage, kind="storageError"))
         self._closing_events = []
         await self.core.proposals.restore(self.state.proposals)
+        await self.core.plan.restore()
 
     async def close(self, *, anyway: bool = False) -> None:
         """Cancel what runs and close the journal. Raises `AmanuError` (storageError) and stays open when something
@@ -102,6 +103,7 @@ class Session:
                     self.core.access.closed = False
                     raise
             await self.core.proposals.close()
+            self.core.plan.close()
             self.recording.close()
             with contextlib.suppress(AmanuError):
                 await self.core.journal.close()
@@ -171,6 +173,8 @@ class Session:
             await self.core.proposals.catch_up(
                 pending.approval.proposal_id
             )  # its digest is of the files as they are now
+        if params.decision == "allow":
+            await self.approvals.catch_up(params.tool_call_id)
         result = self.approvals.resolve(params, client.name)
         if result.status == "resolved" and params.scope in ("workspace", "user"):
             self.core.services.on_rules_changed()
@@ -189,7 +193,8 @@ class Session:
 
     async def set_mode(self, mode: Mode) -> None:
         """Open questions are decided again."""
-        await self._set(SessionChanged(mode=mode))
+        plan = self.core.plan.draft() if mode == "plan" else None
+        await self._set(SessionChanged(mode=mode, plan=plan))
 
     async def set_model(self, model_id: str, client: Client) -> None:
         """Takes effect with the next turn. Raises `AmanuError` when there is no such model or no key for it."""

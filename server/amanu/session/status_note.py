@@ -4,6 +4,8 @@ It goes with a prompt, like the state of the editor, so that the system prompt s
 and again when it changes or when what was told may be gone (a compaction, a rewind).
 """
 
+from pathlib import Path
+
 from amanu.core.conversation import Conversation
 from amanu.permissions.policy import mode_text
 from amanu.text.fences import block
@@ -13,6 +15,10 @@ from amanu_protocol.state import SessionState
 HEADLESS = (
     "Nobody is watching: your questions will not be answered, and whatever needs approval is denied. Do not ask, and "
     "do not try variants of what was denied; decide sensibly, do what you can, and say at the end what is left and why."
+)
+HEADLESS_PLAN = (
+    "Nobody is watching: nobody can answer questions or approve the plan. Decide sensibly, say what you assumed, and "
+    "end with the plan as your answer."
 )
 NO_SANDBOX = "Sandbox: none works on this machine. Commands that are allowed run with all of the user's permissions."
 SANDBOX = (
@@ -24,13 +30,14 @@ SANDBOX = (
 class SessionStatus:
     """What one session's model has been told about its session."""
 
-    def __init__(self, conversation: Conversation, state: SessionState, *, headless: bool) -> None:
+    def __init__(self, conversation: Conversation, state: SessionState, plan: Path, *, headless: bool) -> None:
         self._conversation = conversation
         self._state = state
+        self._plan = plan
         self._headless = headless
         self._sandbox: CommandSandbox | None = None
         # A new conversation in the default mode needs no note; a resumed one may have mentioned another mode.
-        self._last_text: str | None = None if len(conversation) else _text("ask", None, headless=False)
+        self._last_text: str | None = None if len(conversation) else _text("ask", None, plan, headless=False)
         self._generation = conversation.generation
         self._told = False
 
@@ -44,17 +51,17 @@ class SessionStatus:
         if self._conversation.generation != self._generation:
             self._generation = self._conversation.generation
             self._last_text = None if self._told else self._last_text
-        status = _text(self._state.mode, self._sandbox, headless=self._headless)
+        status = _text(self._state.mode, self._sandbox, self._plan, headless=self._headless)
         if status == self._last_text:
             return ""
         self._last_text, self._told = status, True
         return block("session_status", status)
 
 
-def _text(mode: Mode, sandbox: CommandSandbox | None, *, headless: bool) -> str:
-    lines = [f"Mode: {mode}. {mode_text(mode)}"]
+def _text(mode: Mode, sandbox: CommandSandbox | None, plan: Path, *, headless: bool) -> str:
+    lines = [f"Mode: {mode}. {mode_text(mode).replace('{plan}', str(plan))}"]
     if sandbox is not None:
         lines.append(NO_SANDBOX if sandbox.tier == "none" else SANDBOX.format(tier=sandbox.tier))
     if headless:
-        lines.append(HEADLESS)
+        lines.append(HEADLESS_PLAN if mode == "plan" else HEADLESS)
     return "\n".join(lines)

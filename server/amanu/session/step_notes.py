@@ -25,6 +25,7 @@ class StepNotes(TurnListener):
         self._state = core.state
         self._feedback = feedback
         self._status = status
+        self._plan = core.plan
 
     async def before_request(self, turn: TurnView, step: int) -> Notes:
         if step == 1 or self._generation == self._conversation.generation:
@@ -37,6 +38,7 @@ class StepNotes(TurnListener):
         return result.model_copy(update={"known_files": known_files}) if known_files else result
 
     async def after_step(self, turn: TurnView, step: StepRecord) -> Notes:
+        self._plan.begin_afresh(turn.turn_id, step.number)
         return await self._collect_notes()
 
     async def files_note(self) -> SystemNote | None:
@@ -51,11 +53,11 @@ class StepNotes(TurnListener):
     async def _collect_notes(self) -> Notes:
         """The notes on the session's status and on files, if they have changed."""
         self._generation = self._conversation.generation
-        news, status = await self.files_note(), self._status.note()
-        if not status:
-            return [] if news is None else [news]
+        news, status, plan = await self.files_note(), self._status.note(), self._plan.note()
         notice = f"The model was told that the mode is {self._state.mode}."
-        return [SystemNote(status, notice, status=True), *([] if news is None else [news])]
+        notes = [SystemNote(status, notice, status=True)] if status else []
+        notes += [SystemNote(plan, "The model was given the approved plan.")] if plan else []
+        return [*notes, *([] if news is None else [news])]
 
     def _readable(self, path: Path) -> bool:
         return bool(self._approvals.allowed([Subject("read_file", "read", self._workspace.relative(path))]))

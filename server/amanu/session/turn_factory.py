@@ -54,7 +54,8 @@ class TurnFactory:
         self.window = self._new_window(conversation)
         memory_files = MemoryFiles(core.workspace, services.home.memory, core.approvals.allowed, covers=core.covers)
         self.memory = ProjectMemory(memory_files, conversation, core.trusted)
-        self.status = SessionStatus(conversation, state, headless=services.headless)
+        self.status = SessionStatus(conversation, state, core.plan.path, headless=services.headless)
+        self.plan = core.plan
         self._step_notes = StepNotes(core, feedback, self.status)
         self.model_chooser = ModelChooser(settings, services.registry, services.availability, state)
         self._cost_limits = CostLimits(settings.limits.cost_usd, settings.limits.session_cost_usd, state)

@@ -20,7 +20,7 @@ from amanu.text.display import one_line
 MAX_LABEL = 500
 """Characters of a block's label; paths are usually shorter (NAME_MAX is 255)."""
 
-_OURS = re.compile(r"<(?=\s*/?\s*(?:project_memory|session_status)\s*>)", re.IGNORECASE)
+_OURS = re.compile(r"<(?=\s*/?\s*(?:project_memory|session_status|approved_plan)\s*>)", re.IGNORECASE)
 """Blocks that only Amanu writes."""
 
 

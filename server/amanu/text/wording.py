@@ -19,6 +19,7 @@ from amanu_protocol.items import (
     Decision,
     Grant,
     Line,
+    Mode,
     Spend,
     Tone,
     ToolCall,
@@ -47,8 +48,25 @@ HASH_DIGITS = 12
 
 def explain_approval(approval: Approval) -> Approval:
     """The approval with its options and everything there is to know about it in words."""
+    if approval.document is not None:
+        lines = [_line("plain", f"Edit it before you approve it: {approval.document}")]
+        return approval.model_copy(update={"options": _PLAN_OPTIONS, "lines": lines})
     lines = [*_part_lines(approval), *_sandbox_lines(approval), *_rule_line(approval)]
     return approval.model_copy(update={"options": _options(approval), "lines": lines})
+
+
+_FRESH = "with a fresh context"
+_MODES: Sequence[tuple[Mode, str]] = (
+    ("acceptEdits", "accept edits"),
+    ("ask", "ask about each edit"),
+    ("auto", "edit and run commands without asking"),
+)
+_PLAN_OPTIONS = [
+    AllowOption(grants=[], label=f"Approve, {label}{', ' + _FRESH if fresh else ''}", mode=mode, fresh_context=fresh)
+    for fresh in (False, True)
+    for mode, label in _MODES
+]
+"""The ways to approve a plan."""
 
 
 def _options(approval: Approval) -> list[AllowOption]:
@@ -164,10 +182,12 @@ def _summary(decision: Decision) -> str:
         return f"{outcome} by {decision.rule or 'a rule'}"
     kept_scope = decision.scope if outcome == "allowed" and decision.scope != "once" else None
     scope = f" {SCOPES[kept_scope]}" if kept_scope else ""
+    plan = f", to be carried out in {decision.mode} mode" if decision.mode is not None else ""
+    plan += f" {_FRESH}" if decision.fresh_context else ""
     grants = f" {' and '.join(GRANTS[grant].name for grant in decision.grants)}" if decision.grants else ""
     rule = f": {decision.rule}" if kept_scope and decision.rule else ""
     reason = f": “{decision.reason}”" if decision.reason else ""
-    return f"{outcome}{scope}{grants} by you{rule}{reason}"
+    return f"{outcome}{scope}{grants} by you{plan}{rule}{reason}"
 
 
 # Audit ------------------------------------------------------------------------------------------------

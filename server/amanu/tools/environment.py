@@ -7,6 +7,7 @@ from typing import Protocol
 
 from amanu.checks.editor_feedback import EditorFeedback
 from amanu.config import Settings
+from amanu.core.plan_mode import PlanMode
 from amanu.core.tool import P, Tool
 from amanu.proposals.proposals import Proposals
 from amanu.sandbox.sandbox import Sandbox
@@ -41,6 +42,12 @@ class ToolEnvironment:
     """What commands run in; None: no sandbox."""
     trusted: Callable[[], bool] = lambda: False
     """Whether the user trusts the workspace at this moment."""
+    read_only: Callable[[], bool] = lambda: False
+    """Whether commands may change nothing at this moment."""
+    plan_mode: PlanMode | None = None
+    """None: there is no session."""
+    headless: bool = False
+    """Nobody is there to ask."""
     feedback: EditorFeedback | None = None
     """Reports what edits do to the findings of the user's editor; None: there is no editor."""
 

@@ -22,6 +22,7 @@ from amanu.tools.files.read_file import ReadFile
 from amanu.tools.files.read_many_files import ReadManyFiles
 from amanu.tools.files.read_output import ReadOutput
 from amanu.tools.finish_task import FinishTask
+from amanu.tools.plan_mode import EnterPlanMode, ExitPlanMode
 from amanu.tools.shell.run_shell_command import RunShellCommand
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.items import BlobRef
@@ -41,7 +42,9 @@ def make_tools(
     listed, attached or not, because the list must not change. `until_done`: a turn ends only when the model calls
     `finish_task`."""
     code = () if headless else CODE
-    kinds: tuple[type[SessionTool[Any]], ...] = (*FILES, *code, ReadOutput, *EDITS, RunShellCommand)
+    planning = environment.plan_mode is not None
+    plan_tools = ((ExitPlanMode,) if planning else ()) if headless else (EnterPlanMode, ExitPlanMode)
+    kinds: tuple[type[SessionTool[Any]], ...] = (*FILES, *code, ReadOutput, *EDITS, RunShellCommand, *plan_tools)
     tools: list[Tool[Any]] = [kind(environment) for kind in kinds]
     if until_done:
         tools.append(FinishTask())

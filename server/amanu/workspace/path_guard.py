@@ -5,7 +5,8 @@ component. Later it is opened *beneath that root's handle, following no link at 
 between is refused, not followed. Nothing else of ours opens workspace files by name.
 
 Amanu's own folders (keys, rules, sessions, trust) are in no workspace, also when a root lies around them: who opens
-their home folder has not asked an agent to read `auth.json` or to write `rules.toml`.
+their home folder has not asked an agent to read `auth.json` or to write `rules.toml`. One file there is admitted: the
+session's plan.
 """
 
 import contextlib
@@ -29,13 +30,14 @@ _HANDLE = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
 
 
 class PathGuard:
-    """Roots of a session and the paths inside them; `private` are folders that are in no workspace. Stateless but for
-    those; safe in threads."""
+    """Roots of a session and the paths inside them; `private` are folders that are in no workspace, `plan` is the one
+    file that is admitted besides. Stateless but for those; safe in threads."""
 
-    def __init__(self, roots: Sequence[Path], private: Sequence[Path] = ()) -> None:
+    def __init__(self, roots: Sequence[Path], private: Sequence[Path] = (), plan: Path | None = None) -> None:
         self.roots = tuple(Path(os.path.abspath(root)) for root in roots)  # noqa: PTH100
         self.real_roots = tuple(Path(os.path.realpath(root)) for root in self.roots)
         self.private = tuple(private)
+        self.plan = plan and Path(os.path.realpath(plan.parent)) / plan.name
         self._private = tuple({_folded(Path(os.path.realpath(path))) for path in private})
 
     def resolve(self, path: str) -> Path:
@@ -50,6 +52,8 @@ class PathGuard:
         if len(path) > _LONGEST:
             raise ToolError("The path is longer than any path can be.")
         _require_utf8(path)
+        if self.plan is not None and os.path.realpath(path) == str(self.plan) and Path(path).is_absolute():
+            return self.plan
         candidates = [Path(path)] if Path(path).is_absolute() else self._spellings(path)
         inside_paths = [inside for candidate in candidates if (inside := self._inside(candidate)) is not None]
         if not inside_paths:
@@ -88,7 +92,10 @@ class PathGuard:
         return self.roots[root_index] / real.relative_to(self.real_roots[root_index])
 
     def locate(self, path: Path) -> tuple[int, Path]:
-        """(index of its root, path relative to it) of a resolved path."""
+        """(index of its root, path relative to it) of a resolved path. The plan's folder counts as a root after the
+        others."""
+        if self.plan is not None and path in (self.plan, self.plan.parent):
+            return len(self.roots), path.relative_to(self.plan.parent)
         inside = [
             (len(root.parts), index) for index, root in enumerate(self.roots) if path == root or root in path.parents
         ]
@@ -100,11 +107,17 @@ class PathGuard:
     def real(self, path: Path) -> Path:
         """A resolved path below the real folder of its root. For showing and comparing, not for opening."""
         index, relative = self.locate(path)
-        return self.real_roots[index] / relative
+        return self._real_root(index) / relative
+
+    def is_plan(self, path: Path) -> bool:
+        """Whether a resolved path is the session's plan."""
+        return path == self.plan
 
     def is_private(self, path: Path) -> bool:
         """Whether a resolved path is one of Amanu's own folders, or in one. Case never counts: on some systems it is
         the same file."""
+        if self.is_plan(path):
+            return False
         real = _folded(self.real(path))
         return any(real == root or root in real.parents for root in self._private)
 
@@ -125,7 +138,7 @@ class PathGuard:
 
         Raises `OSError`: ENOENT, ENOTDIR, ELOOP (a link was put in its way) …"""
         index, relative = self.locate(path)
-        root = os.open(self.real_roots[index], _HANDLE)
+        root = os.open(self._real_root(index), _HANDLE)
         try:
             handle = self._descend(root, relative.parts, create)
         finally:
@@ -158,6 +171,11 @@ class PathGuard:
                 yield handle
             finally:
                 os.close(handle)
+
+    def _real_root(self, index: int) -> Path:
+        if index == len(self.roots) and self.plan is not None:
+            return self.plan.parent
+        return self.real_roots[index]
 
     def _spellings(self, path: str) -> list[Path]:
         """What a relative path may mean: below each root, or starting with the name of one of several."""

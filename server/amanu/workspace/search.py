@@ -264,6 +264,8 @@ class Search:
             return False  # a folder that is only in the editor so far
 
     def _root(self, folder: Path) -> tuple[Path, str]:
+        if self._workspace.guard.is_plan(folder):
+            raise ToolError("The plan is in no folder that can be searched. Read it with read_file.")
         index, relative = self._workspace.guard.locate(folder)
         start = relative.as_posix() if relative.parts else ""
         return self._workspace.guard.real(self._workspace.roots[index]), start

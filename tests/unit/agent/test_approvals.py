@@ -39,6 +39,9 @@ def preview(subjects: Sequence[Subject]) -> Preview:
     return Preview("Change files", subjects[0], "a diff", extra_subjects=tuple(subjects[1:]), digest="of the call")
 
 
+PLAN = Subject("write_file", "write", "plan.md", plan=True)
+
+
 def approvals(heard: Heard, *, mode: Mode = "ask", headless: bool = False, allow: Sequence[str] = ()) -> Approvals:
     rules = [parse_rule("allow", text, "test") for text in allow]
     return Approvals(heard, FakePolicy(lambda: PolicyContext(mode), lambda: rules), headless=headless)
@@ -52,10 +55,11 @@ def approvals(heard: Heard, *, mode: Mode = "ask", headless: bool = False, allow
         ("acceptEdits", writes("a.py", "sub/AGENTS.MD"), "ask", "@write(**/AGENTS.md)", False),
         ("acceptEdits", writes("a.py", "b.py"), "allow", "@write", True),
         ("ask", writes("a.py", "b.py"), "ask", "no rule", True),
-        ("plan", writes(".amanu/plans/a.md", "src/a.py"), "deny", "@write", True),
-        ("plan", writes(".amanu/plans/a.md", ".vscode/x"), "deny", "@write", True),
-        ("plan", writes(".amanu/plans/a.md", ".amanu/plans/b.md"), "allow", ".amanu/plans", True),
-        ("plan", writes(".amanu/plans/a.md", ".amanu/plans/sub/b.md"), "deny", "@write", True),
+        ("plan", [PLAN, *writes("src/a.py")], "deny", "@write, other files than the plan", True),
+        ("plan", [PLAN, *writes(".vscode/x")], "deny", "@write", True),
+        ("plan", writes("plan.md"), "deny", "@write", True),
+        ("plan", [PLAN], "allow", "@write, the plan", True),
+        ("ask", [PLAN], "ask", "no rule", True),
     ],
 )
 def test_the_strictest_rule_decides(
@@ -280,11 +284,11 @@ ALLOWED, DENIED = "allowed", "denied"
         ("ask", writes("a.py", ".mcp.json"), "acceptEdits", None, "**/.mcp.json"),
         ("ask", writes("a.py"), "auto", ALLOWED, "mode auto"),
         ("ask", writes("a.py"), "plan", DENIED, "mode plan: deny @write"),
-        ("ask", writes(".amanu/plans/a.md"), "plan", ALLOWED, ".amanu/plans"),
+        ("ask", [PLAN], "plan", ALLOWED, "the plan"),
         ("ask", runs(BUILD), "auto", ALLOWED, "mode auto: allow @run"),
         ("ask", runs(BUILD), "acceptEdits", None, "no rule allows it"),
-        ("ask", runs(BUILD), "plan", DENIED, "mode plan: deny @run"),
-        ("auto", runs(FETCH, network=[FETCH]), "plan", DENIED, "@run"),
+        ("ask", runs(BUILD), "plan", ALLOWED, "mode plan: allow @run"),
+        ("auto", runs(FETCH, network=[FETCH]), "plan", None, "no rule allows it"),
         ("ask", runs(BUILD, FETCH, network=[FETCH]), "auto", None, "no rule allows it"),
         ("acceptEdits", writes(".env"), "ask", None, "@write, files that hold secrets"),
         ("acceptEdits", writes(".env"), "plan", DENIED, "@write"),

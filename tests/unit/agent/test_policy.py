@@ -153,8 +153,13 @@ def test_decision(texts: tuple[str, ...], subject: Subject, expected: str) -> No
     [
         ("plan", READ, "allow"),
         ("plan", EDIT, "deny"),
-        ("plan", RUN, "deny"),
-        ("plan", Subject("write_file", "write", ".amanu/plans/todo.md"), "allow"),
+        ("plan", RUN, "allow"),  # in a sandbox in which it can change nothing
+        ("plan", run("rm -rf /", "ruin"), "deny"),
+        ("plan", run("npm install", network=True), "ask"),
+        ("plan", Subject("write_file", "write", "plan.md", plan=True), "allow"),
+        ("plan", Subject("write_file", "write", "plan.md"), "deny"),
+        *((mode, Subject("exit_plan_mode", "read", "plan.md", plan=True), "ask") for mode in ("plan", "auto")),
+        *((mode, Subject("enter_plan_mode", "read", ""), "ask") for mode in ("ask", "auto")),
         ("ask", READ, "allow"),
         ("ask", EDIT, "ask"),
         ("ask", RUN, "ask"),
@@ -168,14 +173,14 @@ def test_decision(texts: tuple[str, ...], subject: Subject, expected: str) -> No
         ("ask", run("rm -rf /", "ruin"), "deny"),
         ("ask", LOOK, "allow"),
         ("plan", LOOK, "allow"),
-        ("plan", run("ls", unclear=True), "deny"),
+        ("plan", run("ls", unclear=True), "ask"),
         ("auto", Subject("edit_file", "write", ".git/hooks/pre-commit"), "ask"),
         ("auto", Subject("edit_file", "write", "sub/.GIT/config"), "ask"),
         ("auto", Subject("read_file", "read", "deploy/.env.production"), "ask"),
         ("auto", Subject("edit_file", "write", ".vscode/settings.json"), "ask"),
         ("auto", Subject("write_file", "write", ".amanu/config.toml"), "ask"),
         ("auto", Subject("write_file", "write", ".amanu/agents/new.md"), "ask"),
-        ("auto", Subject("write_file", "write", ".amanu/plans/todo.md"), "allow"),
+        ("auto", Subject("write_file", "write", ".amanu/plans/todo.md"), "ask"),
         ("auto", Subject("write_file", "write", "vendor/lib/.git"), "ask"),  # a file that names another repository
         ("auto", Subject("write_file", "write", ".gitmodules"), "ask"),
         ("auto", Subject("write_file", "write", "a.code-workspace"), "ask"),
@@ -210,8 +215,8 @@ def test_modes(mode: Mode, subject: Subject, expected: str) -> None:
 def test_built_in_rules_hold_no_plain_ask_and_every_verdict_names_its_rule() -> None:
     assert decide([], EDIT).rule == NOTHING_MATCHED
     assert decide(of_mode("plan"), EDIT).rule == (
-        "mode plan: deny @write unless .amanu/plans/*.md "
-        "(plan mode writes only plan files; the user can change the mode)"
+        "mode plan: deny @write, other files than the plan (this is plan mode: nothing but the plan is written before "
+        "the user has approved it; note the change in the plan, and call exit_plan_mode when the plan is complete)"
     )
 
 

@@ -1,6 +1,7 @@
 import asyncio
 import io
 from collections.abc import AsyncIterator, Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,7 +19,7 @@ from amanu_protocol.labels import IGNORED
 from support.fake_daemon import SESSION, FakeDaemon, Refusal, connected, state
 from support.sample_events import approval, hunk, proposed
 
-_SAME = ("sessionId", "toolCallId", "digest", "grants")
+_SAME = ("sessionId", "toolCallId", "digest", "grants", "freshContext")
 EDIT = approval(title="Edit a.txt", effect="write", detail="a.txt", proposal_id="p")
 TWO = (hunk(1), hunk(2, old_start=3, new_start=3, old_text="three\n", new_text="drei\n"))
 
@@ -271,6 +272,42 @@ async def test_what_is_not_offered_is_no_answer(pair: tuple[DaemonClient, FakeDa
     stage = Stage(*pair, approval(), ())
     await stage.decide(Scripted(word, "n no"))
     assert [each["decision"] for each in stage.daemon.said("amanu/approval/resolve")] == ["reject"]
+
+
+@pytest.mark.parametrize(
+    ("answers", "sent"),
+    [
+        (["1"], {"decision": "allow", "mode": "acceptEdits", "freshContext": False}),
+        (["2"], {"decision": "allow", "mode": "ask", "freshContext": False}),
+        (["6"], {"decision": "allow", "mode": "auto", "freshContext": True}),
+        (["x", "use sqlite"], {"decision": "reject", "reason": "use sqlite", "freshContext": False}),
+        (["n", "too vague"], {"decision": "reject", "reason": "too vague", "freshContext": False}),
+    ],
+)
+async def test_a_plan(pair: tuple[DaemonClient, FakeDaemon], answers: list[str], sent: dict[str, Any]) -> None:
+    asks = approval(title="Carry out this plan", detail="# Goal\n", document="/state/plan.md", effect="read")
+    stage = Stage(*pair, asks, ())
+    person = Scripted(*answers)
+    await stage.decide(person)
+    (given,) = stage.daemon.said("amanu/approval/resolve")
+    assert sent.items() <= given.items()
+    assert "│ # Goal" in stage.out.getvalue()
+    assert "[4] Approve, accept edits, with a fresh context" in person.asked[0]
+
+
+async def test_a_plan_is_edited_before_it_is_approved(pair: tuple[DaemonClient, FakeDaemon], tmp_path: Path) -> None:
+    plan = tmp_path / "plan.md"
+    asks = approval(title="Carry out this plan", detail="# Goal\n", document=str(plan), effect="read")
+    stage = Stage(*pair, asks, ())
+
+    def edited() -> None:
+        stage.approval = stage.approval.model_copy(update={"digest": "d2", "detail": "# Other\n"})
+        stage.daemon.event(ApprovalRequested(approval=stage.approval))
+
+    asyncio.get_running_loop().call_later(0.05, edited)
+    await stage.decide(Scripted("e", "1", edited="# Other\n"))
+    assert plan.read_text() == "# Other\n"
+    assert [each["digest"] for each in stage.daemon.said("amanu/approval/resolve")] == ["d2"]
 
 
 async def test_a_rule_is_saved_with_what_the_call_needs(pair: tuple[DaemonClient, FakeDaemon]) -> None:

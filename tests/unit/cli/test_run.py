@@ -42,7 +42,7 @@ def test_what_nobody_can_be_asked_is_denied_and_says_what_would_help(shop: Path,
 
 @pytest.mark.parametrize(
     ("mode", "told"),
-    [("plan", "Mode: plan. You are planning:"), ("auto", "Mode: auto."), ("ask", "Nobody is watching:")],
+    [("plan", "Mode: plan. You are planning."), ("auto", "Mode: auto."), ("ask", "Nobody is watching:")],
 )
 def test_the_model_is_told_the_mode_and_that_nobody_is_there(
     mode: str, told: str, shop: Path, inside: InProcessCli

@@ -324,6 +324,22 @@ def approval(detail: str, scopes: list[Any], **changes: Any) -> Approval:
     return wording.explain_approval(Approval(**{**plain, **changes}))
 
 
+@pytest.mark.parametrize("preselects", [False, True])
+def test_a_plan_is_approved_with_the_mode_it_is_carried_out_in(preselects: bool) -> None:
+    asks = approval("# Plan\n" * 500, ["once"], document="/state/plan.md")
+    text, found = dialog(asks, preselects=preselects)
+    assert "/state/plan.md" in text and "# Plan" not in text
+    chosen = {
+        (sent.decision, sent.mode)
+        for choice in found.values()
+        if choice is not None
+        for sent in [AnswerArguments.model_validate(choice.reply("s", asks), by_alias=True, by_name=False)]
+    }
+    assert chosen == {("allow", "ask"), ("allow", "acceptEdits"), ("allow", "auto"), ("reject", None)}
+    titles = [action.title for action in answers(state().model_copy(update={"approvals": [asks]}))]
+    assert sum("with a fresh context" in title for title in titles) == 3
+
+
 def test_a_question_says_what_is_fine_what_is_not_and_what_holds_it() -> None:
     parts = [
         CommandPart(text="git status", decision="allow", rule="built-in", reason="Only reads."),

@@ -40,7 +40,9 @@ MAX_READ_FILES = 40
 MAX_ACTIONS = 30
 """How many of the last actions are listed when no model could summarise them."""
 
-_ATTACHED = re.compile(r"<(editor_context|session_status|files_changed|project_memory)>\n.*?\n</\1>", re.DOTALL)
+_ATTACHED = re.compile(
+    r"<(editor_context|session_status|files_changed|project_memory|approved_plan)>\n.*?\n</\1>", re.DOTALL
+)
 """Blocks the daemon attached to the user's words; they are sent again after a compaction."""
 _INTRODUCTION = (
     "The conversation before this point was replaced by this summary to make room. It is a record of what was said and "

@@ -135,7 +135,8 @@ class EditTool(SessionTool[P]):
             diff = diff[:_DETAIL] + "\n[the diff goes on; see the proposal]\n"
         why = f"The model says: {edits[0].explanation}\n\n" if edits[0].explanation else ""
         paths = [path for edit in edits for path in (edit.base.path, edit.new_path) if path is not None]
-        subject, *also = [Subject(self.name, self.effect, self._workspace.relative(path)) for path in paths]
+        is_plan, relative = self._workspace.guard.is_plan, self._workspace.relative
+        subject, *also = [Subject(self.name, self.effect, relative(path), plan=is_plan(path)) for path in paths]
         # Under another name it would be read where no rule about this one applies.
         also += [self._read_subject(edit.base.path) for edit in edits if edit.new_path is not None]
         touched = frozenset(map(str, paths))
@@ -369,7 +370,7 @@ class EditTool(SessionTool[P]):
         parts = Path(target).parts
         if len(roots) == 1 or not parts or Path(target).is_absolute() or parts[0] in {root.name for root in roots}:
             return target
-        return str(roots[self._workspace.guard.locate(path)[0]] / target)
+        return str(self._workspace.root_of(path) / target)
 
     def _forgiven_note(self, changes: _CallChanges) -> str:
         """For model and user: which texts were found although they were not in the file as they were written."""

@@ -61,7 +61,7 @@ class Grep(SessionTool[GrepParams]):
             search = self._environment.search
             result, names = await asyncio.gather(search.grep(query, path), search.files(path))
             complete = complete and result.complete
-            root = self._workspace.roots[self._workspace.guard.locate(path)[0]]
+            root = self._workspace.root_of(path)
             readable = await asyncio.to_thread(self._readable, result.files, path, call)
             matches += [(self._workspace.display_path(root / file.path), file) for file in readable]
             secret = await asyncio.to_thread(self._skipped, names, query, path, call)

@@ -49,6 +49,10 @@ _CHANGED = (
     "What this command would run was changed or replaced just before it started, so it was not run. Call again: the "
     "command is decided on anew."
 )
+_PLANNING = (
+    "This is plan mode: until the user has approved the plan, commands run in a sandbox that lets them change nothing."
+)
+_PLAN_INSTEAD = "Leave it to a step of the plan, and call exit_plan_mode when the plan is complete."
 _NOT_RUN = (126, 127)
 """Exit codes of a shell that could not run the program it was given."""
 _HOOKS_SKIPPED = (
@@ -120,6 +124,7 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
         self._mask = environment.secrets.mask_output
         self._sandbox = environment.sandbox
         self._trusted = environment.trusted
+        self._read_only = environment.read_only
 
     async def preview(self, params: RunShellCommandParams, call: CallContext) -> Preview:
         if "\0" in params.command or not params.command.strip():
@@ -140,6 +145,7 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
         if self._sandbox is not None:
             await self._sandbox.proved()
         analysis = await asyncio.to_thread(self._analyze, params, folder, call)
+        self._check_mode(params, analysis.reading)
         subject, *also = self._subjects(params, analysis.reading)
         first, *further_lines = params.command.strip().splitlines()
         short = first if len(first) <= 80 else first[:79] + "…"
@@ -181,7 +187,9 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
             [(command.effect, command.reads, command.git) for command in reading.commands] + [reading.unclear]
         )
         place = f"{real} {need.folder_identity}"
-        digest = fingerprint([place, json.dumps(reading.argv), *map(identity, sorted(programs)), *digests, judged])
+        digest = fingerprint(
+            [place, need.writes, json.dumps(reading.argv), *map(identity, sorted(programs)), *digests, judged]
+        )
         return _Analysis(reading, need, digest)
 
     def _command_context(self, real_folder: Path, call: CallContext) -> CommandContext:
@@ -212,18 +220,33 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
         """What the sandbox must allow. `pinned`: files that must stay as they were approved; `stored`: path → content
         of those that are small enough."""
         effective = [command for command in reading.commands if command.effect != "none"]
+        read_only = self._read_only()
         only_git = reading.unclear is None and bool(effective) and all(command.git for command in effective)
         return SandboxRequirements(
-            writes="nothing" if reading.effect == "none" else "workspace",
-            git=any(command.git for command in reading.commands),
-            settings=only_git and all(writes_settings(command.words) for command in effective),
-            checkout=only_git,
+            writes="nothing" if reading.effect == "none" or read_only else "workspace",
+            git=not read_only and any(command.git for command in reading.commands),
+            settings=not read_only and only_git and all(writes_settings(command.words) for command in effective),
+            checkout=only_git and not read_only,
             borrowing=self._trusted(),
             pinned={path: data for path, data in stored.items() if path in pinned},
             argv=reading.argv,
             folder_identity=(folder.st_dev, folder.st_ino),
             watched=tuple(sorted(pinned)),
         )
+
+    def _check_mode(self, params: RunShellCommandParams, reading: Reading) -> None:
+        """Raises `ToolError` for what a mode in which commands are read-only does not allow."""
+        if not self._read_only():
+            return
+        online = any(command.network and command.effect != "none" for command in reading.commands)
+        if params.network or params.outside or online:
+            raise ToolError(f"{_PLANNING} It has no network, and nothing runs outside it. {_PLAN_INSTEAD}")
+        sandboxed = self._sandbox is not None and self._sandbox.tier != "none"
+        if reading.effect != "none" and not sandboxed:
+            raise ToolError(
+                f"{_PLANNING} No sandbox works on this machine, so only commands that are known to change nothing "
+                f"can run. {_PLAN_INSTEAD}"
+            )
 
     def _subjects(self, params: RunShellCommandParams, reading: Reading) -> list[Subject]:
         """Each command of the line, each file it is known to read, and the line itself where not all of it is
@@ -261,7 +284,8 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
 
     def _grants(self) -> tuple[Grant, ...]:
         """What the user may allow besides; nothing without a sandbox, since nothing holds it then."""
-        return () if self._sandbox is None or self._sandbox.tier == "none" else ("network", "unsandboxed")
+        held = self._sandbox is not None and self._sandbox.tier != "none"
+        return ("network", "unsandboxed") if held and not self._read_only() else ()
 
     async def run(self, params: RunShellCommandParams, call: CallContext) -> Outcome:
         folder = self._workspace.resolve(params.path or str(self._workspace.roots[0]))

@@ -69,6 +69,8 @@ class AnswerArguments(Wire):
     digest: str | None = None
     scope: Scope = "once"
     grants: list[Grant] = []
+    mode: Mode | None = None
+    fresh_context: bool = False
 
 
 class RuleArguments(Wire):

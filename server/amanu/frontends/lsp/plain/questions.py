@@ -7,6 +7,7 @@ answer, a strange one, and any amount of time mean nothing.
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
@@ -18,7 +19,7 @@ from amanu.frontends.lsp.plain.rule_editor import RuleEditor
 from amanu.text.display import one_line, visible
 from amanu.workspace.diagnostics import OWN
 from amanu_protocol.errors import AmanuError
-from amanu_protocol.items import Approval, Grant, Scope
+from amanu_protocol.items import AllowOption, Approval, Grant, Scope
 from amanu_protocol.labels import BUTTONS, IGNORED, SCOPES
 from amanu_protocol.requests import ApprovalResolveParams
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 UNANSWERED = 15.0
 """Seconds after which a question is also a diagnostic: an editor may never have shown it."""
 ONCE, SESSION = f"Allow {SCOPES['once']}", f"Allow {SCOPES['session']}"
+KEEP_PLANNING = "Keep planning"
 REJECT, LATER, ALL = BUTTONS["reject"], BUTTONS["later"], BUTTONS["showAll"]
 LINES = 20
 QUOTE = "│ "
@@ -44,6 +46,8 @@ class ApprovalChoice:
     scope: Scope = "once"
     grants: tuple[Grant, ...] = ()
     rule: str = ""
+    plan: AllowOption | None = None
+    """Of a yes to a plan: how it is carried out."""
 
     def reply(self, session_id: str, approval: Approval) -> dict[str, Any]:
         """As the argument of the command `amanu.answer`; it names what was shown."""
@@ -54,12 +58,17 @@ class ApprovalChoice:
             digest=approval.digest,
             scope=self.scope,
             grants=list(self.grants),
+            mode=self.plan and self.plan.mode,
+            fresh_context=self.plan is not None and self.plan.fresh_context,
         )
         return arguments.model_dump(mode="json", by_alias=True)
 
 
 def choices(approval: Approval) -> list[ApprovalChoice]:
     """The likeliest first; a yes says what it grants."""
+    if approval.document is not None:
+        plans = [ApprovalChoice(option.label, "allow", plan=option) for option in approval.options]
+        return [*plans, ApprovalChoice(KEEP_PLANNING, "reject")]
     first = approval.options[0]
     options = [
         ApprovalChoice(f"{ONCE} {option.label}".rstrip(), "allow", grants=tuple(option.grants))
@@ -91,8 +100,8 @@ class Questions:
         """Ask what is new; forget what is settled."""
         pending = {approval.tool_call_id: approval for approval in session.state.approvals}
         self.unanswered = {call_id: pending[call_id] for call_id in self.unanswered if call_id in pending}
-        for call_id, approval in pending.items():
-            key = call_id, approval.digest
+        for approval in pending.values():
+            key = _key(approval)
             if key not in self._tasks and approval.proposal_id is None:
                 task = self._tasks[key] = asyncio.create_task(self._ask(session, approval))
                 task.add_done_callback(_retrieved)
@@ -111,6 +120,8 @@ class Questions:
             rule=rule,
             digest=arguments.digest,
             grants=arguments.grants,
+            mode=arguments.mode,
+            fresh_context=arguments.fresh_context,
         )
         result = await session.resolve_approval(params, self._client)
         if result.status == "stale":
@@ -125,8 +136,10 @@ class Questions:
         return True
 
     async def _ask(self, session: "Session", approval: Approval) -> None:
+        if approval.document is not None:
+            await self._editor.show(Path(approval.document), focus=True)
         text, offered = dialog(approval, preselects=self._editor.quirks.preselects)
-        while self._can_ask and self._pending(session, approval):
+        while self._can_ask and self._pending(session, approval) is not None:
             timer = asyncio.get_running_loop().call_later(UNANSWERED, self._mark_unanswered, session, approval)
             try:
                 answer = await self._editor.choose(text, list(offered))
@@ -142,8 +155,9 @@ class Questions:
                 choice = offered.get(answer or LATER)
                 if choice is None:
                     break
+                current = self._pending(session, approval) or approval
                 arguments = AnswerArguments.model_validate(
-                    choice.reply(session.state.session_id, approval), by_alias=True
+                    choice.reply(session.state.session_id, current), by_alias=True
                 )
                 if await self.answer(session, arguments):
                     break
@@ -153,21 +167,32 @@ class Questions:
         self._mark_unanswered(session, approval)
 
     def _mark_unanswered(self, session: "Session", approval: Approval) -> None:
-        if self._pending(session, approval):
+        if self._pending(session, approval) is not None:
             self.unanswered[approval.tool_call_id] = approval
             for listener in self.listeners:
                 listener()
 
     @staticmethod
-    def _pending(session: "Session", approval: Approval) -> bool:
-        asked_now = ((approval.tool_call_id, approval.digest) for approval in session.state.approvals)
-        return (approval.tool_call_id, approval.digest) in asked_now
+    def _pending(session: "Session", approval: Approval) -> Approval | None:
+        """The question as it is asked by now; None when it no longer is."""
+        return next((asked for asked in session.state.approvals if _key(asked) == _key(approval)), None)
+
+
+def _key(approval: Approval) -> tuple[str, str]:
+    """What tells questions apart. That about a plan stays the same while the user edits the document: the dialog shows
+    none of it."""
+    return approval.tool_call_id, "" if approval.document is not None else approval.digest
 
 
 def dialog(approval: Approval, *, preselects: bool) -> tuple[str, dict[str, ApprovalChoice | None]]:
     """The text of a question and its answers, each title once; None decides nothing. What does not fit whole cannot be
-    allowed in a dialog."""
+    allowed in a dialog. A plan is before the user as a document: only what is done with it is asked, and a fresh
+    context is left to code actions."""
     offered = choices(approval)
+    if approval.document is not None:
+        text = "\n".join(map(visible, [one_line(approval.title), *(line.text for line in approval.lines)]))
+        plans = {choice.title: choice for choice in offered if choice.plan is None or not choice.plan.fresh_context}
+        return text, {LATER: None, **plans} if preselects else {**plans, LATER: None}
     saved = [f"“{choice.title}” saves {rules_line(choice.rule)}" for choice in offered if choice.rule]
     saved += [visible(offer.explanation) for offer in approval.scopes if saved and offer.scope == "session"]
     text = "\n".join(question_lines(approval))
