@@ -33,13 +33,23 @@ GRANTS: dict[Grant, Label] = {
 """What is added to a yes: goes after "allow"."""
 
 Button = Literal[
-    "acceptAll", "reviewHunks", "finishReview", "reject", "rejectWithReason", "showAll", "later", "trust", "notNow"
+    "acceptAll",
+    "reviewHunks",
+    "finishReview",
+    "keepPlanning",
+    "reject",
+    "rejectWithReason",
+    "showAll",
+    "later",
+    "trust",
+    "notNow",
 ]
 
 BUTTONS: dict[Button, str] = {
     "acceptAll": "Accept all",
     "reviewHunks": "Review hunk by hunk",
     "finishReview": "Finish the review",
+    "keepPlanning": "Keep planning",
     "reject": "Reject",
     "rejectWithReason": "Reject with a reason",
     "showAll": "Show all of it",

@@ -371,3 +371,44 @@ def test_text_of_others_is_never_obeyed_or_hidden(start: Start, folder: Path, tm
     for text in shown:
         assert not hidden & set(text), ascii(text)
     assert not planted.exists()
+
+
+PLAN = """
+local path = ...
+local options = {}
+for _, mode in ipairs({ "acceptEdits", "ask", "auto" }) do
+  for _, fresh in ipairs({ false, true }) do
+    table.insert(options, { label = "Approve in " .. mode, mode = mode, freshContext = fresh, grants = {} })
+  end
+end
+local session = require("amanu.session")
+local approval = { toolCallId = "c", title = "Carry out this plan", detail = "# Goal", effect = "read", rule = "r",
+  scopes = {}, askedAt = 0, digest = "d1", parts = {}, grants = {}, likelyGrants = {}, lines = {}, options = options,
+  document = path }
+session.state = { sessionId = "s", title = "", mode = "plan", modelId = "scripted:x", proposals = {}, queue = {},
+  roots = { "/w" }, approvals = { approval }, items = {} }
+session.changed({ kind = "approvalRequested", approval = approval })
+"""
+
+
+def test_a_plan_is_opened_edited_and_approved_as_it_stands(vim: Neovim, tmp_path: Path) -> None:
+    plan = tmp_path / "plan.md"
+    plan.write_text("# Goal\n")
+    vim.lua(PLAYED, {RESOLVE: {"status": "resolved"}})
+    before = vim.lua("return vim.api.nvim_get_current_win()")
+    vim.lua(PLAN, str(plan))
+    assert vim.lua("return vim.api.nvim_get_current_win()") == before
+    shown = "local found = {} for _, w in ipairs(vim.api.nvim_list_wins()) do table.insert(found, "
+    shown += "vim.api.nvim_buf_get_name(vim.api.nvim_win_get_buf(w))) end return found"
+    assert str(plan) in vim.lua(shown)
+    vim.lua("require('amanu.session').state.approvals[1].digest = 'd2'")
+    vim.lua("Picked = nil; vim.ui.select = function(items, options, done) Picked = items; done(items[5]) end")
+    vim.lua("require('amanu.approve').ask()")
+    sent = vim.lua("return Sent[#Sent]")
+    assert sent[0] == RESOLVE
+    assert {key: sent[1][key] for key in ("decision", "mode", "freshContext", "digest")} == {
+        "decision": "allow",
+        "mode": "auto",
+        "freshContext": False,
+        "digest": "d2",
+    }

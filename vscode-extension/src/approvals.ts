@@ -3,6 +3,7 @@ import { plural } from "./changes";
 import type { Daemon } from "./client";
 import type { Desk } from "./desk";
 import type { Pages } from "./pages";
+import { openPlan } from "./plan";
 import type { Approval, CommandPart, Grant, Line, RulePreviewResult, Scope, SessionState } from "./protocol";
 import { acceptStep, type Step, standingStep } from "./step";
 import { oneLine, plain, visible } from "./visible";
@@ -104,6 +105,7 @@ export class Approvals {
 
   private answers(approval: Approval, grants: Grant[]): Answer[] {
     const { toolCallId, proposalId, digest, detail } = approval;
+    if (approval.document !== null) return this.planAnswers(approval);
     const edits = proposalId !== null;
     const allow = (scope: Scope, rule: string | null) =>
       this.desk.resolve({ toolCallId, digest, decision: "allow", scope, rule, grants });
@@ -166,6 +168,26 @@ export class Approvals {
         },
       },
       ...(edits ? [] : [this.whole(detail)]),
+    ];
+  }
+
+  private planAnswers(approval: Approval): Answer[] {
+    const { toolCallId, digest, options } = approval;
+    const reject = async () => {
+      const reason = await vscode.window.showInputBox({
+        title: oneLine(approval.title, ASKED),
+        prompt: "What should be different? The model is told.",
+      });
+      if (reason !== undefined)
+        await this.desk.resolve({ toolCallId, digest, decision: "reject", reason: reason || null });
+    };
+    return [
+      { label: "$(go-to-file) Open the plan", run: () => openPlan(approval) },
+      ...options.map(({ label, mode, freshContext }) => ({
+        label: `$(check) ${plain(label)}`,
+        run: () => this.desk.resolve({ toolCallId, digest, decision: "allow", mode, freshContext }),
+      })),
+      { label: `$(x) ${BUTTONS.keepPlanning}…`, run: reject },
     ];
   }
 

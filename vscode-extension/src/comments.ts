@@ -35,7 +35,9 @@ export class Comments implements vscode.Disposable {
     this.controller.commentingRangeProvider = {
       // in files the gutter is full enough: there a command does it
       provideCommentingRanges: ({ uri, lineCount }) =>
-        uri.scheme === PROPOSED ? [new vscode.Range(0, 0, Math.max(0, lineCount - 1), 0)] : [],
+        uri.scheme === PROPOSED || this.isPlan(uri)
+          ? [new vscode.Range(0, 0, Math.max(0, lineCount - 1), 0)]
+          : [],
     };
     const on = (name: string, work: (given: never) => Promise<unknown>) =>
       vscode.commands.registerCommand(name, (given: never) => desk.attempt(() => work(given)));
@@ -67,6 +69,13 @@ export class Comments implements vscode.Disposable {
 
   dispose(): void {
     for (const each of this.subscriptions) each.dispose();
+  }
+
+  /** The plan of the session, which waits for approval or did. */
+  private isPlan({ scheme, fsPath }: vscode.Uri): boolean {
+    const { plan, approvals } = this.desk.state;
+    const paths = [plan?.path, ...approvals.map(({ document }) => document)];
+    return scheme === "file" && paths.includes(fsPath);
   }
 
   /** A comment on the selection, or on the line of the cursor, in any file. */

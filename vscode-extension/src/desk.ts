@@ -350,6 +350,7 @@ function empty(): SessionState {
     trusted: vscode.workspace.isTrusted,
     trustChanged: false,
     sandbox: null,
+    plan: null,
     readOnly: false,
     closed: false,
     turn: null,

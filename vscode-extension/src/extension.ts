@@ -14,6 +14,7 @@ import { Edits } from "./edits";
 import { language } from "./language";
 import { Overview } from "./overview";
 import { Pages } from "./pages";
+import { openPlan } from "./plan";
 import { BASE, PROPOSED, Proposals } from "./proposals";
 import { Review } from "./review";
 import { Changes } from "./scm";
@@ -58,6 +59,7 @@ export function activate(context: vscode.ExtensionContext): void {
     (call) => showAudit(desk, daemon, pages, call),
     log,
   );
+  const shownPlans = new Set<string>();
   const approvals = new Approvals(desk, daemon, pages, (proposalId) => review.openDiff(proposalId));
   const doctor = new Doctor(context, desk, daemon, setup, pages);
   const trust = new Trust(desk, daemon, pages);
@@ -96,6 +98,11 @@ export function activate(context: vscode.ExtensionContext): void {
       if (status === "ready") void desk.attempt(() => desk.connected()).then(() => overview.soon());
     }),
     desk.onEvent(({ event }) => {
+      const asked = event.kind === "approvalRequested" ? event.approval : undefined;
+      if (asked?.document && !shownPlans.has(asked.toolCallId)) {
+        shownPlans.add(asked.toolCallId); // once: what the user closed stays closed
+        void openPlan(asked);
+      }
       const wanted = vscode.workspace.getConfiguration("amanu").get<boolean>("openDiffs", false);
       if (wanted && event.kind === "approvalRequested" && event.approval.proposalId !== null)
         void review.openDiff(event.approval.proposalId, undefined, true);

@@ -22,13 +22,14 @@ export const GRANTS: Record<Grant, Label> = {
   unsandboxed: { name: "without the sandbox", meaning: "it can do everything that you can" },
 };
 
-export type Button = "acceptAll" | "reviewHunks" | "finishReview" | "reject" | "rejectWithReason" | "showAll" | "later" | "trust" | "notNow";
+export type Button = "acceptAll" | "reviewHunks" | "finishReview" | "keepPlanning" | "reject" | "rejectWithReason" | "showAll" | "later" | "trust" | "notNow";
 
 /** Answers to a question. A yes is composed: "Allow", then a scope, then what it grants. */
 export const BUTTONS: Record<Button, string> = {
   acceptAll: "Accept all",
   reviewHunks: "Review hunk by hunk",
   finishReview: "Finish the review",
+  keepPlanning: "Keep planning",
   reject: "Reject",
   rejectWithReason: "Reject with a reason",
   showAll: "Show all of it",

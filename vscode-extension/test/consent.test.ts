@@ -19,6 +19,8 @@ const ALLOWED: Decision = {
   reason: null,
   grants: [],
   permittedBy: null,
+  mode: null,
+  freshContext: false,
   summary: "allowed by @run",
 };
 
@@ -353,4 +355,33 @@ test("the header says what holds commands, and more when it is pressed", () => {
   expect([sign.element.textContent, sign.element.title]).toEqual(["▣ Sandboxed", "Landlock does."]);
   sign.element.click();
   expect(told.map(([level]) => level)).toEqual(["warning", "info"]);
+});
+
+const PLAN = {
+  title: "Carry out this plan",
+  detail: "# Goal",
+  document: "/state/plan.md",
+  lines: [{ tone: "plain" as const, text: "Edit it before you approve it: /state/plan.md" }],
+  options: (["acceptEdits", "ask", "auto"] as const).flatMap((mode) =>
+    [false, true].map((freshContext) => ({ grants: [], label: `Approve in ${mode}`, mode, freshContext })),
+  ),
+};
+
+test("a plan is approved as it stands, in the mode and the context the user chose", () => {
+  const { find, texts, posted, ask } = card(PLAN);
+  expect(texts("button.allow")).toEqual(["Approve in acceptEdits", "Approve in ask", "Approve in auto"]);
+  find<HTMLInputElement>("input.fresh").checked = true;
+  ask({ ...PLAN, digest: "d2", detail: "# Edited" });
+  expect(find<HTMLInputElement>("input.fresh").checked, "editing it draws nothing anew").toBe(true);
+  find("button.allow[data-mode=auto]").click();
+  expect(posted.at(-1)).toMatchObject({ decision: "allow", digest: "d2", mode: "auto", freshContext: true });
+});
+
+test("a plan is sent back with what should be different", () => {
+  const { find, posted } = card(PLAN);
+  find("button.open-plan").click();
+  expect(posted.at(-1)).toEqual({ type: "openPlan", toolCallId: "c1" });
+  find<HTMLInputElement>("input.reason").value = "use sqlite";
+  find("button.reject").click();
+  expect(posted.at(-1)).toMatchObject({ decision: "reject", reason: "use sqlite" });
 });

@@ -51,6 +51,8 @@ function items(text: string): Item[] {
         reason: text,
         grants: [],
         permittedBy: null,
+        mode: null,
+        freshContext: false,
         summary: text,
       },
     },
@@ -71,7 +73,7 @@ function asked(text: string): Approval {
     sandbox: sandbox("none", text),
     grants: ["network"],
     likelyGrants: ["network"],
-    options: [{ grants: ["network"], label: text }],
+    options: [{ grants: ["network"], label: text, mode: null, freshContext: false }],
     lines: (["warning", "good", "bad"] as const).map((tone) => ({ tone, text })),
   };
 }

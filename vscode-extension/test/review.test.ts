@@ -54,13 +54,14 @@ function approval(toolCallId: string): Approval {
     rule: "",
     scopes,
     proposalId: "p",
+    document: null,
     askedAt: 0,
     digest: "d1",
     parts: [],
     sandbox: null,
     grants: [],
     likelyGrants: [],
-    options: [{ grants: [], label: "" }],
+    options: [{ grants: [], label: "", mode: null, freshContext: false }],
     lines: [],
   };
 }

@@ -12,6 +12,7 @@ export function state(given: Partial<SessionState> = {}): SessionState {
     trusted: true,
     trustChanged: false,
     sandbox: null,
+    plan: null,
     readOnly: false,
     closed: false,
     turn: null,
@@ -69,7 +70,8 @@ export const APPROVAL: Approval = {
   sandbox: null,
   grants: [],
   likelyGrants: [],
-  options: [{ grants: [], label: "" }],
+  document: null,
+  options: [{ grants: [], label: "", mode: null, freshContext: false }],
   lines: [{ tone: "plain", text: "Needs approval: no rule allows it" }],
 };
 
@@ -77,7 +79,11 @@ export const APPROVAL: Approval = {
 export function question(changes: Partial<Approval> = {}): Approval {
   const { likelyGrants, grants } = { ...APPROVAL, ...changes };
   const first = grants.filter((grant) => likelyGrants.includes(grant));
-  return { ...APPROVAL, options: [{ grants: first, label: "" }], ...changes };
+  return {
+    ...APPROVAL,
+    options: [{ grants: first, label: "", mode: null, freshContext: false }],
+    ...changes,
+  };
 }
 
 export function model(modelId: string, given: Partial<ModelInfo> = {}): ModelInfo {

@@ -315,6 +315,8 @@ function decidedBy(by: Decision["by"], outcome: Decision["outcome"], more: Parti
     reason: null,
     grants: [],
     permittedBy: null,
+    mode: null,
+    freshContext: false,
     summary: "",
     ...more,
   };

@@ -48,13 +48,13 @@ local function resolve(approval, answer, done)
   local found = now(approval)
   if not found then
     return say.now("that question is settled already")
-  elseif found.digest ~= approval.digest and answer.decision == "allow" then
+  elseif found.digest ~= approval.digest and answer.decision == "allow" and not approval.document then
     say.now(labels.IGNORED.stale)
     return put(found)
   end
   client.flush()
   answer.toolCallId = approval.toolCallId
-  answer.digest = approval.digest
+  answer.digest = approval.document and found.digest or approval.digest -- a plan is read in its document
   session.ask(protocol.methods.approval_resolve, answer, function(result)
     if result.status == "tooSoon" then
       return say.now(labels.IGNORED.tooSoon)
@@ -111,9 +111,56 @@ local function allow(scope, option)
   return vim.trim(("Allow %s %s"):format(labels.SCOPES[scope], option.label))
 end
 
+---Open the plan that is asked about in a window of its own, where the user edits it and comments on it.
+---@param approval amanu.Approval
+---@param stay? boolean The cursor stays where it is.
+function M.open_plan(approval, stay)
+  local back = vim.api.nvim_get_current_win()
+  local buffer = vim.fn.bufadd(approval.document)
+  vim.bo[buffer].buflisted = true
+  local window = vim.fn.win_findbuf(buffer)[1]
+  if not window then
+    vim.cmd.split({ mods = { split = "topleft", keepalt = true } })
+    window = vim.api.nvim_get_current_win()
+    vim.api.nvim_win_set_buf(window, buffer)
+    vim.bo[buffer].autoread = true
+  end
+  vim.api.nvim_set_current_win(stay and back or window)
+end
+
+---@param approval amanu.Approval
+---@return { label: string, run: fun() }[]
+local function plan_choices(approval)
+  local found = {}
+  for _, option in ipairs(approval.options) do
+    table.insert(found, {
+      label = visible.line(option.label),
+      run = function()
+        resolve(approval, { decision = "allow", mode = option.mode, freshContext = option.freshContext })
+      end,
+    })
+  end
+  table.insert(found, {
+    label = "Open the plan",
+    run = function()
+      M.open_plan(approval)
+    end,
+  })
+  table.insert(found, {
+    label = labels.BUTTONS.keepPlanning,
+    run = function()
+      reject(approval)
+    end,
+  })
+  return found
+end
+
 ---@param approval amanu.Approval
 ---@return { label: string, run: fun() }[]
 local function choices(approval)
+  if approval.document then
+    return plan_choices(approval)
+  end
   local found = {}
   local function add(label, run)
     table.insert(found, { label = label, run = run })

@@ -9,6 +9,7 @@ function M.setup(options)
 end
 
 local wired = false
+local plans = {} ---@type table<string, true> Calls whose plan was opened.
 
 ---@param event? table
 local function changed(event)
@@ -26,6 +27,10 @@ local function changed(event)
   end
   if kind == "approvalRequested" and not require("amanu.view").visible() then
     require("amanu.say").aside("asks: " .. event.approval.title .. " (:Amanu /approve)")
+  end
+  if kind == "approvalRequested" and event.approval.document and not plans[event.approval.toolCallId] then
+    plans[event.approval.toolCallId] = true -- once: what the user closed stays closed
+    require("amanu.approve").open_plan(event.approval, true)
   end
   if kind == "sessionChanged" and event.trustChanged then
     require("amanu.say").aside(require("amanu.labels").TRUST.changed .. " (:Amanu /trust)", vim.log.levels.WARN)

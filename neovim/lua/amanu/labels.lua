@@ -23,7 +23,7 @@ M.GRANTS = {
   unsandboxed = { name = "without the sandbox", meaning = "it can do everything that you can" },
 }
 
----@alias amanu.Button "acceptAll"|"reviewHunks"|"finishReview"|"reject"|"rejectWithReason"|"showAll"|"later"|"trust"|"notNow"
+---@alias amanu.Button "acceptAll"|"reviewHunks"|"finishReview"|"keepPlanning"|"reject"|"rejectWithReason"|"showAll"|"later"|"trust"|"notNow"
 
 ---Answers to a question. A yes is composed: "Allow", then a scope, then what it grants.
 ---@type table<amanu.Button, string>
@@ -31,6 +31,7 @@ M.BUTTONS = {
   acceptAll = "Accept all",
   reviewHunks = "Review hunk by hunk",
   finishReview = "Finish the review",
+  keepPlanning = "Keep planning",
   reject = "Reject",
   rejectWithReason = "Reject with a reason",
   showAll = "Show all of it",

@@ -101,7 +101,11 @@ export type ToHost =
       /** Of the question the user saw. */
       digest: string;
       grants: Grant[];
+      /** With a yes to a plan. */
+      mode?: Mode | null;
+      freshContext?: boolean;
     }
+  | { type: "openPlan"; toolCallId: string }
   | { type: "hunks"; proposalId: string; version: number; hunks: HunkDecision[] }
   | {
       type: "decide";

@@ -6,6 +6,7 @@ import { contains } from "../paths";
 import type { Desk } from "../desk";
 import type { Edits } from "../edits";
 import type { Overview } from "../overview";
+import { openPlan } from "../plan";
 import type { AttachmentInput, Event } from "../protocol";
 import { plain } from "../visible";
 import { findFiles, open } from "./files";
@@ -202,6 +203,8 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
         const { type: _, ...answer } = message;
         return desk.attempt(() => desk.resolve(answer), answer.toolCallId);
       }
+      case "openPlan":
+        return openPlan(desk.state.approvals.find(({ toolCallId }) => toolCallId === message.toolCallId));
       case "hunks":
         return desk.resolveHunks(message, message.hunks);
       case "decide": {

@@ -1,4 +1,4 @@
-import type { Approval, Line, Proposal } from "../../protocol";
+import type { AllowOption, Approval, Line, Proposal } from "../../protocol";
 import { visible } from "../../visible";
 import { BUTTONS, SCOPES } from "../../labels";
 import { granting } from "../../words";
@@ -8,6 +8,7 @@ import { Detail } from "./detail";
 import { button, h, setText } from "./dom";
 import { Grants } from "./grants";
 import { partsList } from "./parts";
+import { planForm } from "./plan";
 import { RuleField } from "./rule";
 
 const AGAIN = "This is not what you were asked before: it has changed, and nothing was done. Read it again.";
@@ -58,6 +59,15 @@ export class ApprovalBox {
     this.element.setAttribute("aria-label", `Your decision: ${visible(approval.title)}`);
     this.element.dataset.call = approval.toolCallId;
     this.note = h("div", { class: "note", role: "status" });
+    if (approval.document !== null)
+      return [
+        ...planForm(
+          approval,
+          (message) => this.desk.post(message),
+          (chosen) => this.answerPlan(this.asked ?? approval, chosen),
+        ),
+        this.note,
+      ];
     const edits = approval.proposalId !== null;
     const scope = h("select", { class: "scope", "aria-label": "For how long" });
     for (const offer of approval.scopes)
@@ -139,6 +149,24 @@ export class ApprovalBox {
     ].filter((each) => each !== undefined);
   }
 
+  private answerPlan(
+    { toolCallId, digest }: Approval,
+    chosen: AllowOption | { reason: string | null },
+  ): void {
+    const yes = "mode" in chosen;
+    this.desk.post({
+      type: "resolve",
+      toolCallId,
+      digest,
+      decision: yes ? "allow" : "reject",
+      scope: "once",
+      rule: null,
+      reason: yes ? null : chosen.reason,
+      grants: [],
+      ...(yes ? { mode: chosen.mode, freshContext: chosen.freshContext } : {}),
+    });
+  }
+
   private rejectRest({ proposalId, version, files }: Proposal, reason: string | null): void {
     const open = files.flatMap((file) => file.hunks).filter((hunk) => hunk.state === "pending");
     const hunks = open.map(({ hunkId }) => ({ hunkId, decision: "reject", reason }));
@@ -155,11 +183,12 @@ function reasons(lines: Line[]): HTMLElement {
   );
 }
 
-/** What is asked: another key is another question. A proposal's changes are drawn beside it, and mostly the user's. */
+/** What is asked: another key is another question. A proposal's changes are drawn beside it, and mostly
+ * the user's; so are those of a plan, in its document. */
 function key(approval: Approval | undefined): string {
   if (approval === undefined) return "";
-  const { toolCallId, askedAt, digest, proposalId } = approval;
-  return `${toolCallId} ${askedAt} ${proposalId === null ? digest : ""}`;
+  const { toolCallId, askedAt, digest, proposalId, document } = approval;
+  return `${toolCallId} ${askedAt} ${proposalId === null && document === null ? digest : ""}`;
 }
 
 function decidedInPart(proposal: Proposal | undefined): boolean {

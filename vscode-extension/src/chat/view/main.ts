@@ -287,6 +287,7 @@ function nothing(): SessionState {
     trusted: true,
     trustChanged: false,
     sandbox: null,
+    plan: null,
     readOnly: false,
     closed: false,
     turn: null,

@@ -30,8 +30,7 @@ if TYPE_CHECKING:
 UNANSWERED = 15.0
 """Seconds after which a question is also a diagnostic: an editor may never have shown it."""
 ONCE, SESSION = f"Allow {SCOPES['once']}", f"Allow {SCOPES['session']}"
-KEEP_PLANNING = "Keep planning"
-REJECT, LATER, ALL = BUTTONS["reject"], BUTTONS["later"], BUTTONS["showAll"]
+REJECT, LATER, ALL, KEEP_PLANNING = (BUTTONS[name] for name in ("reject", "later", "showAll", "keepPlanning"))
 LINES = 20
 QUOTE = "│ "
 """Before a line of what is asked about: nothing in it can pass for a line of ours."""

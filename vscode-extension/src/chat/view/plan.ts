@@ -1,0 +1,56 @@
+import type { AllowOption, Approval } from "../../protocol";
+import { visible } from "../../visible";
+import { BUTTONS } from "../../labels";
+import type { ToHost } from "../messages";
+import { button, h } from "./dom";
+
+/** The question about a plan: its text stands in the editor, so here is only what becomes of it. `answer` takes how it is
+ * carried out, or why it is not. */
+export function planForm(
+  { toolCallId, options, lines }: Approval,
+  post: (message: ToHost) => void,
+  answer: (chosen: AllowOption | { reason: string | null }) => void,
+): HTMLElement[] {
+  const fresh = h("input", { type: "checkbox", class: "fresh" });
+  const reason = h("input", {
+    class: "reason",
+    placeholder: "What should be different? Comments on its lines go along.",
+    "aria-label": "What should be different",
+  });
+  const reject = () => answer({ reason: reason.value.trim() || null });
+  reason.addEventListener("keydown", (event) => {
+    if (event.key === "Enter") reject();
+  });
+  const ways = options.filter(({ freshContext }) => !freshContext);
+  const approve = (way: AllowOption) =>
+    answer(
+      options.find(({ mode, freshContext }) => mode === way.mode && freshContext === fresh.checked) ?? way,
+    );
+  return [
+    h("div", { class: "why" }, "Carry out this plan?"),
+    ...lines.map(({ text }) => h("div", { class: "aside" }, visible(text))),
+    h(
+      "div",
+      { class: "row" },
+      button("Open the plan", () => post({ type: "openPlan", toolCallId }), { class: "open-plan" }),
+      options.length > ways.length &&
+        h(
+          "label",
+          { title: "Of the conversation so far the model keeps your words and the plan" },
+          fresh,
+          "With a fresh context",
+        ),
+    ),
+    h(
+      "div",
+      { class: "row" },
+      ...ways.map((way, at) =>
+        button(visible(way.label), () => approve(way), {
+          class: at === 0 ? "primary allow" : "allow",
+          "data-mode": way.mode,
+        }),
+      ),
+    ),
+    h("div", { class: "row" }, button(BUTTONS.keepPlanning, reject, { class: "reject" }), reason),
+  ];
+}
