@@ -361,5 +361,7 @@ function empty(): SessionState {
     queue: [],
     retry: null,
     usage: null,
+    todos: [],
+    todosSummary: "",
   };
 }

@@ -16,6 +16,7 @@ from amanu.session.events import EventStream
 from amanu.session.notices import Notices
 from amanu.session.restore import Restored
 from amanu.session.services import Services
+from amanu.session.todos import Todos
 from amanu.session.turn_task import TurnTask
 from amanu.storage.journal import Journal
 from amanu.tools.environment import ToolEnvironment
@@ -83,6 +84,7 @@ class SessionCore:
         epoch = max(restored.epoch + 1, int(time.time() * 1000))
         self.emit = EventStream(self.state, journal, epoch, services.secrets.mask_content, services.audit.durable)
         self.notices = Notices(self.emit)
+        self.todos = Todos(self.emit, self.state)
         self.audit = AuditRecorder(services.audit, self.state)
         self.emit.listeners += [self._follow, self.audit.on_event]
         self.workspace = Workspace(
@@ -127,6 +129,7 @@ class SessionCore:
             services.sandbox,
             trusted=self.trusted,
             feedback=feedback,
+            set_todos=self.todos.set,
         )
 
     def _follow(self, event: Event, position: int) -> None:

@@ -23,6 +23,7 @@ from amanu.tools.files.read_many_files import ReadManyFiles
 from amanu.tools.files.read_output import ReadOutput
 from amanu.tools.finish_task import FinishTask
 from amanu.tools.shell.run_shell_command import RunShellCommand
+from amanu.tools.write_todos import WriteTodos
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.items import BlobRef
 
@@ -41,7 +42,7 @@ def make_tools(
     listed, attached or not, because the list must not change. `until_done`: a turn ends only when the model calls
     `finish_task`."""
     code = () if headless else CODE
-    kinds: tuple[type[SessionTool[Any]], ...] = (*FILES, *code, ReadOutput, *EDITS, RunShellCommand)
+    kinds: tuple[type[SessionTool[Any]], ...] = (*FILES, *code, ReadOutput, *EDITS, RunShellCommand, WriteTodos)
     tools: list[Tool[Any]] = [kind(environment) for kind in kinds]
     if until_done:
         tools.append(FinishTask())
