@@ -17,6 +17,7 @@ from amanu_protocol.items import (
     QueuedPrompt,
     Retry,
     Spend,
+    Todo,
     Usage,
 )
 
@@ -175,6 +176,9 @@ class SessionRewound(Wire):
     turn_ids: list[str]
     items: list[Item] = []
     """What is left, its last items, for a state that does not hold the first item that goes."""
+    todos: list[Todo] = []
+    """The session's to-dos as they were then."""
+    todos_summary: str = ""
 
 
 class UsageChanged(Wire):

@@ -268,18 +268,23 @@ class ToolCall(Wire):
     """Of a command that ran: what held it."""
 
 
-class PlanEntry(Wire):
+class Todo(Wire):
+    """One thing the model means to do."""
+
     text: str
-    status: Literal["pending", "inProgress", "completed"]
+    status: Literal["pending", "inProgress", "done", "cancelled"]
 
 
-class Plan(Wire):
-    """The model's list of what it means to do; each completion replaces the last."""
+class TodoList(Wire):
+    """What the model means to do, whole; each completion replaces the last. The session's state keeps the latest
+    list."""
 
-    kind: Literal["plan"] = "plan"
+    kind: Literal["todoList"] = "todoList"
     item_id: str
     turn_id: str
-    entries: list[PlanEntry]
+    todos: list[Todo]
+    summary: str = ""
+    """For the user, on one line: how far it is, and what is in progress."""
 
 
 class Notice(Wire):
@@ -315,7 +320,7 @@ class Citations(Wire):
 
 
 Item = Annotated[
-    UserMessage | Thought | Answer | ToolCall | Plan | Notice | Citations,
+    UserMessage | Thought | Answer | ToolCall | TodoList | Notice | Citations,
     Field(discriminator="kind"),
 ]
 

@@ -42,6 +42,8 @@ from amanu_protocol.items import (
     QueuedPrompt,
     Retry,
     Thought,
+    Todo,
+    TodoList,
     ToolCall,
     Usage,
 )
@@ -90,6 +92,10 @@ class SessionState(Wire):
     queue: list[QueuedPrompt] = []
     retry: Retry | None = None
     usage: Usage | None = None
+    todos: list[Todo] = []
+    """What the model means to do: of the last `TodoList`, until a turn ends with all of it done or cancelled."""
+    todos_summary: str = ""
+    """For the user, on one line."""
 
     _index: dict[str, int] = PrivateAttr(default_factory=dict)
 
@@ -146,6 +152,8 @@ class SessionState(Wire):
             self.items.append(item)
         else:
             self.items[at] = item
+        if isinstance(item, TodoList):
+            self.todos, self.todos_summary = item.todos, item.summary
 
     def remove(self, item_ids: set[str]) -> None:
         self.items = [item for item in self.items if item.item_id not in item_ids]
@@ -188,6 +196,8 @@ def fold(state: SessionState, event: Event) -> None:
             state.last_turn = event
             state.approvals = []
             state.retry = None
+            if all(todo.status in ("done", "cancelled") for todo in state.todos):
+                state.todos, state.todos_summary = [], ""
         case PromptQueued():
             state.queue = [*state.queue, event.prompt]
         case PromptUnqueued():
@@ -199,6 +209,7 @@ def fold(state: SessionState, event: Event) -> None:
             state.items = event.items if at is None else state.items[:at]
             state.reindex()
             state.last_turn = None
+            state.todos, state.todos_summary = event.todos, event.todos_summary
         case UsageChanged():
             state.usage = event.usage
         case SessionChanged():

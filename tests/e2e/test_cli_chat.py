@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from support import checked_edits
 from support.cli_process import AMANU, amanu, call, script
 from support.running_daemon import signal_daemon
 
@@ -118,3 +119,21 @@ def test_without_a_terminal_it_says_what_to_do(tmp_path: Path) -> None:
     done = amanu("chat", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert "amanu run" in done.stderr
+
+
+@pytest.mark.usefixtures("daemon")
+def test_the_model_hears_of_checkers_with_the_result_of_its_edit_and_mends_it(tmp_path: Path) -> None:
+    shop = tmp_path / "shop"
+    shop.mkdir()
+    checked_edits.prepare(shop)
+    screen = Screen("--model", script(tmp_path, *checked_edits.STEPS), "--mode", "acceptEdits", cwd=shop)
+    screen.sees("Trust this folder?")
+    screen.types("y\r")
+    screen.sees("Enter sends")
+    screen.types("do it\r")
+    screen.sees("Ruff, a.py: adds 1 error")
+    screen.sees("Heard.")
+    assert (shop / checked_edits.FILE).read_text() == checked_edits.MENDED
+    screen.types("\x04")
+    assert screen.leaves() == 0
+    screen.close()

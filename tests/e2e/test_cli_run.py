@@ -3,13 +3,12 @@
 import json
 import signal
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from amanu.home import find_home
+from support import checked_edits
 from support.cli_process import AMANU, amanu, call, script
 from support.required_programs import needs
 
@@ -32,22 +31,13 @@ def test_text_is_only_the_answers(shop: Path) -> None:
         assert part in done.stderr
 
 
-def test_the_model_hears_of_checkers_with_the_result_of_its_edit(shop: Path) -> None:
-    ruff = [needs("ruff"), "server"]
-    sandbox = f"[sandbox]\nread = {json.dumps([sys.prefix, sys.base_prefix])}\n"
-    only = f"[checks.checkers]\npyright = false\nruff = {json.dumps(ruff)}\n"
-    (find_home().make().config / "config.toml").write_text(f"{sandbox}[checks]\nwait_seconds = 20\n{only}")
-    (shop / "a.py").write_text("import os\n\nprint(os)\n")
-    model = script(
-        shop.parent,
-        {"calls": [call("edit_file", path="a.py", old_text="print(os)", new_text="print(os, countt)")]},
-        {
-            "expect": "a.py after this change (line: severity: message):\n- 3: error: Undefined name `countt`",
-            "text": "Heard.",
-        },
-    )
+def test_the_model_hears_of_checkers_with_the_result_of_its_edit_and_mends_it(shop: Path) -> None:
+    checked_edits.prepare(shop)
+    model = script(shop.parent, *checked_edits.STEPS)
     done = amanu("run", "do it", "--model", model, "--mode", "acceptEdits", "--trust", cwd=shop)
     assert (done.returncode, done.stdout.strip()) == (0, "Heard.")
+    assert "Ruff, a.py: adds 1 error now that it is applied" in done.stderr, "the user hears it, too"
+    assert (shop / checked_edits.FILE).read_text() == checked_edits.MENDED
 
 
 def test_the_prompt_may_come_from_a_pipe(shop: Path) -> None:

@@ -16,6 +16,8 @@ from pytest_lsp import ClientServerConfig, LanguageClient, client_capabilities
 
 from amanu.frontends.lsp.plain.transcript import YOUR_TURN
 from amanu.home import find_home
+from support import checked_edits
+from support.cli_process import amanu
 from support.plain_editor import PlainEditor
 from support.raw_client import RawClient
 from support.running_daemon import signal_daemon
@@ -383,3 +385,17 @@ async def test_commands_that_are_wrong_are_refused_with_a_reason(client: Languag
     ]:
         await editor.command(name, *arguments)
         await editor.until(lambda reason=reason: any(reason in each for each in editor.said))
+
+
+async def test_the_model_hears_of_checkers_with_the_result_of_its_edit_and_mends_it(
+    client: LanguageClient, shop: Path
+) -> None:
+    checked_edits.prepare(shop.parent)
+    file = (shop.parent / checked_edits.FILE).resolve()
+    editor = await begin(client, file, checked_edits.STEPS)
+    await editor.command("amanu.mode", "acceptEdits")
+    trusted = await asyncio.to_thread(amanu, "trust", "add", cwd=shop.parent)
+    assert trusted.returncode == 0, trusted.stderr
+    await editor.command("amanu.prompt", "do it")
+    await editor.until(lambda: any("Heard." in each for each in editor.said))
+    assert editor.text(file) == checked_edits.MENDED

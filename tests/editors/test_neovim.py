@@ -832,14 +832,16 @@ def lean(value: Any, like: Any = None) -> Any:
 ITEMS: list[tuple[dict[str, Any], list[str]]] = [
     (
         {
-            "kind": "plan",
-            "entries": [
-                {"text": "read", "status": "completed"},
+            "kind": "todoList",
+            "todos": [
+                {"text": "read", "status": "done"},
                 {"text": "write", "status": "inProgress"},
                 {"text": "run", "status": "pending"},
+                {"text": "sing", "status": "cancelled"},
             ],
+            "summary": "1 of 3 done · write",
         },
-        ["● Plan", "┆ [x] read", "┆ [>] write", "┆ [ ] run", ""],
+        ["● To-dos · 1 of 3 done · write", "│ [x] read", "│ [>] write", "│ [ ] run", "│ [-] sing", ""],
     ),
     ({"kind": "notice", "level": "warning", "text": "Slow.\nVery."}, ["┆ warning: Slow.", "┆ warning: Very.", ""]),
     (

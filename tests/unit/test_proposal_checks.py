@@ -127,8 +127,8 @@ async def test_what_may_run(tmp_path: Path, linter: Linter, how: str, runs: bool
         await d.ended()
         await d.reopen()  # whatever was begun has ended
         assert linter.canary.exists() == runs
-        assert bool(checks(d.session.state)) == (runs and mode == "ask")
-        assert ("New findings in a.sh after this change" in d.told()) == runs
+        assert [each.about for each in checks(d.session.state)] == ["proposed" if mode == "ask" else "applied"] * runs
+        assert ("Checked a.sh: this change adds 1 error, fixes 1 (" in d.told()) == runs
         assert d.told().count("wrong new") == 1 + runs, "in the edit, and in what was found"
         assert linter.canary.read_text().count("ran") == 2 if runs else True, "once for each text"
 

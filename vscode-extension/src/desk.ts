@@ -362,5 +362,7 @@ function empty(): SessionState {
     queue: [],
     retry: null,
     usage: null,
+    todos: [],
+    todosSummary: "",
   };
 }

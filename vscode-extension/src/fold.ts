@@ -1,4 +1,4 @@
-import type { Event, Item, ItemDelta, Proposal, SessionChanged, SessionState } from "./protocol";
+import type { Event, Item, ItemDelta, Proposal, SessionChanged, SessionState, Todo } from "./protocol";
 
 /** The kinds of items this client can draw; others are ignored, as the protocol asks. */
 const KINDS: ReadonlySet<string> = new Set<Item["kind"]>([
@@ -6,7 +6,7 @@ const KINDS: ReadonlySet<string> = new Set<Item["kind"]>([
   "thought",
   "answer",
   "toolCall",
-  "plan",
+  "todoList",
   "notice",
   "citations",
 ]);
@@ -87,6 +87,8 @@ export class Folded {
         state.lastTurn = event;
         state.approvals = [];
         state.retry = null;
+        if (state.todos.every(({ status }) => status === "done" || status === "cancelled"))
+          this.setTodos([], "");
         break;
       case "promptQueued":
         state.queue = [...state.queue, event.prompt];
@@ -101,6 +103,7 @@ export class Folded {
         const at = this.at.get(event.itemId);
         state.items = at === undefined ? event.items : state.items.slice(0, at);
         state.lastTurn = null;
+        this.setTodos(event.todos, event.todosSummary);
         this.reindex();
         break;
       }
@@ -122,6 +125,12 @@ export class Folded {
     } else {
       this.state.items[at] = item;
     }
+    if (item.kind === "todoList") this.setTodos(item.todos, item.summary);
+  }
+
+  private setTodos(todos: Todo[], summary: string): void {
+    this.state.todos = todos;
+    this.state.todosSummary = summary;
   }
 
   private append(delta: ItemDelta): void {

@@ -292,17 +292,23 @@ export interface ToolCall {
   sandbox: CommandSandbox | null;
 }
 
-export interface PlanEntry {
+/** One thing the model means to do. */
+export interface Todo {
   text: string;
-  status: "pending" | "inProgress" | "completed";
+  status: "pending" | "inProgress" | "done" | "cancelled";
 }
 
-/** The model's list of what it means to do; each completion replaces the last. */
-export interface Plan {
-  kind: "plan";
+/**
+ * What the model means to do, whole; each completion replaces the last. The session's state keeps the latest
+ * list.
+ */
+export interface TodoList {
+  kind: "todoList";
   itemId: string;
   turnId: string;
-  entries: PlanEntry[];
+  todos: Todo[];
+  /** For the user, on one line: how far it is, and what is in progress. */
+  summary: string;
 }
 
 /** Something the daemon itself says in the conversation: a limit, a retry that gave up, a restart. */
@@ -339,7 +345,7 @@ export type Item =
   | Thought
   | Answer
   | ToolCall
-  | Plan
+  | TodoList
   | Notice
   | Citations;
 
@@ -762,6 +768,9 @@ export interface SessionRewound {
   turnIds: string[];
   /** What is left, its last items, for a state that does not hold the first item that goes. */
   items: Item[];
+  /** The session's to-dos as they were then. */
+  todos: Todo[];
+  todosSummary: string;
 }
 
 export interface UsageChanged {
@@ -850,6 +859,10 @@ export interface SessionState {
   queue: QueuedPrompt[];
   retry: Retry | null;
   usage: Usage | null;
+  /** What the model means to do: of the last `TodoList`, until a turn ends with all of it done or cancelled. */
+  todos: Todo[];
+  /** For the user, on one line. */
+  todosSummary: string;
 }
 
 /** Minted by whoever starts the thing; a repeat with the same id is harmless. */

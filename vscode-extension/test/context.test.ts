@@ -5,6 +5,7 @@ import { announcement } from "../src/chat/view/announce";
 import { makeCard } from "../src/chat/view/cards";
 import { Gauge, uncompactable, usageText } from "../src/chat/view/gauge";
 import { Standing } from "../src/chat/view/standing";
+import { Todos } from "../src/chat/view/todos";
 import { Folded } from "../src/fold";
 import type { ContextUse, Item, Notice, SessionState, Source, Spend, Usage } from "../src/protocol";
 import { tokens } from "../src/words";
@@ -236,5 +237,36 @@ test("what a screen reader hears of it", () => {
   expect(announcement({ kind: "itemStarted", item })).toBe("It is compacting.");
   expect(announcement({ kind: "turnRouted", turnId: "t", modelId: "m", reason: "Overloaded." })).toBe(
     "Overloaded.",
+  );
+});
+
+test("the to-dos stand on one line over the prompt box, in full when it is opened, and go when there are none", () => {
+  const { desk: made } = desk({});
+  const strip = new Todos(made);
+  strip.update();
+  expect(strip.element.hidden).toBe(true);
+  made.session.fold({
+    kind: "itemCompleted",
+    item: {
+      kind: "todoList",
+      itemId: "t.todos1",
+      turnId: "t",
+      todos: [
+        { text: "Read", status: "done" },
+        { text: "Write", status: "inProgress" },
+      ],
+      summary: "1 of 2 done · Write",
+    },
+  });
+  strip.element.open = true;
+  strip.update();
+  expect(strip.element.hidden).toBe(false);
+  expect(strip.element.open).toBe(true);
+  expect(strip.element.querySelector("summary")?.textContent).toBe("1 of 2 done · Write");
+  expect([...strip.element.querySelectorAll("li")].map((each) => [each.className, each.textContent])).toEqual(
+    [
+      ["done", "●Read"],
+      ["inProgress", "◐Write"],
+    ],
   );
 });

@@ -30,7 +30,7 @@ function items(text: string): Item[] {
     { kind: "answer", itemId: "a", turnId: "t1", text },
     { kind: "answer", itemId: "a2", turnId: "t1", text: `one\n\n${text}\n\ntwo\n\n${text}` },
     { kind: "thought", itemId: "th", turnId: "t1", subject: text, text },
-    { kind: "plan", itemId: "p", turnId: "t1", entries: [{ text, status: "pending" }] },
+    { kind: "todoList", itemId: "p", turnId: "t1", todos: [{ text, status: "pending" }], summary: text },
     { kind: "notice", itemId: "n", turnId: null, level: "info", code: text, text, detail: text },
     { kind: "citations", itemId: "c", turnId: "t1", sources: [source] },
     { ...CALL, title: text, arguments: { command: text, [text]: text }, output: text },

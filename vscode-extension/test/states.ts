@@ -24,6 +24,8 @@ export function state(given: Partial<SessionState> = {}): SessionState {
     queue: [],
     retry: null,
     usage: null,
+    todos: [],
+    todosSummary: "",
     ...given,
   };
 }

@@ -205,11 +205,11 @@ local of = {
     end
     return lines
   end,
-  plan = function(item)
-    local lines = { "● Plan" }
-    local marks = { pending = "[ ]", inProgress = "[>]", completed = "[x]" }
-    for _, entry in ipairs(item.entries) do
-      table.insert(lines, ("┆ %s %s"):format(marks[entry.status] or "[?]", visible.line(entry.text)))
+  todoList = function(item)
+    local lines = { "● To-dos · " .. visible.line(item.summary) }
+    local marks = { pending = "[ ]", inProgress = "[>]", done = "[x]", cancelled = "[-]" }
+    for _, todo in ipairs(item.todos) do
+      table.insert(lines, ("│ %s %s"):format(marks[todo.status] or "[?]", visible.line(todo.text)))
     end
     return lines
   end,

@@ -44,6 +44,22 @@ function M.prepend(state, items, has_earlier)
 end
 
 ---@param state amanu.SessionState
+---@param todos? amanu.Todo[]
+---@param summary? string
+local function set_todos(state, todos, summary)
+  state.todos = todos or {}
+  state.todosSummary = summary or ""
+end
+
+---@param todos amanu.Todo[]
+---@return boolean
+local function finished(todos)
+  return vim.iter(todos):all(function(todo)
+    return todo.status == "done" or todo.status == "cancelled"
+  end)
+end
+
+---@param state amanu.SessionState
 ---@param item amanu.Item
 local function put(state, item)
   if not KNOWN[item.kind] then
@@ -55,6 +71,9 @@ local function put(state, item)
     index(state)[item.itemId] = at
   end
   state.items[at] = item
+  if item.kind == "todoList" then
+    set_todos(state, item.todos, item.summary)
+  end
 end
 
 ---@param state amanu.SessionState
@@ -109,6 +128,7 @@ local on = {
     local at = index(state)[event.itemId]
     state.items = at and vim.list_slice(state.items, 1, at - 1) or event.items or {}
     state.lastTurn = nil
+    set_todos(state, event.todos, event.todosSummary)
     places[state] = nil
   end,
   itemDelta = function(state, event)
@@ -161,6 +181,9 @@ local on = {
     state.lastTurn = event
     state.approvals = {}
     state.retry = nil
+    if finished(state.todos or {}) then
+      set_todos(state)
+    end
   end,
   promptQueued = function(state, event)
     state.queue = vim.list_extend(vim.list_slice(state.queue), { event.prompt })

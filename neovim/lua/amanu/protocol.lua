@@ -198,16 +198,19 @@
 ---@field error? string
 ---@field sandbox? amanu.CommandSandbox Of a command that ran: what held it.
 
----@class amanu.PlanEntry
+---One thing the model means to do.
+---@class amanu.Todo
 ---@field text string
----@field status "pending"|"inProgress"|"completed"
+---@field status "pending"|"inProgress"|"done"|"cancelled"
 
----The model's list of what it means to do; each completion replaces the last.
----@class amanu.Plan
----@field kind "plan"
+---What the model means to do, whole; each completion replaces the last. The session's state keeps the latest
+---list.
+---@class amanu.TodoList
+---@field kind "todoList"
 ---@field itemId string
 ---@field turnId string
----@field entries amanu.PlanEntry[]
+---@field todos amanu.Todo[]
+---@field summary string For the user, on one line: how far it is, and what is in progress.
 
 ---Something the daemon itself says in the conversation: a limit, a retry that gave up, a restart.
 ---@class amanu.Notice
@@ -232,7 +235,7 @@
 ---@field turnId string
 ---@field sources amanu.Source[]
 
----@alias amanu.Item amanu.UserMessage|amanu.Thought|amanu.Answer|amanu.ToolCall|amanu.Plan|amanu.Notice|amanu.Citations
+---@alias amanu.Item amanu.UserMessage|amanu.Thought|amanu.Answer|amanu.ToolCall|amanu.TodoList|amanu.Notice|amanu.Citations
 
 ---`accepted` and `undoing` last as long as the file is being written. `reverted`: applied, and taken back
 ---since, in the file itself or by undo.
@@ -511,6 +514,8 @@
 ---@field itemId string The first item that goes.
 ---@field turnIds string[]
 ---@field items amanu.Item[] What is left, its last items, for a state that does not hold the first item that goes.
+---@field todos amanu.Todo[] The session's to-dos as they were then.
+---@field todosSummary string
 
 ---@class amanu.UsageChanged
 ---@field kind "usageChanged"
@@ -564,6 +569,8 @@
 ---@field queue amanu.QueuedPrompt[]
 ---@field retry? amanu.Retry
 ---@field usage? amanu.Usage
+---@field todos amanu.Todo[] What the model means to do: of the last `TodoList`, until a turn ends with all of it done or cancelled.
+---@field todosSummary string For the user, on one line.
 
 ---Minted by whoever starts the thing; a repeat with the same id is harmless.
 ---@alias amanu.Id string
@@ -1169,7 +1176,7 @@ M.items = {
   thought = "thought",
   answer = "answer",
   tool_call = "toolCall",
-  plan = "plan",
+  todo_list = "todoList",
   notice = "notice",
   citations = "citations",
 }

@@ -221,14 +221,24 @@ end
 
 local TAIL = vim.api.nvim_create_namespace("amanu.tail")
 
----What waits its turn, below everything else: no item yet, so no text of the buffer.
+---Below everything else: how far the to-dos are, and what waits its turn; no item yet, so no text of the buffer.
 local function tail()
   vim.api.nvim_buf_clear_namespace(M.buffer, TAIL, 0, -1)
-  local lines = vim.tbl_map(function(prompt)
-    return { { "┆ queued: " .. visible.line(prompt.text, 120), "Comment" } }
-  end, session.state and session.state.queue or {})
-  if #lines > 0 then
-    table.insert(lines, { { "┆ /unqueue takes one back", "Comment" } })
+  local state = session.state or {}
+  local texts = {}
+  if #(state.todos or {}) > 0 then
+    table.insert(texts, "to-dos: " .. visible.line(state.todosSummary, 120))
+  end
+  for _, prompt in ipairs(state.queue or {}) do
+    table.insert(texts, "queued: " .. visible.line(prompt.text, 120))
+  end
+  if #(state.queue or {}) > 0 then
+    table.insert(texts, "/unqueue takes one back")
+  end
+  if #texts > 0 then
+    local lines = vim.tbl_map(function(text)
+      return { { "┆ " .. text, "Comment" } }
+    end, texts)
     local last = vim.api.nvim_buf_line_count(M.buffer) - 1
     vim.api.nvim_buf_set_extmark(M.buffer, TAIL, last, 0, { virt_lines = lines, virt_lines_above = true })
   end
@@ -353,7 +363,8 @@ function M.update(event)
   elseif kind == "proposalChanged" then
     vim.tbl_map(render, event.proposal.toolCallIds)
   end
-  if not event or kind == "promptQueued" or kind == "promptUnqueued" then
+  local list = event and event.item and event.item.kind == "todoList"
+  if not event or list or vim.list_contains({ "promptQueued", "promptUnqueued", "turnEnded", "sessionRewound" }, kind) then
     tail()
   end
   if not event or vim.list_contains({ "proposalChanged", "turnStarted", "turnEnded", "sessionRewound" }, kind) then

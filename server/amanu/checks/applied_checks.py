@@ -29,14 +29,13 @@ class _Edit:
 class AppliedChecks:
     """The checks of one session's applied edits: one for each file, of its last edit."""
 
-    def __init__(self, check: Check) -> None:
-        self._check = check
+    def __init__(self) -> None:
         self._edits: dict[Path, _Edit] = {}
 
-    def start(self, path: Path, old_text: str | None, new_text: str) -> None:
-        """Check that edit of a file, instead of the one before it."""
+    def start(self, path: Path, new_text: str, check: Coroutine[Any, Any, FindingsChange]) -> None:
+        """Run the check of an edit of a file, instead of that of the edit before it."""
         self.forget(path)
-        self._edits[path] = _Edit(new_text, asyncio.create_task(self._check(path, old_text, new_text)))
+        self._edits[path] = _Edit(new_text, asyncio.create_task(check))
 
     def forget(self, path: Path) -> None:
         """Drop the check of that file, running or done."""

@@ -8,6 +8,7 @@ count once they have stayed the same for a while: longer when they are the same 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -16,11 +17,12 @@ from amanu.checks.applied_checks import AppliedChecks, no_check
 from amanu.checks.applied_checks import Check as CheckText
 from amanu.core.tool import ToolError
 from amanu.proposals.model import STATES_BEFORE
-from amanu.workspace.diagnostics import FindingsChange, compare_findings, format_finding, with_summary
+from amanu.workspace.diagnostics import FindingsChange, compare_findings, format_finding, verdict, with_summary
 from amanu.workspace.diff import compose, first_line
 from amanu.workspace.overlay import LanguageQueries
 from amanu.workspace.text_file import split_lines
 from amanu.workspace.workspace import Workspace
+from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Check, Finding, HunkState, Proposal, ProposedFile
 from amanu_protocol.requests import EditorDiagnosticsParams
 
@@ -35,7 +37,9 @@ PATIENCE = 8.0
 HEAD_START = 0.5
 """Seconds an editor has to report its findings before the edit is applied."""
 MAX_FINDINGS = 10
-"""Findings quoted to the model; `get_diagnostics` returns all of them."""
+"""Findings quoted to the model."""
+MAX_NOTED = 50
+"""Findings noted at the proposal for the user."""
 
 About = Literal["proposed", "applied"]
 Note = Callable[[str, Path, About, Sequence[Check]], Awaitable[None]]
@@ -82,7 +86,8 @@ class EditorFeedback:
         self._before: dict[Path, tuple[str, asyncio.Task[_Report | None]]] = {}
         """Path → (SHA-256 of the text, the request for the findings in it before the edit)."""
         self._watches: dict[Path, _Watch] = {}
-        self._checked = AppliedChecks(check)
+        self._check_text = check
+        self._checked = AppliedChecks()
 
     def on_proposal(self, proposal: Proposal) -> None:
         """A proposal has changed. Before its edits are applied the editor is asked for its findings, afterwards for
@@ -95,7 +100,7 @@ class EditorFeedback:
             self._applied[key] = applied
             if applied != was:
                 self._start(proposal.proposal_id, path, _place(file, was), _place(file, applied))
-                self._have_checked(file, was, applied)
+                self._have_checked(proposal.proposal_id, file, was, applied)
             elif states & _OPEN:
                 self._look(path, file.base_sha256)
 
@@ -160,7 +165,7 @@ class EditorFeedback:
         combined = FindingsChange(tuple(finding for part in differences for finding in part.added), fixed)
         return _worded(self._workspace.display_path(path), combined) if combined else ""
 
-    def _have_checked(self, file: ProposedFile, was: Sequence[str], applied: Sequence[str]) -> None:
+    def _have_checked(self, proposal_id: str, file: ProposedFile, was: Sequence[str], applied: Sequence[str]) -> None:
         """Have Amanu's own checkers look at what was just applied; not at what was taken back."""
         path = _place(file, was)
         if not set(applied) - set(was) or file.change not in ("edit", "create") or file.base_text is None:
@@ -173,7 +178,23 @@ class EditorFeedback:
             return compose(lines, [(first_line(hunk), hunk.old_lines, hunk.new_text) for hunk in used])
 
         old_text = None if file.change == "create" and not was else having(was)
-        self._checked.start(path, old_text, having(applied))
+        change = (path, old_text, new_text := having(applied))
+        seen = any(check.about == "proposed" and check.state == "done" for check in file.checks)
+        noted_at = None if seen or self._languages(path) else (proposal_id, Path(file.path))
+        self._checked.start(path, new_text, self._check_applied(*change, noted_at))
+
+    async def _check_applied(
+        self, path: Path, old_text: str | None, new_text: str, noted_at: tuple[str, Path] | None
+    ) -> FindingsChange:
+        """What the checkers find, noted for the user where they have not seen it: they were not asked, and have no
+        editor that shows it."""
+        found = await self._check_text(path, old_text, new_text)
+        if found and noted_at is not None:
+            sources = dict.fromkeys(finding.source for finding in found.added if finding.source)
+            check = _done(", ".join(sources) or "checkers", found)
+            with suppress(AmanuError):  # the proposal no longer exists
+                await self._note(*noted_at, "applied", [check])
+        return found
 
     def _look(self, path: Path, base: str) -> None:
         """Ask for the findings before an edit; again when the user has changed the file."""
@@ -274,18 +295,16 @@ class EditorFeedback:
 
     def _check(self, path: Path, current: FindingsChange) -> Check:
         names = [language.name for language in self._languages(path)]
-        return with_summary(
-            Check(
-                checker=(names[0] if names else "") or "the editor",
-                about="applied",
-                state="done",
-                added=list(current.added),
-                fixed=current.fixed,
-            )
-        )
+        return _done((names[0] if names else "") or "the editor", current)
 
 
 _OPEN: frozenset[HunkState] = frozenset(("pending", "accepted", "conflicted", "undoing"))
+
+
+def _done(checker: str, found: FindingsChange) -> Check:
+    return with_summary(
+        Check(checker=checker, about="applied", state="done", added=list(found.added[:MAX_NOTED]), fixed=found.fixed)
+    )
 
 
 def _place(file: ProposedFile, applied: Sequence[str]) -> Path:
@@ -303,11 +322,10 @@ def _without(current: FindingsChange, reported: Sequence[Finding]) -> FindingsCh
 
 
 def _worded(path: str, current: FindingsChange) -> str:
-    fixed = f"{current.fixed} finding{'s are' if current.fixed > 1 else ' is'} gone" if current.fixed else ""
+    sentence = f"Checked {path}: this change {verdict(current.added, current.fixed)}"
     if not current.added:
-        return f"Findings in {path} after this change: {fixed}, nothing new."
+        return f"{sentence}, adds nothing new."
     lines = [f"- {format_finding(finding)}" for finding in current.added[:MAX_FINDINGS]]
     if len(current.added) > MAX_FINDINGS:
-        lines.append(f"- {len(current.added) - MAX_FINDINGS} more (use get_diagnostics)")
-    lines += [f"{fixed}."] if fixed else []
-    return "\n".join([f"New findings in {path} after this change (line: severity: message):", *lines])
+        lines.append(f"- {len(current.added) - MAX_FINDINGS} more")
+    return "\n".join([f"{sentence} (line: severity: message):", *lines])

@@ -43,9 +43,9 @@ from amanu_protocol.items import (
     Item,
     Line,
     Notice,
-    Plan,
     Proposal,
     Thought,
+    TodoList,
     ToolCall,
     UserMessage,
 )
@@ -67,10 +67,11 @@ _MARK: dict[str, tuple[Style, str]] = {
     "rejected": ("yellow", "⊘"),
 }
 _LEVEL: dict[str, tuple[Style, str]] = {"info": ("dim", "·"), "warning": ("yellow", "!"), "error": ("red", "✗")}
-_ENTRY: dict[str, tuple[Style, str]] = {
+_TODO: dict[str, tuple[Style, str]] = {
     "pending": ("", "☐"),
     "inProgress": ("cyan", "▸"),
-    "completed": ("dim", "☑"),
+    "done": ("dim", "☑"),
+    "cancelled": ("dim", "☒"),
 }
 _ENDED: dict[EndReason, tuple[Style, str]] = {
     "cancelled": ("yellow", "Stopped."),
@@ -220,7 +221,7 @@ class Renderer:
                 return f"… {one_line(item.subject or _live_subject(item.text), 100)}"
             if isinstance(item, Answer) and item.item_id in self._streams:
                 return "… writing"
-        return "… working"
+        return f"… {one_line(state.todos_summary, 100) or 'working'}"
 
     def _close_adopted(self, event: Event) -> None:
         """Whatever comes after a text found half written ends it, unless it is about that text itself."""
@@ -287,10 +288,8 @@ class Renderer:
                 self._tool(item, timestamp, state)
             case UserMessage():
                 self._show_user_message(item)
-            case Plan():
-                for entry in item.entries:
-                    style, mark = _ENTRY[entry.status]
-                    self.console.line((style, f"  {mark} {one_line(entry.text)}"))
+            case TodoList():
+                self._show_todos(item)
             case Notice():
                 style, mark = _LEVEL[item.level]
                 hint = f" ({self._details_hint})" if item.detail and self._details_hint else ""
@@ -301,6 +300,14 @@ class Renderer:
                     self.console.line(("dim", f"  [{number}] {label}"))
                     if source.quote:
                         self.console.line(("dim", f"      “{one_line(source.quote)}”"))
+
+    def _show_todos(self, item: TodoList) -> None:
+        """The list, once: afterwards the calls' lines say how far it is."""
+        if item.item_id not in self._printed:
+            self._printed.add(item.item_id)
+            for todo in item.todos:
+                style, mark = _TODO[todo.status]
+                self.console.line((style, f"  {mark} {one_line(todo.text)}"))
 
     def _complete_text(self, item: Thought | Answer) -> None:
         self._open(item, 0)

@@ -27,6 +27,8 @@ _ALIASES: Mapping[str, tuple[str, ...]] = {
     "ignore_case": ("case_insensitive",),
     "explanation": ("instruction", "description"),
     "summary": ("result",),
+    "todos": ("plan",),
+    "text": ("content", "description", "step"),
 }
 """Our name for an argument → its names in Gemini CLI, Claude Code, Codex, OpenCode, Cursor and Cline."""
 _CHANGES_MEANING = ("append", "dry_run", "dryRun", "insert_line", "is_background", "run_in_background", "background")

@@ -17,10 +17,11 @@ from amanu.session.queue import PromptQueue
 from amanu.session.restore import REWINDS, conversation, rewound
 from amanu.session.review import SelectedHunks, SessionEdits
 from amanu.storage.journal import Record
+from amanu.text.wording import describe_todos, is_finished
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import ItemCompleted, SessionChanged, SessionRewound, TurnStarted
-from amanu_protocol.items import ToolCall, UserMessage
+from amanu_protocol.items import Todo, TodoList, ToolCall, UserMessage
 
 REWOUND = "The conversation was rewound to before this was proposed."
 
@@ -95,15 +96,32 @@ class Checkpoints:
     async def _rewind(self, turns: "Sequence[RecordedTurn]") -> None:
         """Take these turns, which are the last ones, out of the conversation."""
         first, turn_ids = turns[0], [turn.turn_id for turn in turns]
+        todos = await self._todos_before(turn_ids)
         page = None
         if self._state.item(first.prompt_id) is None:
             page = await self._history.page(self._state, self._journal, first.prompt_id, SHOWN_ITEMS)
-        event = SessionRewound(item_id=first.prompt_id, turn_ids=turn_ids, items=page[0] if page else [])
+        event = SessionRewound(
+            item_id=first.prompt_id,
+            turn_ids=turn_ids,
+            items=page[0] if page else [],
+            todos=todos,
+            todos_summary=describe_todos(todos) if todos else "",
+        )
         self._emit(event, entry=Rewound(position=first.position))
         spans = rewound(await self._journal.holding(REWINDS))
         self._conversation.replace_with(await self._journal.read_through(lambda records: conversation(records, spans)))
         self._queue.forget_turns(turn_ids)
         await self._emit.durable()
+
+    async def _todos_before(self, turn_ids: Sequence[str]) -> "list[Todo]":
+        """The to-dos as they were left by the turns before these."""
+        kept = {turn.turn_id for turn in await self._turns()} - set(turn_ids)
+        for record in reversed(await self._journal.holding('"kind":"todoList"')):
+            with contextlib.suppress(ValidationError):
+                event = EVENT.validate_json(record.event)
+                if isinstance(event, ItemCompleted) and isinstance(event.item, TodoList) and event.item.turn_id in kept:
+                    return [] if is_finished(event.item.todos) else event.item.todos
+        return []
 
     async def _since(self, turn_id: str) -> "Sequence[RecordedTurn]":
         turns = await self._turns()

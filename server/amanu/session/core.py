@@ -18,6 +18,7 @@ from amanu.session.plan import NAME as PLAN_NAME
 from amanu.session.plan import SessionPlan
 from amanu.session.restore import Restored
 from amanu.session.services import Services
+from amanu.session.todos import Todos
 from amanu.session.turn_task import TurnTask
 from amanu.storage.journal import Journal
 from amanu.tools.environment import ToolEnvironment
@@ -85,6 +86,7 @@ class SessionCore:
         epoch = max(restored.epoch + 1, int(time.time() * 1000))
         self.emit = EventStream(self.state, journal, epoch, services.secrets.mask_content, services.audit.durable)
         self.notices = Notices(self.emit)
+        self.todos = Todos(self.emit, self.state)
         self.audit = AuditRecorder(services.audit, self.state)
         self.emit.listeners += [self._follow, self.audit.on_event]
         self.workspace = Workspace(
@@ -136,6 +138,7 @@ class SessionCore:
             plan_mode=self.plan if self.plan.active or not services.headless else None,
             headless=services.headless,
             feedback=feedback,
+            set_todos=self.todos.set,
         )
 
     def _follow(self, event: Event, position: int) -> None:

@@ -29,6 +29,7 @@ from amanu.session.model_choice import ModelChoice, ModelChooser
 from amanu.session.queue import PromptQueue
 from amanu.session.status_note import SessionStatus
 from amanu.session.step_notes import StepNotes
+from amanu.session.todos import TodoReminder
 from amanu.storage.journal import MAX_BLOB
 from amanu.tools.files.read_output import ID_LENGTH
 from amanu.tools.finish_task import FinishTask
@@ -57,6 +58,7 @@ class TurnFactory:
         self.status = SessionStatus(conversation, state, core.plan.path, headless=services.headless)
         self.plan = core.plan
         self._step_notes = StepNotes(core, feedback, self.status)
+        self._todo_reminder = TodoReminder(core.todos, conversation)
         self.model_chooser = ModelChooser(settings, services.registry, services.availability, state)
         self._cost_limits = CostLimits(settings.limits.cost_usd, settings.limits.session_cost_usd, state)
 
@@ -73,7 +75,7 @@ class TurnFactory:
             AgentLimits(limits.steps, limits.seconds),
             self._emit,
             inbox=self._queue,
-            listeners=[self.memory, self._step_notes],
+            listeners=[self.memory, self._step_notes, self._todo_reminder],
         )
 
     def agent(self, choice: ModelChoice) -> "SessionAgent":

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from pydantic import JsonValue
 
 from amanu.text.amounts import money, token_count
+from amanu.text.display import one_line
 from amanu_protocol.items import (
     AllowOption,
     Approval,
@@ -21,6 +22,7 @@ from amanu_protocol.items import (
     Line,
     Mode,
     Spend,
+    Todo,
     Tone,
     ToolCall,
     Usage,
@@ -301,6 +303,22 @@ def _percent(usage: Usage) -> int | None:
         return usage.context_tokens * 100 // usage.context_window if usage.context_window else None
     filled = context.system + context.tools + context.memory + context.conversation + context.tool_output
     return round(100 * filled / max(1, filled + context.free))
+
+
+# To-dos ------------------------------------------------------------------------------------------------
+
+
+def is_finished(todos: Sequence[Todo]) -> bool:
+    """Whether nothing of the list is left to do."""
+    return all(todo.status in ("done", "cancelled") for todo in todos)
+
+
+def describe_todos(todos: Sequence[Todo]) -> str:
+    """How far a to-do list is, and what is in progress: "1 of 3 done · Write the tests"."""
+    wanted = [todo for todo in todos if todo.status != "cancelled"]
+    done = sum(todo.status == "done" for todo in wanted)
+    started = [one_line(todo.text) for todo in wanted if todo.status == "inProgress"]
+    return " · ".join([f"{done} of {len(wanted)} done", *started]) if wanted else "none"
 
 
 def _line(tone: Tone, text: str) -> Line:

@@ -1,6 +1,6 @@
 """What a session's tools work with. Every tool is created as `SomeTool(environment)`."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
@@ -15,7 +15,7 @@ from amanu.text.redaction import Secrets
 from amanu.tools.limits import ToolLimits
 from amanu.workspace.search import Search
 from amanu.workspace.workspace import Workspace
-from amanu_protocol.items import BlobRef
+from amanu_protocol.items import BlobRef, Todo
 
 
 class Blobs(Protocol):
@@ -50,6 +50,8 @@ class ToolEnvironment:
     """Nobody is there to ask."""
     feedback: EditorFeedback | None = None
     """Reports what edits do to the findings of the user's editor; None: there is no editor."""
+    set_todos: Callable[[Sequence[Todo]], None] = lambda todos: None
+    """Replaces the session's to-do list."""
 
     @cached_property
     def limits(self) -> ToolLimits:

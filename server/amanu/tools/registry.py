@@ -24,6 +24,7 @@ from amanu.tools.files.read_output import ReadOutput
 from amanu.tools.finish_task import FinishTask
 from amanu.tools.plan_mode import EnterPlanMode, ExitPlanMode
 from amanu.tools.shell.run_shell_command import RunShellCommand
+from amanu.tools.write_todos import WriteTodos
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.items import BlobRef
 
@@ -44,7 +45,15 @@ def make_tools(
     code = () if headless else CODE
     planning = environment.plan_mode is not None
     plan_tools = ((ExitPlanMode,) if planning else ()) if headless else (EnterPlanMode, ExitPlanMode)
-    kinds: tuple[type[SessionTool[Any]], ...] = (*FILES, *code, ReadOutput, *EDITS, RunShellCommand, *plan_tools)
+    kinds: tuple[type[SessionTool[Any]], ...] = (
+        *FILES,
+        *code,
+        ReadOutput,
+        *EDITS,
+        RunShellCommand,
+        WriteTodos,
+        *plan_tools,
+    )
     tools: list[Tool[Any]] = [kind(environment) for kind in kinds]
     if until_done:
         tools.append(FinishTask())

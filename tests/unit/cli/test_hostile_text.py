@@ -34,13 +34,13 @@ from amanu_protocol.items import (
     CommentAttachment,
     Decision,
     Notice,
-    Plan,
-    PlanEntry,
     QueuedPrompt,
     Retry,
     ScopeOffer,
     Source,
     Thought,
+    Todo,
+    TodoList,
     UserMessage,
 )
 from amanu_protocol.state import SessionState, fold
@@ -73,7 +73,7 @@ def events(text: str) -> list[Event]:
         Answer(item_id="a", turn_id="t", text=text),
         Thought(item_id="th", turn_id="t", subject=text, text=text),
         Notice(item_id="n", level="info", code="x", text=text, detail=text),
-        Plan(item_id="p", turn_id="t", entries=[PlanEntry(text=text, status="pending")]),
+        TodoList(item_id="p", turn_id="t", todos=[Todo(text=text, status="pending")], summary=text),
         Citations(item_id="ci", turn_id="t", sources=[Source(title=text, url=text, quote=text)]),
         UserMessage(
             item_id="u",

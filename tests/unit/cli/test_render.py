@@ -28,12 +28,12 @@ from amanu_protocol.items import (
     FileAttachment,
     ImageAttachment,
     Notice,
-    Plan,
-    PlanEntry,
     QueuedPrompt,
     Retry,
     Spend,
     Thought,
+    Todo,
+    TodoList,
     ToolCall,
     Usage,
     UserMessage,
@@ -106,6 +106,16 @@ DIFF = """\
  three
 """
 APPLIED = proposed(hunk(state="applied"))
+TODOS = TodoList(
+    item_id="t.todos1",
+    turn_id="t",
+    todos=[
+        Todo(text="read", status="done"),
+        Todo(text="write", status="inProgress"),
+        Todo(text="test", status="pending"),
+        Todo(text="sing", status="cancelled"),
+    ],
+)
 EDIT = call(tool="edit_file", title="Edit a.txt", effect="write", proposal_id="p")
 
 STORIES: list[tuple[str, list[Event], str]] = [
@@ -216,21 +226,9 @@ STORIES: list[tuple[str, list[Event], str]] = [
         "⊘ Edit a.txt  rejected by you: “no”\n" + DIFF.format(state=" · rejected") + "  1 hunk: 1 rejected\n",
     ),
     (
-        "a plan",
-        [
-            ItemCompleted(
-                item=Plan(
-                    item_id="pl",
-                    turn_id="t",
-                    entries=[
-                        PlanEntry(text="read", status="completed"),
-                        PlanEntry(text="write", status="inProgress"),
-                        PlanEntry(text="test", status="pending"),
-                    ],
-                )
-            )
-        ],
-        "  ☑ read\n  ▸ write\n  ☐ test\n",
+        "to-dos, once: then the calls say how far they are",
+        [ItemCompleted(item=TODOS), ItemCompleted(item=TODOS)],
+        "  ☑ read\n  ▸ write\n  ☐ test\n  ☒ sing\n",
     ),
     ("a notice", [notice("warning", "Careful.")], "! Careful.\n"),
     (

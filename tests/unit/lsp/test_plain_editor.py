@@ -43,6 +43,8 @@ from amanu_protocol.items import (
     Proposal,
     ProposedFile,
     ScopeOffer,
+    Todo,
+    TodoList,
 )
 from amanu_protocol.requests import AuditQueryResult, TrustedItem, TrustGetResult
 from amanu_protocol.state import SessionState, fold
@@ -256,6 +258,11 @@ def test_a_transcript_grows_by_whole_lines_and_never_takes_back() -> None:
     assert happen(ItemDelta(item_id="b", text="gone\n")) == "gone\n"
     assert "Discarded" in happen(ItemsWithdrawn(item_ids=["b"], reason="retry"))
     assert happen(ItemCompleted(item=Answer(item_id="c", turn_id="t", text="again"))) == "again\n\n"
+    todos = TodoList(
+        item_id="d", turn_id="t", todos=[Todo(text="read", status="done"), Todo(text="#", status="pending")]
+    )
+    assert happen(ItemCompleted(item=todos)) == "- [x] read\n- [ ] \\#\n\n"
+    assert happen(ItemCompleted(item=todos)) == "", "how far it is, the calls' lines say"
 
 
 # Questions ------------------------------------------------------------------------------------------

@@ -11,8 +11,8 @@ export function textOf(item: Item): string {
       return item.text;
     case "toolCall":
       return item.output;
-    case "plan":
-      return item.entries.map((entry) => entry.text).join("\n");
+    case "todoList":
+      return item.todos.map((todo) => todo.text).join("\n");
     case "citations":
       return item.sources.map((source) => source.title).join("\n");
   }

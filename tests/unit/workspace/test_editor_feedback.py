@@ -102,10 +102,14 @@ async def until(reached: Callable[[], object]) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
-        ("three\n", "wrong 3\nwrong 4\n", ["- 3: error: wrong 3 (toy)", "- 4: error: wrong 4 (toy)"]),
+        (
+            "three\n",
+            "wrong 3\nwrong 4\n",
+            ["adds 2 errors (", "- 3: error: wrong 3 (toy)", "- 4: error: wrong 4 (toy)"],
+        ),
         ("one\n", "zero\none\nwrong 1\n", ["- 3: error: wrong 1 (toy)"]),
-        ("wrong two\nthree\n", "two\nwrong three\n", ["- 3: error: wrong three (toy)", "1 finding is gone."]),
-        ("wrong two", "two", ["1 finding is gone, nothing new."]),
+        ("wrong two\nthree\n", "two\nwrong three\n", ["adds 1 error, fixes 1 (", "- 3: error: wrong three (toy)"]),
+        ("wrong two", "two", ["fixes 1, adds nothing new."]),
         ("one\n", "zero\none\n", []),
     ],
 )
@@ -120,7 +124,7 @@ async def test_only_what_is_new(tmp_path: Path, opened: bool, lag: int, old: str
         await until(lambda: checks(held))
         (check,) = checks(held)
         assert (check.checker, check.about, check.state) == ("Fake editor", "applied", "done")
-        assert len(check.added) == news.count("\n- ") and check.fixed == news.count("is gone")
+        assert len(check.added) == news.count("\n- ") and check.fixed == news.count("fixes 1")
     await held.aftermath.close()
 
 
@@ -131,7 +135,7 @@ async def test_edits_one_after_the_other_are_compared_with_each_other(tmp_path: 
     third = await edit(held, "wrong 3", "three", step=3)
     assert "wrong 3" in first.for_model
     assert "wrong 4" in second.for_model and "wrong 3" not in second.for_model
-    assert "1 finding is gone, nothing new" in third.for_model
+    assert "fixes 1, adds nothing new" in third.for_model
     await held.aftermath.close()
 
 
@@ -187,7 +191,7 @@ async def test_what_comes_too_late_for_the_result_is_told_later(tmp_path: Path, 
     news = await held.aftermath.collect_late(lambda _: meanwhile != "it may not be quoted")
     assert news == (
         (
-            "New findings in a.txt after this change (line: severity: message):\n- 3: error: wrong 3 (toy)",
+            "Checked a.txt: this change adds 1 error (line: severity: message):\n- 3: error: wrong 3 (toy)",
             "The model was told about findings that arrived after its edits: a.txt.",
         )
         if told
@@ -209,7 +213,7 @@ async def test_a_file_that_moved_is_looked_at_where_it_went(tmp_path: Path, open
     held, _ = harness(tmp_path, opened=opened)
     patch = "*** Update File: a.txt\n*** Move to: b.txt\n-three\n+wrong 3\n"
     outcome = await held.run("apply_patch", {"patch": patch}, call=call(held))
-    assert "New findings in b.txt" in outcome.for_model and "3: error: wrong 3" in outcome.for_model
+    assert "Checked b.txt: this change adds 1 error" in outcome.for_model and "3: error: wrong 3" in outcome.for_model
     assert [each.message for each in checks(held)[0].added] == ["wrong 3"]
     proposal = held.versions[-1]
     held.editor.open.clear()
@@ -260,7 +264,7 @@ async def test_many_are_capped(tmp_path: Path) -> None:
     held, _ = harness(tmp_path)
     outcome = await edit(held, "three\n", "".join(f"wrong {n}\n" for n in range(30)))
     assert outcome.for_model.count("\n- ") == 11
-    assert outcome.for_model.endswith("- 20 more (use get_diagnostics)")
+    assert outcome.for_model.endswith("- 20 more")
     await held.aftermath.close()
 
 

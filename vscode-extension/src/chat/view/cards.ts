@@ -4,8 +4,8 @@ import type {
   AttachmentInput,
   ImageAttachment,
   Item,
-  Plan,
   Thought,
+  TodoList,
   UserMessage,
 } from "../../protocol";
 import { name } from "../../changes";
@@ -16,6 +16,7 @@ import { type Desk, hasCheckpoint } from "./desk";
 import { button, h, setText } from "./dom";
 import { Markdown } from "./markdown";
 import { NoticeCard } from "./notice";
+import { todoLines } from "./todos";
 import { ToolCard } from "./tool";
 
 /** One item, drawn. `update` touches only what differs. */
@@ -36,8 +37,8 @@ export function makeCard(item: Item, desk: Desk): Card {
       return new AnswerCard();
     case "toolCall":
       return new ToolCard(desk);
-    case "plan":
-      return new PlanCard();
+    case "todoList":
+      return new TodoListCard();
     case "notice":
       return new NoticeCard(desk);
     case "citations":
@@ -137,25 +138,10 @@ export function subject(text: string): string {
   return found?.[1]?.trim() ?? "";
 }
 
-class PlanCard implements Card {
-  readonly element = h("article", { class: "card plan", "aria-label": "Plan" });
+class TodoListCard implements Card {
+  readonly element = h("article", { class: "card todos", "aria-label": "To-dos" });
 
   update(item: Item): void {
-    const marks = { pending: "○", inProgress: "◐", completed: "●" };
-    const words = { pending: "to do", inProgress: "in progress", completed: "done" };
-    this.element.replaceChildren(
-      h(
-        "ul",
-        {},
-        ...(item as Plan).entries.map((entry) =>
-          h(
-            "li",
-            { class: entry.status },
-            h("span", { class: "mark", "aria-label": words[entry.status] }, marks[entry.status]),
-            entry.text,
-          ),
-        ),
-      ),
-    );
+    this.element.replaceChildren(todoLines((item as TodoList).todos));
   }
 }

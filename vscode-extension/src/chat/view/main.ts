@@ -13,6 +13,7 @@ import { Pickers } from "./pickers";
 import { Sessions } from "./sessions";
 import { Standing } from "./standing";
 import { SandboxBadge } from "./sandbox";
+import { Todos } from "./todos";
 
 declare function acquireVsCodeApi(): {
   postMessage(message: ToHost): void;
@@ -40,6 +41,7 @@ class View implements Desk {
     this.pickers.mode,
     this.pickers.model,
   ]);
+  private readonly todos = new Todos(this);
   private readonly gauge = new Gauge(this);
   private readonly sessions = new Sessions(this, () => this.composer.focus());
   private readonly title = h("h2", { class: "title" });
@@ -65,6 +67,7 @@ class View implements Desk {
       this.list.element,
       h("div", { class: "over" }, this.list.newest),
       this.begin,
+      this.todos.element,
       this.standing.element,
       this.told,
       this.composer.element,
@@ -232,6 +235,7 @@ class View implements Desk {
     this.gauge.update();
     this.composer.update();
     this.standing.update();
+    this.todos.update();
   }
 
   private hinder(hindrance: Hindrance | null): void {
@@ -299,6 +303,8 @@ function nothing(): SessionState {
     queue: [],
     retry: null,
     usage: null,
+    todos: [],
+    todosSummary: "",
   };
 }
 

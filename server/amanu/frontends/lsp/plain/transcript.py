@@ -6,7 +6,7 @@ from amanu.frontends.lsp.plain.review import fenced, prose
 from amanu.text import wording
 from amanu.text.display import visible
 from amanu_protocol.events import Event, ItemCompleted, ItemStarted, ItemsWithdrawn
-from amanu_protocol.items import Answer, Approval, Citations, Item, Notice, Plan, ToolCall, UserMessage
+from amanu_protocol.items import Answer, Approval, Citations, Item, Notice, TodoList, ToolCall, UserMessage
 from amanu_protocol.requests import AuditQueryResult
 from amanu_protocol.state import SessionState
 
@@ -15,6 +15,7 @@ YOUR_TURN = "## Your turn"
 """The heading under which the user writes; nobody else's text can have it."""
 _ENDED = ("succeeded", "failed", "cancelled", "rejected")
 _MARKS = {"succeeded": "✓", "failed": "✗", "cancelled": "■", "rejected": "✗"}
+_BOXES = {"pending": " ", "inProgress": " ", "done": "x", "cancelled": "-"}
 _ERROR = 500
 
 
@@ -95,10 +96,8 @@ class Transcript:
                 how = wording.describe_settled_call(item) if item.effect == "run" else ""
                 suffix = f" ({prose(how)})" if how else ""
                 yield f"- {_MARKS.get(item.state, '·')} {prose(item.title)}{suffix}{error}\n"
-            case Plan():
-                yield "".join(
-                    f"- [{'x' if entry.status == 'completed' else ' '}] {prose(entry.text)}\n" for entry in item.entries
-                )
+            case TodoList():
+                yield "".join(f"- [{_BOXES[todo.status]}] {prose(todo.text)}\n" for todo in item.todos)
                 yield "\n"
             case Notice():
                 lines = _safe(f"{item.level}: {item.text.strip()}").split("\n")

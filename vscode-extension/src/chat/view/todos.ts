@@ -1,0 +1,50 @@
+import type { Todo } from "../../protocol";
+import { visible } from "../../visible";
+import type { Desk } from "./desk";
+import { h, setText } from "./dom";
+
+const MARKS: Record<Todo["status"], [mark: string, words: string]> = {
+  pending: ["○", "to do"],
+  inProgress: ["◐", "in progress"],
+  done: ["●", "done"],
+  cancelled: ["⊘", "cancelled"],
+};
+
+export function todoLines(todos: Todo[]): HTMLElement {
+  return h(
+    "ul",
+    {},
+    ...todos.map(({ status, text }) => {
+      const [mark, words] = MARKS[status];
+      return h(
+        "li",
+        { class: status },
+        h("span", { class: "mark", role: "img", "aria-label": words }, mark),
+        visible(text),
+      );
+    }),
+  );
+}
+
+/** Over the prompt box: what the model means to do, on one line; the whole list on demand. */
+export class Todos {
+  private readonly summary = h("summary", {});
+  readonly element = h(
+    "details",
+    { class: "todos strip", "aria-label": "To-dos", hidden: true },
+    this.summary,
+  );
+
+  private shown: Todo[] | undefined;
+
+  constructor(private readonly desk: Desk) {}
+
+  update(): void {
+    const { todos, todosSummary } = this.desk.session.state;
+    if (todos === this.shown) return;
+    this.shown = todos;
+    this.element.hidden = todos.length === 0;
+    setText(this.summary, visible(todosSummary));
+    this.element.replaceChildren(this.summary, todoLines(todos));
+  }
+}
