@@ -78,6 +78,10 @@ async def test_an_approved_plan_is_carried_out_in_the_mode_the_user_chose(
         assert state.mode == mode
         assert state.plan is not None
         assert state.plan.state == "approved"
+        assert [(todo.text, todo.status) for todo in state.todos] == [
+            ("Edit notes.txt", "pending"),
+            ("Test it", "pending"),
+        ]
         assert told(d).count(PLAN.strip()) == 1, "by the daemon, once"
         assert "plan it" in told(d)
         assert ("exit_plan_mode" in d.told()) != fresh

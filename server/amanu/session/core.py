@@ -108,7 +108,7 @@ class SessionCore:
             ceilings=Ceilings(limits.unasked_commands, limits.unasked_seconds),
             headless=services.headless,
         )
-        self.plan = SessionPlan(journal, self.emit, self.conversation, self.approvals, services.overlay)
+        self.plan = SessionPlan(journal, self.emit, self.conversation, self.approvals, self.workspace, self.todos)
 
     def covers(self, path: Path, data: bytes) -> bool:
         """Whether the user trusted that file with that content."""

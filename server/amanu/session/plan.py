@@ -15,12 +15,14 @@ from amanu.agent.window.window import COMPACTED
 from amanu.core.conversation import Compacted, Conversation, Results, SystemText, User
 from amanu.permissions.approvals import Approvals
 from amanu.session.events import EventStream
+from amanu.session.plan_steps import plan_steps
+from amanu.session.todos import Todos
 from amanu.storage.journal import Journal
 from amanu.text.fences import block
-from amanu.workspace.overlay import Overlay
+from amanu.workspace.workspace import Workspace
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import ApprovalRequested, ApprovalResolved, Event, ItemCompleted, SessionChanged, TurnEnded
-from amanu_protocol.items import Mode, Notice, PlanDocument
+from amanu_protocol.items import Mode, Notice, PlanDocument, Todo
 
 NAME = "plan.md"
 QUIET = 0.1
@@ -38,14 +40,21 @@ class SessionPlan:
     """Implements `core.plan_mode.PlanMode`."""
 
     def __init__(
-        self, journal: Journal, emit: EventStream, conversation: Conversation, approvals: Approvals, overlay: Overlay
+        self,
+        journal: Journal,
+        emit: EventStream,
+        conversation: Conversation,
+        approvals: Approvals,
+        workspace: Workspace,
+        todos: Todos,
     ) -> None:
-        self._path = journal.folder.resolve() / NAME
+        self._path = workspace.guard.plan or journal.folder / NAME
         self._journal = journal
         self._emit = emit
         self._conversation = conversation
         self._approvals = approvals
-        self._overlay = overlay
+        self._overlay = workspace.overlay
+        self._todos = todos
         self._approved_text: str | None = None
         self._told_in: int | None = None
         """The conversation's generation in which the approved plan was told; None: not told yet."""
@@ -77,6 +86,8 @@ class SessionPlan:
         plan = PlanDocument(path=str(self._path), state="approved", digest=blob.blob_id)
         self._approved_text, self._told_in, self._fresh_context = text, None, fresh_context
         self._emit(SessionChanged(mode=mode, plan=plan))
+        if steps := plan_steps(text):
+            self._todos.set([Todo(text=step, status="pending") for step in steps])
         self._approvals.reconsider()
 
     async def restore(self) -> None:

@@ -93,7 +93,8 @@ class ExitPlanMode(SessionTool[ExitPlanModeParams]):
         fresh_context = call.decision is not None and call.decision.fresh_context
         await self._plan_mode.approve(call.preview.plan.text, mode, fresh_context=fresh_context)
         return Outcome(
-            f"The user approved the plan. The mode is {mode} now: carry the plan out, step by step.",
+            f"The user approved the plan. The mode is {mode} now: carry the plan out. Its steps are your to-do list; "
+            "keep it up to date.",
             f"Approved; the mode is {mode}",
         )
 
