@@ -361,7 +361,7 @@ const PLAN = {
   title: "Carry out this plan",
   detail: "# Goal",
   document: "/state/plan.md",
-  lines: [{ tone: "plain" as const, text: "Edit it before you approve it: /state/plan.md" }],
+  lines: [{ tone: "plain" as const, text: "You approve it as it stands." }],
   options: (["acceptEdits", "ask", "auto"] as const).flatMap((mode) =>
     [false, true].map((freshContext) => ({ grants: [], label: `Approve in ${mode}`, mode, freshContext })),
   ),

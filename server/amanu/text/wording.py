@@ -51,7 +51,7 @@ HASH_DIGITS = 12
 def explain_approval(approval: Approval) -> Approval:
     """The approval with its options and everything there is to know about it in words."""
     if approval.document is not None:
-        lines = [_line("plain", f"Edit it before you approve it: {approval.document}")]
+        lines = [_line("plain", "You can edit the plan and comment on its lines first. You approve it as it stands.")]
         return approval.model_copy(update={"options": _PLAN_OPTIONS, "lines": lines})
     lines = [*_part_lines(approval), *_sandbox_lines(approval), *_rule_line(approval)]
     return approval.model_copy(update={"options": _options(approval), "lines": lines})

@@ -14,8 +14,8 @@ export function planForm(
   const fresh = h("input", { type: "checkbox", class: "fresh" });
   const reason = h("input", {
     class: "reason",
-    placeholder: "What should be different? Comments on its lines go along.",
-    "aria-label": "What should be different",
+    placeholder: "What should change?",
+    "aria-label": "What should change",
   });
   const reject = () => answer({ reason: reason.value.trim() || null });
   reason.addEventListener("keydown", (event) => {

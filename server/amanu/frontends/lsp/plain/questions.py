@@ -189,7 +189,9 @@ def dialog(approval: Approval, *, preselects: bool) -> tuple[str, dict[str, Appr
     context is left to code actions."""
     offered = choices(approval)
     if approval.document is not None:
-        text = "\n".join(map(visible, [one_line(approval.title), *(line.text for line in approval.lines)]))
+        text = "\n".join(
+            map(visible, [f"{one_line(approval.title)}: {approval.document}", *(line.text for line in approval.lines)])
+        )
         plans = {choice.title: choice for choice in offered if choice.plan is None or not choice.plan.fresh_context}
         return text, {LATER: None, **plans} if preselects else {**plans, LATER: None}
     saved = [f"“{choice.title}” saves {rules_line(choice.rule)}" for choice in offered if choice.rule]
