@@ -17,8 +17,9 @@ from weakref import WeakKeyDictionary
 from amanu.core.conversation import Assistant, Call, Conversation, Message, Native, Results, Text, User
 from amanu.core.model import Request
 from amanu.core.model_families import ModelFamily, family
-from amanu.models.image_layout import PDF, WirePicture, laid_out, result_layout
+from amanu.models.image_layout import WirePicture, laid_out, result_layout
 from amanu.models.wire_messages import dumps, loop_start, split_status
+from amanu.system.file_kind import PDF
 from amanu_protocol.items import ModelInfo
 
 WIRE = "anthropic"

@@ -9,9 +9,8 @@ from pydantic import JsonValue
 
 from amanu.core.conversation import Conversation, Note, Result, SystemText
 from amanu.core.model_families import family
+from amanu.system.file_kind import PDF
 from amanu_protocol.items import ModelInfo
-
-PDF = "application/pdf"
 
 
 class WirePicture(NamedTuple):

@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
 from amanu.core.conversation import Assistant, Conversation, Result, Results, User
-from amanu.models.image_layout import PDF, WirePicture, laid_out, result_layout
+from amanu.models.image_layout import WirePicture, laid_out, result_layout
 from amanu.models.openai_messages import call_of
 from amanu.models.wire_messages import dumps, split_status
+from amanu.system.file_kind import PDF
 from amanu_protocol.items import ModelInfo
 
 WIRE = "openai-responses"

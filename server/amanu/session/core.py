@@ -18,7 +18,7 @@ from amanu.session.restore import Restored
 from amanu.session.services import Services
 from amanu.session.turn_task import TurnTask
 from amanu.storage.journal import Journal
-from amanu.tools.environment import ToolEnvironment
+from amanu.tools.environment import ShownPictures, ToolEnvironment
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.events import Event, ProposalChanged
 from amanu_protocol.items import Proposal, Scope
@@ -114,7 +114,9 @@ class SessionCore:
         """Announce that what a list of sessions shows of this one has changed."""
         self.services.on_session_changed(self.state)
 
-    def tool_environment(self, feedback: EditorFeedback | None = None) -> ToolEnvironment:
+    def tool_environment(
+        self, feedback: EditorFeedback | None = None, pictures: ShownPictures | None = None
+    ) -> ToolEnvironment:
         """What the session's tools work with."""
         services = self.services
         return ToolEnvironment(
@@ -127,6 +129,7 @@ class SessionCore:
             services.sandbox,
             trusted=self.trusted,
             feedback=feedback,
+            pictures=pictures,
         )
 
     def _follow(self, event: Event, position: int) -> None:
