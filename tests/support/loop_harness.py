@@ -7,6 +7,8 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from pydantic import JsonValue
+
 from amanu.agent import usage as spending
 from amanu.agent.budget import CostLimits, LimitGuard
 from amanu.agent.fallback import Candidate
@@ -67,6 +69,8 @@ class Recorder:
         self.gates: dict[str, asyncio.Event] = {}
         self.size = 0
         """Characters a tool adds to its result."""
+        self.fields: dict[str, JsonValue] = {}
+        """Of each tool's result."""
 
     async def work(self, name: str) -> None:
         self.log.append(f"start {name}")
@@ -100,7 +104,8 @@ class FakeTool(Tool[PathParams]):
         if params.fails:
             raise ToolError("it did not work; try another way")
         more = (f" {call.call_id}" * self.recorder.size)[: self.recorder.size]
-        return Outcome(f"{self.name} {params.path} for the model{more}", f"{self.name} for the user")
+        text = f"{self.name} {params.path} for the model{more}"
+        return Outcome(text, f"{self.name} for the user", fields=self.recorder.fields)
 
 
 class Read(FakeTool):

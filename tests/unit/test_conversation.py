@@ -19,6 +19,20 @@ from amanu.core.conversation import (
 )
 
 
+@pytest.mark.parametrize(
+    "entry",
+    [
+        '{"kind":"result","call_id":"a","tool":"t","text":"of an older version"}',
+        '{"kind":"result","call_id":"a","tool":"t","text":"x","fields":{"b":1,"a":[0.5,null]}}',
+    ],
+)
+def test_results_of_the_journal_are_read_as_they_were(entry: str) -> None:
+    read = ENTRY.validate_json(entry)
+    assert isinstance(read, Result)
+    assert read.pictures == ()
+    assert read.sent_text == ('{"b":1,"a":[0.5,null]}' if read.fields else "of an older version")
+
+
 def user(text: str = "hi") -> User:
     return User(text=text)
 

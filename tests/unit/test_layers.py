@@ -47,6 +47,7 @@ ALONE: dict[str, str] = {
     "amanu.sandbox.launcher": "",
     "amanu.sandbox.escape_attempts": "",
     "amanu.workspace.grep_worker": "",
+    "amanu.text.pdf_text": "",
     "amanu.frontends.lsp.handshake": "system.frames",
     "amanu.daemon.relay": "home daemon.sockets frontends.lsp.handshake system.frames",
     "amanu_protocol": "",
@@ -72,6 +73,8 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
     "sqlite3": ("amanu.storage",),
     "watchfiles": ("amanu.workspace",),
     "pathspec": ("amanu.workspace",),
+    "puremagic": ("amanu.system.file_kind",),
+    "pypdf": ("amanu.text.pdf_text",),
     "tree_sitter": ("amanu.shell",),
     "tree_sitter_bash": ("amanu.shell",),
 }

@@ -745,7 +745,7 @@ async def test_other_agents_names_of_arguments_are_what_rules_and_people_see(tmp
         await d.answer("allow")
         state = await d.ended()
         assert (d.root / ".env").read_text() == "B\n"
-        assert "Ignored unknown arguments: encoding. Available: path, start_line, end_line." in d.told()
+        assert "Ignored unknown arguments: encoding. Available: path, start_line, end_line, pages." in d.told()
         assert "Ignored unknown arguments: expected_replacements." in d.told()
         used = [item.arguments for item in state.items if item.kind == "toolCall"]
         assert used[0] == {"path": "notes.txt"}

@@ -20,6 +20,7 @@ from amanu_protocol.items import Attachment, FileAttachment, ImageAttachment
 from amanu_protocol.requests import BlobGetParams, PromptSendParams, PromptSteerParams, SessionCreateParams
 from amanu_protocol.state import SessionState
 from support.sample_images import attached, base64_of, gif, jpeg, png
+from support.sample_pdf import pdf
 from support.scripted_session import ScriptedSession, call, conversation, scripted_session, step, without_status
 from support.session_client import Client, until
 from support.strict_services.anthropic import Anthropic
@@ -346,7 +347,8 @@ async def seeing(root: Path, *script: Step) -> AsyncGenerator[Seeing]:
 
 def pictures_in(body: dict[str, Any]) -> list[str]:
     blocks = [block for message in body["messages"] for block in message["content"]]
-    return [block["source"]["data"] for block in blocks if block["type"] == "image"]
+    blocks += [inner for block in blocks if isinstance(block.get("content"), list) for inner in block["content"]]
+    return [block["source"]["data"] for block in blocks if block["type"] in ("image", "document")]
 
 
 async def test_a_resumed_session_sends_the_same_bytes(tmp_path: Path) -> None:
@@ -365,6 +367,22 @@ async def test_a_resumed_session_sends_the_same_bytes(tmp_path: Path) -> None:
         each.body.replace(b',"cache_control":{"type":"ephemeral","ttl":"1h"}', b"") for each in (before, after)
     )
     assert again.startswith(sent.removesuffix(b"]}"))
+
+
+async def test_what_read_file_shows_is_seen_kept_and_named_to_the_user(tmp_path: Path) -> None:
+    (tmp_path / "shot.png").write_bytes(SHOT)
+    (tmp_path / "paper.pdf").write_bytes(pdf("One."))
+    reads = Say(calls=[ToolUse("read_file", {"path": path}) for path in ("shot.png", "paper.pdf")])
+    async with seeing(tmp_path, reads, Say(text="One."), Say(text="Two.")) as s:
+        state = await s.say("p1", "see")
+        outputs = [item.output for item in state.items if item.kind == "toolCall"]
+        assert outputs == ["picture 40×30 PNG", "PDF, 1 of 1 page"]
+        await s.restart()
+        (tmp_path / "shot.png").write_bytes(png(9, 9))
+        await s.say("p2", "and?")
+    _, before, after = s.service.requests
+    assert pictures_in(before.json) == pictures_in(after.json) == [base64_of(SHOT), base64_of(pdf("One."))]
+    assert base64_of(SHOT).encode() not in everything_written(Path(os.environ["AMANU_HOME"]))
 
 
 async def test_a_picture_that_is_gone_from_the_disk_is_told(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from google.genai.types import GenerateContentResponse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from amanu.core.conversation import Assistant, Conversation, Picture, Result, Results, SystemText, User
+from amanu.core.conversation import Assistant, Conversation, Masked, Picture, Result, Results, SystemText, User
 from amanu.core.model import ReplyCompleted, Request
 from amanu.models import anthropic_reply, gemini_reply, openai_reply, responses_reply
 from amanu.models.anthropic_request import RequestBodies
@@ -45,7 +45,7 @@ class Reply:
     vendor: int
     say: Say
     results: tuple[str, ...]
-    """Of each call: "well", "error", "blank"; "cut" for all if it is the first."""
+    """Of each call: "well", "error", "blank", "fields", "picture"; "cut" for all if it is the first."""
 
 
 Happening = tuple[str, Any]
@@ -66,8 +66,7 @@ def happen(talk: Talk, name: str, what: Any) -> None:
         case "mask":
             at = what % len(talk.messages)
             if isinstance(old := talk.messages[at], Results):
-                masked = tuple(each.model_copy(update={"text": "(masked)"}) for each in old.results)
-                talk.messages[at] = old.model_copy(update={"results": masked})
+                conversation.mask(Masked(texts={each.call_id: "(masked)" for each in old.results}))
         case "compact":
             first = what % (len(talk.messages) + 1)
             if first == len(talk.messages) or not isinstance(talk.messages[first], Results):
@@ -96,7 +95,7 @@ def replies(draw: st.DrawFn) -> Reply:
         calls=calls,
         stop=stop,
     )
-    kinds = st.sampled_from(["well", "error", "blank", "cut"])
+    kinds = st.sampled_from(["well", "error", "blank", "fields", "picture", "cut"])
     return Reply(draw(st.integers(0, len(VENDORS) - 1)), say, tuple(draw(st.tuples(kinds, kinds, kinds))))
 
 
@@ -192,9 +191,16 @@ def _reply(talk: Talk, line: Line, reply: Reply) -> None:
 
 
 def _results(said: Assistant, kinds: tuple[str, ...]) -> Results:
-    texts = {"well": "text", "error": "No such file.", "blank": " ", "cut": "Not run."}
+    texts = {"error": "No such file.", "blank": " ", "cut": "Not run."}
     made = (
-        Result(call_id=call.call_id, tool=call.tool, text=texts[kind], is_error=kind in ("error", "cut"))
+        Result(
+            call_id=call.call_id,
+            tool=call.tool,
+            text=texts.get(kind, "text"),
+            is_error=kind in ("error", "cut"),
+            fields={"exit_code": 0, "stdout": "ü"} if kind == "fields" else {},
+            pictures=(PICTURE,) if kind == "picture" else (),
+        )
         for call, kind in zip(said.calls, itertools.cycle(kinds), strict=False)
     )
     return Results(results=tuple(made))

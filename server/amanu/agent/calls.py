@@ -38,6 +38,13 @@ TOO_MANY = f"Not run: only the first {MAX_CALLS} calls of a reply are run. If yo
 _KEPT_CHANGING = f"Not run: its arguments were changed more than {MAX_CHANGES} times."
 
 
+Fields = Mapping[str, JsonValue]
+
+
+async def _as_they_are(fields: Fields) -> Fields:
+    return fields
+
+
 class _Blocked(Exception):
     """A listener blocked the call."""
 
@@ -77,6 +84,8 @@ class CallEnvironment:
     fit_result: Callable[[str], Awaitable[str]]
     """Shortens a result that is too big for the model's window."""
     listeners: Sequence[TurnListener] = ()
+    fit_fields: Callable[[Fields], Awaitable[Fields]] = _as_they_are
+    """The same for one in fields."""
 
 
 class Calls:
@@ -89,6 +98,7 @@ class Calls:
         self._approvals = environment.approvals
         self._emit = environment.emit
         self._fit_result = environment.fit_result
+        self._fit_fields = environment.fit_fields
         self._listeners = environment.listeners
         self._runs = [self._make_run(call) for call in calls]
 
@@ -156,7 +166,8 @@ class Calls:
                 if run.effect == "run":
                     self._approvals.add_run_time(decision, time.monotonic() - started)
             text = await self._fit_result(self._emit.redact(outcome.for_model) or "(no output)")
-            await self._end_succeeded(run, outcome, text)
+            fields = await self._fit_fields(_redacted(outcome.fields, self._emit.redact))
+            await self._end_succeeded(run, outcome, text, fields)
         except _Blocked as block:
             reason = self._emit.redact(str(block))
             self._finish(run, "rejected", _error_result(run.call, reason), error=reason)
@@ -316,11 +327,18 @@ class Calls:
         text = message or _rejection_text(decision)
         await self._end(run, "rejected", _error_result(run.call, text), error=decision.reason)
 
-    async def _end_succeeded(self, run: CallRun, outcome: Outcome, text: str) -> None:
+    async def _end_succeeded(self, run: CallRun, outcome: Outcome, text: str, fields: Fields) -> None:
         call = run.call
-        notes = [note for note in (run.parsed and run.parsed.note, *run.changes) if note]
-        text = "\n\n".join(filter(None, [text, *(f"[{note}]" for note in notes)]))
-        result = Result(call_id=call.call_id, tool=call.tool, text=text, is_error=outcome.is_error)
+        result = Result(
+            call_id=call.call_id,
+            tool=call.tool,
+            text=text,
+            is_error=outcome.is_error,
+            fields=dict(fields),
+            pictures=outcome.pictures,
+        )
+        for note in (run.parsed and run.parsed.note, *run.changes):
+            result = result.amended(f"[{note}]") if note else result
         run.item = run.item.model_copy(
             update={"output": self._emit.redact(outcome.for_user), "blob": outcome.blob, "sandbox": outcome.sandbox}
         )
@@ -424,6 +442,21 @@ def _with_grants(preview: Preview, decision: Decision, *, secrets: bool) -> Prev
     network, unsandboxed = "network" in decision.grants, "unsandboxed" in decision.grants
     requirements = replace(preview.requirements, network=network, unsandboxed=unsandboxed, secrets=secrets)
     return replace(preview, requirements=requirements)
+
+
+def _redacted(fields: Fields, redact: Callable[[str], str]) -> Fields:
+    def clean(value: JsonValue) -> JsonValue:
+        match value:
+            case str():
+                return redact(value)
+            case list():
+                return [clean(item) for item in value]
+            case dict():
+                return {name: clean(item) for name, item in value.items()}
+            case _:
+                return value
+
+    return {name: clean(value) for name, value in fields.items()}
 
 
 def _touches_same_path(run: CallRun, predecessor: CallRun) -> bool:

@@ -63,6 +63,10 @@ async def before_call(
 async def after_call(listener: TurnListener, call: Call, result: Result) -> Result:
     """The result as one listener leaves it. One at a time, so that a cancel keeps what earlier listeners changed."""
     changed = await _guarded(listener.after_call(call, result), listener, result)
+    if result.fields and changed.fields == result.fields and changed.text != result.text:  # it knows of the text only
+        addition = changed.text.removeprefix(result.text)
+        fields = result.amended(addition.strip()).fields if addition != changed.text else {}
+        changed = changed.model_copy(update={"fields": fields})
     return changed.model_copy(update={"call_id": result.call_id, "tool": result.tool})
 
 

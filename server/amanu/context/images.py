@@ -1,5 +1,5 @@
-"""The pictures of a session: checked before they are recorded, stored as blobs, and in memory as base64 while the
-conversation may be sent.
+"""The pictures of a session, and the PDF documents that tools show: checked before they are recorded, stored as blobs,
+and in memory as base64 while the conversation may be sent.
 
 The limits are the narrowest of all vendors', so that a conversation can be handed to any of them at any time:
 Anthropic takes 5 MiB of base64 and 8,000 pixels a side per picture, 2,000 pixels a side where a request has more than
@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from amanu.core.conversation import Conversation, Picture
 from amanu.storage.journal import Journal
+from amanu.system.file_kind import PDF
 from amanu.system.image_info import media_type, pixels, whole
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Attachment, BlobRef, ImageAttachment
@@ -31,6 +32,8 @@ MANY = 20
 MAX_SIDE_OF_MANY = 2_000
 """Pixels of the longer side, where a request has more than `MANY` pictures."""
 MAX_NAME = 200
+SHOWN_BY_TOOLS = 0.5
+"""Share of the room up to which tools may show pictures: the rest is for the user's."""
 
 _SMALLER = "Scale it down, crop it, or save it as JPEG."
 
@@ -38,8 +41,10 @@ _SMALLER = "Scale it down, crop it, or save it as JPEG."
 class PictureLimitReached(AmanuError):
     """No further picture will ever fit into this session."""
 
-    def __init__(self, message: str, location: str | None) -> None:
-        super().__init__("invalidParams", message, hint="Start a new session to send more pictures.", path=location)
+    def __init__(
+        self, message: str, location: str | None, hint: str = "Start a new session to send more pictures."
+    ) -> None:
+        super().__init__("invalidParams", message, hint=hint, path=location)
 
 
 class Pictures:
@@ -59,6 +64,8 @@ class Pictures:
         self._queued = queued
         self._sides: dict[str, int] = {}
         """Blob id → the longer side in pixels."""
+        self._shown: dict[str, Picture] = {}
+        """What tools showed in this turn, by blob id: it may not be in the conversation yet."""
 
     async def keep(self, attachments: Sequence[Attachment]) -> list[Attachment]:
         """The attachments with `blob` instead of `data` in each picture; durable on return. A picture that comes with
@@ -91,9 +98,11 @@ class Pictures:
         claimed: str | None = None,
         location: str | None = None,
         beside: Sequence[Picture] = (),
+        *,
+        share: float = 1.0,
     ) -> Picture:
         """Check a picture's bytes and store them. `claimed` is the media type its sender gives, `location` the field
-        it is in, `beside` the pictures that come with it. Raises like `keep`."""
+        it is in, `beside` the pictures that come with it, `share` what it may take of the room. Raises like `keep`."""
         name = _plain(name)
         detected = media_type(data)
         if detected is None:
@@ -113,10 +122,29 @@ class Pictures:
             )
         await self.load()
         picture = Picture(name=name, media_type=detected, blob_id="", size=len(data))
-        self._must_have_room(picture, max(size), beside, location)
+        self._must_have_room(picture, max(size), beside, location, share)
         blob = await self._journal.put_blob(data)
         await self._hold(blob.blob_id, data, max(size))
         return picture.model_copy(update={"blob_id": blob.blob_id})
+
+    async def show(self, name: str, data: bytes) -> Picture:
+        """Check and store a picture that a tool shows the model. Raises `AmanuError` like `take`."""
+        picture = await self.take(name, data, share=SHOWN_BY_TOOLS)
+        self._shown[picture.blob_id] = picture
+        return picture
+
+    async def show_document(self, name: str, data: bytes, pages: int) -> Picture:
+        """The same for a PDF document of so many pages, whose bytes are taken as they are."""
+        name = _plain(name)
+        if len(data) > MAX_BYTES:
+            raise _bad(f"{name} is {len(data) / 2**20:.1f} MiB; models accept at most 3.75 MiB.", "Show less.", None)
+        await self.load()
+        document = Picture(name=name, media_type=PDF, blob_id="", size=len(data), pages=pages)
+        self._must_have_room(document, 0, (), None, SHOWN_BY_TOOLS)
+        document = document.model_copy(update={"blob_id": (await self._journal.put_blob(data)).blob_id})
+        await self._hold(document.blob_id, data, 0)
+        self._shown[document.blob_id] = document
+        return document
 
     async def attached(self, attachment: ImageAttachment, beside: Sequence[Picture]) -> Picture | None:
         """A stored attachment as a part of the conversation, its bytes in memory; None when it was never stored. Raises
@@ -148,7 +176,8 @@ class Pictures:
                 await self._hold(blob_id, data, max(pixels(data) or (0,)))
 
     def forget(self) -> None:
-        """Drop bytes from memory that are neither in the conversation nor about to be."""
+        """Drop bytes from memory that are neither in the conversation nor about to be. Between turns only."""
+        self._shown.clear()
         referenced = {picture.blob_id for picture in (*self._conversation.iter_pictures(), *self._waiting())}
         for blob_id in self._conversation.pictures.keys() - referenced:
             del self._conversation.pictures[blob_id]
@@ -174,8 +203,21 @@ class Pictures:
         except AmanuError:
             raise _bad(f"{name} is not stored in this session.", "Attach it again.", f"{location}.blob") from None
 
-    def _must_have_room(self, picture: Picture, side: int, beside: Sequence[Picture], location: str | None) -> None:
+    def _must_have_room(
+        self, picture: Picture, side: int, beside: Sequence[Picture], location: str | None, share: float = 1.0
+    ) -> None:
         others = [*self._conversation.iter_pictures(), *self._waiting(), *beside]
+        sent = {other_picture.blob_id for other_picture in others}
+        others += [shown for blob_id, shown in self._shown.items() if blob_id not in sent]
+        if share < 1 and (
+            len(others) >= MAX_PICTURES * share
+            or sum(other_picture.size for other_picture in others) + picture.size > MAX_TOTAL * share
+        ):
+            raise PictureLimitReached(
+                f"There is no room to show {picture.name} beside the other pictures of this session.",
+                location,
+                "It is made when the conversation is compacted (/compact); use what text there is until then.",
+            )
         if len(others) >= MAX_PICTURES:
             raise PictureLimitReached(f"A session can hold at most {MAX_PICTURES} pictures.", location)
         if sum(other_picture.size for other_picture in others) + picture.size > MAX_TOTAL:

@@ -4,6 +4,7 @@ Every tool call has exactly one result before the next request goes out, in call
 user sees of a session is another fold of the journal; this one is made of the private parts of its records (`Entry`).
 """
 
+import json
 from collections.abc import Iterable, Iterator
 from typing import Annotated, Literal
 
@@ -38,6 +39,21 @@ class Call(Part):
     arguments: dict[str, JsonValue] | str
 
 
+class Picture(Part):
+    """A picture, or a PDF document, by reference: its bytes are in the session's blobs, and in `Conversation.pictures`
+    while they are to be sent."""
+
+    kind: Literal["picture"] = "picture"
+    name: str
+    """Name for the user and the model: a file's path, or "Pasted image"."""
+    media_type: str
+    blob_id: str
+    size: int
+    """Bytes."""
+    pages: int = 1
+    """Of a PDF document."""
+
+
 class Result(Part):
     """The answer to a call, for the model."""
 
@@ -46,9 +62,25 @@ class Result(Part):
     tool: str
     text: str
     is_error: bool = False
+    fields: dict[str, JsonValue] = {}
+    """The answer by name (`exit_code`, `stdout` …), sent as an object instead of `text`, in this order."""
+    pictures: tuple[Picture, ...] = ()
+    """What the model is shown with it."""
     known_files: dict[str, tuple[str | None, str]] = {}
     """Files the model has seen since the previous result, so that a later daemon can tell when they have changed.
     Absolute path → (digest of the text, None for no file; id of the call that showed it, or "")."""
+
+    @property
+    def sent_text(self) -> str:
+        """What is sent of it as text: the fields as JSON where there are any."""
+        return json.dumps(self.fields, ensure_ascii=False, separators=(",", ":")) if self.fields else self.text
+
+    def amended(self, note: str) -> "Result":
+        """With a further note for the model."""
+        fields = self.fields
+        if fields:
+            fields = {**fields, "notes": "\n\n".join(filter(None, (str(fields.get("notes", "")), note)))}
+        return self.model_copy(update={"text": "\n\n".join(filter(None, (self.text, note))), "fields": fields})
 
 
 class Native(Part):
@@ -63,19 +95,6 @@ class Native(Part):
     model: str
     blocks: JsonValue
     call_ids: dict[str, str] = {}
-
-
-class Picture(Part):
-    """A picture by reference: its bytes are in the session's blobs, and in `Conversation.pictures` while they are
-    to be sent."""
-
-    kind: Literal["picture"] = "picture"
-    name: str
-    """Name for the user and the model: a file's path, or "Pasted image"."""
-    media_type: str
-    blob_id: str
-    size: int
-    """Bytes."""
 
 
 class SystemText(Part):
@@ -149,7 +168,8 @@ class PendingSteering(Part):
 
 
 class Masked(Part):
-    """Old results whose text was replaced by a shorter one to make room. `texts`: call id → new text."""
+    """Old results that were replaced by a shorter text to make room; fields and pictures are gone with the old one.
+    `texts`: call id → new text."""
 
     role: Literal["masked"] = "masked"
     texts: dict[str, str]
@@ -269,7 +289,9 @@ class Conversation:
         for index, message in enumerate(self._messages):
             if isinstance(message, Results) and any(result.call_id in texts for result in message.results):
                 results = tuple(
-                    result.model_copy(update={"text": texts.get(result.call_id, result.text)})
+                    result.model_copy(update={"text": texts[result.call_id], "fields": {}, "pictures": ()})
+                    if result.call_id in texts
+                    else result
                     for result in message.results
                 )
                 self._messages[index] = message.model_copy(update={"results": results})
@@ -370,7 +392,7 @@ class Conversation:
             return
         last = self._messages[-1]
         if isinstance(last, Assistant):
-            self._messages.append(Results(results=(result,)))
+            self.append(Results(results=(result,)))
             return
         assert isinstance(last, Results)
         reply = self._messages[-2]
@@ -378,14 +400,18 @@ class Conversation:
         order = {call.call_id: index for index, call in enumerate(reply.calls)}
         results = sorted((*last.results, result), key=lambda item: order[item.call_id])
         self._messages[-1] = Results(results=tuple(results), notes=last.notes)
+        self._has_pictures |= bool(result.pictures)
 
 
 def _pictures(message: Message) -> tuple[Picture, ...]:
     match message:
         case User(pictures=pictures):
             return pictures
-        case Results(notes=notes):
-            return tuple(part for part in notes if isinstance(part, Picture))
+        case Results(results=results, notes=notes):
+            return (
+                *(picture for result in results for picture in result.pictures),
+                *(part for part in notes if isinstance(part, Picture)),
+            )
         case _:
             return ()
 

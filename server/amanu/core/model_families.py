@@ -85,6 +85,10 @@ class ModelFamily:
     """OpenAI-compatible wires say it as the user's for every family."""
     pictures: frozenset[str] = frozenset({"image/png", "image/jpeg", "image/webp"})
     """Media types it takes, if it sees at all (`ModelInfo.images`). Gemini takes no GIF, OpenAI none that moves."""
+    documents: bool = False
+    """It reads PDF, if it sees at all."""
+    pictures_in_results: bool = False
+    """A tool result can hold pictures and documents; else they go right after the results."""
 
     def effort_value(self, effort: Effort) -> str | int | None:
         """What the service understands of that effort, or else of the next above it that it takes, or of its highest;
@@ -111,6 +115,8 @@ _CLAUDE = ModelFamily(
     caching="marks",
     max_output=64_000,
     pictures=frozenset({"image/png", "image/jpeg", "image/webp", "image/gif"}),
+    documents=True,
+    pictures_in_results=True,
 )
 _GEMINI = ModelFamily(
     "gemini-3",
@@ -120,6 +126,8 @@ _GEMINI = ModelFamily(
     max_tools=512,
     tool_name=128,
     max_output=65_536,
+    documents=True,
+    pictures_in_results=True,
 )
 
 CLAUDE_ADAPTIVE = replace(
@@ -155,6 +163,7 @@ GEMINI_2_5 = replace(
     efforts=_efforts(none=0, minimal=512, low=2_048, medium=8_192, high=24_576),
     # Gemini CLI does not check this by default (`model.skipNextSpeakerCheck`); later models are not known to do it.
     may_stop_midway=True,
+    pictures_in_results=False,  # from Gemini 3 on (ai.google.dev, Function calling: multimodal function responses)
 )
 GEMINI_2_5_PRO = replace(
     GEMINI_2_5, efforts=_efforts(minimal=128, low=2_048, medium=8_192, high=24_576)
@@ -162,7 +171,15 @@ GEMINI_2_5_PRO = replace(
 
 GENERIC = ModelFamily("generic", "none", max_output=8_192)
 GPT_PLAIN = replace(
-    GENERIC, name="gpt", thoughts="never", max_tools=128, caching="key", max_output=16_384, status_role="developer"
+    GENERIC,
+    name="gpt",
+    thoughts="never",
+    max_tools=128,
+    caching="key",
+    max_output=16_384,
+    status_role="developer",
+    documents=True,
+    pictures_in_results=True,
 )
 GPT_REASONING = replace(
     GPT_PLAIN,
@@ -191,6 +208,7 @@ _ROUTED = replace(
 CLAUDE_ROUTED = replace(_ROUTED, name="claude", caching="one mark")
 GEMINI_ROUTED = replace(_ROUTED, name="gemini-3")
 GPT_ROUTED = replace(_ROUTED, name="gpt", max_tools=128, max_tokens_field="max_completion_tokens", max_output=64_000)
+GPT_PLAIN_ROUTED = replace(GENERIC, name="gpt", thoughts="never", max_tools=128, max_output=16_384, status_role="user")
 THINKS_IN_TEXT = replace(GENERIC, thoughts="as text in `reasoning_content`", must_return="reasoning")
 """DeepSeek and Kimi refuse a call that is sent back without its thoughts, even when another model made it. An empty
 text will do; GLM and MiniMax accept it too."""
@@ -241,7 +259,7 @@ FAMILIES: tuple[tuple[str, ModelFamily], ...] = (
     (r"openai:gpt-(5\.[6-9]|6\.1-terra|6-sol|6-luna)", GPT_FREE_OF_THOUGHT),
     (r"openai:", GPT_FREEFORM),
     (r"openrouter:openai/(gpt-[5-9]|o\d)", GPT_ROUTED),
-    (r"openrouter:openai/", replace(GPT_PLAIN, caching="implicit", status_role="user")),
+    (r"openrouter:openai/", GPT_PLAIN_ROUTED),
     (r"openrouter:anthropic/claude-3", replace(GENERIC, name="claude", caching="one mark", max_output=8_192)),
     (r"openrouter:anthropic/claude-", CLAUDE_ROUTED),
     (r"openrouter:google/gemini-[3-9]", GEMINI_ROUTED),

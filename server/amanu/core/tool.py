@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
 from amanu.core.argument_aliases import normalize_arguments
 from amanu.core.command import Command
+from amanu.core.conversation import Picture
 from amanu.core.model import Freeform, ToolSpec
 from amanu.core.requirements import SandboxRequirements
 from amanu_protocol.items import BlobRef, CommandSandbox, Decision, Effect, Grant
@@ -114,6 +115,11 @@ class Outcome:
     """The tool worked but what it ran failed (a command with exit code 1): the model gets an error."""
     sandbox: CommandSandbox | None = None
     """For a command: the sandbox it ran in."""
+    fields: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
+    """The same for the model by name, sent as an object instead of `for_model`, in this order; for a command
+    `exit_code`, `stdout`, `stderr`, `duration_s`, `truncated`, `job`. Empty: the text is sent."""
+    pictures: tuple[Picture, ...] = ()
+    """Pictures and PDF documents that the model is shown; they are stored already."""
 
 
 async def _always() -> bool:

@@ -17,8 +17,9 @@ from weakref import WeakKeyDictionary
 from amanu.core.conversation import Assistant, Call, Conversation, Message, Native, Results, Text, User
 from amanu.core.model import Request
 from amanu.core.model_families import ModelFamily, family
-from amanu.models.image_layout import WirePicture, laid_out
+from amanu.models.image_layout import WirePicture, laid_out, result_layout
 from amanu.models.wire_messages import dumps, loop_start, split_status
+from amanu.system.file_kind import PDF
 from amanu_protocol.items import ModelInfo
 
 WIRE = "anthropic"
@@ -211,7 +212,7 @@ class _History:
             case User() | Results():
                 notes, told = split_status(message, self._info)
                 said = _said(laid_out(notes, conversation, self._info))
-                results = self._results(message) if isinstance(message, Results) else []
+                results = self._results(message, conversation) if isinstance(message, Results) else []
                 role, blocks = "user", [*results, *said] or _said(["(no text)"])
                 status = dumps(_said([told])) if told else b""
             case Assistant():
@@ -234,17 +235,28 @@ class _History:
             foreign,
         )
 
-    def _results(self, message: Results) -> list[dict[str, Any]]:
+    def _results(self, message: Results, conversation: Conversation) -> list[dict[str, Any]]:
+        """The results, and after them what those show that are errors: "all content must be type text if is_error"."""
         ids = self._kept[-1].ids if self._kept else {}
-        return [
-            {
-                "type": "tool_result",
-                "tool_use_id": ids.get(result.call_id) or _wire_id(result.call_id),
-                **({"is_error": True} if result.is_error else {}),
-                "content": result.text if result.text.strip() else "(no output)",
-            }
-            for result in message.results
-        ]
+        blocks: list[dict[str, Any]] = []
+        after: list[dict[str, Any]] = []
+        for result in message.results:
+            text, _, parts = result_layout(result, conversation, self._info)
+            content: str | list[dict[str, Any]] = text if text.strip() else "(no output)"
+            shown = _said(parts)
+            if shown and not result.is_error:
+                content = [*_said([content]), *shown]
+            elif shown:
+                after += shown
+            blocks.append(
+                {
+                    "type": "tool_result",
+                    "tool_use_id": ids.get(result.call_id) or _wire_id(result.call_id),
+                    **({"is_error": True} if result.is_error else {}),
+                    "content": content,
+                }
+            )
+        return [*blocks, *after]
 
     def _native(self, native: Native, prefix: bytes) -> tuple[list[dict[str, Any]], dict[str, str]]:
         content = cast("dict[str, Any]", native.blocks)
@@ -295,14 +307,17 @@ def as_object(arguments: dict[str, Any] | str) -> dict[str, Any]:
 
 
 def _said(parts: Sequence[str | WirePicture]) -> list[dict[str, Any]]:
-    """Text and image blocks; the service refuses blank text."""
+    """Text, image and document blocks; the service refuses blank text."""
     return [
-        {"type": "text", "text": part}
-        if isinstance(part, str)
-        else {"type": "image", "source": {"type": "base64", "media_type": part.media_type, "data": part.data}}
+        {"type": "text", "text": part} if isinstance(part, str) else _shown(part)
         for part in parts
         if not isinstance(part, str) or part.strip()
     ]
+
+
+def _shown(picture: WirePicture) -> dict[str, Any]:
+    kind = "document" if picture.media_type == PDF else "image"
+    return {"type": kind, "source": {"type": "base64", "media_type": picture.media_type, "data": picture.data}}
 
 
 def _wire_id(call_id: str) -> str:

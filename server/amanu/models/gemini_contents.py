@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, cast
 
 from amanu.core.conversation import Assistant, Call, Conversation, Results, Text, User
 from amanu.core.model_families import family
-from amanu.models.image_layout import WirePicture, laid_out
+from amanu.models.image_layout import WirePicture, laid_out, result_layout
 from amanu.models.wire_messages import dumps
 from amanu_protocol.items import ModelInfo
 
@@ -43,8 +43,9 @@ def content(conversation: Conversation, index: int, model: ModelInfo) -> GeminiC
                 return translated
             return translated._replace(in_loop=b",".join(map(dumps, _signed(parts) or ())))
         case Results() as answers:
-            notes = _said(laid_out(answers.notes, conversation, model))
-            return _content("user", [*_responses(answers, conversation[index - 1], model.model_id), *notes])
+            responses, shown = _responses(answers, conversation, index, model)
+            notes = _said([*shown, *laid_out(answers.notes, conversation, model)])
+            return _content("user", [*responses, *notes])
 
 
 def pieces(contents: Iterable[GeminiContent | None], loop: int) -> list[bytes]:
@@ -69,10 +70,14 @@ def pieces(contents: Iterable[GeminiContent | None], loop: int) -> list[bytes]:
 def _said(parts: Sequence[str | WirePicture]) -> list[dict[str, Any]]:
     """Texts, blank ones left out, and pictures."""
     return [
-        {"text": part} if isinstance(part, str) else {"inlineData": {"mimeType": part.media_type, "data": part.data}}
+        {"text": part} if isinstance(part, str) else _shown(part)
         for part in parts
         if not isinstance(part, str) or part.strip()
     ]
+
+
+def _shown(picture: WirePicture) -> dict[str, Any]:
+    return {"inlineData": {"mimeType": picture.media_type, "data": picture.data}}
 
 
 def _content(role: str, parts: list[dict[str, Any]]) -> GeminiContent | None:
@@ -112,14 +117,27 @@ def _signed(parts: list[dict[str, Any]]) -> list[dict[str, Any]] | None:
     return [*parts[:first_call], {**parts[first_call], "thoughtSignature": SKIP_SIGNATURE}, *parts[first_call + 1 :]]
 
 
-def _responses(answers: Results, reply: object, model: str) -> list[dict[str, Any]]:
-    """As many responses as calls, in their order, under the ids the calls have on the wire."""
-    own_parts = _own_parts(reply, model)
+def _responses(
+    answers: Results, conversation: Conversation, index: int, model: ModelInfo
+) -> tuple[list[dict[str, Any]], list[str | WirePicture]]:
+    """As many responses as calls, in their order, under the ids the calls have on the wire; and what they show, for a
+    model that cannot be shown it in them. A response holds pictures without a word between."""
+    own_parts = _own_parts(conversation[index - 1], model.model_id)
     ids: list[str | None] = [result.call_id for result in answers.results]
     if own_parts is not None:
         ids = [part["functionCall"].get("id") for part in own_parts if "functionCall" in part]
+    inside = family(model.model_id).pictures_in_results
     parts: list[dict[str, Any]] = []
+    after: list[str | WirePicture] = []
     for result, call_id in zip(answers.results, ids, strict=True):
-        response = {"name": result.tool, "response": {"error" if result.is_error else "output": result.text}}
+        text, fields, shown = result_layout(result, conversation, model)
+        response: dict[str, Any] = {
+            "name": result.tool,
+            "response": fields or {"error" if result.is_error else "output": text},
+        }
+        if shown and inside:
+            response["parts"] = [_shown(part) for part in shown if isinstance(part, WirePicture)]
+        elif shown:
+            after += shown
         parts.append({"functionResponse": {"id": call_id, **response} if call_id else response})
-    return parts
+    return parts, after

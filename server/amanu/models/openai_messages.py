@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, cast
 
 from amanu.core.conversation import Assistant, Call, Conversation, Results, User
 from amanu.core.model_families import MustReturn, family
-from amanu.models.image_layout import WirePicture, laid_out, texts
+from amanu.models.image_layout import WirePicture, laid_out, result_layout, texts
 from amanu.models.wire_messages import dumps
 from amanu_protocol.items import ModelInfo
 
@@ -34,9 +34,9 @@ def message(conversation: Conversation, index: int, model: ModelInfo) -> WireObj
         case Assistant() as reply:
             return _reply(_own(reply, model.model_id) or _neutral(reply), family(model.model_id).must_return)
         case Results() as answers:
-            objects = _answers(answers, conversation[index - 1], model.model_id)
-            if answers.notes:
-                objects.append(_said(laid_out(answers.notes, conversation, model)))
+            objects, shown = _answers(answers, conversation, index, model)
+            if answers.notes or shown:
+                objects.append(_said([*shown, *laid_out(answers.notes, conversation, model)]))
             return WireObjects(b",".join(map(dumps, objects)))
 
 
@@ -101,17 +101,20 @@ def call_of(wire_id: str, call: Call, written: str | None = None) -> dict[str, A
     return {"id": wire_id, "type": "function", "function": {"name": wire_name(call.tool), "arguments": written}}
 
 
-def _answers(answers: Results, reply: object, model: str) -> list[dict[str, Any]]:
-    """One tool message per result, under the id the call has on the wire."""
+def _answers(
+    answers: Results, conversation: Conversation, index: int, model: ModelInfo
+) -> tuple[list[dict[str, Any]], list[str | WirePicture]]:
+    """One tool message per result, under the id the call has on the wire; and what the results show, for the user's
+    message after them: a tool message takes text only."""
     ids = [result.call_id for result in answers.results]
-    own_parts = _own(reply, model)
+    own_parts = _own(conversation[index - 1], model.model_id)
     if own_parts is not None:
         ids = [call["id"] for call in own_parts.get("tool_calls", ())]
-    return [
-        {
-            "role": "tool",
-            "tool_call_id": wire_id,
-            "content": f"Error: {result.text}" if result.is_error else result.text,
-        }
-        for result, wire_id in zip(answers.results, ids, strict=True)
-    ]
+    objects: list[dict[str, Any]] = []
+    after: list[str | WirePicture] = []
+    for result, wire_id in zip(answers.results, ids, strict=True):
+        text, fields, shown = result_layout(result, conversation, model)
+        content = f"Error: {text}" if result.is_error and not fields else text
+        objects.append({"role": "tool", "tool_call_id": wire_id, "content": content})
+        after += shown
+    return objects, after

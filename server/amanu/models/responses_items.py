@@ -8,10 +8,11 @@ reasoning item with an id unless the item that followed it is there too (github.
 from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
-from amanu.core.conversation import Assistant, Conversation, Results, User
-from amanu.models.image_layout import WirePicture, laid_out
+from amanu.core.conversation import Assistant, Conversation, Result, Results, User
+from amanu.models.image_layout import WirePicture, laid_out, result_layout
 from amanu.models.openai_messages import call_of
 from amanu.models.wire_messages import dumps, split_status
+from amanu.system.file_kind import PDF
 from amanu_protocol.items import ModelInfo
 
 WIRE = "openai-responses"
@@ -37,7 +38,7 @@ def items_of(conversation: Conversation, index: int, model: ModelInfo) -> WireIt
         case Assistant() as reply:
             return _reply(reply, model.model_id)
         case Results() as answers:
-            items = _answers(answers, conversation[index - 1])
+            items = _answers(answers, conversation, index, model)
             return _same([*items, *_heard(answers, conversation, model)])
 
 
@@ -69,14 +70,23 @@ def _heard(message: User | Results, conversation: Conversation, model: ModelInfo
 
 def _said(parts: Sequence[str | WirePicture], role: str = "user") -> list[dict[str, Any]]:
     """The parts as one message; an empty list if they are blank."""
-    content = [
-        {"type": "input_text", "text": part}
-        if isinstance(part, str)
-        else {"type": "input_image", "image_url": f"data:{part.media_type};base64,{part.data}", "detail": "auto"}
+    content = _content(parts)
+    return [{"type": "message", "role": role, "content": content}] if content else []
+
+
+def _content(parts: Sequence[str | WirePicture]) -> list[dict[str, Any]]:
+    return [
+        {"type": "input_text", "text": part} if isinstance(part, str) else _shown(part)
         for part in parts
         if not isinstance(part, str) or part.strip()
     ]
-    return [{"type": "message", "role": role, "content": content}] if content else []
+
+
+def _shown(picture: WirePicture) -> dict[str, Any]:
+    url = f"data:{picture.media_type};base64,{picture.data}"
+    if picture.media_type == PDF:
+        return {"type": "input_file", "filename": picture.file_name, "file_data": url}
+    return {"type": "input_image", "image_url": url, "detail": "auto"}
 
 
 def _reply(reply: Assistant, model_id: str) -> WireItems:
@@ -99,21 +109,23 @@ def _neutral(reply: Assistant) -> list[dict[str, Any]]:
     return [*items, *(call_item(_wire_id(call.call_id), call) for call in reply.calls)]
 
 
-def _answers(answers: Results, reply: object) -> list[dict[str, Any]]:
+def _answers(answers: Results, conversation: Conversation, index: int, model: ModelInfo) -> list[dict[str, Any]]:
     """The output of each call, with the id and kind the call has on the wire."""
-    own = native_items(reply)
+    own = native_items(conversation[index - 1])
     if own is None:
         calls = [("function_call", _wire_id(result.call_id)) for result in answers.results]
     else:
         calls = [(item["type"], item["call_id"]) for item in own if item["type"] in CALLS]
     return [
-        {
-            "type": f"{kind}_output",
-            "call_id": wire_id,
-            "output": f"Error: {result.text}" if result.is_error else result.text,
-        }
+        {"type": f"{kind}_output", "call_id": wire_id, "output": _output(result, conversation, model)}
         for result, (kind, wire_id) in zip(answers.results, calls, strict=True)
     ]
+
+
+def _output(result: Result, conversation: Conversation, model: ModelInfo) -> str | list[dict[str, Any]]:
+    text, fields, shown = result_layout(result, conversation, model)
+    text = f"Error: {text}" if result.is_error and not fields else text
+    return _content([text, *shown]) if shown else text
 
 
 CALLS = ("function_call", "custom_tool_call")

@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, JsonValue, TypeAdapter, ValidationEr
 from amanu.core import model as base
 from amanu.core.conversation import Assistant, Call, Conversation, Results, Text, Thinking, User
 from amanu.core.model import CallDelta, CallStarted, Delta, ReplyCompleted, Request, TextDelta, ThoughtDelta, TokenUsage
-from amanu.models.image_layout import laid_out, texts
+from amanu.models.image_layout import laid_out, result_layout, texts
 from amanu_protocol.items import ModelInfo
 
 OVER = "(scripted model: the script ends here)"
@@ -156,7 +156,8 @@ def _heard(request: Request) -> str:
             return texts(laid_out(said.parts, request.conversation, request.model))
         case Results() as answers:
             notes = laid_out(answers.notes, request.conversation, request.model)
-            return "\n".join([*(result.text for result in answers.results), texts(notes)])
+            results = [result_layout(result, request.conversation, request.model) for result in answers.results]
+            return "\n".join([*(texts([result.text, *result.shown]) for result in results), texts(notes)])
         case _:
             return ""
 

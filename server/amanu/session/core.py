@@ -21,7 +21,7 @@ from amanu.session.services import Services
 from amanu.session.todos import Todos
 from amanu.session.turn_task import TurnTask
 from amanu.storage.journal import Journal
-from amanu.tools.environment import ToolEnvironment
+from amanu.tools.environment import ShownPictures, ToolEnvironment
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.events import Event, ProposalChanged
 from amanu_protocol.items import Proposal, Scope
@@ -122,7 +122,9 @@ class SessionCore:
         """Announce that what a list of sessions shows of this one has changed."""
         self.services.on_session_changed(self.state)
 
-    def tool_environment(self, feedback: EditorFeedback | None = None) -> ToolEnvironment:
+    def tool_environment(
+        self, feedback: EditorFeedback | None = None, pictures: ShownPictures | None = None
+    ) -> ToolEnvironment:
         """What the session's tools work with."""
         services = self.services
         return ToolEnvironment(
@@ -139,6 +141,7 @@ class SessionCore:
             headless=services.headless,
             feedback=feedback,
             set_todos=self.todos.set,
+            pictures=pictures,
         )
 
     def _follow(self, event: Event, position: int) -> None:

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from amanu.context import slash_commands as commands
 from amanu.context.attachments import PromptMessage, with_attachments
 from amanu.context.editor import EditorNotes, describe
-from amanu.context.images import Pictures
 from amanu.context.memory import RecalledMemory
 from amanu.context.surroundings import Surroundings
 from amanu.core.notes import SystemNote
@@ -51,7 +50,7 @@ class PromptComposer:
         self._emit = core.emit
         self.queue = queue
         self.turn_factory = turn_factory
-        self.pictures = Pictures(core.journal, core.conversation, queue.steering_pictures, queue.queued_pictures)
+        self.pictures = turn_factory.pictures
         self._editor_notes = EditorNotes()
         self._surroundings = Surroundings(
             core.workspace, core.conversation, core.approvals.allowed, core.trusted, core.environment

@@ -16,6 +16,7 @@ from amanu.agent.turn import Turn
 from amanu.agent.usage import Ledger
 from amanu.agent.window.window import ContextWindow
 from amanu.checks.editor_feedback import EditorFeedback
+from amanu.context.images import Pictures
 from amanu.context.memory import ProjectMemory
 from amanu.context.memory_files import MemoryFiles
 from amanu.core.agent import AgentLimits, AgentRun, SystemPrompt
@@ -50,7 +51,8 @@ class TurnFactory:
         self._emit = core.emit
         self._queue = queue
         settings = services.settings
-        environment = core.tool_environment(feedback)
+        self.pictures = Pictures(core.journal, conversation, queue.steering_pictures, queue.queued_pictures)
+        environment = core.tool_environment(feedback, self.pictures)
         self.tools = make_tools(environment, headless=services.headless, until_done=services.until_done)
         self.window = self._new_window(conversation)
         memory_files = MemoryFiles(core.workspace, services.home.memory, core.approvals.allowed, covers=core.covers)

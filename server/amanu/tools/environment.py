@@ -7,6 +7,7 @@ from typing import Protocol
 
 from amanu.checks.editor_feedback import EditorFeedback
 from amanu.config import Settings
+from amanu.core.conversation import Picture
 from amanu.core.plan_mode import PlanMode
 from amanu.core.tool import P, Tool
 from amanu.proposals.proposals import Proposals
@@ -24,6 +25,17 @@ class Blobs(Protocol):
     async def put_blob(self, data: bytes) -> BlobRef: ...
 
     async def find_blob(self, beginning: str) -> bytes: ...
+
+
+class ShownPictures(Protocol):
+    """Takes what a tool shows the model. Implemented by `context/images.py`. Raises `AmanuError` for what no model
+    takes, and when there is no more room."""
+
+    async def show(self, name: str, data: bytes) -> Picture: ...
+
+    async def show_document(self, name: str, data: bytes, pages: int) -> Picture:
+        """A PDF document of so many pages."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -52,6 +64,8 @@ class ToolEnvironment:
     """Reports what edits do to the findings of the user's editor; None: there is no editor."""
     set_todos: Callable[[Sequence[Todo]], None] = lambda todos: None
     """Replaces the session's to-do list."""
+    pictures: ShownPictures | None = None
+    """What models are shown; None: there is no model."""
 
     @cached_property
     def limits(self) -> ToolLimits:

@@ -7,12 +7,13 @@ where encoding the result gives the same bytes again.
 import codecs
 import hashlib
 import io
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 from amanu.core.tool import ToolError
-from amanu.system.image_info import media_type
+from amanu.system.file_kind import PDF, kind_of, shown_type
 
 MAX_FILE = 20 * 1024 * 1024
 """Bytes of the biggest file we read as text; Gemini CLI's limit."""
@@ -31,8 +32,15 @@ _BOMS: tuple[tuple[bytes, str, str], ...] = (  # UTF-32 first: its little-endian
 class BinaryFile(ToolError):
     """The file is no text."""
 
+    def __init__(self, message: str, shown_type: str = "") -> None:
+        """`shown_type`: media type of what models can be shown (`system/file_kind.py`); "" for anything else."""
+        super().__init__(message)
+        self.shown_type = shown_type
+
 
 _SNIFFED = 8192  # bytes looked at for a NUL; git's heuristic for "binary" looks at 8,000
+_NEVER_IN_TEXT = re.compile(rb"[\x00-\x06\x0e-\x1a\x1c-\x1f]")
+"""Control characters that are in no text of an older encoding; a bell, tabs, line ends and terminal colours are."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +90,7 @@ class FileText:
 
 
 def decode(data: bytes, path: Path) -> tuple[str, str]:
-    """(text, encoding), such that `encode` gives back `data`. Raises `ToolError` for binary data."""
+    """(text, encoding), such that `encode` gives back `data`. Raises `BinaryFile`, which says what it is."""
     for mark, name, codec in _BOMS:
         if data.startswith(mark):
             try:
@@ -93,16 +101,20 @@ def decode(data: bytes, path: Path) -> tuple[str, str]:
                 return text, name
             break
     if b"\0" in data[:_SNIFFED]:
-        if (kind := media_type(data)) is not None:
-            raise BinaryFile(
-                f"{path.name} is a binary file, a picture ({kind}, {len(data):,} bytes); tools read text only. "
-                "The user can show it to you with an @mention."
-            )
-        raise BinaryFile(f"{path.name} is a binary file ({len(data):,} bytes); it cannot be read as text.")
+        raise _binary_file(data, path)
     try:
         return data.decode("utf-8"), "utf-8"
     except UnicodeDecodeError:
+        if shown_type(data) or _NEVER_IN_TEXT.search(data, 0, _SNIFFED):
+            raise _binary_file(data, path) from None
         return data.decode("latin-1"), "latin-1"
+
+
+def _binary_file(data: bytes, path: Path) -> BinaryFile:
+    kind = shown_type(data)
+    use = "read_file reads its pages" if kind == PDF else "read_file shows it" if kind else "it cannot be read as text"
+    about = f"{kind_of(data, path.name)}, {len(data):,} bytes"
+    return BinaryFile(f"{path.name} is a binary file ({about}); {use}.", kind)
 
 
 def encode(text: str, encoding: str) -> bytes:

@@ -39,7 +39,8 @@ _TOOL = {
     "eager_input_streaming", "input_examples",
 }  # fmt: skip
 _THINKING = ("thinking", "redacted_thinking")
-_KNOWN = ("text", "image", "thinking", "redacted_thinking", "tool_use", "tool_result")
+_TEXT_ONLY = "all content must be type `text` if `is_error` is true"
+_KNOWN = ("text", "image", "document", "thinking", "redacted_thinking", "tool_use", "tool_result")
 _PICTURES = {"image/jpeg": "jpeg", "image/png": "png", "image/gif": "gif", "image/webp": "webp"}
 _MAX_PICTURE = 5 * 1024 * 1024
 """Characters of base64."""
@@ -405,6 +406,7 @@ def _check_block(block: dict[str, Any], role: str, at: int) -> None:
     fields: dict[str, set[str]] = {
         "text": {"text", "citations"},
         "image": {"source"},
+        "document": {"source", "title", "context", "citations"},
         "thinking": {"thinking", "signature"},
         "redacted_thinking": {"data"},
         "tool_use": {"id", "name", "input", "caller"},
@@ -417,7 +419,7 @@ def _check_block(block: dict[str, Any], role: str, at: int) -> None:
     match block["type"]:
         case "text":
             need(bool(block["text"].strip()), f"{where}: text content blocks must contain non-whitespace text")
-        case "image":
+        case "image" | "document":
             need(role == "user", f"{where}: only in user messages")
         case "tool_use":
             need(role == "assistant", f"{where}: only in assistant messages")
@@ -427,13 +429,24 @@ def _check_block(block: dict[str, Any], role: str, at: int) -> None:
         case "tool_result":
             need(role == "user", f"{where}: only in user messages")
             need(not (block.get("is_error") and not block.get("content")), f"{where}: content required with is_error")
+            for each in _result_blocks(block):
+                need(each["type"] in ("text", "image", "document"), f"{where}.content: {each['type']}")
+                need(each["type"] == "text" or not block.get("is_error"), _TEXT_ONLY)
+                _check_block(each, role, at)
         case _:
             need(role == "assistant", f"{where}: only in assistant messages")
 
 
 def _check_pictures(messages: list[dict[str, Any]]) -> int:
     """Characters of all pictures."""
-    blocks = [block for message in messages for block in _blocks(message) if block["type"] == "image"]
+    every = [block for message in messages for block in _blocks(message)]
+    every += [inner for block in every for inner in _result_blocks(block)]
+    blocks = [block for block in every if block["type"] == "image"]
+    documents = [block["source"] for block in every if block["type"] == "document"]
+    for source in documents:
+        need(source.keys() == {"type", "media_type", "data"}, "document.source: type, media_type and data")
+        need((source["type"], source["media_type"]) == ("base64", "application/pdf"), "document.source: base64 PDF")
+        need(pictures.is_pdf(source["data"]), "The PDF specified was not valid.")
     need(len(blocks) <= 100, "messages: too many images; at most 100")
     most = 2_000 if len(blocks) > 20 else 8_000
     for block in blocks:
@@ -454,7 +467,13 @@ def _check_pictures(messages: list[dict[str, Any]]) -> int:
         length = len(source["data"])
         need(length <= _MAX_PICTURE, f"image exceeds 5 MB maximum: {length} bytes > {_MAX_PICTURE} bytes")
         need(pictures.longer_side(source["data"]) <= most, f"image dimensions exceed max allowed size: {most} pixels")
-    return sum(len(block["source"]["data"]) for block in blocks)
+    return sum(len(source["data"]) for source in [*(block["source"] for block in blocks), *documents])
+
+
+def _result_blocks(block: dict[str, Any]) -> list[dict[str, Any]]:
+    """What a result is made of, if it is no plain text."""
+    content: Any = block.get("content") if block["type"] == "tool_result" else None
+    return cast("list[dict[str, Any]]", content) if isinstance(content, list) else []
 
 
 def _blocks(message: dict[str, Any]) -> list[dict[str, Any]]:

@@ -33,6 +33,7 @@ _PART = {
     "executableCode", "codeExecutionResult", "videoMetadata", "partMetadata", "mediaResolution",
 }  # fmt: skip
 _DATA = _PART - {"thought", "thoughtSignature", "videoMetadata", "partMetadata", "mediaResolution"}
+_BLOB = {"mimeType", "data", "displayName"}
 _DECLARATION = {"name", "description", "parameters", "parametersJsonSchema", "response", "responseJsonSchema"}
 
 
@@ -105,7 +106,7 @@ class Gemini(Service):
             turn = known(content, {"role", "parts"}, f"contents[{at}]")
             need(turn.get("role") in ("user", "model"), "Please use a valid role: user, model.")
             need(turn.get("parts"), f"* GenerateContentRequest.contents[{at}].parts: contents.parts must not be empty.")
-            parts = [self._check_part(part, turn["role"], f"contents[{at}].parts") for part in turn["parts"]]
+            parts = [self._check_part(part, turn["role"], f"contents[{at}].parts", model) for part in turn["parts"]]
             calls = [part["functionCall"] for part in parts if "functionCall" in part]
             answers = [part["functionResponse"] for part in parts if "functionResponse" in part]
             if calls:
@@ -135,7 +136,7 @@ class Gemini(Service):
             asked, before = calls, turn["role"]
         need(not asked, "Please ensure that function call turn is followed by a function response turn.")
 
-    def _check_part(self, part: Any, role: str, where: str) -> dict[str, Any]:
+    def _check_part(self, part: Any, role: str, where: str, model: str) -> dict[str, Any]:
         part = known(part, _PART, where)
         need(len(part.keys() & _DATA) == 1, f"{where}: required oneof field 'data' must have one initialized field")
         if "text" in part:
@@ -147,7 +148,7 @@ class Gemini(Service):
         if "inlineData" in part:
             if role == "model":
                 self.lint.append(f"{where}: a picture in a model turn")
-            _check_picture(known(part["inlineData"], {"mimeType", "data", "displayName"}, f"{where}.inline_data"))
+            _check_picture(known(part["inlineData"], _BLOB, f"{where}.inline_data"))
         if "functionCall" in part:
             call = part["functionCall"] = known(part["functionCall"], {"id", "name", "args"}, f"{where}.function_call")
             need(call.get("name"), f"{where}.function_call.name: Name cannot be empty.")
@@ -157,6 +158,12 @@ class Gemini(Service):
             answer = part["functionResponse"] = known(part["functionResponse"], fields, f"{where}.function_response")
             need(answer.get("name"), f"{where}.function_response.name: Name cannot be empty.")
             need(isinstance(answer.get("response"), dict), f"{where}.function_response.response: an object is expected")
+            need(
+                "parts" not in answer or _is_3(model), "Multimodal function responses are not supported by this model."
+            )
+            for inner in answer.get("parts", ()):
+                blob = known(known(inner, {"inlineData"}, f"{where}.parts")["inlineData"], _BLOB, f"{where}.parts")
+                _check_picture(blob)
         return part
 
     def _check_signatures(self, parts: list[dict[str, Any]], model: str, at: int, *, required: bool) -> None:
@@ -284,10 +291,14 @@ def _pictures(body: dict[str, Any]) -> int:
     """Characters of all pictures."""
     contents = cast("list[dict[str, Any]]", body.get("contents") or [])
     parts = [part for content in contents for part in cast("list[dict[str, Any]]", content.get("parts") or [])]
+    parts += [inner for part in parts for inner in part.get("functionResponse", {}).get("parts", ())]
     return sum(len(part["inlineData"]["data"]) for part in parts if "inlineData" in part)
 
 
 def _check_picture(blob: dict[str, Any]) -> None:
+    if blob.get("mimeType") == "application/pdf":
+        need(pictures.is_pdf(texts(blob, "data", "inline_data")), "The document has no pages.")
+        return
     match pictures.fault(texts(blob, "mimeType", "inline_data"), texts(blob, "data", "inline_data"), _PICTURES):
         case "type":
             raise Refused(f"Unsupported MIME type: {blob['mimeType']}")

@@ -33,6 +33,15 @@ def fault(media_type: str, data: str, taken: Collection[str]) -> Fault | None:
     return None if longer_side(data) else "damaged"
 
 
+def is_pdf(data: str) -> bool:
+    """Whether base64 `data` is a PDF document with its end."""
+    try:
+        decoded = base64.b64decode(data, validate=True)
+    except (binascii.Error, ValueError):
+        return False
+    return decoded.startswith(b"%PDF-") and b"%%EOF" in decoded[-1_024:]
+
+
 def longer_side(data: str) -> int:
     """In pixels, of a picture that can be shown; 0 if it cannot. PNGs are looked at whole."""
     decoded = base64.b64decode(data)

@@ -232,6 +232,8 @@ class Responses(Service):
                         self.lint.append(f"input[{at}]: outputs not in call order")
                     waiting.remove(call)
                     need(isinstance(item["output"], str | list), f"Invalid type for 'input[{at}].output'.")
+                    if isinstance(item["output"], list):
+                        self._check_message({"role": "user", "content": item["output"]}, at)
         need(not waiting, _unanswered(waiting))
 
     def _check_message(self, item: dict[str, Any], at: int) -> None:
@@ -244,8 +246,8 @@ class Responses(Service):
         for part in cast("list[dict[str, Any]]", content):
             offered = " and ".join(f"'{kind}'" for kind in sorted(_PARTS[role]))
             need(part["type"] in _PARTS[role], f"Invalid value: '{part['type']}'. Supported values are: {offered}.")
-            if part["type"] == "input_image":
-                _check_picture(part)
+            if part["type"] in ("input_image", "input_file"):
+                _check_media(part)
                 continue
             allowed = {"type", "text", "annotations", "logprobs"} if role == "assistant" else {"type", "text"}
             need(part.keys() <= allowed, f"Unknown parameter: 'input[{at}].content'.")
@@ -443,7 +445,14 @@ def _annotation(cite: Cite) -> dict[str, Any]:
     return {"type": "url_citation", "url": cite.url, "title": cite.title, "start_index": 0, "end_index": 1}
 
 
-def _check_picture(part: dict[str, Any]) -> None:
+def _check_media(part: dict[str, Any]) -> None:
+    if part["type"] == "input_file":
+        need(part.keys() == {"type", "filename", "file_data"}, "Unknown parameter: 'content.file'.")
+        need(part["filename"].lower().endswith(".pdf"), "Invalid file: unsupported file type.")
+        head, _, data = part["file_data"].partition(",")
+        need(head == "data:application/pdf;base64", "Invalid 'file_data': expected a base64-encoded data URL.")
+        need(pictures.is_pdf(data), "The file could not be parsed.")
+        return
     need(part.keys() <= {"type", "image_url", "detail"}, "Unknown parameter: 'content.image'.")
     found = re.fullmatch(r"data:([\w/+.-]+);base64,(.*)", part["image_url"])
     need(found, "Invalid 'image_url': expected a base64-encoded data URL.")
@@ -458,8 +467,8 @@ def _check_picture(part: dict[str, Any]) -> None:
 
 def _picture_size(items: list[dict[str, Any]]) -> int:
     """Characters of all pictures."""
-    lists = [item["content"] for item in items if isinstance(item.get("content"), list)]
-    return sum(len(part["image_url"]) for parts in lists for part in parts if part["type"] == "input_image")
+    lists = [item[name] for item in items for name in ("content", "output") if isinstance(item.get(name), list)]
+    return sum(len(part.get("image_url") or part.get("file_data") or "") for parts in lists for part in parts)
 
 
 if __name__ == "__main__":

@@ -57,6 +57,11 @@ class Witness(TurnListener):
         self.log.append(f"{self.name}: stop")
 
 
+class Replaces(TurnListener):
+    async def after_call(self, call: Call, result: Result) -> Result:
+        return result.model_copy(update={"text": "Nothing to see."})
+
+
 class Raises(TurnListener):
     async def before_request(self, turn: TurnView, step: int) -> Notes | None:
         raise ZeroDivisionError
@@ -257,3 +262,23 @@ async def test_a_call_that_ended_stays_as_it_ended_when_its_listeners_are_cancel
             await task
     harness.conversation.check()
     assert (harness.states(), harness.results()) == ({"c": state}, [("c", text)])
+
+
+@pytest.mark.parametrize(
+    ("listeners", "fields"),
+    [
+        ([], {"stdout": "secret"}),
+        ([Witness("a", []), Witness("b", [])], {"stdout": "secret", "notes": "+a\n\n+b"}),
+        ([Replaces()], {}),  # what it put in the text's place stands for the fields too
+    ],
+    ids=["none", "added to", "replaced"],
+)
+async def test_what_a_listener_makes_of_a_text_holds_for_the_fields(
+    listeners: list[TurnListener], fields: dict[str, str]
+) -> None:
+    harness = LoopHarness([says("", call("read", "a", path="x")), says("done")])
+    harness.recorder.fields = {"stdout": "secret"}
+    harness.turn.listeners = listeners
+    await run_turn(harness.turn)
+    (result,) = harness.conversation.results()
+    assert result.fields == fields

@@ -4,18 +4,19 @@ import asyncio
 import itertools
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import JsonValue
 
 from amanu.agent.loop import run_compaction, run_turn
 from amanu.agent.window import compaction
 from amanu.agent.window import pruning as masking
 from amanu.agent.window import token_gauge as gauge
 from amanu.agent.window.compaction import NoSummary
-from amanu.agent.window.token_gauge import MESSAGE, PromptHead, TokenGauge, estimate
+from amanu.agent.window.token_gauge import MESSAGE, PromptHead, TokenGauge, estimate, weigh
 from amanu.agent.window.window import COMPACTED, COMPACTION_FAILED, MASKED, ContextWindow
 from amanu.config import ContextSettings as Tiers
 from amanu.core.conversation import (
@@ -25,6 +26,7 @@ from amanu.core.conversation import (
     Conversation,
     Masked,
     Message,
+    Picture,
     Result,
     Results,
     SystemText,
@@ -175,6 +177,43 @@ async def test_a_read_of_the_same_text_counts_once_and_is_not_kept_again() -> No
     assert isinstance(stub, Results)
     assert 'a later result of read(path="x") holds the same text' in stub.results[0].text
     assert masking.find_maskable(conversation, 100_000).duplicates == ()  # once is enough
+
+
+def showing(text: str, blob_id: str, call_id: str) -> list[Message]:
+    picture = Picture(name="shot.png", media_type="image/png", blob_id=blob_id, size=9)
+    answer = Result(call_id=call_id, tool="read", text=text, pictures=(picture,))
+    return [Assistant(parts=(call(call_id, path="shot.png"),)), Results(results=(answer,))]
+
+
+async def test_an_old_picture_makes_room_and_is_named() -> None:
+    shots = [*showing("[picture 3×2 PNG]", "p1", "a"), *showing("[picture 3×2 PNG]", "p2", "b"), *steps(1)]
+    conversation = Conversation([User(text="go"), *shots])
+    before = weigh(conversation[2])
+    found = masking.find_maskable(conversation, 0)
+    assert ([result.call_id for _, result in found.results], found.duplicates) == (["a", "b"], ())
+    conversation.mask(await masking.make_mask(found, keep))
+    (stub,) = cast(Results, conversation[2]).results
+    assert stub.text.startswith('[Left out to make room: shot.png that read(path="shot.png") showed; call it again')
+    assert (stub.pictures, list(conversation.iter_pictures())) == ((), [])
+    assert weigh(conversation[2]).output < before.output - 1_500
+
+
+FIELDS: dict[str, JsonValue] = {"exit_code": 0, "stdout": "o" * 4_000, "stderr": "e" * 1_000}
+
+
+@pytest.mark.parametrize(("limit", "shortened"), [(1_250, False), (500, True)])
+async def test_the_texts_of_fields_share_the_room_of_one_result(limit: float, shortened: bool) -> None:
+    fitted = await masking.shorten_fields(FIELDS, limit, keep)
+    sizes = [len(cast(str, fitted[name])) for name in ("stdout", "stderr")]
+    assert (list(fitted), fitted["exit_code"]) == (list(FIELDS), 0)
+    assert (fitted == FIELDS) != shortened
+    assert not shortened or (1_600 < sizes[0] < 1_800 and 400 < sizes[1] < 600)
+
+
+def test_fields_weigh_what_is_sent_of_them() -> None:
+    text, fields = (Result(call_id="a", tool="run", text="Done.", fields=each) for each in ({}, FIELDS))
+    weights = [weigh(Results(results=(each,))).output - MESSAGE for each in (text, fields)]
+    assert weights == [estimate("Done."), estimate(fields.sent_text)]
 
 
 # Compaction --------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amanu.core.tool import ToolError
-from amanu.workspace.text_file import decode, encode, line_end, split_lines, survives
+from amanu.workspace.text_file import BinaryFile, decode, encode, line_end, split_lines, survives
 from support.sample_images import png
 
 
@@ -33,9 +33,18 @@ def test_decode(data: bytes, text: str | None, encoding: str) -> None:
         assert decode(data, Path("x")) == (text, encoding)
 
 
-def test_a_picture_is_called_one() -> None:
-    with pytest.raises(ToolError, match=r"x is a binary file, a picture \(image/png, \d+ bytes\)"):
-        decode(png(), Path("x"))
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (png(), r"x is a binary file \(PNG picture, \d+ bytes\); read_file shows it"),
+        (b"%PDF-1.4\n%\xe2\xe3\xcf\xd3\n", r"\(PDF document, \d+ bytes\); read_file reads its pages"),
+        (b"\x7fELF\x02\x01\x01" + bytes(9), r"\(ELF executable, 16 bytes\); it cannot be read as text"),
+        (b"\xf0\x01\x02", r"\(unknown kind, 3 bytes\)"),
+    ],
+)
+def test_what_is_no_text_is_named_by_its_content(data: bytes, says: str) -> None:
+    with pytest.raises(BinaryFile, match=says):
+        decode(data, Path("x"))
 
 
 @given(

@@ -68,9 +68,9 @@ class CallCycles:
         keys = [self._key(call) for call in calls]
         pairs = list(zip(keys, results, strict=False))
         patience = PATIENCE if any(map(_waits, calls)) else 1
-        exact = self._exact.add(_digest(sorted(f"{key}\n{result.text}" for key, result in pairs)), patience)
+        exact = self._exact.add(_digest(sorted(f"{key}\n{_outcome(result)}" for key, result in pairs)), patience)
         rough = self._rough.add(
-            _digest(sorted(f"{key}\n{_TIMES.sub('0', result.text)}" for key, result in pairs)), patience * PATIENCE
+            _digest(sorted(f"{key}\n{_TIMES.sub('0', _outcome(result))}" for key, result in pairs)), patience * PATIENCE
         )
         if exact:
             return _describe_cycle(exact, calls, "the same results")
@@ -138,6 +138,11 @@ class _Rounds:
         return cycle
 
 
+def _outcome(result: Result) -> str:
+    """What a result says and shows: a later screenshot is none of the same."""
+    return "\n".join([result.text, *(picture.blob_id for picture in result.pictures)])
+
+
 def _describe_cycle(cycle: tuple[int, int], calls: Sequence[Call], outcome: str) -> str:
     length, rounds = cycle
     if length > 1:
@@ -147,7 +152,7 @@ def _describe_cycle(cycle: tuple[int, int], calls: Sequence[Call], outcome: str)
 
 
 def _repeated_in_step(calls: Sequence[Call], pairs: Iterable[tuple[str, Result]]) -> str | None:
-    outcomes = [f"{key}\n{result.text}" for key, result in pairs]
+    outcomes = [f"{key}\n{_outcome(result)}" for key, result in pairs]
     times, first = max(((outcomes.count(outcome), first) for first, outcome in enumerate(outcomes)), default=(0, 0))
     return (
         f"made the same call ({_names(calls[first : first + 1])}) {times} times at once"

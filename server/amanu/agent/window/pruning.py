@@ -4,10 +4,12 @@ Pure functions, except that `save` stores a text for `read_output`.
 """
 
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
-from amanu.agent.window.token_gauge import estimate
+from pydantic import JsonValue
+
+from amanu.agent.window.token_gauge import estimate, result_tokens
 from amanu.core.conversation import STUB, Assistant, Call, Conversation, Masked, Result, Results
 
 SaveText = Callable[[str], Awaitable[str]]
@@ -30,6 +32,24 @@ async def shorten(text: str, limit: float, save: SaveText) -> str:
     missing = len(text) - len(head) - len(tail)
     note = f"[… {missing:,} of {len(text):,} characters left out{_read_hint(saved_as)} …]"
     return f"{head}\n\n{note}\n\n{tail}"
+
+
+async def shorten_fields(fields: Mapping[str, JsonValue], limit: float, save: SaveText) -> Mapping[str, JsonValue]:
+    """The fields if their texts take at most `limit` tokens together; otherwise each shortened to its share."""
+    sizes = {name: estimate(value) for name, value in fields.items() if isinstance(value, str)}
+    total = sum(sizes.values())
+    if total <= limit:
+        return fields
+    return {
+        name: await shorten(value, limit * sizes[name] / total, save) if isinstance(value, str) else value
+        for name, value in fields.items()
+    }
+
+
+async def cut(result: Result, limit: float, save: SaveText) -> str:
+    """A text of at most `limit` tokens in place of a result that takes more."""
+    text = await shorten(result.sent_text, limit, save)
+    return f"{text}\n[{_names(result)}: left out for lack of room]" if result.pictures else text
 
 
 @dataclass(frozen=True)
@@ -57,10 +77,11 @@ def find_maskable(conversation: Conversation, protected: float) -> MaskableResul
         if not isinstance(answers, Results) or not isinstance(request, Assistant):
             continue
         for call, result in reversed(list(zip(request.calls, answers.results, strict=False))):
-            size = estimate(result.text)
+            size = result_tokens(result)
             if size < MIN_TOKENS or result.text.startswith(STUB):
                 continue
-            key = json.dumps([call.tool, call.arguments, result.text], sort_keys=True)
+            shown = [picture.blob_id for picture in result.pictures]
+            key = json.dumps([call.tool, call.arguments, result.text, shown], sort_keys=True)
             if index < last - 1 and key in newer_results:
                 duplicates.append((call, result))
                 tokens += size
@@ -85,11 +106,17 @@ def _duplicate_stub(call: Call) -> str:
 
 
 def _stub(call: Call, result: Result, saved_as: str) -> str:
+    if result.pictures and estimate(result.text) < MIN_TOKENS:
+        return f"{STUB}: {_names(result)} that {describe_call(call)} showed; call it again to see it.]\n{result.text}"
     head, tail = result.text[:ENDS].rstrip(), result.text[-ENDS:].lstrip()
     return (
         f"{STUB}: {len(result.text):,} characters that {describe_call(call)} returned{_read_hint(saved_as)}. What they "
         f"describe may have changed since. Their beginning and end:]\n{head}\n[…]\n{tail}"
     )
+
+
+def _names(result: Result) -> str:
+    return ", ".join(picture.name for picture in result.pictures)
 
 
 def _read_hint(saved_as: str) -> str:

@@ -13,6 +13,7 @@ from amanu.core.conversation import (
     Message,
     Note,
     Picture,
+    Result,
     Results,
     SystemText,
     Text,
@@ -26,7 +27,8 @@ ASCII = 0.25
 OTHER = 1.5
 """… and per other character: Gemini CLI's rule, as good as any without a tokenizer."""
 PICTURE = 1_600
-"""Tokens of a picture: what Anthropic counts for 1.15 megapixels, to which larger pictures are scaled down."""
+"""Tokens of a picture: what Anthropic counts for 1.15 megapixels, to which larger pictures are scaled down. A page of a
+PDF document is shown as one."""
 MESSAGE = 4
 """Tokens of the frame around a message, a call or a result."""
 RATIOS = (0.25, 4.0)
@@ -87,15 +89,26 @@ def weigh(message: Message) -> MessageWeight:
         case Assistant():
             return MessageWeight(sum(map(_part_tokens, message.parts)) + MESSAGE)
         case Results():
-            output = sum(estimate(result.text) + MESSAGE for result in message.results)
+            output = sum(result_tokens(result) + MESSAGE for result in message.results)
             return MessageWeight(_note_tokens(message.notes), output)
+
+
+def result_tokens(result: Result) -> float:
+    """What a result takes, uncalibrated."""
+    return estimate(result.sent_text) + sum(map(_picture_tokens, result.pictures))
 
 
 def _note_tokens(notes: Sequence[Note]) -> float:
     return sum(
-        PICTURE if isinstance(note, Picture) else estimate(note.text if isinstance(note, SystemText) else note)
+        _picture_tokens(note)
+        if isinstance(note, Picture)
+        else estimate(note.text if isinstance(note, SystemText) else note)
         for note in notes
     )
+
+
+def _picture_tokens(picture: Picture) -> float:
+    return PICTURE * picture.pages
 
 
 def _part_tokens(part: Text | Thinking | Call) -> float:

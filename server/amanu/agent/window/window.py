@@ -7,14 +7,16 @@ when the window fills up; until then everything that was sent stays as it was, a
 "Room" is what requests may take of the window: all but what is reserved for the reply.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
+
+from pydantic import JsonValue
 
 from amanu.agent.window import compaction
 from amanu.agent.window import pruning as masking
 from amanu.agent.window.compaction import NoSummary
-from amanu.agent.window.token_gauge import PromptHead, TokenGauge
+from amanu.agent.window.token_gauge import PromptHead, TokenGauge, result_tokens
 from amanu.core.conversation import Assistant, Call, Compacted, Conversation, Masked, Results, User
 from amanu.core.emit import Emit
 from amanu.core.model import ModelError
@@ -188,8 +190,11 @@ class ContextWindow:
 
     async def fit_result(self, text: str) -> str:
         """A result as the model gets it: cut to head and tail when it is too big, with a hint how to read the rest."""
-        limit = min(MAX_OUTPUT, self.room * OUTPUT_SHARE)
-        return await masking.shorten(text, limit / self._ratio, self._save)
+        return await masking.shorten(text, self._max_result, self._save)
+
+    async def fit_fields(self, fields: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
+        """The same for a result in fields: their texts share what one result may take."""
+        return await masking.shorten_fields(fields, self._max_result, self._save)
 
     def fit_reply(self, max_output: int) -> int:
         """How many of `max_output` tokens fit into the window after the next request."""
@@ -278,9 +283,10 @@ class ContextWindow:
         if not isinstance(answers, Results) or not isinstance(request, Assistant) or not answers.results:
             return False
         limit = self._space * LAST_RESULTS_SHARE / len(answers.results) / self._ratio
-        texts = {result.call_id: await masking.shorten(result.text, limit, self._save) for result in answers.results}
         cut = {
-            result.call_id: texts[result.call_id] for result in answers.results if texts[result.call_id] != result.text
+            result.call_id: await masking.cut(result, limit, self._save)
+            for result in answers.results
+            if result_tokens(result) > limit
         }
         if cut:
             self._masked(step, Masked(texts=cut), [call for call in request.calls if call.call_id in cut])
@@ -295,6 +301,11 @@ class ContextWindow:
         )
         detail = "\n".join(f"- `{masking.describe_call(call)}`" for call in calls)
         step.emit(ItemCompleted(item=self._notice(step, MASKED, text, detail)), entry=entry)
+
+    @property
+    def _max_result(self) -> float:
+        """Uncalibrated tokens that one result may take."""
+        return min(MAX_OUTPUT, self.room * OUTPUT_SHARE) / self._ratio
 
     @property
     def _ratio(self) -> float:

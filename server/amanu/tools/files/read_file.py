@@ -1,16 +1,23 @@
 """Read a file, or lines of it, as the user sees it."""
 
+import asyncio
+from pathlib import Path
+
 from pydantic import Field
 
 from amanu.core.tool import CallContext, Outcome, Params, Preview, Subject, ToolError
-from amanu.tools.environment import SessionTool
-from amanu.workspace.text_file import FileText, split_lines
+from amanu.system.file_kind import PDF, shown_type
+from amanu.text.notebook import read_notebook
+from amanu.tools.environment import SessionTool, ToolEnvironment
+from amanu.tools.files.shown_file import FileViewer, is_notebook
+from amanu.workspace.text_file import BinaryFile, FileText, split_lines
 
 
 class ReadFileParams(Params):
     path: str = Field(description="Path of the file, relative to the workspace root or absolute.")
     start_line: int | None = Field(default=None, ge=1, description="First line to read, 1-based. Default: 1.")
     end_line: int | None = Field(default=None, ge=1, description="Last line to read, inclusive. Default: the end.")
+    pages: str | None = Field(default=None, description="Pages of a PDF, e.g. '3-7'; 20 at most. Default: from 1.")
 
 
 class ReadFile(SessionTool[ReadFileParams]):
@@ -19,9 +26,14 @@ class ReadFile(SessionTool[ReadFileParams]):
     description = (
         "Reads a text file of the workspace, unsaved changes in the editor included. At most 2000 lines at once; "
         "the result says how to continue. The text is exact, without line numbers. Read a file before you "
-        "edit it; read several files at once with parallel calls or read_many_files."
+        "edit it; read several files at once with parallel calls or read_many_files. Also shows pictures (PNG, JPEG, "
+        "GIF, WebP; a command must save its screenshot in the workspace), pages of PDF, and notebooks by cell."
     )
     params = ReadFileParams
+
+    def __init__(self, environment: ToolEnvironment) -> None:
+        super().__init__(environment)
+        self._viewer = FileViewer(environment.pictures)
 
     async def preview(self, params: ReadFileParams, call: CallContext) -> Preview:
         path = self._workspace.resolve(params.path)
@@ -38,8 +50,19 @@ class ReadFile(SessionTool[ReadFileParams]):
             raise ToolError(f"end_line {params.end_line} is before start_line {params.start_line}.")
         path = self._workspace.resolve(params.path)
         call.require_reviewed(path)
-        file = await self._workspace.read(path)
+        try:
+            file = await self._workspace.read(path)
+        except BinaryFile as error:
+            return await self._show(path, params, error)
+        if shown_type(file.text[:5].encode()) == PDF:  # one without a byte that is no text
+            return await self._show(path, params, BinaryFile("", PDF))
+        if params.pages is not None:
+            raise ToolError(f"{self._workspace.display_path(path)} is text and has no pages. Use start_line, end_line.")
         self._workspace.shown_files.show(file, call.call_id)
+        if is_notebook(path) and params.start_line is None and params.end_line is None:
+            notebook = await asyncio.to_thread(read_notebook, file.text)
+            if notebook is not None:
+                return await self._viewer.notebook(self._workspace.display_path(path), notebook)
         lines = split_lines(file.text)
         start = (params.start_line or 1) - 1
         if start and start >= len(lines):
@@ -57,6 +80,16 @@ class ReadFile(SessionTool[ReadFileParams]):
         head = "".join(f"[{note}]\n" for note in notes)
         count = end - start
         return Outcome(head + text, f"{count} line{'s' * (count != 1)}" + (", unsaved" if file.unsaved else ""))
+
+    async def _show(self, path: Path, params: ReadFileParams, error: BinaryFile) -> Outcome:
+        """The picture or document at that path. Raises the error for any other file."""
+        data = await self._workspace.read_bytes(path) if error.shown_type else None
+        if data is None:
+            raise error
+        name = self._workspace.display_path(path)
+        if error.shown_type == PDF:
+            return await self._viewer.document(name, data, params.pages)
+        return await self._viewer.picture(name, data)
 
 
 def read_notes(file: FileText) -> list[str]:

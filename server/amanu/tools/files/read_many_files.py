@@ -5,8 +5,10 @@ import asyncio
 from pydantic import Field
 
 from amanu.core.tool import CallContext, Outcome, Params, Preview, Subject, ToolError
+from amanu.text.notebook import read_notebook
 from amanu.tools.environment import SessionTool
 from amanu.tools.files.read_file import cut_long_lines, read_notes
+from amanu.tools.files.shown_file import is_notebook
 from amanu.workspace.globs import glob_pattern
 from amanu.workspace.text_file import split_lines
 
@@ -57,7 +59,11 @@ class ReadManyFiles(SessionTool[ReadManyFilesParams]):
                 parts.append(f"--- {name} ---\n[not read: {error}]\n")
                 continue
             self._workspace.shown_files.show(file, call.call_id)
-            _, text = cut_long_lines(split_lines(file.text), self._limits.line_characters)
+            notebook = await asyncio.to_thread(read_notebook, file.text) if is_notebook(path) else None
+            if notebook is not None:
+                text = f"[notebook; read_file shows its pictures]\n{notebook.text}"
+            else:
+                _, text = cut_long_lines(split_lines(file.text), self._limits.line_characters)
             if len(text) > remaining:
                 text = text[:remaining] + f"\n[cut here; use read_file {name} for the rest]\n"
             remaining -= len(text)
