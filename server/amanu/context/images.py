@@ -209,9 +209,11 @@ class Pictures:
         others = [*self._conversation.iter_pictures(), *self._waiting(), *beside]
         sent = {other_picture.blob_id for other_picture in others}
         others += [shown for blob_id, shown in self._shown.items() if blob_id not in sent]
+        longest = max([side, *(self._sides.get(other_picture.blob_id, 0) for other_picture in others)])
         if share < 1 and (
             len(others) >= MAX_PICTURES * share
             or sum(other_picture.size for other_picture in others) + picture.size > MAX_TOTAL * share
+            or (len(others) >= MANY and longest > MAX_SIDE_OF_MANY)
         ):
             raise PictureLimitReached(
                 f"There is no room to show {picture.name} beside the other pictures of this session.",
@@ -225,7 +227,6 @@ class Pictures:
             raise PictureLimitReached(
                 f"With {picture.name}, the pictures of this session would exceed {most} MiB.", location
             )
-        longest = max([side, *(self._sides.get(other_picture.blob_id, 0) for other_picture in others)])
         if len(others) >= MANY and longest > MAX_SIDE_OF_MANY:
             side = MAX_SIDE_OF_MANY
             raise PictureLimitReached(

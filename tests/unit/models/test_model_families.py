@@ -1,7 +1,5 @@
 """Facts of models: which family an id belongs to, what is known of it."""
 
-from dataclasses import replace
-
 import pytest
 
 from amanu.core.conversation import Conversation
@@ -34,6 +32,7 @@ from amanu.core.model_families import (
     GPT_FREE_OF_THOUGHT,
     GPT_FREEFORM,
     GPT_PLAIN,
+    GPT_PLAIN_ROUTED,
     GPT_REASONING,
     GPT_ROUTED,
     MAX_TOOLS,
@@ -96,7 +95,7 @@ IDS = {
     "openrouter:google/gemini-4-argon": GEMINI_ROUTED,
     "azure:gpt-6.2-sol": GPT_FREEFORM,
     "azure:gpt-4.1": GPT_PLAIN,
-    "openrouter:openai/gpt-4o": replace(GPT_PLAIN, caching="implicit", status_role="user"),
+    "openrouter:openai/gpt-4o": GPT_PLAIN_ROUTED,
     "bedrock:anthropic.claude-opus-5-5": CLAUDE_BOUND_MEDIUM,
     "bedrock:us.anthropic.claude-opus-4-5-20251101-v1:0": CLAUDE_BUDGET,
     "bedrock:meta.llama4": GENERIC,
