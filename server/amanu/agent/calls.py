@@ -155,8 +155,9 @@ class Calls:
             finally:
                 if run.effect == "run":
                     self._approvals.add_run_time(decision, time.monotonic() - started)
-            text = await self._fit_result(self._emit.redact(outcome.for_model) or "(no output)")
-            await self._end_succeeded(run, outcome, text)
+            whole = self._emit.redact(outcome.for_model) or "(no output)"
+            text = await self._fit_result(whole)
+            await self._end_succeeded(run, outcome, text, is_whole=text == whole)
         except _Blocked as block:
             reason = self._emit.redact(str(block))
             self._finish(run, "rejected", _error_result(run.call, reason), error=reason)
@@ -309,15 +310,22 @@ class Calls:
         text = message or _rejection_text(decision)
         await self._end(run, "rejected", _error_result(run.call, text), error=decision.reason)
 
-    async def _end_succeeded(self, run: CallRun, outcome: Outcome, text: str) -> None:
+    async def _end_succeeded(self, run: CallRun, outcome: Outcome, text: str, *, is_whole: bool) -> None:
+        """`is_whole`: the text was not shortened, so the fields are not too long either."""
         call = run.call
-        notes = [note for note in (run.parsed and run.parsed.note, *run.changes) if note]
-        text = "\n\n".join(filter(None, [text, *(f"[{note}]" for note in notes)]))
-        result = Result(call_id=call.call_id, tool=call.tool, text=text, is_error=outcome.is_error)
+        notes = [f"[{note}]" for note in (run.parsed and run.parsed.note, *run.changes) if note]
+        text = "\n\n".join(filter(None, [text, *notes]))
+        fields = self._redacted(outcome.fields) if is_whole else {}
+        if fields and notes:
+            fields["notes"] = "\n".join([*filter(None, [str(fields.get("notes", ""))]), *notes])
+        result = Result(call_id=call.call_id, tool=call.tool, text=text, is_error=outcome.is_error, fields=fields)
         run.item = run.item.model_copy(
             update={"output": self._emit.redact(outcome.for_user), "blob": outcome.blob, "sandbox": outcome.sandbox}
         )
         await self._end(run, "rejected" if outcome.refused else "succeeded", result)
+
+    def _redacted(self, fields: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+        return {name: self._emit.redact(value) if isinstance(value, str) else value for name, value in fields.items()}
 
     async def _end(
         self,

@@ -46,6 +46,8 @@ class Result(Part):
     tool: str
     text: str
     is_error: bool = False
+    fields: dict[str, JsonValue] = {}
+    """The same in named parts, to be sent instead of `text` where not empty (`core.tool.Outcome`)."""
     known_files: dict[str, tuple[str | None, str]] = {}
     """Files the model has seen since the previous result, so that a later daemon can tell when they have changed.
     Absolute path → (digest of the text, None for no file; id of the call that showed it, or "")."""
@@ -269,7 +271,9 @@ class Conversation:
         for index, message in enumerate(self._messages):
             if isinstance(message, Results) and any(result.call_id in texts for result in message.results):
                 results = tuple(
-                    result.model_copy(update={"text": texts.get(result.call_id, result.text)})
+                    result.model_copy(update={"text": texts[result.call_id], "fields": {}})
+                    if result.call_id in texts
+                    else result
                     for result in message.results
                 )
                 self._messages[index] = message.model_copy(update={"results": results})

@@ -102,6 +102,9 @@ class Outcome:
     """The tool worked but what it ran failed (a command with exit code 1): the model gets an error."""
     sandbox: CommandSandbox | None = None
     """For a command: the sandbox it ran in."""
+    fields: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
+    """For a command: exit_code, stdout, stderr, duration_s, truncated, job; sent natively on each wire instead of
+    `for_model`, where not empty."""
 
 
 async def _always() -> bool:

@@ -53,6 +53,7 @@ class PromptComposer:
         self.turn_factory = turn_factory
         self.pictures = Pictures(core.journal, core.conversation, queue.steering_pictures, queue.queued_pictures)
         self._editor_notes = EditorNotes()
+        self._jobs = core.jobs
         self._surroundings = Surroundings(
             core.workspace, core.conversation, core.approvals.allowed, core.trusted, core.environment
         )
@@ -105,7 +106,17 @@ class PromptComposer:
         recalled = opening.recalled.notice
         status = self.turn_factory.status.note_with_prompt()
         content = "\n\n".join(
-            filter(None, [message.text, news, opening.surroundings, changed, recalled and recalled.text])
+            filter(
+                None,
+                [
+                    message.text,
+                    news,
+                    opening.surroundings,
+                    changed,
+                    recalled and recalled.text,
+                    self._jobs.note_with_prompt(),
+                ],
+            )
         )
         message = message.model_copy(update={"text": content, "status": status})
         self._emit(ItemCompleted(item=user_message), entry=message)

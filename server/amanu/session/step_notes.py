@@ -1,4 +1,5 @@
-"""Tells the model, after each step, what changed around its turn: files, late findings, the session's mode."""
+"""Tells the model, after each step, what changed around its turn: files, late findings, the session's mode, background
+commands."""
 
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from amanu.core.notes import SystemNote
 from amanu.core.tool import Subject
 from amanu.session.core import SessionCore
 from amanu.session.status_note import SessionStatus
+from amanu.text.amounts import plural
 
 
 class StepNotes(TurnListener):
@@ -23,6 +25,7 @@ class StepNotes(TurnListener):
         self._approvals = core.approvals
         self._mask = core.services.secrets.mask_content
         self._state = core.state
+        self._jobs = core.jobs
         self._feedback = feedback
         self._status = status
 
@@ -51,11 +54,17 @@ class StepNotes(TurnListener):
     async def _collect_notes(self) -> Notes:
         """The notes on the session's status and on files, if they have changed."""
         self._generation = self._conversation.generation
-        news, status = await self.files_note(), self._status.note()
-        if not status:
-            return [] if news is None else [news]
-        notice = f"The model was told that the mode is {self._state.mode}."
-        return [SystemNote(status, notice, status=True), *([] if news is None else [news])]
+        notes = [note for note in (await self.files_note(), self._jobs_note()) if note is not None]
+        if status := self._status.note():
+            notice = f"The model was told that the mode is {self._state.mode}."
+            notes.insert(0, SystemNote(status, notice, status=True))
+        return notes
+
+    def _jobs_note(self) -> SystemNote | None:
+        """Which background commands have ended since the model was told last."""
+        if not (ended := self._jobs.end_notes()):
+            return None
+        return SystemNote("\n".join(ended), f"The model was told how {plural(len(ended), 'background command')} ended.")
 
     def _readable(self, path: Path) -> bool:
         return bool(self._approvals.allowed([Subject("read_file", "read", self._workspace.relative(path))]))

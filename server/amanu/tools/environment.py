@@ -12,6 +12,7 @@ from amanu.proposals.proposals import Proposals
 from amanu.sandbox.sandbox import Sandbox
 from amanu.text.redaction import Secrets
 from amanu.tools.limits import ToolLimits
+from amanu.tools.shell.jobs import Jobs
 from amanu.workspace.search import Search
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.items import BlobRef
@@ -43,6 +44,8 @@ class ToolEnvironment:
     """Whether the user trusts the workspace at this moment."""
     feedback: EditorFeedback | None = None
     """Reports what edits do to the findings of the user's editor; None: there is no editor."""
+    jobs: Jobs = field(default_factory=Jobs)
+    """The session's background commands."""
 
     @cached_property
     def limits(self) -> ToolLimits:

@@ -22,13 +22,17 @@ from amanu.tools.files.read_file import ReadFile
 from amanu.tools.files.read_many_files import ReadManyFiles
 from amanu.tools.files.read_output import ReadOutput
 from amanu.tools.finish_task import FinishTask
+from amanu.tools.shell.read_command import ReadCommand
 from amanu.tools.shell.run_shell_command import RunShellCommand
+from amanu.tools.shell.stop_command import StopCommand
+from amanu.tools.shell.write_command import WriteCommand
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.items import BlobRef
 
 FILES = (ReadFile, ReadManyFiles, ListDirectory, Glob, Grep)
 CODE = (GetDiagnostics, FindDefinition, FindReferences, ListSymbols)
 """They ask the user's editor."""
+SHELL = (RunShellCommand, ReadCommand, WriteCommand, StopCommand)
 EDITS = (EditFile, WriteFile, ApplyPatch, MoveFile, DeleteFile)
 
 
@@ -41,7 +45,7 @@ def make_tools(
     listed, attached or not, because the list must not change. `until_done`: a turn ends only when the model calls
     `finish_task`."""
     code = () if headless else CODE
-    kinds: tuple[type[SessionTool[Any]], ...] = (*FILES, *code, ReadOutput, *EDITS, RunShellCommand)
+    kinds: tuple[type[SessionTool[Any]], ...] = (*FILES, *code, ReadOutput, *EDITS, *SHELL)
     tools: list[Tool[Any]] = [kind(environment) for kind in kinds]
     if until_done:
         tools.append(FinishTask())
