@@ -361,5 +361,6 @@ function empty(): SessionState {
     queue: [],
     retry: null,
     usage: null,
+    jobs: [],
   };
 }

@@ -115,7 +115,9 @@ export class Folded {
         break;
       case "jobProgress":
         state.jobs = state.jobs.map((job) =>
-          job.jobId === event.jobId ? { ...job, lastLine: event.lastLine, outputSize: event.outputSize } : job,
+          job.jobId === event.jobId
+            ? { ...job, lastLine: event.lastLine, outputSize: event.outputSize }
+            : job,
         );
         break;
       case "sessionChanged":

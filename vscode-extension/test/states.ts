@@ -23,6 +23,7 @@ export function state(given: Partial<SessionState> = {}): SessionState {
     queue: [],
     retry: null,
     usage: null,
+    jobs: [],
     ...given,
   };
 }

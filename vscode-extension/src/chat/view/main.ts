@@ -298,6 +298,7 @@ function nothing(): SessionState {
     queue: [],
     retry: null,
     usage: null,
+    jobs: [],
   };
 }
 
