@@ -16,7 +16,7 @@ from pathlib import Path
 from amanu.core.command import CommandContext, Reading
 from amanu.shell.programs.git import LOOKING
 from amanu.system.process_tree import without_git_settings, without_secrets
-from amanu.tools.shell.run_shell_command import COMMAND_VARIABLES
+from amanu.tools.shell.command_process import COMMAND_VARIABLES
 from bench.soundness import world
 from bench.soundness.sandbox import TOP, folder
 

@@ -20,6 +20,7 @@ ErrorKind = Literal[
     "proposalConflict",
     "blobNotFound",
     "itemNotFound",
+    "jobNotFound",
     "authRequired",
     "modelNotFound",
     "modelUnavailable",

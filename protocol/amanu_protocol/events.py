@@ -11,6 +11,7 @@ from amanu_protocol.items import (
     Decision,
     Effort,
     Item,
+    Job,
     Mode,
     PlanDocument,
     Proposal,
@@ -186,6 +187,22 @@ class UsageChanged(Wire):
     usage: Usage
 
 
+class JobChanged(Wire):
+    """A background command's present state, whole."""
+
+    kind: Literal["jobChanged"] = "jobChanged"
+    job: Job
+
+
+class JobProgress(Wire):
+    """A running background command has printed something; at most two a second."""
+
+    kind: Literal["jobProgress"] = "jobProgress"
+    job_id: str
+    last_line: str
+    output_size: int
+
+
 class ItemsReplaced(Wire):
     """Sent to one slow client instead of what it missed since `replacesFrom`: the items as they are now."""
 
@@ -214,6 +231,8 @@ Event = Annotated[
     | RetryChanged
     | SessionRewound
     | UsageChanged
+    | JobChanged
+    | JobProgress
     | ItemsReplaced,
     Field(discriminator="kind"),
 ]

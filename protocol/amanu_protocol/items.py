@@ -440,6 +440,47 @@ class Proposal(Wire):
         )
 
 
+# Jobs ----------------------------------------------------------------------------------------------
+
+
+class Job(Wire):
+    """A command that runs, or ran, in the background of a session."""
+
+    job_id: str
+    """Unique in the session: "job-1"."""
+    tool_call_id: str
+    """The call that started it."""
+    title: str
+    """The command on one line."""
+    state: Literal["running", "ended", "stopped"]
+    """`stopped`: somebody stopped it, or its session did."""
+    started_at: int
+    """Milliseconds since the epoch, as `endedAt`."""
+    ended_at: int | None = None
+    exit_code: int | None = None
+    """Negative: the signal that ended it. None while it runs, and when it is not known."""
+    port: int | None = None
+    """The first TCP port it listens on."""
+    tty: bool = False
+    """It has a terminal of its own, which takes input."""
+    last_line: str = ""
+    """Of its output; control characters made visible."""
+    output_size: int = 0
+    """Bytes of output so far."""
+    sandbox: CommandSandbox | None = None
+    """What holds it."""
+    summary: str = ""
+    """For the user, on one line: its port, or how it ended; without `lastLine`."""
+    told: bool = False
+    """The model knows how it ended."""
+    blob: BlobRef | None = None
+    """Its output, once it has ended: the beginning and the end of a long one."""
+
+
+MAX_JOBS = 20
+"""Jobs that a session keeps: of more, those that ended first are forgotten."""
+
+
 # Session -------------------------------------------------------------------------------------------
 
 

@@ -6,7 +6,7 @@ from pydantic import Field, JsonValue
 
 from amanu_protocol.base import Wire
 from amanu_protocol.events import EventMessage
-from amanu_protocol.items import Attachment, Effort, Finding, Grant, Item, Line, Mode, ModelInfo, Proposal, Scope
+from amanu_protocol.items import Attachment, Effort, Finding, Grant, Item, Job, Line, Mode, ModelInfo, Proposal, Scope
 from amanu_protocol.state import SessionState
 
 Id = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[A-Za-z0-9._:-]+$")]
@@ -194,6 +194,43 @@ class TurnCancelResult(Wire):
     """The acknowledgement: nothing more is written, run or sent."""
 
     status: Literal["cancelled", "alreadyEnded"]
+
+
+# job ------------------------------------------------------------------------------------------------
+
+
+class JobParams(Wire):
+    session_id: Id
+    job_id: Id
+
+
+class JobResult(Wire):
+    job: Job
+
+
+class JobOutputParams(Wire):
+    session_id: Id
+    job_id: Id
+    offset: int = Field(default=0, ge=0)
+    """Byte to start at; `nextOffset` of the last answer."""
+    raw: bool = False
+    """For a terminal: with its colours and cursor movements."""
+
+
+class JobOutputResult(Wire):
+    """What it has printed since `offset`, a piece at a time; "" when there is nothing more yet."""
+
+    text: str
+    next_offset: int
+    missing: int = 0
+    """Bytes before `text` that are no longer kept: of a long output only the beginning and the end are."""
+
+
+class JobInputParams(Wire):
+    session_id: Id
+    job_id: Id
+    text: str = Field(max_length=65_536)
+    """As it is typed: a line ends with a carriage return in a terminal, with a line feed otherwise."""
 
 
 # approval, proposal ---------------------------------------------------------------------------------

@@ -18,6 +18,8 @@ from amanu_protocol.events import (
     ItemsReplaced,
     ItemStarted,
     ItemsWithdrawn,
+    JobChanged,
+    JobProgress,
     PromptQueued,
     PromptUnqueued,
     ProposalChanged,
@@ -31,11 +33,13 @@ from amanu_protocol.events import (
     UsageChanged,
 )
 from amanu_protocol.items import (
+    MAX_JOBS,
     Answer,
     Approval,
     CommandSandbox,
     Effort,
     Item,
+    Job,
     Mode,
     PlanDocument,
     Proposal,
@@ -96,6 +100,8 @@ class SessionState(Wire):
     """What the model means to do: of the last `TodoList`, until a turn ends with all of it done or cancelled."""
     todos_summary: str = ""
     """For the user, on one line."""
+    jobs: list[Job] = []
+    """Background commands, the oldest first: those that run, and the last ones that ended."""
 
     _index: dict[str, int] = PrivateAttr(default_factory=dict)
 
@@ -212,6 +218,11 @@ def fold(state: SessionState, event: Event) -> None:
             state.todos, state.todos_summary = event.todos, event.todos_summary
         case UsageChanged():
             state.usage = event.usage
+        case JobChanged():
+            _put_job(state, event.job)
+        case JobProgress():
+            progress = {"last_line": event.last_line, "output_size": event.output_size}
+            state.jobs = [job.model_copy(update=progress) if job.job_id == event.job_id else job for job in state.jobs]
         case SessionChanged():
             _change_session(state, event)
 
@@ -236,6 +247,18 @@ def _put_proposal(state: SessionState, proposal: Proposal) -> None:
             state.proposals[at] = _with_base_texts(proposal, known)
             return
     state.proposals.append(proposal)
+
+
+def _put_job(state: SessionState, job: Job) -> None:
+    """Replace the job of the same id in its place, or append; then forget the first that ended, if there are many."""
+    if any(known.job_id == job.job_id for known in state.jobs):
+        state.jobs = [job if known.job_id == job.job_id else known for known in state.jobs]
+        return
+    jobs = [*state.jobs, job]
+    if len(jobs) > MAX_JOBS:
+        ended = next((at for at, known in enumerate(jobs) if known.state != "running"), None)
+        jobs = jobs if ended is None else [*jobs[:ended], *jobs[ended + 1 :]]
+    state.jobs = jobs
 
 
 def _with_base_texts(proposal: Proposal, known: Proposal) -> Proposal:

@@ -367,6 +367,21 @@ async def test_what_is_open_is_shown_again_after_a_reload(client: LanguageClient
         await again.stop()
 
 
+async def test_background_commands_are_shown_and_stopped(client: LanguageClient, shop: Path) -> None:
+    started = {"command": "echo ready; sleep 60", "background": True, "until": "ready"}
+    call = {"tool": "run_shell_command", "arguments": started}
+    editor = await begin(client, shop, [{"text": "", "calls": [call]}, {"text": "Started."}])
+    await editor.command("amanu.mode", "auto")
+    await editor.command("amanu.prompt", "start it")
+    await editor.until(lambda: any("Started." in said for said in editor.said))
+    await editor.act("Amanu: output of job-1 (echo ready; sleep 60; running)", shop, FIRST)
+    await editor.until(lambda: editor.shown)
+    assert (editor.shown[-1].name, editor.text(editor.shown[-1])) == ("job-1.txt", "ready\n")
+    await editor.act("Amanu: stop job-1", shop, FIRST)
+    await editor.until(lambda: "job-1 (echo ready; sleep 60): Stopped by the user, after " in "".join(editor.said))
+    assert not any("job-1" in title for title in await editor.titles(shop, FIRST))
+
+
 async def test_commands_that_are_wrong_are_refused_with_a_reason(client: LanguageClient, shop: Path) -> None:
     editor = await begin(client, shop, [])
     for name, arguments, reason in [

@@ -343,3 +343,28 @@ async def test_a_branch_with_other_workflows_can_be_checked_out(root: Path, tmp_
         assert not outcome.is_error and (ci.read_text(), attributes.exists()) == ("two\n", True)
         await run(at, "git checkout main; echo evil > .github/workflows/ci.yml")
         assert ci.read_text() == "two\n", "with another command beside it nothing of it may change"
+
+
+@pytest.mark.parametrize("tier", TIERS)
+async def test_what_a_background_command_does_is_undone_at_its_end_and_what_the_user_allowed_stays(
+    root: Path, tmp_path: Path, tier: Tier
+) -> None:
+    async with harness(root, tmp_path, tier) as at:
+        os.mkfifo(root / "fifo")
+        line = "echo up; read x < fifo; echo evil > .mcp.json; echo evil > .zed/more.json; echo evil >> lib/CLAUDE.md"
+        await at.run("run_shell_command", {"command": line, "background": True, "until": "up"})
+        assert at.environment.sandbox is not None
+        for name, text in ((".zed/tasks.json", "asked\n"), ("AGENTS.md", "new rules\n"), ("lib/CLAUDE.md", "asked\n")):
+            path, written = root / name, root / "written"
+            path.parent.mkdir(exist_ok=True)
+            written.write_text(text)
+            written.rename(path)
+            await at.environment.sandbox.accept(path)
+        outcome = await run(at, "true; touch other")
+        assert "ut aside" not in outcome.for_model and "Restored, because" not in outcome.for_model
+        await asyncio.to_thread((root / "fifo").write_text, "go\n")
+        ended = await at.run("read_command", {"job": "job-1", "until": "never", "wait_s": 20})
+        assert ".mcp.json. It is now in" in ended.for_model, ended.for_model
+    kept = {name: (root / name).read_text() for name in ("AGENTS.md", ".zed/tasks.json", "lib/CLAUDE.md")}
+    assert kept == {"AGENTS.md": "new rules\n", ".zed/tasks.json": "asked\n", "lib/CLAUDE.md": "asked\n"}
+    assert not (root / ".mcp.json").exists() and not (root / ".zed" / "more.json").exists()

@@ -21,8 +21,8 @@ from typing import Any, Literal
 
 from amanu.sandbox.sandbox import SandboxedCommand
 from amanu.sandbox.self_test import Tier
+from amanu.tools.shell.command_process import CommandLauncher, CommandPlan, CommandProcess
 from amanu.tools.shell.file_identity import MAX_STORED
-from amanu.tools.shell.run_shell_command import RunShellCommand
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import EventMessage, ItemChanged
 from amanu_protocol.items import Approval, ToolCall
@@ -272,17 +272,17 @@ def _at_executing(d: ScriptedSession, act: Callable[[], None]) -> Generator[None
 @contextmanager
 def _at_start(act: Callable[[], None]) -> Generator[None]:
     """Do that when a command has been looked at for the last time."""
-    start = RunShellCommand._start  # pyright: ignore[reportPrivateUsage]
+    start = CommandLauncher._start  # pyright: ignore[reportPrivateUsage]
 
-    async def watched(self: RunShellCommand, started: SandboxedCommand, mark: str) -> asyncio.subprocess.Process:
+    async def watched(self: CommandLauncher, started: SandboxedCommand, mark: str, plan: CommandPlan) -> CommandProcess:
         act()
-        return await start(self, started, mark)
+        return await start(self, started, mark, plan)
 
-    RunShellCommand._start = watched  # pyright: ignore[reportPrivateUsage]
+    CommandLauncher._start = watched  # pyright: ignore[reportPrivateUsage]
     try:
         yield
     finally:
-        RunShellCommand._start = start  # pyright: ignore[reportPrivateUsage]
+        CommandLauncher._start = start  # pyright: ignore[reportPrivateUsage]
 
 
 def _only(d: ScriptedSession, tier: Tier) -> None:

@@ -97,6 +97,7 @@ class ToolHarness:
             trusted=lambda: trusted,
             feedback=self.aftermath,
         )
+        self.jobs = self.environment.jobs
         self.tools: dict[str, Tool[Any]] = make_tools(self.environment)
         self._ids = itertools.count(1)
         for name, data in (files or {}).items():

@@ -364,5 +364,6 @@ function empty(): SessionState {
     usage: null,
     todos: [],
     todosSummary: "",
+    jobs: [],
   };
 }

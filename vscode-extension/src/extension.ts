@@ -11,6 +11,7 @@ import { Context } from "./context";
 import { Desk } from "./desk";
 import { Doctor } from "./doctor";
 import { Edits } from "./edits";
+import { Jobs } from "./jobs";
 import { language } from "./language";
 import { Overview } from "./overview";
 import { Pages } from "./pages";
@@ -88,6 +89,7 @@ export function activate(context: vscode.ExtensionContext): void {
     panel,
     looking,
     pages,
+    new Jobs(desk, daemon),
     new Status(desk, daemon, overview, (waiting) => panel.badge(waiting)),
     vscode.window.registerWebviewViewProvider("amanu.chat", panel),
     vscode.workspace.registerFileSystemProvider(PROPOSED, proposals, { isCaseSensitive: true }),

@@ -1,4 +1,4 @@
-import type { Event, Item, ItemDelta, Proposal, SessionChanged, SessionState, Todo } from "./protocol";
+import type { Event, Item, ItemDelta, Job, Proposal, SessionChanged, SessionState, Todo } from "./protocol";
 
 /** The kinds of items this client can draw; others are ignored, as the protocol asks. */
 const KINDS: ReadonlySet<string> = new Set<Item["kind"]>([
@@ -10,6 +10,9 @@ const KINDS: ReadonlySet<string> = new Set<Item["kind"]>([
   "notice",
   "citations",
 ]);
+
+/** Background commands that a session keeps. */
+const MAX_JOBS = 20;
 
 /**
  * A session and the one way it changes. The same fold exists in Python and Lua; `protocol/fixtures/*.json` specify it.
@@ -110,6 +113,16 @@ export class Folded {
       case "usageChanged":
         state.usage = event.usage;
         break;
+      case "jobChanged":
+        putJob(state, event.job);
+        break;
+      case "jobProgress":
+        state.jobs = state.jobs.map((job) =>
+          job.jobId === event.jobId
+            ? { ...job, lastLine: event.lastLine, outputSize: event.outputSize }
+            : job,
+        );
+        break;
       case "sessionChanged":
         changeSession(state, event);
         break;
@@ -167,6 +180,17 @@ export class Folded {
     }));
     proposals[at] = { ...proposal, files };
   }
+}
+
+/** Replace the job of the same id in its place, or append; then forget the first that ended, if there are many. */
+function putJob(state: SessionState, job: Job): void {
+  if (state.jobs.some((known) => known.jobId === job.jobId)) {
+    state.jobs = state.jobs.map((known) => (known.jobId === job.jobId ? job : known));
+    return;
+  }
+  const jobs = [...state.jobs, job];
+  const ended = jobs.length > MAX_JOBS ? jobs.findIndex((known) => known.state !== "running") : -1;
+  state.jobs = jobs.filter((_, at) => at !== ended);
 }
 
 function changeSession(state: SessionState, event: SessionChanged): void {

@@ -479,6 +479,39 @@ export interface Proposal {
   files: ProposedFile[];
 }
 
+/** A command that runs, or ran, in the background of a session. */
+export interface Job {
+  /** Unique in the session: "job-1". */
+  jobId: string;
+  /** The call that started it. */
+  toolCallId: string;
+  /** The command on one line. */
+  title: string;
+  /** `stopped`: somebody stopped it, or its session did. */
+  state: "running" | "ended" | "stopped";
+  /** Milliseconds since the epoch, as `endedAt`. */
+  startedAt: number;
+  endedAt: number | null;
+  /** Negative: the signal that ended it. None while it runs, and when it is not known. */
+  exitCode: number | null;
+  /** The first TCP port it listens on. */
+  port: number | null;
+  /** It has a terminal of its own, which takes input. */
+  tty: boolean;
+  /** Of its output; control characters made visible. */
+  lastLine: string;
+  /** Bytes of output so far. */
+  outputSize: number;
+  /** What holds it. */
+  sandbox: CommandSandbox | null;
+  /** For the user, on one line: its port, or how it ended; without `lastLine`. */
+  summary: string;
+  /** The model knows how it ended. */
+  told: boolean;
+  /** Its output, once it has ended: the beginning and the end of a long one. */
+  blob: BlobRef | null;
+}
+
 /** The plan of a session: a Markdown file that the model writes in plan mode and the user edits and approves. */
 export interface PlanDocument {
   /** Absolute. */
@@ -778,6 +811,20 @@ export interface UsageChanged {
   usage: Usage;
 }
 
+/** A background command's present state, whole. */
+export interface JobChanged {
+  kind: "jobChanged";
+  job: Job;
+}
+
+/** A running background command has printed something; at most two a second. */
+export interface JobProgress {
+  kind: "jobProgress";
+  jobId: string;
+  lastLine: string;
+  outputSize: number;
+}
+
 /** Sent to one slow client instead of what it missed since `replacesFrom`: the items as they are now. */
 export interface ItemsReplaced {
   kind: "itemsReplaced";
@@ -805,6 +852,8 @@ export type Event =
   | RetryChanged
   | SessionRewound
   | UsageChanged
+  | JobChanged
+  | JobProgress
   | ItemsReplaced;
 
 /**
@@ -863,6 +912,8 @@ export interface SessionState {
   todos: Todo[];
   /** For the user, on one line. */
   todosSummary: string;
+  /** Background commands, the oldest first: those that run, and the last ones that ended. */
+  jobs: Job[];
 }
 
 /** Minted by whoever starts the thing; a repeat with the same id is harmless. */
@@ -1035,6 +1086,39 @@ export interface TurnCancelParams {
 /** The acknowledgement: nothing more is written, run or sent. */
 export interface TurnCancelResult {
   status: "cancelled" | "alreadyEnded";
+}
+
+export interface JobParams {
+  sessionId: Id;
+  jobId: Id;
+}
+
+export interface JobResult {
+  job: Job;
+}
+
+export interface JobOutputParams {
+  sessionId: Id;
+  jobId: Id;
+  /** Byte to start at; `nextOffset` of the last answer. */
+  offset?: number;
+  /** For a terminal: with its colours and cursor movements. */
+  raw?: boolean;
+}
+
+/** What it has printed since `offset`, a piece at a time; "" when there is nothing more yet. */
+export interface JobOutputResult {
+  text: string;
+  nextOffset: number;
+  /** Bytes before `text` that are no longer kept: of a long output only the beginning and the end are. */
+  missing: number;
+}
+
+export interface JobInputParams {
+  sessionId: Id;
+  jobId: Id;
+  /** As it is typed: a line ends with a carriage return in a terminal, with a line feed otherwise. */
+  text: string;
 }
 
 export interface ApprovalResolveParams {
@@ -1594,6 +1678,7 @@ export type ErrorKind =
   | "proposalConflict"
   | "blobNotFound"
   | "itemNotFound"
+  | "jobNotFound"
   | "authRequired"
   | "modelNotFound"
   | "modelUnavailable"
@@ -1674,6 +1759,12 @@ export interface RequestsToDaemon {
   "amanu/checkpoint/preview": { params: CheckpointPreviewParams; result: CheckpointPreviewResult };
   /** Go back: files, conversation, or both. */
   "amanu/checkpoint/restore": { params: CheckpointRestoreParams; result: CheckpointRestoreResult };
+  /** What a background command has printed. */
+  "amanu/job/output": { params: JobOutputParams; result: JobOutputResult };
+  /** Type into a background command. */
+  "amanu/job/input": { params: JobInputParams; result: Empty };
+  /** End a background command and all its processes. One that has ended stays as it is. */
+  "amanu/job/stop": { params: JobParams; result: JobResult };
   /** Earlier items. */
   "amanu/history/page": { params: HistoryPageParams; result: HistoryPageResult };
   /** A piece of a big payload. */

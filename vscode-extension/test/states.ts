@@ -26,6 +26,7 @@ export function state(given: Partial<SessionState> = {}): SessionState {
     usage: null,
     todos: [],
     todosSummary: "",
+    jobs: [],
     ...given,
   };
 }

@@ -72,6 +72,9 @@ M.all = {
     require("amanu.audit").show(rest)
   end },
   ["/context"] = { what = "what fills the model's window, and the cost", run = function() require("amanu.usage").show() end },
+  ["/jobs"] = { what = "commands in the background: their output; stop ID, output ID", words = { "stop", "output" }, run = function(rest)
+    require("amanu.jobs").run(rest)
+  end },
   ["/output"] = { what = "the whole output of the tool call under the cursor", run = function() require("amanu.output").open() end },
   ["/earlier"] = { what = "show earlier items of a long session", run = function() session.earlier() end },
   ["/hide"] = { what = "close chat and prompt; everything goes on", run = function() require("amanu.prompt").hide() end },

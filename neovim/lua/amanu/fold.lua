@@ -119,6 +119,28 @@ local function put_proposal(state, proposal)
   table.insert(state.proposals, proposal)
 end
 
+---Background commands that a session keeps.
+local MAX_JOBS = 20
+
+---Replace the job of the same id in its place, or append; then forget the first that ended, if there are many.
+---@param state amanu.SessionState
+---@param job amanu.Job
+local function put_job(state, job)
+  for at, known in ipairs(state.jobs) do
+    if known.jobId == job.jobId then
+      state.jobs[at] = job
+      return
+    end
+  end
+  table.insert(state.jobs, job)
+  for at, known in ipairs(#state.jobs > MAX_JOBS and state.jobs or {}) do
+    if known.state ~= "running" then
+      table.remove(state.jobs, at)
+      return
+    end
+  end
+end
+
 ---@type table<string, fun(state: amanu.SessionState, event: table)>
 local SESSION_KEYS =
   { "roots", "title", "mode", "modelId", "effort", "trusted", "trustChanged", "sandbox", "plan", "closed" }
@@ -196,6 +218,16 @@ local on = {
   end,
   usageChanged = function(state, event)
     state.usage = event.usage
+  end,
+  jobChanged = function(state, event)
+    put_job(state, event.job)
+  end,
+  jobProgress = function(state, event)
+    for _, job in ipairs(state.jobs) do
+      if job.jobId == event.jobId then
+        job.lastLine, job.outputSize = event.lastLine, event.outputSize
+      end
+    end
   end,
   sessionChanged = function(state, event)
     for _, key in ipairs(SESSION_KEYS) do

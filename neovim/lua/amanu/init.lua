@@ -19,6 +19,14 @@ local function changed(event)
   if kind == "itemDelta" then
     return
   end
+  if not event or kind == "jobChanged" or kind == "jobProgress" then
+    require("amanu.jobs").on_event(event)
+  end
+  if kind == "jobChanged" then
+    require("amanu.prompt").head()
+  elseif kind == "jobProgress" then
+    return
+  end
   if not event or kind == "proposalChanged" then
     require("amanu.review").refresh(event and event.proposal)
   end

@@ -316,6 +316,24 @@
 ---@field state "pending"|"settled" `settled` when everything was decided; a hunk that was accepted and is in conflict is. Pending again when such a hunk fits again.
 ---@field files amanu.ProposedFile[]
 
+---A command that runs, or ran, in the background of a session.
+---@class amanu.Job
+---@field jobId string Unique in the session: "job-1".
+---@field toolCallId string The call that started it.
+---@field title string The command on one line.
+---@field state "running"|"ended"|"stopped" `stopped`: somebody stopped it, or its session did.
+---@field startedAt integer Milliseconds since the epoch, as `endedAt`.
+---@field endedAt? integer
+---@field exitCode? integer Negative: the signal that ended it. None while it runs, and when it is not known.
+---@field port? integer The first TCP port it listens on.
+---@field tty boolean It has a terminal of its own, which takes input.
+---@field lastLine string Of its output; control characters made visible.
+---@field outputSize integer Bytes of output so far.
+---@field sandbox? amanu.CommandSandbox What holds it.
+---@field summary string For the user, on one line: its port, or how it ended; without `lastLine`.
+---@field told boolean The model knows how it ended.
+---@field blob? amanu.BlobRef Its output, once it has ended: the beginning and the end of a long one.
+
 ---The plan of a session: a Markdown file that the model writes in plan mode and the user edits and approves.
 ---@class amanu.PlanDocument
 ---@field path string Absolute.
@@ -521,6 +539,18 @@
 ---@field kind "usageChanged"
 ---@field usage amanu.Usage
 
+---A background command's present state, whole.
+---@class amanu.JobChanged
+---@field kind "jobChanged"
+---@field job amanu.Job
+
+---A running background command has printed something; at most two a second.
+---@class amanu.JobProgress
+---@field kind "jobProgress"
+---@field jobId string
+---@field lastLine string
+---@field outputSize integer
+
 ---Sent to one slow client instead of what it missed since `replacesFrom`: the items as they are now.
 ---@class amanu.ItemsReplaced
 ---@field kind "itemsReplaced"
@@ -528,7 +558,7 @@
 ---@field items amanu.Item[]
 ---@field withdrawn string[]
 
----@alias amanu.Event amanu.SessionChanged|amanu.TurnStarted|amanu.TurnRouted|amanu.StepEnded|amanu.TurnEnded|amanu.ItemStarted|amanu.ItemDelta|amanu.ItemChanged|amanu.ItemCompleted|amanu.ItemsWithdrawn|amanu.ApprovalRequested|amanu.ApprovalResolved|amanu.ProposalChanged|amanu.PromptQueued|amanu.PromptUnqueued|amanu.RetryChanged|amanu.SessionRewound|amanu.UsageChanged|amanu.ItemsReplaced
+---@alias amanu.Event amanu.SessionChanged|amanu.TurnStarted|amanu.TurnRouted|amanu.StepEnded|amanu.TurnEnded|amanu.ItemStarted|amanu.ItemDelta|amanu.ItemChanged|amanu.ItemCompleted|amanu.ItemsWithdrawn|amanu.ApprovalRequested|amanu.ApprovalResolved|amanu.ProposalChanged|amanu.PromptQueued|amanu.PromptUnqueued|amanu.RetryChanged|amanu.SessionRewound|amanu.UsageChanged|amanu.JobChanged|amanu.JobProgress|amanu.ItemsReplaced
 
 ---`amanu/event`, the only stream. `seq` grows by one per session; `epoch` changes when the daemon
 ---starts or history is rolled back, so that late messages cannot be mistaken.
@@ -571,6 +601,7 @@
 ---@field usage? amanu.Usage
 ---@field todos amanu.Todo[] What the model means to do: of the last `TodoList`, until a turn ends with all of it done or cancelled.
 ---@field todosSummary string For the user, on one line.
+---@field jobs amanu.Job[] Background commands, the oldest first: those that run, and the last ones that ended.
 
 ---Minted by whoever starts the thing; a repeat with the same id is harmless.
 ---@alias amanu.Id string
@@ -699,6 +730,30 @@
 ---The acknowledgement: nothing more is written, run or sent.
 ---@class amanu.TurnCancelResult
 ---@field status "cancelled"|"alreadyEnded"
+
+---@class amanu.JobParams
+---@field sessionId amanu.Id
+---@field jobId amanu.Id
+
+---@class amanu.JobResult
+---@field job amanu.Job
+
+---@class amanu.JobOutputParams
+---@field sessionId amanu.Id
+---@field jobId amanu.Id
+---@field offset? integer Byte to start at; `nextOffset` of the last answer.
+---@field raw? boolean For a terminal: with its colours and cursor movements.
+
+---What it has printed since `offset`, a piece at a time; "" when there is nothing more yet.
+---@class amanu.JobOutputResult
+---@field text string
+---@field nextOffset integer
+---@field missing integer Bytes before `text` that are no longer kept: of a long output only the beginning and the end are.
+
+---@class amanu.JobInputParams
+---@field sessionId amanu.Id
+---@field jobId amanu.Id
+---@field text string As it is typed: a line ends with a carriage return in a terminal, with a line feed otherwise.
 
 ---@class amanu.ApprovalResolveParams
 ---@field sessionId amanu.Id
@@ -1082,7 +1137,7 @@
 ---@field saved? boolean
 ---@field message? string
 
----@alias amanu.ErrorKind "sessionNotFound"|"sessionReadOnly"|"tooManySessions"|"turnInProgress"|"staleTurn"|"approvalNotFound"|"proposalNotFound"|"proposalConflict"|"blobNotFound"|"itemNotFound"|"authRequired"|"modelNotFound"|"modelUnavailable"|"overloaded"|"contextTooLong"|"unsupportedVersion"|"trustChanged"|"permissionDenied"|"providerError"|"storageError"|"invalidRule"|"invalidParams"|"internalError"
+---@alias amanu.ErrorKind "sessionNotFound"|"sessionReadOnly"|"tooManySessions"|"turnInProgress"|"staleTurn"|"approvalNotFound"|"proposalNotFound"|"proposalConflict"|"blobNotFound"|"itemNotFound"|"jobNotFound"|"authRequired"|"modelNotFound"|"modelUnavailable"|"overloaded"|"contextTooLong"|"unsupportedVersion"|"trustChanged"|"permissionDenied"|"providerError"|"storageError"|"invalidRule"|"invalidParams"|"internalError"
 
 ---`error.data` of a failed request.
 ---@class amanu.ErrorData
@@ -1126,6 +1181,9 @@ M.methods = {
   checkpoint_list = "amanu/checkpoint/list",
   checkpoint_preview = "amanu/checkpoint/preview",
   checkpoint_restore = "amanu/checkpoint/restore",
+  job_output = "amanu/job/output",
+  job_input = "amanu/job/input",
+  job_stop = "amanu/job/stop",
   history_page = "amanu/history/page",
   blob_get = "amanu/blob/get",
   command_list = "amanu/command/list",
@@ -1167,6 +1225,8 @@ M.events = {
   retry_changed = "retryChanged",
   session_rewound = "sessionRewound",
   usage_changed = "usageChanged",
+  job_changed = "jobChanged",
+  job_progress = "jobProgress",
   items_replaced = "itemsReplaced",
 }
 

@@ -47,6 +47,7 @@ function M.line(width)
   if state.sandbox and state.sandbox.tier == "none" then
     table.insert(parts, labels.SANDBOX.none:lower())
   end
+  table.insert(parts, require("amanu.jobs").running(state))
   table.insert(parts, state.mode)
   local model = visible.line(vim.fs.basename((state.turn or state).modelId), 40)
   table.insert(parts, model)

@@ -344,6 +344,9 @@ class Calls:
         )
         await self._end(run, "rejected" if outcome.refused else "succeeded", result)
 
+    def _redacted(self, fields: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+        return {name: self._emit.redact(value) if isinstance(value, str) else value for name, value in fields.items()}
+
     async def _end(
         self,
         run: CallRun,

@@ -19,6 +19,7 @@ from amanu.cli.console import Console, Span, open_console
 from amanu.cli.diff import show_proposal
 from amanu.cli.edit_commands import EditCommands
 from amanu.cli.header import effort_line, show_header
+from amanu.cli.job_commands import JobCommands, running_count
 from amanu.cli.live import rows
 from amanu.cli.mentions import line_mentions
 from amanu.cli.question import show_lines
@@ -62,6 +63,7 @@ COMMANDS = {
     "/checkpoints": "list the turns you can go back to",
     "/restore": "N [files|all]: go back to before that turn; all: including the conversation",
     "/context": "show what fills the model's context window",
+    "/jobs": "list the background commands; /jobs output ID, /jobs stop ID",
     "/notes": "show the details behind notices: summaries, masked output",
     "/sessions": "list the sessions of this folder, or switch to one: its id, a prefix of it, or latest",
     "/new": "start a new session",
@@ -154,6 +156,7 @@ class Chat(PromptContext):
     _renderer: Renderer
     _review_prompt: ReviewPrompt
     _edit_commands: EditCommands
+    _job_commands: JobCommands
     _trust_prompt: TrustPrompt
     _terminal: Terminal
 
@@ -209,6 +212,8 @@ class Chat(PromptContext):
             parts.append(money(state.usage.cost_usd))
         if state.queue:
             parts.append(f"{len(state.queue)} queued")
+        if jobs := running_count(state):
+            parts.append(jobs)
         if self.stoppable():
             parts.insert(1, "Esc stops")
         return " · ".join(parts)
@@ -333,6 +338,8 @@ class Chat(PromptContext):
                     self._terminal.draft(prompt)
             case "/context":
                 show_context(self._view.state.usage, self._console)
+            case "/jobs":
+                await self._job_commands.run(argument)
             case "/notes":
                 self._show_notes()
             case "/sessions" if argument:
@@ -451,6 +458,7 @@ class Chat(PromptContext):
         self._renderer = Renderer(self._console, details_hint="/notes", trust="/trust")
         self._review_prompt = ReviewPrompt(view, self._renderer, self._terminal)
         self._edit_commands = EditCommands(view, self._console, self._terminal)
+        self._job_commands = JobCommands(view, self._console)
         self._trust_prompt = TrustPrompt(view, self._console, self._terminal)
         show_header(view.state, self._console)
         self._console.line(("dim", f"session {view.session_id} · /help"))

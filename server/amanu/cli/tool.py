@@ -147,6 +147,7 @@ async def run(use: ToolUse, environ: Mapping[str, str]) -> dict[str, Any]:
         diff = "" if events.proposal is None else core.proposals.diff(events.proposal.proposal_id)
         return _answer(events.item, calls.results[0].text, diff)
     finally:
+        await core.jobs.close()
         await core.proposals.close()
         await services.sandbox.close()
         await journal.close()

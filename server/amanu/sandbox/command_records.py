@@ -60,6 +60,12 @@ class CommandRecord:
         self.handle = handle
         """Whoever holds this file descriptor holds the lock."""
 
+    def accept(self, path: Path) -> None:
+        """See `PriorState.accepting`; call within `CommandRecords.lock`."""
+        self._prior = self._prior.accepting(path)
+        with contextlib.suppress(OSError):
+            self._path.write_text(json.dumps(self._prior.to_json()))  # the same file, so it stays locked
+
     def settle(self) -> QuarantineResult:
         """Quarantine and restore what must be, once the command has ended. Returns the same result each time.
         Blocking."""
@@ -82,6 +88,7 @@ class CommandRecords:
     def __init__(self, folder: Path, aside: Path) -> None:
         self._folder = folder
         self._aside = aside
+        self._running: list[CommandRecord] = []
         self._unreported: list[tuple[tuple[Path, ...], QuarantineResult]] = []
 
     @contextmanager
@@ -113,10 +120,19 @@ class CommandRecords:
                 path.unlink(missing_ok=True)
                 raise
             record = CommandRecord(self, path, prior, file.fileno())
+            self._running.append(record)
             try:
                 yield record
             finally:
+                self._running.remove(record)
                 record.close()
+
+    def accept(self, path: Path) -> None:
+        """Take the path as it is now for what was there before each command that runs here: Amanu has written it."""
+        if self._running:
+            with self.lock():
+                for record in list(self._running):
+                    record.accept(path)
 
     def settle(self, prior: PriorState) -> QuarantineResult:
         """Settle a prior state; call within `lock`."""

@@ -61,6 +61,23 @@ class PriorState:
                 contents[path] = content
         return replace(self, identities=identities, contents=contents)
 
+    def accepting(self, path: Path) -> "PriorState":
+        """This state with that protected path as it is now: Amanu has written it, as the user allowed. Blocking."""
+        if not any(_is_in(path, root) for root in self.roots):
+            return self
+        below = [path, *(parent for parent in path.parents if any(root in parent.parents for root in self.roots))]
+        top = next((part for part in reversed(below) if is_protected(part.name, part.parent.name)), None)
+        if top is None:
+            return self
+        identities = {known: file_identity for known, file_identity in self.identities.items() if known not in below}
+        identities |= {part: file_identity for part in below if (file_identity := identity(part)) is not None}
+        # The command may be able to write what was replaced under it, and what is new.
+        written = top if top in self.contents or top not in self.identities else path
+        contents = {known: content for known, content in self.contents.items() if known != written}
+        with contextlib.suppress(TooLarge):
+            contents[written] = read_tree(written)
+        return replace(self, identities=identities, contents=contents)
+
     def to_json(self) -> dict[str, Any]:
         return {
             "roots": [str(root) for root in self.roots],

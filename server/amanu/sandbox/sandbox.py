@@ -23,6 +23,7 @@ from amanu.sandbox import bubblewrap, landlock, seatbelt, seccomp
 from amanu.sandbox.command_records import CommandRecord, CommandRecords, prior_state
 from amanu.sandbox.entry_shell import EntryShell, plain_entry_shell
 from amanu.sandbox.filesystem_view import FilesystemView, filesystem_view
+from amanu.sandbox.process_records import ProcessRecords
 from amanu.sandbox.protected_scan import Identity
 from amanu.sandbox.quarantine import QuarantineResult
 from amanu.sandbox.secret_files import identities, restore_secrets
@@ -75,6 +76,7 @@ class Sandbox:
         self._best: Tier = best
         self._temporaries = TemporaryFolders(home.runtime / "temporary")
         self._records = CommandRecords(home.state / "sandbox", home.state / "aside")
+        self._processes = ProcessRecords(home.state / "commands")
         self._temporary: dict[tuple[Path, ...], Path] = {}
         self._temporary_exits = ExitStack()
         self._proving: asyncio.Task[Proof] | None = None
@@ -151,6 +153,17 @@ class Sandbox:
             undoing.add_done_callback(self._undoing.discard)
             await asyncio.shield(undoing)
 
+    async def accept(self, path: Path) -> None:
+        """Amanu has changed that file, as the user allowed: no running command is to blame for it."""
+        with contextlib.suppress(OSError):
+            await asyncio.to_thread(self._records.accept, path)
+
+    def recorded(self, pid: int, mark: str, need: SandboxRequirements) -> AbstractContextManager[None]:
+        """A context to stay in while that command runs: if the daemon is killed meanwhile, the next one ends it, unless
+        its sandbox does so at once."""
+        ends_itself = self.tier in ("bubblewrap", "landlock") and not need.unsandboxed
+        return contextlib.nullcontext() if ends_itself else self._processes.recorded(pid, mark)
+
     async def close(self) -> None:
         """Remove temporary folders. No command may be running any more."""
         if self._proving is not None:  # wait for its end, which is near, so that its processes are gone
@@ -168,6 +181,7 @@ class Sandbox:
         if not self._cleaned:
             self._cleaned = True
             await asyncio.to_thread(self._clean)
+            await self._processes.sweep()
         proof = await prove(_candidates(self._best), self._launch_in_tier)
         _proofs[self._key] = proof
         log.info("sandbox: %s", proof.summary)

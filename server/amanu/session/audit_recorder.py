@@ -17,10 +17,11 @@ from amanu_protocol.events import (
     Event,
     ItemChanged,
     ItemCompleted,
+    JobChanged,
     ProposalChanged,
     SessionChanged,
 )
-from amanu_protocol.items import Approval, Decision, Hunk, HunkState, Proposal, ProposedFile, ToolCall
+from amanu_protocol.items import Approval, Decision, Hunk, HunkState, Job, Proposal, ProposedFile, ToolCall
 from amanu_protocol.requests import AuditKind
 from amanu_protocol.state import SessionState
 
@@ -57,7 +58,11 @@ class AuditRecorder:
     _changing: dict[tuple[str, str], frozenset[str]] = field(default_factory=dict[tuple[str, str], frozenset[str]])
     """(Proposal, path) → hunks on their way into the file or out of it, including those a crash interrupted."""
 
+    _ended_jobs: set[str] = field(default_factory=set[str])
+    """Background commands whose end is on record."""
+
     def __post_init__(self) -> None:
+        self._ended_jobs |= {job.job_id for job in self.state.jobs if job.state != "running"}
         for proposal in self.state.proposals:
             for file in proposal.files:
                 self._applied[proposal.proposal_id, file.path] = _hunks(file, "applied", "undoing")
@@ -76,6 +81,8 @@ class AuditRecorder:
                 self._on_call_ended(item, position)
             case ProposalChanged(proposal=proposal):
                 self._on_proposal_changed(proposal.proposal_id, position)
+            case JobChanged(job=job):
+                self._on_job_changed(job, position)
             case SessionChanged():
                 self._on_session_changed(event, position)
             case _:
@@ -154,6 +161,22 @@ class AuditRecorder:
             bytes=item.blob.size if item.blob else len(output),
             sha256=item.blob.blob_id if item.blob else hashlib.sha256(output).hexdigest(),
             sandbox=sandbox,
+        )
+
+    def _on_job_changed(self, job: Job, position: int) -> None:
+        """Record the end of a background command, long after that of its call."""
+        if job.state == "running" or job.job_id in self._ended_jobs:
+            return
+        self._ended_jobs.add(job.job_id)
+        self._add(
+            "ended",
+            f"Background command {job.job_id} ended: {job.title} ({job.summary})",
+            job.tool_call_id,
+            record=position,
+            state=job.state,
+            exit=None if job.exit_code is None else str(job.exit_code),
+            bytes=job.output_size,
+            sandbox=job.sandbox and job.sandbox.model_dump(mode="json"),
         )
 
     def _on_proposal_changed(self, proposal_id: str, position: int) -> None:

@@ -13,6 +13,7 @@ from amanu.proposals.proposals import Proposals
 from amanu.session.access import Access
 from amanu.session.audit_recorder import AuditRecorder
 from amanu.session.events import EventStream
+from amanu.session.jobs import SessionJobs
 from amanu.session.notices import Notices
 from amanu.session.plan import NAME as PLAN_NAME
 from amanu.session.plan import SessionPlan
@@ -97,6 +98,7 @@ class SessionCore:
         )
         for result in self.conversation.results():
             self.workspace.shown_files.restore(result.known_files)
+        self.jobs = SessionJobs(self.state, self.emit, self.notices, journal, services.secrets.mask_output)
         self.proposals = Proposals(self.workspace, self._proposal_changed, self._save_preimage)
         self.proposal_listeners: list[Callable[[Proposal], None]] = []
         """Called with each version of a proposal, after it has been emitted."""
@@ -142,6 +144,7 @@ class SessionCore:
             feedback=feedback,
             set_todos=self.todos.set,
             pictures=pictures,
+            jobs=self.jobs.jobs,
         )
 
     def _follow(self, event: Event, position: int) -> None:
@@ -152,6 +155,8 @@ class SessionCore:
     def _proposal_changed(self, proposal: Proposal) -> None:
         previous = self.policy.proposal(proposal.proposal_id)
         self.emit(ProposalChanged(proposal=self.state.lean(proposal)))
+        if self.jobs.running:
+            self.jobs.accept_changes(proposal, self.services.sandbox)
         if self.state.turn is None and (previous is None or previous.waiting != proposal.waiting):
             self.list_changed()  # the end of a turn tells it anyway
         for listener in self.proposal_listeners:

@@ -22,6 +22,7 @@ from amanu_protocol.events import (
     ItemsReplaced,
     ItemStarted,
     ItemsWithdrawn,
+    JobProgress,
     RetryChanged,
     SessionChanged,
     TurnEnded,
@@ -233,10 +234,10 @@ def _serializable(value: M) -> tuple[M, str]:
 
 def _is_kept(event: Event) -> bool:
     """Whether the event is recorded. Deltas are part of the open item (`partial_text.py` records them), and so is a
-    call that is still being written; a retry's countdown means nothing later, and `closed` is only for attached
-    clients."""
+    call that is still being written; a retry's countdown and a job's last line mean nothing later, and `closed` is only
+    for attached clients."""
     match event:
-        case ItemDelta() | RetryChanged() | ItemsReplaced():
+        case ItemDelta() | RetryChanged() | ItemsReplaced() | JobProgress():
             return False
         case ItemChanged(item=ToolCall(state="validating")):
             return False

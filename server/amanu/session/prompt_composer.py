@@ -52,6 +52,7 @@ class PromptComposer:
         self.turn_factory = turn_factory
         self.pictures = turn_factory.pictures
         self._editor_notes = EditorNotes()
+        self._jobs = core.jobs
         self._surroundings = Surroundings(
             core.workspace, core.conversation, core.approvals.allowed, core.trusted, core.environment
         )
@@ -113,6 +114,7 @@ class PromptComposer:
                     changed,
                     recalled and recalled.text,
                     self.turn_factory.plan.note(),
+                    self._jobs.note_with_prompt(),
                 ],
             )
         )

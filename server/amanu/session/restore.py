@@ -30,8 +30,17 @@ from amanu.core.conversation import (
 from amanu.session.history import EVENT, ItemHistory
 from amanu.session.late_decisions import LateDecisions
 from amanu.storage.journal import Record
-from amanu_protocol.events import Event, ItemCompleted, ItemStarted, ItemsWithdrawn, SessionRewound, TurnEnded
-from amanu_protocol.items import Answer, Notice, Thought, ToolCall, UserMessage
+from amanu.text.wording import summarize_job
+from amanu_protocol.events import (
+    Event,
+    ItemCompleted,
+    ItemStarted,
+    ItemsWithdrawn,
+    JobChanged,
+    SessionRewound,
+    TurnEnded,
+)
+from amanu_protocol.items import Answer, Job, Notice, Thought, ToolCall, UserMessage
 from amanu_protocol.state import SessionState, fold
 
 OPEN_STATES = ("validating", "awaitingApproval", "scheduled", "executing")
@@ -167,11 +176,17 @@ def _close_what_is_open(state: SessionState) -> list[tuple[Event, Entry | None]]
             closing.append(
                 (ItemsWithdrawn(item_ids=[item.item_id], reason="The daemon stopped in the meantime."), None)
             )
+    closing += [(JobChanged(job=_ended_with_daemon(job)), None) for job in state.jobs if job.state == "running"]
     if state.turn is not None:
         message = "The daemon stopped in the middle of this turn."
         ended_turn = TurnEnded(turn_id=state.turn.turn_id, reason="interrupted", message=message, can_continue=True)
         closing.append((ended_turn, None))
     return closing
+
+
+def _ended_with_daemon(job: Job) -> Job:
+    """When it ended, and how, is not known."""
+    return summarize_job(job.model_copy(update={"state": "ended"}), "Ended with the daemon")
 
 
 def _close_reply(state: SessionState) -> list[tuple[Event, Entry | None]]:

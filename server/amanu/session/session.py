@@ -92,6 +92,7 @@ class Session:
         could not be saved; with `anyway` that is lost."""
         self.core.access.closed = True  # nothing starts any more
         await self.prompts.stop()
+        await self.core.jobs.close()
         await self._checks.close()
         await self._feedback.close()
         await self.core.proposals.wait_until_settled()  # what the user just accepted reaches its file, and is recorded
@@ -110,8 +111,13 @@ class Session:
 
     @property
     def idle(self) -> bool:
-        """No client is attached, and nothing is running."""
-        return not self.running and not self.emit.attached and not self.core.turn.starting.locked()
+        """No client is attached, and nothing is running, in the background neither."""
+        return (
+            not self.running
+            and not self.core.jobs.running
+            and not self.emit.attached
+            and not self.core.turn.starting.locked()
+        )
 
     @property
     def superseded(self) -> bool:

@@ -1,4 +1,5 @@
-"""Tells the model, after each step, what changed around its turn: files, late findings, the session's mode."""
+"""Tells the model, after each step, what changed around its turn: files, late findings, the session's mode, background
+commands."""
 
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from amanu.core.notes import SystemNote
 from amanu.core.tool import Subject
 from amanu.session.core import SessionCore
 from amanu.session.status_note import SessionStatus
+from amanu.text.amounts import plural
 
 
 class StepNotes(TurnListener):
@@ -23,6 +25,7 @@ class StepNotes(TurnListener):
         self._approvals = core.approvals
         self._mask = core.services.secrets.mask_content
         self._state = core.state
+        self._jobs = core.jobs
         self._feedback = feedback
         self._status = status
         self._plan = core.plan
@@ -57,7 +60,13 @@ class StepNotes(TurnListener):
         notice = f"The model was told that the mode is {self._state.mode}."
         notes = [SystemNote(status, notice, status=True)] if status else []
         notes += [SystemNote(plan, "The model was given the approved plan.")] if plan else []
-        return [*notes, *([] if news is None else [news])]
+        return [*notes, *(note for note in (news, self._jobs_note()) if note is not None)]
+
+    def _jobs_note(self) -> SystemNote | None:
+        """Which background commands have ended since the model was told last."""
+        if not (ended := self._jobs.end_notes()):
+            return None
+        return SystemNote("\n".join(ended), f"The model was told how {plural(len(ended), 'background command')} ended.")
 
     def _readable(self, path: Path) -> bool:
         return bool(self._approvals.allowed([Subject("read_file", "read", self._workspace.relative(path))]))

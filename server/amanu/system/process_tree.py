@@ -87,6 +87,23 @@ async def end_all(leader: int, mark: str, holders: int = 0) -> int:
     return count
 
 
+async def interrupt_all(leader: int, mark: str, holders: int = 0) -> None:
+    """Send SIGINT, as Ctrl-C does, to the processes that `end_all` would end."""
+    alive = await asyncio.to_thread(_alive, leader, mark)
+    for pid in alive - await asyncio.to_thread(_single_line, leader, holders):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, signal.SIGINT)
+
+
+def start_time(pid: int) -> int | None:
+    """When the process began, in the kernel's ticks since boot: with its id this names one process only. None when it
+    is gone, or where there is no /proc."""
+    try:
+        return int(_read(f"/proc/{pid}/stat").rpartition(b")")[2].split()[19])
+    except (OSError, ValueError, IndexError):
+        return None
+
+
 def _single_line(leader: int, length: int) -> set[int]:
     """The process and its descendants while each has only one child; at most `length` of them."""
     line: list[int] = []

@@ -1,5 +1,5 @@
-"""The words the daemon uses for approvals, decisions, rules, trust, the audit log and usage. No other module words
-them.
+"""The words the daemon uses for approvals, decisions, rules, trust, the audit log, jobs and usage. No other module
+words them.
 
 Every frontend shows these lines as they are. They quote commands, paths and the like unchanged, so a frontend must make
 hidden characters visible.
@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from pydantic import JsonValue
 
-from amanu.text.amounts import money, token_count
+from amanu.text.amounts import money, seconds, token_count
 from amanu.text.display import one_line
 from amanu_protocol.items import (
     AllowOption,
@@ -19,6 +19,7 @@ from amanu_protocol.items import (
     CommandSandbox,
     Decision,
     Grant,
+    Job,
     Line,
     Mode,
     Spend,
@@ -282,6 +283,24 @@ def summarize_usage(usage: Usage) -> Usage:
         fullness += f", {CONTEXT_TIERS[usage.context.tier].name}"
     labels = {"summary": _summary_of_spend(usage), "cost": _cost(usage), "percent": percent, "fullness": fullness}
     return usage.model_copy(update=labels)
+
+
+def summarize_job(job: Job, note: str = "") -> Job:
+    """The background command with its state in words; `note` says how it ended."""
+    if job.state != "running":
+        summary = note.rstrip(".") or "Ended"
+        if job.ended_at is not None:
+            summary += f", after {seconds((job.ended_at - job.started_at) / 1000)}"
+    elif job.port is None:
+        summary = "Running"
+    else:
+        summary = f"Port {job.port}{'' if is_reachable(job) else ', reachable only inside its sandbox'}"
+    return job.model_copy(update={"summary": summary})
+
+
+def is_reachable(job: Job) -> bool:
+    """Whether programs outside its sandbox reach the ports it listens on."""
+    return job.sandbox is None or job.sandbox.network
 
 
 def _summary_of_spend(used: Spend | Usage) -> str:

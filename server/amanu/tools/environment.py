@@ -14,6 +14,7 @@ from amanu.proposals.proposals import Proposals
 from amanu.sandbox.sandbox import Sandbox
 from amanu.text.redaction import Secrets
 from amanu.tools.limits import ToolLimits
+from amanu.tools.shell.jobs import Jobs
 from amanu.workspace.search import Search
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.items import BlobRef, Todo
@@ -66,6 +67,8 @@ class ToolEnvironment:
     """Replaces the session's to-do list."""
     pictures: ShownPictures | None = None
     """What models are shown; None: there is no model."""
+    jobs: Jobs = field(default_factory=Jobs)
+    """The session's background commands."""
 
     @cached_property
     def limits(self) -> ToolLimits:

@@ -23,7 +23,10 @@ from amanu.tools.files.read_many_files import ReadManyFiles
 from amanu.tools.files.read_output import ReadOutput
 from amanu.tools.finish_task import FinishTask
 from amanu.tools.plan_mode import EnterPlanMode, ExitPlanMode
+from amanu.tools.shell.read_command import ReadCommand
 from amanu.tools.shell.run_shell_command import RunShellCommand
+from amanu.tools.shell.stop_command import StopCommand
+from amanu.tools.shell.write_command import WriteCommand
 from amanu.tools.write_todos import WriteTodos
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.items import BlobRef
@@ -31,6 +34,7 @@ from amanu_protocol.items import BlobRef
 FILES = (ReadFile, ReadManyFiles, ListDirectory, Glob, Grep)
 CODE = (GetDiagnostics, FindDefinition, FindReferences, ListSymbols)
 """They ask the user's editor."""
+SHELL = (RunShellCommand, ReadCommand, WriteCommand, StopCommand)
 EDITS = (EditFile, WriteFile, ApplyPatch, MoveFile, DeleteFile)
 
 
@@ -50,7 +54,7 @@ def make_tools(
         *code,
         ReadOutput,
         *EDITS,
-        RunShellCommand,
+        *SHELL,
         WriteTodos,
         *plan_tools,
     )

@@ -494,3 +494,28 @@ async def test_without_edits_they_say_so(desk: Desk, tmp_path: Path, typed: str,
     await started(desk, tmp_path)
     desk.types(typed + ENTER)
     await desk.sees(shown)
+
+
+async def test_background_commands_are_listed_read_and_stopped(desk: Desk, tmp_path: Path) -> None:
+    start = {"command": "echo ready; sleep 30", "background": True, "until": "ready"}
+    steps = ({"text": "", "calls": [{"tool": "run_shell_command", "arguments": start}]}, {"text": "Started."})
+    desk.start(model_id=script(tmp_path, *steps), mode="auto")
+    await desk.sees("This folder is not trusted")
+    desk.types("n" + ENTER)
+    desk.types("/jobs" + ENTER)
+    await desk.sees("No background commands.")
+    desk.types("go" + ENTER)
+    await desk.sees("Started.")
+    assert "1 in the background" in desk.chat.toolbar()
+    for typed, seen in (
+        ("/jobs", "job-1  echo ready; sleep 30 · Running for "),
+        ("/jobs output 1", "ready\n"),
+        ("/jobs stop", "Usage: /jobs [stop ID | output ID]"),
+        ("/jobs stop job-9", "This session has no background command job-9."),
+        ("/jobs stop 1", "Stopped by the user, after "),
+    ):
+        desk.types(typed + ENTER)
+        await desk.sees(seen)
+    assert "in the background" not in desk.chat.toolbar()
+    desk.types(CTRL_D)
+    assert await desk.left() == 0

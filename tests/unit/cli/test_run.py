@@ -1,6 +1,7 @@
 """`amanu run`: output formats, exit codes, denials that name the rule, orderly ends."""
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from amanu_protocol.events import EventMessage, ItemCompleted
 from amanu_protocol.state import SessionState, fold
 from support.cli_in_process import InProcessCli, fails
 from support.cli_process import call, script
+from unit.tools.test_run_shell_command import running
 
 WRITE = call("write_file", path="a.txt", content="one\n")
 SLOW: dict[str, Any] = {"text": "slow " * 2000, "chunk": 4, "delay_ms": 20}
@@ -258,3 +260,16 @@ def test_auto_is_chosen_by_name_and_says_so(shop: Path, inside: InProcessCli) ->
     assert (done.returncode, done.stdout) == (0, "Planned.\n\n")
     assert "Automatic (amanu:auto) · model and price are chosen for each turn" in done.stderr
     assert f"→ {planner}: Turns in plan mode go to" in done.stderr
+
+
+def test_what_runs_in_the_background_ends_with_the_run(shop: Path, inside: InProcessCli) -> None:
+    number = str(time.monotonic_ns())
+    start = {"command": f"echo up; sleep 77.{number}", "background": True, "until": "up"}
+    steps = (
+        {"text": "", "calls": [{"tool": "run_shell_command", "arguments": start}]},
+        {"text": "", "calls": [{"tool": "read_command", "arguments": {"job": "job-1"}}]},
+        {"text": "Started."},
+    )
+    done = inside.run(main, "x", "--model", script(shop.parent, *steps), "--mode", "auto", cwd=shop)
+    assert (done.returncode, done.stdout.strip()) == (0, "Started.")
+    assert running(number) == []

@@ -316,3 +316,34 @@ async def test_how_it_ended_is_told_also_when_its_output_cannot_be_kept(
     harness = ToolHarness(tmp_path)
     outcome = await harness.run("run_shell_command", {"command": "seq 1 20000; touch -c x; exit 3"})
     assert "Exit code: 3" in outcome.for_model and "could not be stored: The disk is full." in outcome.for_model
+
+
+@pytest.mark.parametrize(
+    ("command", "fields"),
+    [
+        ("echo out; echo err >&2; exit 3", {"exit_code": 3, "stdout": "out\n", "stderr": "err\n", "truncated": False}),
+        ("true", {"exit_code": 0, "stdout": "", "stderr": "", "truncated": False}),
+        (
+            "kill -SEGV $$",
+            {
+                "exit_code": -11,
+                "stdout": "",
+                "stderr": "",
+                "truncated": False,
+                "notes": "Ended by signal SIGSEGV.",
+            },
+        ),
+    ],
+)
+async def test_a_result_has_fields(tmp_path: Path, command: str, fields: dict[str, Any]) -> None:
+    outcome = await ToolHarness(tmp_path).run("run_shell_command", {"command": command})
+    assert {name: value for name, value in outcome.fields.items() if name != "duration_s"} == fields
+    assert isinstance(outcome.fields["duration_s"], float)
+
+
+async def test_fields_are_cut_together(tmp_path: Path) -> None:
+    outcome = await ToolHarness(tmp_path).run("run_shell_command", {"command": "seq 1 50000; seq 1 50000 >&2"})
+    stdout, stderr = str(outcome.fields["stdout"]), str(outcome.fields["stderr"])
+    assert outcome.fields["truncated"] and len(stdout) + len(stderr) < 31_000
+    assert stdout.startswith("1\n2\n") and stderr.endswith("50000\n")
+    assert 'read_output(id="' in str(outcome.fields["notes"])

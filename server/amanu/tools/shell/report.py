@@ -41,6 +41,8 @@ class CommandEnd:
 
     code: int | None = None
     """Its exit code; negative for a signal."""
+    seconds: float = 0.0
+    """How long it ran."""
     stop_reason: str = ""
     """Why we ended it, as a sentence; "" when it ended by itself."""
     left_over: int = 0
@@ -70,7 +72,8 @@ class CommandEnd:
         """What happened to its processes and scripts, besides how it ended."""
         if self.left_over and not self.stop_reason:
             processes = "1 background process" if self.left_over == 1 else f"{self.left_over} background processes"
-            yield f"It left {processes} running; {'it was' if self.left_over == 1 else 'they were'} ended."
+            were = "it was" if self.left_over == 1 else "they were"
+            yield f"It left {processes} running; {were} ended. To keep a command running, call with background=true."
         if self.was_swapped:
             yield _SWAPPED
 

@@ -305,6 +305,7 @@ function nothing(): SessionState {
     usage: null,
     todos: [],
     todosSummary: "",
+    jobs: [],
   };
 }
 

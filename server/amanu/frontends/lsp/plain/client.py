@@ -31,6 +31,7 @@ from amanu.frontends.lsp.plain.rule_editor import RuleEditor
 from amanu.frontends.lsp.plain.transcript import AUDIT, audit_text
 from amanu.frontends.lsp.plain.trust_dialog import TrustDialog
 from amanu.frontends.lsp.plain.workspace_session import WorkspaceSession
+from amanu.text.display import one_line, visible
 from amanu_protocol import requests as r
 from amanu_protocol.base import Wire
 from amanu_protocol.errors import AmanuError
@@ -236,6 +237,24 @@ class PlainClient(ConnectionClient):
         await document.replace(audit_text(await self._sessions.audit_query(params)))
         await self._editor.show(document.path, focus=True)
 
+    async def _job(self, arguments: c.JobArguments) -> None:
+        """Show what it has printed so far."""
+        session, text, offset = await self._workspace.named(arguments.session), "", 0
+        while True:
+            params = r.JobOutputParams(session_id=arguments.session, job_id=arguments.job, offset=offset)
+            piece = await session.core.jobs.output(params)
+            if piece.next_offset == offset:
+                break
+            text, offset = text + piece.text, piece.next_offset
+        document = self._documents.of(arguments.session, f"{arguments.job}.txt")
+        await document.replace(visible(text))
+        await self._editor.show(document.path, focus=True)
+
+    async def _stop_job(self, arguments: c.JobArguments) -> None:
+        session = await self._workspace.named(arguments.session)
+        result = await session.core.jobs.stop(r.JobParams(session_id=arguments.session, job_id=arguments.job))
+        self._editor.say(f"{result.job.job_id} ({one_line(result.job.title)}): {result.job.summary}.")
+
     async def _trust(self, arguments: c.SessionArguments) -> None:
         await self._trust_dialog.show(await self._workspace.named(arguments.session))
 
@@ -259,6 +278,8 @@ class PlainClient(ConnectionClient):
         "amanu.undoTurn": (c.TurnArguments, lambda self, arguments: self._decisions.undo_turn(arguments)),
         "amanu.review": (c.ProposalArguments, _review),
         "amanu.applyPatch": (c.PatchArguments, lambda self, arguments: self._patch_files.apply(arguments)),
+        "amanu.job": (c.JobArguments, _job),
+        "amanu.stopJob": (c.JobArguments, _stop_job),
         "amanu.audit": (c.SessionArguments, _audit),
         "amanu.trust": (c.SessionArguments, _trust),
         "amanu.setTrust": (c.TrustArguments, lambda self, arguments: self._trust_dialog.set(arguments)),

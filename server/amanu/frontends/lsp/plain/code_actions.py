@@ -74,6 +74,8 @@ def _all(context: ActionContext, subjects: ActionSubjects) -> Iterator[types.Cod
     yield from _for_all(context, subjects)
     if state is not None and state.turn is not None:
         yield _action("Amanu: stop", FIX, "amanu.stop")
+    if state is not None:
+        yield from _jobs(state)
     if context.chat is None and not context.patch:
         yield from _prompts(context)
         for title, order in subjects.hidden:
@@ -88,6 +90,16 @@ def answers(state: SessionState) -> Iterator[types.CodeAction]:
             subject = rules_line(choice.rule) if choice.scope != "once" else approval.title
             title = f"Amanu: {choice.title[0].lower()}{choice.title[1:]}: {one_line(subject)}"
             yield _action(title, FIX, "amanu.answer", choice.reply(state.session_id, approval))
+
+
+def _jobs(state: SessionState) -> Iterator[types.CodeAction]:
+    """Of each background command that runs: how it stands, and how to end it."""
+    for job in state.jobs:
+        if job.state == "running":
+            name = f"{job.job_id} ({one_line(job.title)}; {job.summary[0].lower()}{job.summary[1:]})"
+            argument = {"session": state.session_id, "job": job.job_id}
+            yield _action(f"Amanu: output of {name}", WHOLE, "amanu.job", argument)
+            yield _action(f"Amanu: stop {name}", WHOLE, "amanu.stopJob", argument)
 
 
 def _at_range(context: ActionContext, marks: Sequence[Mark]) -> Iterator[types.CodeAction]:

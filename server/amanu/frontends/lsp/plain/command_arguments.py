@@ -35,6 +35,13 @@ class LinesArguments(Wire):
     findings: list[Finding] = []
 
 
+class JobArguments(Wire):
+    """A background command."""
+
+    session: Id
+    job: Id
+
+
 class HunksArguments(Wire):
     """Hunks by proposal, each with its seal; no proposals: all that our diagnostics show."""
 

@@ -1,0 +1,142 @@
+"""The background commands of a session, as clients see, read and stop them, and what the model is told of their end."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+from amanu.core.tool import ToolError
+from amanu.sandbox.sandbox import Sandbox
+from amanu.session.events import EventStream
+from amanu.session.notices import Notices
+from amanu.storage.journal import Journal
+from amanu.text.fences import block
+from amanu.tools.shell.job import Job
+from amanu.tools.shell.job_report import end_line, running_line
+from amanu.tools.shell.jobs import Jobs
+from amanu_protocol.errors import AmanuError
+from amanu_protocol.events import JobChanged, JobProgress
+from amanu_protocol.items import Job as ShownJob
+from amanu_protocol.items import Proposal
+from amanu_protocol.requests import JobInputParams, JobOutputParams, JobOutputResult, JobParams, JobResult
+from amanu_protocol.state import SessionState
+
+_PIECE = 64 * 1024  # bytes of output in one answer
+
+
+class SessionJobs:
+    """The jobs of one session. It is their `JobListener`."""
+
+    def __init__(
+        self, state: SessionState, emit: EventStream, notices: Notices, journal: Journal, mask: Callable[[str], str]
+    ) -> None:
+        self._state = state
+        self._emit = emit
+        self._notices = notices
+        self._journal = journal
+        self.jobs = Jobs(self, mask, state.jobs)
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    @property
+    def running(self) -> bool:
+        return bool(self.jobs.running)
+
+    async def close(self) -> None:
+        """Stop all of them: the session is being closed."""
+        await self.jobs.stop_all("with the session")
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def accept_changes(self, proposal: Proposal, sandbox: Sandbox) -> None:
+        """The files of a proposal have changed: what runs in the background meanwhile has not done that."""
+        for file in proposal.files:
+            if any(hunk.state in ("applied", "reverted") for hunk in file.hunks):
+                for path in filter(None, (file.path, file.new_path)):
+                    self._wait_for(sandbox.accept(Path(path)))
+
+    # Requests ---------------------------------------------------------------------------------------
+
+    async def stop(self, params: JobParams) -> JobResult:
+        """End a job, unless it has ended. Raises `AmanuError` (jobNotFound)."""
+        job = self.jobs.find(params.job_id)
+        if job is not None:
+            await job.stop("by the user")
+        await self._emit.durable()
+        return JobResult(job=self._shown(params.job_id))
+
+    async def output(self, params: JobOutputParams) -> JobOutputResult:
+        """A piece of what a job has printed. Raises `AmanuError` (jobNotFound, blobNotFound)."""
+        job = self.jobs.find(params.job_id)
+        if job is None:
+            blob = self._shown(params.job_id).blob
+            data = b"" if blob is None else await self._journal.get_blob(blob.blob_id)
+            return JobOutputResult(text=data[params.offset :].decode("utf-8", "replace"), next_offset=len(data))
+        output = job.output
+        if params.raw:
+            text, piece = output.terminal_text(params.offset, _PIECE, ended=job.ended.is_set())
+        else:
+            text, piece = output.readable_piece(params.offset, _PIECE)
+        return JobOutputResult(text=text, next_offset=piece.end, missing=piece.missing)
+
+    async def input(self, params: JobInputParams) -> None:
+        """Type into a job. Raises `AmanuError` (jobNotFound, invalidParams)."""
+        job = self.jobs.find(params.job_id)
+        if job is None or job.process is None or job.ended.is_set():
+            raise AmanuError("jobNotFound", f"{self._shown(params.job_id).title} has ended: it takes no input.")
+        try:
+            await job.process.write(params.text.encode("utf-8", "replace"))
+        except ToolError as error:
+            raise AmanuError("invalidParams", str(error)) from None
+
+    # For the model ----------------------------------------------------------------------------------
+
+    def end_notes(self) -> list[str]:
+        """A sentence for each job that has ended without the model knowing; it counts as told when this returns."""
+        ended = [job for job in self._state.jobs if job.state != "running" and not job.told]
+        ended = [job for job in ended if not ((live := self.jobs.find(job.job_id)) and live.in_call)]  # its call tells
+        for job in ended:
+            self._emit(JobChanged(job=job.model_copy(update={"told": True})))
+        return [end_line(job) for job in ended]
+
+    def note_with_prompt(self) -> str:
+        """What goes with a prompt: which jobs ended, and which run; "" for nothing."""
+        lines = [*self.end_notes(), running_line([job.shown for job in self.jobs.running])]
+        text = "\n".join(filter(None, lines))
+        return block("background_commands", text) if text else ""
+
+    # JobListener ------------------------------------------------------------------------------------
+
+    def changed(self, job: ShownJob) -> None:
+        """What runs is on disk soon: after a kill the session must know of it."""
+        self._emit(JobChanged(job=job))
+        self._wait_for(self._emit.durable())
+
+    def progress(self, job_id: str, last_line: str, output_size: int) -> None:
+        self._emit(JobProgress(job_id=job_id, last_line=last_line, output_size=output_size))
+
+    def ended(self, job: Job) -> None:
+        """Tell the user at once, unless it only ended because somebody stopped it."""
+        end = job.end
+        assert end is not None
+        if job.stopped_by and not end.details:
+            return
+        text = f"{job.job_id} ({job.shown.title}): {job.shown.summary}."
+        text += f"\n{end.details}" if end.details else ""
+        level = "warning" if end.details or (end.failed and not job.stopped_by) else "info"
+        self._notices.report_on_session("jobEnded", level, text)
+
+    def _wait_for(self, work: Coroutine[Any, Any, None]) -> None:
+        """Have it done, while nobody waits."""
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._done)
+
+    def _done(self, task: "asyncio.Task[None]") -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            task.exception()  # a full disk: whoever waits for the journal is told
+
+    def _shown(self, job_id: str) -> ShownJob:
+        for job in self._state.jobs:
+            if job.job_id == job_id:
+                return job
+        raise AmanuError("jobNotFound", f"This session has no background command {job_id}.")

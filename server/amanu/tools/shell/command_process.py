@@ -1,0 +1,285 @@
+"""Starts a command in its sandbox, in the very folder that was checked, and ends every process it leaves behind."""
+
+import asyncio
+import contextlib
+import os
+import shutil
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from secrets import token_hex
+
+from amanu.core.requirements import SandboxRequirements
+from amanu.core.tool import ToolError
+from amanu.sandbox.process_records import MARK
+from amanu.sandbox.rlimits import KernelLimits, limited_entry_shell, limits
+from amanu.sandbox.sandbox import SandboxedCommand, SandboxError
+from amanu.shell.programs.git import LOOKING
+from amanu.system.process_tree import end_all, interrupt_all, without_git_settings, without_secrets
+from amanu.system.tasks import run_to_completion, start_process, wait_killed
+from amanu.tools.environment import ToolEnvironment
+from amanu.tools.shell.file_identity import identity
+from amanu.tools.shell.report import STOPPED_SWAPPED, CommandEnd
+from amanu.tools.shell.script_watch import ScriptWatch
+from amanu.tools.shell.terminal import BECOME_CONTROLLING, Terminal
+
+CHANGED = (
+    "What this command would run was changed or replaced just before it started, so it was not run. Call again: the "
+    "command is decided on anew."
+)
+_CHUNK = 1 << 16
+_DRAIN = 0.3  # seconds for what is still in the pipe when the shell has ended
+_INPUT_SECONDS = 5.0  # for a command to read what is typed
+
+COMMAND_VARIABLES = {
+    "AMANU": "1",
+    "PAGER": "cat",
+    "GIT_PAGER": "cat",
+    "MANPAGER": "cat",
+    "GH_PAGER": "cat",
+    "SYSTEMD_PAGER": "cat",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_EDITOR": "true",
+    "GIT_ASKPASS": "true",
+    "SSH_ASKPASS": "false",
+    "DEBIAN_FRONTEND": "noninteractive",
+    "TERM": "dumb",
+    "NO_COLOR": "1",
+}
+"""Set for every command: nobody can page, answer a prompt or see colors."""
+
+Take = Callable[[bytes, bool], None]
+"""Takes a piece of output; the flag says that it is from stderr."""
+
+
+@dataclass(frozen=True)
+class CommandPlan:
+    """A command as it was decided on."""
+
+    command: str
+    folder: Path
+    need: SandboxRequirements
+    by_user: bool
+    """The user decided on it, not a rule."""
+    still_valid: Callable[[], Awaitable[bool]]
+    """Whether it would still do what was decided on."""
+    background: bool = False
+    """It goes on after its call: it can be typed into, and what it prints is one stream."""
+    tty: bool = False
+    """It gets a terminal."""
+
+
+class CommandProcess:
+    """A running command."""
+
+    def __init__(
+        self, process: asyncio.subprocess.Process, mark: str, holders: int, terminal: Terminal | None = None
+    ) -> None:
+        self.process = process
+        self.started = time.monotonic()
+        self._mark = mark
+        self._holders = holders
+        self._terminal = terminal
+
+    async def read(self, take: Take) -> None:
+        """Pass on what it prints until nobody can print any more."""
+        if self._terminal is not None:
+            await _read(await self._terminal.reader(), take, is_error=False)
+            return
+        streams = ((self.process.stdout, False), (self.process.stderr, True))
+        await asyncio.gather(*(_read(stream, take, is_error=error) for stream, error in streams if stream is not None))
+
+    async def drain(self, reading: asyncio.Task[None]) -> None:
+        """Wait a moment for what is still to be read when it has ended."""
+        await asyncio.wait({reading}, timeout=_DRAIN)
+
+    async def write(self, data: bytes) -> None:
+        """Type that. Raises `ToolError` when it does not take it."""
+        try:
+            async with asyncio.timeout(_INPUT_SECONDS):
+                while self._terminal is not None and data:
+                    written = self._terminal.write(data)
+                    data = data[written:]
+                    if data and not written:
+                        await asyncio.sleep(0.05)
+                if self.process.stdin is not None:
+                    self.process.stdin.write(data)
+                    await self.process.stdin.drain()
+        except TimeoutError:
+            raise ToolError("It does not read its input, so not all of that could be typed.") from None
+        except (OSError, RuntimeError):
+            raise ToolError("It has closed its input, so nothing can be typed into it.") from None
+
+    async def interrupt(self) -> None:
+        """Do what Ctrl-C does."""
+        if self._terminal is not None and self._terminal.has_foreground:
+            self._terminal.write(b"\x03")
+        else:
+            await interrupt_all(self.process.pid, self._mark, self._holders)
+
+    async def end(self) -> int:
+        """End all its processes. Returns how many it had left running."""
+        left_over = await end_all(self.process.pid, self._mark, self._holders)
+        await wait_killed(self.process)
+        if self._terminal is not None:
+            self._terminal.close()
+        return left_over
+
+
+class CommandLauncher:
+    """Starts the commands of one session."""
+
+    def __init__(self, environment: ToolEnvironment) -> None:
+        self._environment = environment
+        self._workspace = environment.workspace
+        self._sandbox = environment.sandbox
+        self._trusted = environment.trusted
+
+    @asynccontextmanager
+    async def launched(self, plan: CommandPlan, end: CommandEnd) -> AsyncGenerator[CommandProcess]:
+        """Start the command; leaving the context ends it, and then `end` says how. Raises `ToolError` when it could not
+        be started."""
+        need = plan.need
+        mark = f"{MARK}{token_hex(8)}"
+        argv = list(need.argv) if need.argv is not None else [self._bash(), "-c", plan.command]
+        environment = self.child_environment(mark, need, tty=plan.tty)
+        # Without the user's approval a command may not take the machine's memory; one that only reads needs little.
+        kernel = limits(None if plan.by_user else 4 if need.writes == "nothing" else 2)
+        end.memory = kernel.memory
+        with self._opened_folder(plan.folder) as handle:
+            status = os.fstat(handle)
+            if need.folder_identity not in (None, (status.st_dev, status.st_ino)):
+                raise ToolError(CHANGED)
+            async with self._sandboxed(argv, plan, handle, environment, kernel) as started:
+                identities = await asyncio.to_thread(_identities, need)
+                if not await plan.still_valid():  # the last moment before it starts; building the sandbox took a while
+                    raise ToolError(CHANGED)
+                running = await self._start(started, mark, plan)
+                end.unseen = started.workspace_secrets
+                pid = running.process.pid
+                with ScriptWatch(need.watched, identities, pid) as watch, self._recorded(pid, mark, need):
+                    try:
+                        yield running
+                    finally:
+                        end.left_over = await run_to_completion(running.end())
+                end.quarantine = await asyncio.to_thread(started.settle)
+        end.code = running.process.returncode
+        end.seconds = time.monotonic() - running.started
+        # In the hours that a command of the background may run, the user and the model go on editing.
+        end.was_swapped = watch.swapped or (
+            not plan.background and await asyncio.to_thread(_identities, need) != identities
+        )
+        if watch.swapped:
+            end.stop_reason = STOPPED_SWAPPED
+
+    def child_environment(self, mark: str, need: SandboxRequirements, *, tty: bool = False) -> dict[str, str]:
+        """The environment of a command whose processes are marked so."""
+        name, _, value = mark.partition("=")
+        services = need.writes != "nothing" and (self._sandbox is None or self._sandbox.describe(need).network)
+        variables, settings = self._environment.variables, self._environment.settings
+        inherited = without_secrets(
+            variables, settings.key_variables, settings.shell.pass_environment, services=services
+        )
+        environment = {**inherited, **COMMAND_VARIABLES, name: value}
+        if tty:
+            environment["TERM"] = "xterm-256color"
+            del environment["NO_COLOR"]
+        if need.writes == "nothing":
+            return {**without_git_settings(environment), **LOOKING}
+        return environment if self._trusted() else without_git_settings(environment, hooks=self.runs_hooks(need))
+
+    def runs_hooks(self, need: SandboxRequirements) -> bool:
+        """Hooks are the repository's code: unless the user trusts it, they run only as part of an allowed command in a
+        sandbox without network."""
+        if need.writes == "nothing":
+            return False
+        return self._trusted() or (self._sandbox is not None and self._sandbox.describe(need).network is False)
+
+    @contextlib.contextmanager
+    def _opened_folder(self, folder: Path) -> Generator[int]:
+        with contextlib.ExitStack() as stack:
+            try:
+                handle = stack.enter_context(self._workspace.guard.folder(folder))
+            except OSError:
+                raise ToolError(CHANGED) from None
+            yield handle
+
+    @asynccontextmanager
+    async def _sandboxed(
+        self, argv: list[str], plan: CommandPlan, handle: int, environment: dict[str, str], kernel: KernelLimits
+    ) -> AsyncGenerator[SandboxedCommand]:
+        """How to start the command in the very folder that was checked (`handle`), wherever its name leads now."""
+        bash = self._find_bash()
+        limiter = None if bash is None else limited_entry_shell(bash, kernel)
+        if limiter is not None and plan.tty:
+            limiter = limiter.with_step(BECOME_CONTROLLING)
+        if self._sandbox is None:
+            argv = argv if limiter is None else limiter.wrap(argv)
+            folder_path = f"/proc/self/fd/{handle}"
+            yield SandboxedCommand(
+                argv,
+                environment,
+                folder_path if os.path.exists("/proc/self/fd") else str(plan.folder),  # noqa: PTH110, ASYNC240
+            )
+            return
+        roots = [self._workspace.guard.real(root) for root in self._workspace.roots]
+        try:
+            async with self._sandbox.launch(
+                argv, plan.need, roots, plan.folder, handle, environment, limiter
+            ) as started:
+                yield started
+        except SandboxError as error:
+            raise ToolError(str(error)) from None
+
+    async def _start(self, started: SandboxedCommand, mark: str, plan: CommandPlan) -> CommandProcess:
+        terminal: Terminal | None = None
+        pipe, nothing = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
+        try:
+            terminal = Terminal() if plan.tty else None
+            own = None if terminal is None else terminal.slave
+            process = await start_process(
+                lambda process: CommandProcess(process, mark, started.holders, terminal).end(),
+                *started.argv,
+                cwd=started.folder,
+                env=started.environment,
+                pass_fds=started.pass_fds,
+                stdin=own or (pipe if plan.background else nothing),
+                stdout=own or pipe,
+                stderr=own or (asyncio.subprocess.STDOUT if plan.background else pipe),
+                start_new_session=True,
+                limit=_CHUNK,
+            )
+        except OSError as error:
+            if terminal is not None:
+                terminal.close()
+            raise ToolError(f"The command could not be started: {error.strerror or error}.") from None
+        return CommandProcess(process, mark, started.holders, terminal)
+
+    def _recorded(self, pid: int, mark: str, need: SandboxRequirements) -> contextlib.AbstractContextManager[None]:
+        return contextlib.nullcontext() if self._sandbox is None else self._sandbox.recorded(pid, mark, need)
+
+    def _bash(self) -> str:
+        if (bash := self._find_bash()) is None:
+            raise ToolError("Commands cannot be run: this machine has no bash.")
+        return bash
+
+    def _find_bash(self) -> str | None:
+        """The path of a bash that is not part of the workspace; None when there is none."""
+        for bash in ("/bin/bash", "/usr/bin/bash", shutil.which("bash", path=self._environment.variables.get("PATH"))):
+            if bash and Path(bash).is_absolute() and os.access(bash, os.X_OK):
+                real = Path(bash).resolve()
+                if not any(root.resolve() in real.parents for root in self._workspace.roots):
+                    return bash
+        return None
+
+
+def _identities(need: SandboxRequirements) -> list[str]:
+    return [identity(path) for path in need.watched]
+
+
+async def _read(stream: asyncio.StreamReader, take: Take, *, is_error: bool) -> None:
+    with contextlib.suppress(OSError):  # a terminal whose last process has ended
+        while data := await stream.read(_CHUNK):
+            take(data, is_error)

@@ -1,0 +1,32 @@
+"""The tool that ends a background command."""
+
+from pydantic import Field
+
+from amanu.core.tool import CallContext, Outcome, Params, Preview, Subject
+from amanu.tools.environment import SessionTool
+from amanu.tools.shell.job_report import report
+
+
+class StopCommandParams(Params):
+    job: str = Field(description="Its id.")
+
+
+class StopCommand(SessionTool[StopCommandParams]):
+    name = "stop_command"
+    effect = "read"  # it ends only what the session itself has started
+    description = "Ends a background command with all its processes."
+    params = StopCommandParams
+
+    async def preview(self, params: StopCommandParams, call: CallContext) -> Preview:
+        job = self._environment.jobs.require(params.job)
+        return Preview(
+            title=f"Stop {job.job_id}: {job.shown.title}",
+            subject=Subject(self.name, self.effect, job.job_id),
+            detail=f"{job.job_id} ({job.shown.title}) and all its processes end.",
+        )
+
+    async def run(self, params: StopCommandParams, call: CallContext) -> Outcome:
+        jobs = self._environment.jobs
+        job = jobs.require(params.job)
+        await job.stop("by the model")
+        return await report(job, jobs, self._limits.shell_model)

@@ -1,0 +1,247 @@
+"""Background commands: they are waited for, read, typed into and stopped; bad input is answered, and nothing hangs."""
+
+import asyncio
+import os
+import sys
+import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from amanu.config import SandboxSettings
+from amanu.core.tool import Outcome, ToolError
+from amanu.home import find_home
+from amanu.sandbox.sandbox import Sandbox
+from amanu.tools.shell import jobs as job_limits
+from amanu.tools.shell.job_output import HEAD, TAIL, JobOutput
+from support.required_programs import needs
+from support.tool_harness import ToolHarness
+from unit.tools.test_run_shell_command import running
+
+SERVER = """
+import http.server, sys
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), http.server.SimpleHTTPRequestHandler)
+print("ready on", server.server_port, flush=True)
+server.serve_forever()
+"""
+
+
+@asynccontextmanager
+async def harness(folder: Path, *, sandbox: bool = False) -> AsyncGenerator[ToolHarness]:
+    if sandbox:
+        needs("bwrap")
+    home = find_home({"AMANU_HOME": str(folder / "h")}).make()
+    root = folder / "w"
+    root.mkdir()
+    box = Sandbox(SandboxSettings(), home) if sandbox else None
+    made = ToolHarness(root, {"server.py": SERVER}, sandbox=box)
+    try:
+        yield made
+    finally:
+        await made.jobs.stop_all("at the end")
+        if box is not None:
+            await box.close()
+
+
+async def start(made: ToolHarness, command: str, **more: Any) -> Outcome:
+    return await made.run("run_shell_command", {"command": command, "background": True, **more})
+
+
+@pytest.mark.parametrize("sandbox", [False, True])
+async def test_a_server_is_started_waited_for_read_and_stopped(tmp_path: Path, sandbox: bool) -> None:
+    number = str(time.monotonic_ns())
+    async with harness(tmp_path, sandbox=sandbox) as made:
+        outcome = await start(made, f"python3 -u server.py {number}", until=r"ready on \d+")
+        assert outcome.fields["state"] == "running" and outcome.fields["job"] == "job-1"
+        port = int(str(outcome.fields["output"]).split()[-1])
+        waited = await made.jobs.require("job-1").wait(10, port=port)
+        assert waited == "ready"
+        again = await made.run("read_command", {"job": "job-1"})
+        assert again.fields["output"] == "" and again.fields["port"] == port
+        assert ("same sandbox" in str(again.fields["notes"])) == sandbox, "it cannot be reached"
+        stopped = await made.run("stop_command", {"job": "job-1"})
+        assert stopped.fields["state"] == "stopped" and "stopped by the model" in stopped.for_model
+        assert running(number) == []
+
+
+@pytest.mark.parametrize("sandbox", [False, True])
+async def test_a_port_is_waited_for(tmp_path: Path, sandbox: bool) -> None:
+    with __import__("socket").socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    async with harness(tmp_path, sandbox=sandbox) as made:
+        line = f"sleep 0.2; exec python3 -m http.server {port} --bind 127.0.0.1"
+        outcome = await start(made, line, port=port)
+        assert outcome.fields["port"] == port and outcome.fields["state"] == "running"
+        assert f"listens on port {port}" in outcome.for_model
+
+
+@pytest.mark.parametrize(
+    ("command", "more", "expected", "failed"),
+    [
+        ("sleep 30", {"until": "ready", "wait_s": 0.2}, "Not ready after 0.2 s: nothing in its output matches", False),
+        ("sleep 30", {"port": 9, "wait_s": 0.2}, "nothing listens on port 9", False),
+        ("echo no; exit 3", {"until": "ready"}, "Exit code: 3", True),
+        ("echo no; exit 3", {"port": 9}, "Exit code: 3", True),
+        ("no_such_program", {}, "Exit code: 127", True),
+        ("echo done", {}, "Exit code: 0", False),
+        ("sleep 30", {"timeout_s": 0.2}, "its time limit", True),
+        (
+            "printf 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!'; sleep 30",
+            {"until": "(a+)+$", "wait_s": 1},
+            "Not re",
+            False,
+        ),
+        ("echo 1%; printf '2%%\\r3%%\\r99%%\\n'; echo err >&2; exit 0", {}, "1%\n99%\nerr\n", False),
+    ],
+)
+async def test_what_never_gets_ready_is_told(
+    tmp_path: Path, command: str, more: dict[str, Any], expected: str, failed: bool
+) -> None:
+    async with harness(tmp_path) as made:
+        outcome = await start(made, command, **more)
+        assert expected in outcome.for_model and outcome.is_error == failed
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "expected"),
+    [
+        ("run_shell_command", {"command": "ls", "background": True, "until": "("}, "not a regular expression"),
+        ("run_shell_command", {"command": "ls", "until": "x"}, "add background=true"),
+        ("read_command", {"job": "job-9"}, "no background command 'job-9'. Known: job-1"),
+        ("read_command", {"job": "job-1", "until": "["}, "not a regular expression"),
+        ("stop_command", {"job": ""}, "no background command"),
+        ("write_command", {"job": "job-1"}, "nothing to type"),
+        ("write_command", {"job": "job-1", "key": "tab"}, "no terminal"),
+    ],
+)
+async def test_bad_input(tmp_path: Path, tool: str, arguments: dict[str, Any], expected: str) -> None:
+    async with harness(tmp_path) as made:
+        await start(made, "sleep 30", wait_s=0.01)
+        with pytest.raises(ToolError, match=__import__("re").escape(expected)):
+            await made.run(tool, arguments)
+
+
+async def test_only_what_is_new_is_read(tmp_path: Path) -> None:
+    async with harness(tmp_path) as made:
+        os.mkfifo(made.root / "fifo")
+        first = await start(made, "echo one; read < fifo; echo two; printf '> '; sleep 30", until="one")
+        assert first.fields["output"] == "one\n"
+        assert (await made.run("read_command", {"job": "job-1"})).for_model.startswith("[no new output]")
+        await asyncio.to_thread((made.root / "fifo").write_text, "go\n")
+        second = await made.run("read_command", {"job": "job-1", "until": "> $", "wait_s": 10})
+        assert second.fields["output"] == "two\n> "
+        whole = await made.run("read_command", {"job": "job-1", "offset": 0})
+        assert whole.fields["output"] == "one\ntwo\n> "
+
+
+@pytest.mark.parametrize("sandbox", [False, True])
+@pytest.mark.parametrize("tty", [False, True])
+async def test_what_is_typed_arrives(tmp_path: Path, sandbox: bool, tty: bool) -> None:
+    async with harness(tmp_path, sandbox=sandbox) as made:
+        line = (
+            "trap 'echo caught' INT; [ -t 0 ] && echo terminal; echo up; while read x; do echo got $x; done; sleep 30"
+        )
+        outcome = await start(made, line, tty=tty, until="up")
+        assert ("terminal" in outcome.for_model) == tty
+        typed = await made.run("write_command", {"job": "job-1", "text": "hello\n"})
+        assert "got hello\n" in str(typed.fields["output"])
+        await made.run("write_command", {"job": "job-1", "key": "ctrl-c", "wait_s": 0})
+        caught = await made.jobs.require("job-1").wait(10, until="caught")
+        assert caught == "ready"
+
+
+@pytest.mark.parametrize("sandbox", [False, True])
+async def test_an_interpreter_with_a_terminal(tmp_path: Path, sandbox: bool) -> None:
+    async with harness(tmp_path, sandbox=sandbox) as made:
+        await start(made, f"{sys.executable} -q -i" if not sandbox else "python3 -q -i", tty=True, until=">>> ")
+        typed = await made.run("write_command", {"job": "job-1", "text": "6*7", "key": "enter"})
+        assert "\n42\n>>> " in str(typed.fields["output"])
+        await made.run("write_command", {"job": "job-1", "text": "import time; time.sleep(50)\n", "wait_s": 0.3})
+        await made.run("write_command", {"job": "job-1", "key": "ctrl-c", "wait_s": 0})
+        assert await made.jobs.require("job-1").wait(10, until="KeyboardInterrupt") == "ready"
+        ended = await made.run("write_command", {"job": "job-1", "key": "ctrl-d", "wait_s": 10})
+        assert ended.fields["state"] == "ended"
+
+
+async def test_to_type_is_asked_about_and_to_interrupt_is_not(tmp_path: Path) -> None:
+    async with harness(tmp_path) as made:
+        await start(made, "sleep 30", wait_s=0.01)
+        typed = await made.preview("write_command", {"job": "job-1", "text": "rm -rf x\n"})
+        assert (typed.subject.effect, typed.subject.unclear) == ("run", True)
+        interrupted = await made.preview("write_command", {"job": "job-1", "key": "ctrl-c"})
+        assert (interrupted.subject.effect, interrupted.subject.unclear) == ("read", False)
+
+
+async def test_a_flood_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with harness(tmp_path) as made:
+        monkeypatch.setattr(type(made.environment.limits), "shell_endless", 4 << 20, raising=False)
+        object.__setattr__(made.environment.limits, "shell_endless", 4 << 20)
+        outcome = await start(made, "yes all work and no play", wait_s=30)
+        assert "bytes of output" in str(outcome.fields["notes"]) and outcome.fields["truncated"]
+        assert len(outcome.for_model) < 31_000 and "left out" in outcome.for_model
+        assert made.blobs and len(made.blobs[-1]) < (HEAD + TAIL) * 1.2
+
+
+async def test_a_cancelled_start_leaves_nothing(tmp_path: Path) -> None:
+    number = str(time.monotonic_ns())
+    async with harness(tmp_path) as made:
+        task = asyncio.create_task(start(made, f"setsid sleep 77.{number} & sleep 77.{number}", until="never"))
+        while len(running(number)) < 3:
+            await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert running(number) == [] and made.jobs.running == []
+
+
+async def test_two_stop_at_once(tmp_path: Path) -> None:
+    async with harness(tmp_path) as made:
+        await start(made, "trap '' TERM; sleep 30; sleep 30", wait_s=0.1)
+        job = made.jobs.require("job-1")
+        await asyncio.gather(job.stop("by one"), job.stop("by another"))
+        await job.stop("by a third")
+        assert (job.shown.state, job.stopped_by) == ("stopped", "by one")
+        assert job.shown.summary.startswith("Stopped by one, after ")
+
+
+async def test_not_too_many_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(job_limits, "MAX_RUNNING", 2)
+    async with harness(tmp_path) as made:
+        await start(made, "sleep 30", wait_s=0.01)
+        outcome = await start(made, "sleep 30", wait_s=0.01)
+        assert "Besides: 1 background command runs: job-1 (sleep 30)." in outcome.for_model
+        with pytest.raises(ToolError, match="Stop one with stop_command"):
+            await start(made, "sleep 30")
+
+
+@pytest.mark.parametrize("sizes", [[10, 20], [HEAD, 5], [HEAD - 1, TAIL, 70_000], [3 * TAIL]])
+def test_output_is_kept_from_both_ends(sizes: list[int]) -> None:
+    whole = b"".join(bytes([97 + at]) * size for at, size in enumerate(sizes))
+    output = JobOutput()
+    at = 0
+    for size in sizes:
+        for begin in range(at, at + size, 30_000):
+            output.add(whole[begin : min(begin + 30_000, at + size)])
+        at += size
+    assert output.size == len(whole)
+    end, text, missing = 0, b"", 0
+    while end < output.size:
+        piece = output.piece(end, 50_000)
+        text, missing, end = text + piece.data, missing + piece.missing, piece.end
+        assert piece.data == whole[end - len(piece.data) : end]
+    assert len(text) + missing == len(whole)
+    assert (missing == 0) == (len(whole) <= HEAD + TAIL) or missing < 200_000
+
+
+def test_a_terminal_gets_colours_but_no_orders() -> None:
+    output = JobOutput(lambda text: text.replace("s3cret", "***"))
+    output.add(b"\x1b[31mred\x1b[0m \x1b]52;c;aGk=\x07 s3cret \xc3")
+    text, piece = output.terminal_text(0, 1000, ended=False)
+    assert text == "\x1b[31mred\x1b[0m  *** " and piece.end == output.size - 1
+    output.add(b"\xa9\n")
+    assert output.terminal_text(piece.end, 1000, ended=False)[0] == "é\n"
+    assert output.last_line == "red  *** é"

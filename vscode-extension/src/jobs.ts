@@ -1,0 +1,209 @@
+import * as vscode from "vscode";
+import { plural } from "./changes";
+import type { Daemon } from "./client";
+import type { Desk } from "./desk";
+import type { Event, Job, JobOutputParams, JobOutputResult } from "./protocol";
+import { oneLine, plain } from "./visible";
+
+/** What the terminal of a job asks of the daemon. */
+export interface JobLine {
+  output(params: Omit<JobOutputParams, "sessionId">): Promise<JobOutputResult>;
+  input(jobId: string, text: string): Promise<unknown>;
+}
+
+/** Milliseconds in which keys that are typed are gathered into one request. */
+const TYPED_AFTER = 20;
+
+/** A terminal tab that shows what a background command prints, as it comes; it takes keys if the command has a
+ * terminal of its own. Closing the tab ends nothing. */
+export class JobTerminal implements vscode.Pseudoterminal {
+  private readonly write = new vscode.EventEmitter<string>();
+  readonly onDidWrite = this.write.event;
+  private offset = 0;
+  private reading: Promise<void> | undefined;
+  private again = false;
+  private opened = false;
+  private said = false;
+  private typed = "";
+  private typing: Promise<unknown> = Promise.resolve();
+
+  constructor(
+    private job: Job,
+    private readonly line: JobLine,
+  ) {}
+
+  open(): void {
+    this.opened = true;
+    void this.read();
+  }
+
+  close(): void {
+    this.opened = false;
+  }
+
+  handleInput(data: string): void {
+    if (!this.job.tty || this.job.state !== "running") return;
+    if (this.typed === "") setTimeout(() => this.send(), TYPED_AFTER);
+    this.typed += data;
+  }
+
+  /** The job has printed something, or has changed. */
+  update(job: Job): Promise<void> {
+    this.job = job;
+    return this.read();
+  }
+
+  /** Fetch and show what is new. One at a time; what comes meanwhile is fetched afterwards. */
+  private read(): Promise<void> {
+    if (!this.opened) return Promise.resolve();
+    this.again = true;
+    this.reading ??= this.fetch().finally(() => {
+      this.reading = undefined;
+    });
+    return this.reading;
+  }
+
+  private async fetch(): Promise<void> {
+    while (this.again && this.opened) {
+      this.again = false;
+      try {
+        for (;;) {
+          const { jobId } = this.job;
+          const piece = await this.line.output({ jobId, offset: this.offset, raw: true });
+          if (piece.missing > 0) this.show(`\n[… ${piece.missing} bytes left out …]\n`);
+          if (piece.nextOffset === this.offset) break;
+          this.offset = piece.nextOffset;
+          this.show(piece.text);
+        }
+      } catch (error) {
+        this.show(`\n[${oneLine(String(error))}]\n`);
+        return;
+      }
+    }
+    if (this.job.state !== "running" && !this.said) {
+      this.said = true;
+      this.show(`\n[${oneLine(this.job.summary)}]\n`);
+    }
+  }
+
+  private send(): void {
+    const text = this.typed;
+    this.typed = "";
+    this.typing = this.typing.then(() => this.line.input(this.job.jobId, text)).catch(() => undefined);
+  }
+
+  /** A pipe's line feeds are only that; a terminal's have their carriage return. */
+  private show(text: string): void {
+    this.write.fire(text.replace(/\r?\n/g, "\r\n"));
+  }
+}
+
+/** The background commands: how many run, in the status bar; a list; the output of each in a terminal tab. */
+export class Jobs implements vscode.Disposable {
+  private readonly item = vscode.window.createStatusBarItem("amanu.jobs", vscode.StatusBarAlignment.Left, -1);
+  private readonly open = new Map<string, { pty: JobTerminal; terminal: vscode.Terminal }>();
+  private readonly subscriptions: vscode.Disposable[];
+
+  constructor(
+    private readonly desk: Desk,
+    private readonly daemon: Daemon,
+  ) {
+    this.item.name = "Amanu: Background Commands";
+    this.item.command = "amanu.jobs";
+    this.subscriptions = [
+      this.item,
+      desk.onReset(() => this.changed()),
+      desk.onEvent(({ event }) => {
+        const jobId = about(event);
+        if (jobId !== undefined) this.changed(jobId);
+      }),
+      vscode.window.onDidCloseTerminal((closed) => {
+        for (const [key, { terminal }] of this.open) if (terminal === closed) this.open.delete(key);
+      }),
+      vscode.commands.registerCommand("amanu.jobs", () => desk.attempt(() => this.list())),
+    ];
+    this.changed();
+  }
+
+  dispose(): void {
+    for (const each of this.subscriptions) each.dispose();
+  }
+
+  private changed(jobId?: string): void {
+    const running = this.desk.state.jobs.filter(({ state }) => state === "running");
+    if (running.length > 0) {
+      this.item.text = `$(server-process) ${running.length}`;
+      const lines = running.map((job) => `${job.jobId}: ${oneLine(job.title)} · ${oneLine(job.summary)}`);
+      this.item.tooltip = `${plural(running.length, "background command")} of Amanu\n${lines.join("\n")}`;
+      this.item.show();
+    } else this.item.hide();
+    for (const job of this.desk.state.jobs)
+      if (jobId === undefined || job.jobId === jobId) void this.open.get(this.key(job))?.pty.update(job);
+  }
+
+  /** The list; choosing one shows its output, its button stops it. */
+  private async list(): Promise<void> {
+    const { jobs } = this.desk.state;
+    if (jobs.length === 0)
+      return this.desk.tell({ level: "info", text: "There are no background commands in this session." });
+    const stop: vscode.QuickInputButton = { iconPath: new vscode.ThemeIcon("debug-stop"), tooltip: "Stop" };
+    const pick = vscode.window.createQuickPick<vscode.QuickPickItem & { job: Job }>();
+    pick.title = "Background Commands";
+    pick.placeholder = "Choose one to see its output";
+    pick.items = jobs.toReversed().map((job) => ({
+      job,
+      label: `${job.state === "running" ? "$(play)" : "$(circle-slash)"} ${plain(job.title)}`,
+      description: `${job.jobId} · ${plain(job.summary)}${job.state === "running" ? ` for ${ran(job)}` : ""}`,
+      detail: plain(job.lastLine),
+      buttons: job.state === "running" ? [stop] : [],
+    }));
+    pick.onDidTriggerItemButton(({ item }) => {
+      pick.hide();
+      void this.desk.attempt(() => this.stop(item.job));
+    });
+    pick.onDidAccept(() => {
+      const [chosen] = pick.selectedItems;
+      pick.hide();
+      if (chosen !== undefined) this.show(chosen.job);
+    });
+    pick.onDidHide(() => pick.dispose());
+    pick.show();
+  }
+
+  private async stop(job: Job): Promise<void> {
+    await this.daemon.request("amanu/job/stop", { sessionId: this.desk.state.sessionId, jobId: job.jobId });
+  }
+
+  private show(job: Job): void {
+    const known = this.open.get(this.key(job));
+    if (known !== undefined) return known.terminal.show();
+    const { sessionId } = this.desk.state;
+    const pty = new JobTerminal(job, {
+      output: (params) => this.daemon.request("amanu/job/output", { sessionId, ...params }),
+      input: (jobId, text) => this.daemon.request("amanu/job/input", { sessionId, jobId, text }),
+    });
+    const name = `Amanu ${job.jobId}: ${oneLine(job.title, 40)}`;
+    const terminal = vscode.window.createTerminal({
+      name,
+      pty,
+      iconPath: new vscode.ThemeIcon("server-process"),
+    });
+    this.open.set(this.key(job), { pty, terminal });
+    terminal.show();
+  }
+
+  private key(job: Job): string {
+    return `${this.desk.state.sessionId} ${job.jobId}`;
+  }
+}
+
+/** The job an event is about, if it is about one. */
+function about(event: Event): string | undefined {
+  if (event.kind === "jobChanged") return event.job.jobId;
+  return event.kind === "jobProgress" ? event.jobId : undefined;
+}
+
+function ran(job: Job): string {
+  const seconds = Math.max(0, Math.floor((Date.now() - job.startedAt) / 1000));
+  return seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+}
