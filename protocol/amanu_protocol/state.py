@@ -208,9 +208,7 @@ def fold(state: SessionState, event: Event) -> None:
             _put_job(state, event.job)
         case JobProgress():
             progress = {"last_line": event.last_line, "output_size": event.output_size}
-            state.jobs = [
-                job.model_copy(update=progress) if job.job_id == event.job_id else job for job in state.jobs
-            ]
+            state.jobs = [job.model_copy(update=progress) if job.job_id == event.job_id else job for job in state.jobs]
         case SessionChanged():
             _change_session(state, event)
 
