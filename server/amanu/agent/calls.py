@@ -20,12 +20,12 @@ from amanu.agent.turn_listeners import after_call, before_call
 from amanu.core.conversation import NOT_RUN, Call, Result
 from amanu.core.emit import Emit
 from amanu.core.listeners import MAX_CHANGES, Block, TurnListener
-from amanu.core.tool import AnyTool, CallContext, Outcome, Params, ParsedCall, Preview, ToolError
+from amanu.core.tool import AnyTool, CallContext, Outcome, Params, ParsedCall, Preview, SearchAnswer, ToolError
 from amanu.permissions.approvals import Approvals
 from amanu.text.display import one_line
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import ItemChanged, ItemCompleted
-from amanu_protocol.items import Decision, ToolCall, ToolCallState
+from amanu_protocol.items import Citations, Decision, ToolCall, ToolCallState
 
 log = logging.getLogger(__name__)
 
@@ -77,6 +77,8 @@ class CallEnvironment:
     fit_result: Callable[[str], Awaitable[str]]
     """Shortens a result that is too big for the model's window."""
     listeners: Sequence[TurnListener] = ()
+    ask_model: Callable[[str, str], Awaitable[str]] | None = None
+    search_web: Callable[[str], Awaitable[SearchAnswer | None]] | None = None
 
 
 class Calls:
@@ -90,6 +92,7 @@ class Calls:
         self._emit = environment.emit
         self._fit_result = environment.fit_result
         self._listeners = environment.listeners
+        self._environment = environment
         self._runs = [self._make_run(call) for call in calls]
 
     @property
@@ -138,6 +141,8 @@ class Calls:
                 output=lambda text: self._emit.delta(run.call.call_id, self._emit.redact(text)),
                 allowed=self._approvals.allowed,
                 denied=self._approvals.denied,
+                ask_model=self._environment.ask_model,
+                search_web=self._environment.search_web,
             )
             await self._wait_to_preview(run, earlier)
             preview = _bind_to_call(await tool.preview(params, context), run.call)
@@ -318,6 +323,10 @@ class Calls:
             update={"output": self._emit.redact(outcome.for_user), "blob": outcome.blob, "sandbox": outcome.sandbox}
         )
         await self._end(run, "rejected" if outcome.refused else "succeeded", result)
+        if outcome.sources:
+            item_id = f"{self._turn_id}.{call.call_id}.sources"
+            sources = list(outcome.sources)
+            self._emit(ItemCompleted(item=Citations(item_id=item_id, turn_id=self._turn_id, sources=sources)))
 
     async def _end(
         self,

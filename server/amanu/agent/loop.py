@@ -124,7 +124,14 @@ def _refuse_calls(turn: Turn, step: int, reply: Assistant, refusal: str) -> None
 
 def _make_calls(turn: Turn, step: int, reply: Assistant) -> Calls:
     environment = CallEnvironment(
-        turn.turn_id, turn.tools, turn.approvals, turn.emit, turn.context.fit_result, turn.listeners
+        turn.turn_id,
+        turn.tools,
+        turn.approvals,
+        turn.emit,
+        turn.context.fit_result,
+        turn.listeners,
+        ask_model=turn.ask_utility,
+        search_web=turn.search_web,
     )
     return Calls(reply.calls, step, environment)
 

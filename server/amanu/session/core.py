@@ -19,6 +19,7 @@ from amanu.session.services import Services
 from amanu.session.turn_task import TurnTask
 from amanu.storage.journal import Journal
 from amanu.tools.environment import ToolEnvironment
+from amanu.web.search import SEARCH_KEYS, SearchService
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.events import Event, ProposalChanged
 from amanu_protocol.items import Proposal, Scope
@@ -127,6 +128,19 @@ class SessionCore:
             services.sandbox,
             trusted=self.trusted,
             feedback=feedback,
+            pages=services.pages,
+            search_service=self._search_service(),
+            model_searches=services.registry.searches(self.state.model_id),
+        )
+
+    def _search_service(self) -> SearchService | None:
+        name = self.services.settings.web.search
+        if name is None:
+            return None
+        return SearchService(
+            name,
+            self.services.settings.web.search_url,
+            lambda: self.services.auth.key(name, self.environment) if name in SEARCH_KEYS else None,
         )
 
     def _follow(self, event: Event, position: int) -> None:

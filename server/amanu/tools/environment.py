@@ -12,6 +12,8 @@ from amanu.proposals.proposals import Proposals
 from amanu.sandbox.sandbox import Sandbox
 from amanu.text.redaction import Secrets
 from amanu.tools.limits import ToolLimits
+from amanu.web.fetch import PageFetcher
+from amanu.web.search import SearchService
 from amanu.workspace.search import Search
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.items import BlobRef
@@ -43,6 +45,11 @@ class ToolEnvironment:
     """Whether the user trusts the workspace at this moment."""
     feedback: EditorFeedback | None = None
     """Reports what edits do to the findings of the user's editor; None: there is no editor."""
+    pages: PageFetcher = field(default_factory=PageFetcher)
+    search_service: SearchService | None = None
+    """Searches the web, if the user has named one."""
+    model_searches: bool = False
+    """The service of the session's model searches the web."""
 
     @cached_property
     def limits(self) -> ToolLimits:

@@ -23,6 +23,8 @@ from amanu.tools.files.read_many_files import ReadManyFiles
 from amanu.tools.files.read_output import ReadOutput
 from amanu.tools.finish_task import FinishTask
 from amanu.tools.shell.run_shell_command import RunShellCommand
+from amanu.tools.web.web_fetch import WebFetch
+from amanu.tools.web.web_search import WebSearch
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.items import BlobRef
 
@@ -38,10 +40,13 @@ def make_tools(
     """The tools by name, always in this order: prompt caches depend on it.
 
     `headless`: no editor will ever be attached, so the tools that ask one are left out. Otherwise they are always
-    listed, attached or not, because the list must not change. `until_done`: a turn ends only when the model calls
+    listed, attached or not, because the list must not change; so is the search of the web, whatever model the session
+    goes on with. `until_done`: a turn ends only when the model calls
     `finish_task`."""
     code = () if headless else CODE
-    kinds: tuple[type[SessionTool[Any]], ...] = (*FILES, *code, ReadOutput, *EDITS, RunShellCommand)
+    searching = environment.search_service is not None or environment.model_searches
+    web = (WebFetch, WebSearch) if searching else (WebFetch,)
+    kinds: tuple[type[SessionTool[Any]], ...] = (*FILES, *code, ReadOutput, *EDITS, RunShellCommand, *web)
     tools: list[Tool[Any]] = [kind(environment) for kind in kinds]
     if until_done:
         tools.append(FinishTask())
