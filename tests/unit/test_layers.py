@@ -39,7 +39,7 @@ MAY_IMPORT: dict[str, str] = {
     "permissions tools agent",
     "amanu.frontends": "core text system storage workspace context session",
     "amanu.daemon": "core home config text system sandbox session frontends",
-    "amanu.cli": "core home config text system models storage sandbox workspace proposals permissions tools agent "
+    "amanu.cli": "core home config text system models web storage sandbox workspace proposals permissions tools agent "
     "session frontends daemon",
     "amanu.__main__": "*",
 }

@@ -107,6 +107,9 @@ async def test_what_a_search_found_is_shown_and_counted(tmp_path: Path) -> None:
     [
         ("openai:gpt-6.2-sol", "", True),
         ("vllm:qwen3", "", False),
+        ("vllm:qwen3", '[routing]\nutility = "gemini:gemini-3.5-flash"', True),
+        ("amanu:auto", '[routing]\neasy = "vllm:qwen3"\nhard = "openai:gpt-6.2-sol"', True),
+        ("amanu:auto", '[routing]\neasy = "vllm:qwen3"\nhard = "ollama:qwen3"', False),
         ("vllm:qwen3", '[web]\nsearch = "searxng"\nsearch_url = "http://localhost:8888"', True),
     ],
 )

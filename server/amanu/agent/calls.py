@@ -152,7 +152,7 @@ class Calls:
                 await self._end_rejected(run, tool, params, context, decision)
                 return
             self._set_state(run, "executing")
-            if run.effect != "read":
+            if run.effect != "read" or preview.subject.reach != "workspace":
                 await self._emit.durable()  # the decision is on disk before the effect
             started = time.monotonic()
             try:

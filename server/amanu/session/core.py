@@ -7,6 +7,7 @@ from pathlib import Path
 
 from amanu.checks.editor_feedback import EditorFeedback
 from amanu.core.rules import Rule
+from amanu.models.routing import AUTO
 from amanu.permissions.approvals import Approvals, Ceilings
 from amanu.permissions.policy import PolicyContext
 from amanu.proposals.proposals import Proposals
@@ -130,8 +131,17 @@ class SessionCore:
             feedback=feedback,
             pages=services.pages,
             search_service=self._search_service(),
-            model_searches=services.registry.searches(self.state.model_id),
+            model_searches=self._model_searches(),
         )
+
+    def _model_searches(self) -> bool:
+        """Whether a turn's model may turn out to be one whose service searches the web, or its utility model is."""
+        settings = self.services.settings
+        routing = settings.routing
+        models = [self.state.model_id, routing.utility]
+        if self.state.model_id == AUTO:
+            models += [settings.model, routing.plan, routing.easy, routing.hard]
+        return any(self.services.registry.searches(model) for model in models if model is not None)
 
     def _search_service(self) -> SearchService | None:
         name = self.services.settings.web.search

@@ -130,12 +130,12 @@ def _host(name: str, text: str) -> str:
 
 def _require_public(host: str, place: str, text: str) -> None:
     is_address = ":" in host or _NUMBER.fullmatch(host.rpartition(".")[2]) is not None
-    if not (is_public(host) if is_address else not is_private_name(host)):
-        raise WebError(
-            "denied",
-            f"{_shown(text)} is not fetched: {host} is not on the public internet. The user can allow it in "
-            f'their config.toml: [web] allow_hosts = ["{place}"].',
-        )
+    if is_public(host) if is_address else not is_private_name(host):
+        return
+    hint = f' The user can allow it in their config.toml: [web] allow_hosts = ["{place}"].'
+    gives_keys = host.startswith(("169.254.", "metadata")) or host in ("100.100.100.200", "fd00:ec2::254")
+    message = f"{_shown(text)} is not fetched: {host} is not on the public internet.{'' if gives_keys else hint}"
+    raise WebError("denied", message)
 
 
 def _shown(text: str) -> str:

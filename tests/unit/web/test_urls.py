@@ -41,6 +41,13 @@ def test_only_the_port_that_was_named_is_allowed(text: str) -> None:
     assert caught.value.kind == "denied"
 
 
+@pytest.mark.parametrize("text", ["http://169.254.169.254/", "http://metadata.google.internal/"])
+def test_nobody_is_asked_to_open_what_gives_out_keys(text: str) -> None:
+    with pytest.raises(WebError) as caught:
+        parse_url(text, ALLOWED)
+    assert "allow_hosts" not in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("target", "carries"),
     [

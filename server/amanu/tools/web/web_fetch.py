@@ -1,6 +1,8 @@
 """Read a page of the web."""
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
 from pydantic import Field
 
@@ -40,6 +42,9 @@ class WebFetch(SessionTool[WebFetchParams]):
         "it. Reaches the public web, and servers on localhost with their port."
     )
     params = WebFetchParams
+
+    def title_of(self, arguments: Mapping[str, Any]) -> str:
+        return f"Fetch {arguments.get('url', '')}"
 
     async def preview(self, params: WebFetchParams, call: CallContext) -> Preview:
         url = self._url(params)

@@ -1,5 +1,8 @@
 """Search the web, through the service of the session's model or one that the user has named."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from pydantic import Field
 
 from amanu.core.model import ModelError
@@ -24,6 +27,9 @@ class WebSearch(SessionTool[WebSearchParams]):
     effect = "read"
     description = "Searches the web and returns what was found, with numbered sources. Read those with web_fetch."
     params = WebSearchParams
+
+    def title_of(self, arguments: Mapping[str, Any]) -> str:
+        return f"Search the web for {arguments.get('query', '')}"
 
     async def preview(self, params: WebSearchParams, call: CallContext) -> Preview:
         masked = self._environment.secrets.mask_output(params.query)
@@ -50,9 +56,9 @@ class WebSearch(SessionTool[WebSearchParams]):
 
     async def _search(self, query: str, call: CallContext) -> SearchAnswer:
         """Raises `ToolError`."""
-        if (service := self._environment.search_service) is not None:
-            return await service.search(query)
         try:
+            if (service := self._environment.search_service) is not None:
+                return await service.search(query)
             answer = await call.search_web(query) if call.search_web is not None else None
         except ModelError as error:
             raise ToolError(f"The search failed: {error}") from error
