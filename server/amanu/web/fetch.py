@@ -43,6 +43,8 @@ Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 _REDIRECTS = (301, 302, 303, 307, 308)
 _ERROR_BODY = 64 << 10
 _ERROR_CHARACTERS = 300
+_AT_ONCE = 6
+"""Pages that are fetched side by side: a reply may ask for many, and each is a process and megabytes."""
 _MAX_ADDRESSES = 3
 """Tried of a host that has several."""
 _READ_AS_IS = re.compile(
@@ -128,6 +130,7 @@ class PageFetcher:
         self._resolve = resolve
         self._transport = transport
         self._tls = LazyValue(_trust)
+        self._at_once = asyncio.Semaphore(_AT_ONCE)
         self._pages: OrderedDict[str, Page] = OrderedDict()
 
     def parse(self, text: str) -> WebUrl:
@@ -139,15 +142,16 @@ class PageFetcher:
         lead to that URL of another host. Raises `WebError`."""
         if (kept := self._kept(str(url))) is not None:
             return kept
-        try:
-            async with asyncio.timeout(self._limits.seconds):
-                answer = await self._follow(url, may_follow)
-        except TimeoutError:
-            message = f"{url.authority} did not send the page within {self._limits.seconds:g} seconds."
-            raise WebError("timeout", message) from None
-        if isinstance(answer, Redirected):
-            return answer
-        page = await self._read(answer)
+        async with self._at_once:
+            try:
+                async with asyncio.timeout(self._limits.seconds):
+                    answer = await self._follow(url, may_follow)
+            except TimeoutError:
+                message = f"{url.authority} did not send the page within {self._limits.seconds:g} seconds."
+                raise WebError("timeout", message) from None
+            if isinstance(answer, Redirected):
+                return answer
+            page = await self._read(answer)
         if not url.local:  # what is being built changes all the time
             self._keep(str(url), page)
         return page

@@ -49,6 +49,23 @@ async def test_a_page_is_kept_for_a_while() -> None:
     assert [head.split()[1] for head in site.requests] == ["/", "/b", "/"]
 
 
+async def test_only_so_many_pages_are_fetched_at_once() -> None:
+    open_requests, most = 0, 0
+
+    async def slow(writer: asyncio.StreamWriter) -> None:
+        nonlocal open_requests, most
+        open_requests += 1
+        most = max(most, open_requests)
+        await asyncio.sleep(0.02)
+        open_requests -= 1
+        await send("hello", "text/plain")(writer)
+
+    async with running_site({"/": slow}) as (site, fetcher):
+        await asyncio.gather(*(fetcher.fetch(fetcher.parse(f"{PLACE}/?{number}")) for number in range(20)))
+    assert len(site.requests) == 20
+    assert most <= 6
+
+
 async def test_a_page_is_not_kept_for_long() -> None:
     async with running_site({"/": send("<p>hello")}, cached_seconds=0.0) as (site, fetcher):
         for _ in range(2):
