@@ -311,7 +311,8 @@ class Source(Wire):
 
 
 class Citations(Wire):
-    """What the answer before it cites or was grounded on, as the model's service says."""
+    """What the answer before it cites or was grounded on, as the model's service says; or the pages that the search
+    before it found."""
 
     kind: Literal["citations"] = "citations"
     item_id: str

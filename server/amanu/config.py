@@ -157,6 +157,25 @@ class SandboxSettings(SettingsSection):
     count as if there were one."""
 
 
+class WebSettings(SettingsSection):
+    """The tools that reach the web. No workspace and no model can set these."""
+
+    allow_hosts: tuple[str, ...] = ()
+    """Hosts of your own network that may be asked for, as `host:port`; each is still asked about. What runs on this
+    machine, such as `localhost:3000`, needs no entry from port 1024 on."""
+    search: Literal["searxng", "brave", "tavily"] | None = None
+    """Who searches the web; without it the service of the session's model, where it has a search. Keys:
+    `amanu auth set brave`, or `BRAVE_API_KEY`; the same for `tavily`."""
+    search_url: str | None = None
+    """Its address, such as `http://localhost:8888` for a SearXNG of your own, which must offer JSON."""
+
+    @model_validator(mode="after")
+    def _reachable(self) -> "WebSettings":
+        if self.search == "searxng" and not self.search_url:
+            raise ValueError("searxng needs search_url")
+        return self
+
+
 class CheckSettings(SettingsSection):
     """What language servers and linters say of an edit."""
 
@@ -217,6 +236,7 @@ class Settings(SettingsSection):
     """Models that see pictures, `vendor:model`, where that is not known: of local servers, endpoints, OpenRouter."""
     shell: ShellSettings = ShellSettings()
     sandbox: SandboxSettings = SandboxSettings()
+    web: WebSettings = WebSettings()
     checks: CheckSettings = CheckSettings()
     history: HistorySettings = HistorySettings()
     catalogue: CatalogueSettings = CatalogueSettings()

@@ -50,6 +50,7 @@ Need = Literal[
     "limit",  # a request says how long the reply may be
     "sibling",  # another model is reached by the same service
     "binding",  # thoughts are valid only after what they were made with
+    "search",  # the service itself can search the web
 ]
 """What a behaviour may be about that not every wire has."""
 
@@ -91,6 +92,7 @@ def _local(_: str, url: str) -> RemoteModel:
 
 _thinking_in_text = partial(OpenAI, deepseek=True)
 
+_NO_SEARCH = "the service has no search"
 _UNBOUND: Mapping[Need, str] = {"binding": "thinking is bound to nothing before it"}
 _UNSIGNED: Mapping[Need, str] = {"signatures": "signs whole thinking blocks, not parts"}
 _OPEN: Mapping[Need, str] = {"redaction": "no thoughts are sent that nobody may read"}
@@ -168,7 +170,7 @@ VENDORS = [
         _compatible("google-openai", always),
         "google-openai:gemini-3-pro",
         "other compatible",
-        {**_UNBOUND, **_OPEN, "sibling": "one model each"},
+        {**_UNBOUND, **_OPEN, "sibling": "one model each", "search": _NO_SEARCH},
     ),
     Vendor(
         "deepseek",
@@ -176,7 +178,7 @@ VENDORS = [
         _compatible("deepseek", always),
         "deepseek:deepseek-v4-flash",
         "DeepSeek, Kimi",
-        {**_OPENAI, "eyes": "the model cannot see"},
+        {**_OPENAI, "eyes": "the model cannot see", "search": _NO_SEARCH},
     ),
     Vendor(
         "kimi",
@@ -184,7 +186,7 @@ VENDORS = [
         _compatible("moonshot", always),
         "moonshot:kimi-k3",
         "DeepSeek, Kimi",
-        {**_OPENAI, "eyes": "the model cannot see"},
+        {**_OPENAI, "eyes": "the model cannot see", "search": _NO_SEARCH},
     ),
     Vendor(
         "local",
@@ -192,7 +194,13 @@ VENDORS = [
         _local,
         "ollama:qwen3",
         "other compatible",
-        {**_OPENAI, "rawArguments": "asks again for the whole reply", "key": "needs none", "eyes": "cannot see"},
+        {
+            **_OPENAI,
+            "rawArguments": "asks again for the whole reply",
+            "key": "needs none",
+            "eyes": "cannot see",
+            "search": _NO_SEARCH,
+        },
     ),
 ]
 

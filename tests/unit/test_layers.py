@@ -24,6 +24,7 @@ MAY_IMPORT: dict[str, str] = {
     "amanu.text": "",
     "amanu.system": "home text",
     "amanu.models": "core config text system",
+    "amanu.web": "core models.http text system",
     "amanu.shell": "core text system",
     "amanu.storage": "config text system",
     "amanu.sandbox": "core home config text system storage",
@@ -32,13 +33,13 @@ MAY_IMPORT: dict[str, str] = {
     "amanu.proposals": "core text system workspace",
     "amanu.checks": "core config text system sandbox workspace proposals",
     "amanu.permissions": "core config text system storage workspace context checks",
-    "amanu.tools": "core config text system shell sandbox workspace proposals checks",
+    "amanu.tools": "core config text system web shell sandbox workspace proposals checks",
     "amanu.agent": "core text system models.availability models.retry permissions",  # no vendor, disk, process, editor
-    "amanu.session": "core home config text system models storage sandbox workspace context proposals checks "
+    "amanu.session": "core home config text system models web storage sandbox workspace context proposals checks "
     "permissions tools agent",
     "amanu.frontends": "core text system storage workspace context session",
     "amanu.daemon": "core home config text system sandbox session frontends",
-    "amanu.cli": "core home config text system models storage sandbox workspace proposals permissions tools agent "
+    "amanu.cli": "core home config text system models web storage sandbox workspace proposals permissions tools agent "
     "session frontends daemon",
     "amanu.__main__": "*",
 }
@@ -48,6 +49,7 @@ ALONE: dict[str, str] = {
     "amanu.sandbox.escape_attempts": "",
     "amanu.workspace.grep_worker": "",
     "amanu.text.pdf_text": "",
+    "amanu.web.page_text": "",
     "amanu.frontends.lsp.handshake": "system.frames",
     "amanu.daemon.relay": "home daemon.sockets frontends.lsp.handshake system.frames",
     "amanu_protocol": "",
@@ -67,7 +69,8 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
         "amanu.models.vertex",
     ),
     "openai": (),
-    "httpx2": ("amanu.models", "amanu.cli.doctor"),
+    "httpx2": ("amanu.models", "amanu.web", "amanu.cli.doctor"),
+    "html_to_markdown": ("amanu.web.page_text",),
     "rich": ("amanu.cli",),
     "prompt_toolkit": ("amanu.cli",),
     "sqlite3": ("amanu.storage",),
@@ -105,6 +108,8 @@ HEAVY = (
     "rich",
     "prompt_toolkit",
     "httpx2",
+    "html_to_markdown",
+    "pypdf",
     "rapidfuzz",
     "watchfiles",
     "tree_sitter",

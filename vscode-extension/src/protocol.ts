@@ -332,7 +332,10 @@ export interface Source {
   quote: string;
 }
 
-/** What the answer before it cites or was grounded on, as the model's service says. */
+/**
+ * What the answer before it cites or was grounded on, as the model's service says; or the pages that the search
+ * before it found.
+ */
 export interface Citations {
   kind: "citations";
   itemId: string;

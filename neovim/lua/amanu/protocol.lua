@@ -228,7 +228,8 @@
 ---@field url string "" when it has none, as a passage of a document.
 ---@field quote string
 
----What the answer before it cites or was grounded on, as the model's service says.
+---What the answer before it cites or was grounded on, as the model's service says; or the pages that the search
+---before it found.
 ---@class amanu.Citations
 ---@field kind "citations"
 ---@field itemId string

@@ -20,12 +20,12 @@ from amanu.agent.turn_listeners import after_call, before_call
 from amanu.core.conversation import NOT_RUN, Call, Result
 from amanu.core.emit import Emit
 from amanu.core.listeners import MAX_CHANGES, Block, TurnListener
-from amanu.core.tool import AnyTool, CallContext, Outcome, Params, ParsedCall, Preview, ToolError
+from amanu.core.tool import AnyTool, CallContext, Outcome, Params, ParsedCall, Preview, SearchAnswer, ToolError
 from amanu.permissions.approvals import Approvals
 from amanu.text.display import one_line
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import ItemChanged, ItemCompleted
-from amanu_protocol.items import Decision, ToolCall, ToolCallState
+from amanu_protocol.items import Citations, Decision, ToolCall, ToolCallState
 
 log = logging.getLogger(__name__)
 
@@ -86,6 +86,8 @@ class CallEnvironment:
     listeners: Sequence[TurnListener] = ()
     fit_fields: Callable[[Fields], Awaitable[Fields]] = _as_they_are
     """The same for one in fields."""
+    ask_model: Callable[[str, str], Awaitable[str]] | None = None
+    search_web: Callable[[str], Awaitable[SearchAnswer | None]] | None = None
 
 
 class Calls:
@@ -100,6 +102,7 @@ class Calls:
         self._fit_result = environment.fit_result
         self._fit_fields = environment.fit_fields
         self._listeners = environment.listeners
+        self._environment = environment
         self._runs = [self._make_run(call) for call in calls]
 
     @property
@@ -148,6 +151,8 @@ class Calls:
                 output=lambda text: self._emit.delta(run.call.call_id, self._emit.redact(text)),
                 allowed=self._approvals.allowed,
                 denied=self._approvals.denied,
+                ask_model=self._environment.ask_model,
+                search_web=self._environment.search_web,
             )
             await self._wait_to_preview(run, earlier)
             preview = _bind_to_call(await tool.preview(params, context), run.call)
@@ -157,7 +162,7 @@ class Calls:
                 await self._end_rejected(run, tool, params, context, decision)
                 return
             self._set_state(run, "executing")
-            if run.effect != "read":
+            if run.effect != "read" or preview.subject.reach != "workspace":
                 await self._emit.durable()  # the decision is on disk before the effect
             started = time.monotonic()
             try:
@@ -343,6 +348,10 @@ class Calls:
             update={"output": self._emit.redact(outcome.for_user), "blob": outcome.blob, "sandbox": outcome.sandbox}
         )
         await self._end(run, "rejected" if outcome.refused else "succeeded", result)
+        if outcome.sources:
+            item_id = f"{self._turn_id}.{call.call_id}.sources"
+            sources = list(outcome.sources)
+            self._emit(ItemCompleted(item=Citations(item_id=item_id, turn_id=self._turn_id, sources=sources)))
 
     def _redacted(self, fields: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
         return {name: self._emit.redact(value) if isinstance(value, str) else value for name, value in fields.items()}

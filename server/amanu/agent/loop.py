@@ -130,7 +130,9 @@ def _make_calls(turn: Turn, step: int, reply: Assistant) -> Calls:
         turn.emit,
         turn.context.fit_result,
         turn.listeners,
-        turn.context.fit_fields,
+        fit_fields=turn.context.fit_fields,
+        ask_model=turn.ask_utility,
+        search_web=turn.search_web,
     )
     return Calls(reply.calls, step, environment)
 

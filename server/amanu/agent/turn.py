@@ -15,16 +15,19 @@ from amanu.core.agent import SystemPrompt
 from amanu.core.conversation import Conversation, Results, SystemText, User
 from amanu.core.emit import Emit
 from amanu.core.listeners import ReplyWatch, TurnListener
-from amanu.core.model import Model, ToolSpec
+from amanu.core.model import Model, TokenUsage, ToolSpec, searches
 from amanu.core.model_families import family
 from amanu.core.notes import SystemNote
-from amanu.core.tool import AnyTool
+from amanu.core.tool import AnyTool, SearchAnswer
 from amanu.permissions.approvals import Approvals
 from amanu.text import wording
 from amanu_protocol.events import ItemCompleted, UsageChanged
 from amanu_protocol.items import ModelInfo, Spend
 
 T = TypeVar("T")
+
+_TOOL_ANSWER = 2_000
+"""Tokens of an answer that a tool asks for."""
 
 
 @dataclass
@@ -100,6 +103,24 @@ class Turn:
         self.ledger.count_side_query(candidate.info, usage)
         self.emit(UsageChanged(usage=wording.summarize_usage(self.ledger.usage)))
         return answer
+
+    async def ask_utility(self, system: str, question: str) -> str:
+        """`side_query`, for tools."""
+        return await self.side_query(system, question, max_output=_TOOL_ANSWER)
+
+    async def search_web(self, query: str) -> SearchAnswer | None:
+        """What the service of the utility model, else of the turn's, finds on the web; None when neither searches.
+        Raises `ModelError`."""
+        candidates = [candidate for candidate in (self.utility, self.candidate) if candidate is not None]
+        candidate = next((each for each in candidates if searches(each.model)), None)
+        if candidate is None:
+            return None
+
+        def count(usage: TokenUsage) -> None:
+            self.ledger.count_side_query(candidate.info, usage)
+            self.emit(UsageChanged(usage=wording.summarize_usage(self.ledger.usage)))
+
+        return await side_query.search(candidate.model, candidate.info, query, session_id=self.session_id, count=count)
 
     def start_task(self, coroutine: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Start background work; it is cancelled when the turn ends."""

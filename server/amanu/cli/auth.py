@@ -90,16 +90,17 @@ def _run(command: str, vendor: str) -> int:
 
 
 def _vendors(home: "Home") -> list[str]:
-    """The vendors that take a key, including the user's own endpoints."""
+    """The vendors that take a key, including the user's own endpoints and the search services."""
     from amanu.config import load_settings
     from amanu.models.registry import VENDORS
+    from amanu.web.search import SEARCH_KEYS
 
     mine = [
         name
         for name, endpoint in load_settings(home, os.environ).endpoints.items()
         if endpoint.key_variable is not None
     ]
-    return [vendor.name for vendor in VENDORS if vendor.needs_key] + mine
+    return [vendor.name for vendor in VENDORS if vendor.needs_key] + mine + list(SEARCH_KEYS)
 
 
 async def _allow_local(home: "Home", auth: "Credentials", vendor: str) -> str:

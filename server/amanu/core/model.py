@@ -76,6 +76,9 @@ class Request:
     """Ask for the reply in one piece: streams of it broke off."""
     side_query: bool = False
     """The request is no part of the session's conversation: a summary, a judgement."""
+    web_search: bool = False
+    """The service is to search the web for its answer, with its own tool. Only for a side query without tools, to a
+    model that `searches`."""
     user_may_pause: bool = False
     """A user may take longer over a review, or over the next prompt, than a cache lasts by itself."""
 
@@ -171,6 +174,11 @@ class Model(Protocol):
     async def close(self) -> None:
         """Close its connections."""
         ...
+
+
+def searches(model: Model) -> bool:
+    """Whether the model's service can search the web (`Request.web_search`): it then has the attribute `searches`."""
+    return getattr(model, "searches", False) is True
 
 
 class RemoteModel(Model, Protocol):

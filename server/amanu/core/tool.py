@@ -2,10 +2,10 @@
 
 import functools
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar, cast
+from typing import Any, Generic, Literal, Protocol, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
@@ -14,7 +14,7 @@ from amanu.core.command import Command
 from amanu.core.conversation import Picture
 from amanu.core.model import Freeform, ToolSpec
 from amanu.core.requirements import SandboxRequirements
-from amanu_protocol.items import BlobRef, CommandSandbox, Decision, Effect, Grant
+from amanu_protocol.items import BlobRef, CommandSandbox, Decision, Effect, Grant, Source
 
 
 class Params(BaseModel):
@@ -28,6 +28,11 @@ P = TypeVar("P", bound=Params)
 
 class ToolError(Exception):
     """A failure the model is told of and can do something about. Any other exception is our own bug."""
+
+
+Reach = Literal["workspace", "web", "local"]
+"""Where a reading tool looks. `web`: `text` is a host of the internet, and only a rule that names the tool allows it.
+`local`: a service of the user's own machine or network, and only a rule with exactly that text does."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +55,9 @@ class Subject:
     """A file: it is the session's plan."""
     arguments: Mapping[str, Any] = field(default_factory=dict[str, Any], compare=False)
     """The call's arguments as the model wrote them."""
+    reach: Reach = "workspace"
+    must_ask: str = ""
+    """Why only the user can allow it, once, whatever the rules say: a clause. "" for nothing."""
 
 
 SubjectFilter = Callable[[Iterable[Subject]], list[Subject]]
@@ -120,6 +128,17 @@ class Outcome:
     `exit_code`, `stdout`, `stderr`, `duration_s`, `truncated`, `job`. Empty: the text is sent."""
     pictures: tuple[Picture, ...] = ()
     """Pictures and PDF documents that the model is shown; they are stored already."""
+    sources: Sequence[Source] = ()
+    """Pages it found, shown to the user as an item of their own."""
+
+
+@dataclass(frozen=True)
+class SearchAnswer:
+    """What a search of the web found."""
+
+    text: str
+    """An answer in words; "" when there are only pages."""
+    sources: Sequence[Source]
 
 
 async def _always() -> bool:
@@ -152,6 +171,13 @@ class CallContext:
     still_valid: Callable[[], Awaitable[bool]] = _always
     """Whether the call would still do what was decided on; for tools with slow preparations between `preview_again` and
     the effect."""
+
+    ask_model: Callable[[str, str], Awaitable[str]] | None = None
+    """Asks the utility model (instructions, question) something outside the conversation; the cost counts as the
+    turn's. Raises `ModelError`. None when the tool does not run in a turn."""
+    search_web: Callable[[str], Awaitable[SearchAnswer | None]] | None = None
+    """Has the service of the turn's models search the web; None for an answer: it has no search. Raises
+    `ModelError`."""
 
     def require_reviewed(self, path: Path) -> None:
         """Raise `ToolError` unless the decision covered that resolved path: a link may lead elsewhere by now."""

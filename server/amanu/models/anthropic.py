@@ -39,6 +39,7 @@ class AnthropicModel:
     `anthropic_clouds.py`."""
 
     title = VENDOR
+    searches = True
 
     def __init__(self, key: str, base_url: str = BASE_URL) -> None:
         self._key = key

@@ -22,6 +22,7 @@ class BedrockModel(AnthropicModel):
     """`base_url` with `/anthropic`. Signing imports boto3, which is an extra."""
 
     title = "Amazon Bedrock"
+    searches = False
 
     def __init__(self, credential: str | AwsCredentials, base_url: str) -> None:
         super().__init__(credential if isinstance(credential, str) else credential.secret_key or "", base_url)
@@ -61,6 +62,7 @@ class FoundryModel(AnthropicModel):
     """`base_url` with `/anthropic`; models go by the names of their deployments."""
 
     title = "Microsoft Foundry"
+    searches = False
 
     def _client(self, options: dict[str, Any]) -> "AsyncAPIClient":
         from anthropic import AsyncAnthropicFoundry

@@ -142,6 +142,8 @@ class AnthropicReply:
                 block.size += len(text)
                 check_arguments(block.size, "Anthropic")
                 return CallDelta(block.call_id, text) if text else None
+            case "input_json_delta" if block.kind == "server_tool_use":  # the service answers it itself
+                block.pieces.append(require_string(delta["partial_json"]))
             case "signature_delta":
                 block.signature += require_string(delta["signature"])
             case "citations_delta":
@@ -192,6 +194,8 @@ class AnthropicReply:
                     ids[theirs] = block.call_id
                     parts.append(Call(call_id=block.call_id, tool=block.start["name"], arguments=arguments))
                     content.append({**_present(block.start), "id": theirs, "input": as_object(arguments)})
+                case "server_tool_use" if text:
+                    content.append({**_present(block.start), "input": as_object(parse_arguments(text))})
                 case _:
                     content.append(_present(block.start))
         stop = _STOPS.get(self._stop) or ("calls" if ids else "end")

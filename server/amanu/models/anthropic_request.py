@@ -69,7 +69,7 @@ class RequestBodies:
         mark = _HOUR if request.user_may_pause and "hour" not in self.left_out else _MINUTES
         if tools:
             tools = _marked(tools, mark)
-            eager = {} if "eager" in self.left_out else {"eager_input_streaming": True}
+            eager = {} if request.web_search or "eager" in self.left_out else {"eager_input_streaming": True}
             head["tools"] = [tool | eager for tool in tools]
         if system:
             head["system"] = _marked(system, mark)
@@ -99,7 +99,13 @@ def _head(request: Request, facts: ModelFamily, *, think: bool) -> dict[str, Any
     return head
 
 
+_SEARCH = {"type": "web_search_20250305", "name": "web_search", "max_uses": 3}
+"""The form that every model takes, and that needs no code execution."""
+
+
 def _tools(request: Request) -> list[dict[str, Any]]:
+    if request.web_search:
+        return [_SEARCH]
     return [
         {"name": tool.name, "description": tool.description, "input_schema": tool.parameters} for tool in request.tools
     ]

@@ -58,6 +58,7 @@ class GeminiModel:
 
     title = VENDOR
     api_version = "v1beta"
+    searches = True
 
     def __init__(self, key: str, base_url: str = BASE_URL) -> None:
         self._key = key
@@ -132,7 +133,9 @@ class GeminiModel:
             others["generationConfig"]["continuationToken"] = b64encode(token).decode()
         if request.system:
             others["systemInstruction"] = {"parts": [{"text": request.system}]}
-        if request.tools:
+        if request.web_search:
+            others["tools"] = [{"googleSearch": {}}]
+        elif request.tools:
             declarations = [
                 {"name": tool.name, "description": tool.description, "parametersJsonSchema": tool.parameters}
                 for tool in request.tools

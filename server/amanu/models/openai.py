@@ -18,6 +18,10 @@ class OpenAIModel:
         self._models = (ResponsesModel(vendor, base_url, key), OpenAICompatibleModel(vendor, base_url, key))
         self._model: ResponsesModel | OpenAICompatibleModel = self._models[0]
 
+    @property
+    def searches(self) -> bool:
+        return self._model.searches
+
     def __repr__(self) -> str:
         return f"OpenAIModel({self._model!r})"
 

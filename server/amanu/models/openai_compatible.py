@@ -35,6 +35,7 @@ class OpenAICompatibleModel:
         self._quirks = quirks or EndpointQuirks()
         self._streaming = self._quirks.streaming != "never"
         self._messages = WireMessages(message)
+        self.searches = vendor == "openrouter"
 
     def __repr__(self) -> str:
         return f"OpenAICompatibleModel({self._endpoint.vendor!r}, {self._endpoint.base_url!r})"
@@ -81,7 +82,9 @@ class OpenAICompatibleModel:
         }
         if streaming:
             others["stream_options"] = {"include_usage": True}
-        if request.tools:
+        if request.web_search:
+            others["plugins"] = [{"id": "web"}]
+        elif request.tools:
             others["tools"] = [
                 {
                     "type": "function",

@@ -35,6 +35,8 @@ class ResponsesModel:
         self._items = WireMessages(items_of)
         self._concessions = _Concessions(REFUSED_FIELDS if on_plan else ())
         self._must_stream = on_plan
+        self.searches = vendor == "openai"
+        """Of services that copy the API it is not known."""
 
     def __repr__(self) -> str:
         return f"ResponsesModel({self._endpoint.vendor!r}, {self._endpoint.base_url!r})"
@@ -96,7 +98,9 @@ class ResponsesModel:
         }
         if request.system:
             head["instructions"] = request.system
-        if request.tools:
+        if request.web_search:
+            head["tools"] = [{"type": "web_search"}]
+        elif request.tools:
             head["tools"] = [_tool(tool, facts) for tool in request.tools]
         if facts.caching == "key":
             head["prompt_cache_key"] = request.session_id[-64:]

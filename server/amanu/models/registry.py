@@ -105,6 +105,8 @@ class Vendor:
     """Finds address and credential, where they depend on a region, project or resource."""
     local: bool = False
     """Used only with the user's consent (`local.py`)."""
+    searches: bool = False
+    """Its own service can search the web, as its models say of themselves (`core/model.py`)."""
     modules: tuple[str, ...] = ("httpx2",)
     """The modules that its client imports on first use."""
 
@@ -112,10 +114,18 @@ class Vendor:
 _GOOGLE = "https://generativelanguage.googleapis.com"
 VENDORS = (
     Vendor(
-        "anthropic", "Anthropic", "https://api.anthropic.com", _anthropic, "ANTHROPIC_BASE_URL", modules=("anthropic",)
+        "anthropic",
+        "Anthropic",
+        "https://api.anthropic.com",
+        _anthropic,
+        "ANTHROPIC_BASE_URL",
+        modules=("anthropic",),
+        searches=True,
     ),
-    Vendor("gemini", "Google Gemini", _GOOGLE, _gemini, "GOOGLE_GEMINI_BASE_URL", modules=("google.genai",)),
-    Vendor("openai", "OpenAI", "https://api.openai.com/v1", _openai, "OPENAI_BASE_URL", sign_in=True),
+    Vendor(
+        "gemini", "Google Gemini", _GOOGLE, _gemini, "GOOGLE_GEMINI_BASE_URL", modules=("google.genai",), searches=True
+    ),
+    Vendor("openai", "OpenAI", "https://api.openai.com/v1", _openai, "OPENAI_BASE_URL", sign_in=True, searches=True),
     Vendor(
         "bedrock",
         "Amazon Bedrock",
@@ -135,7 +145,7 @@ VENDORS = (
         cloud=clouds.foundry,
         modules=("anthropic",),
     ),
-    Vendor("openrouter", "OpenRouter", "https://openrouter.ai/api/v1"),
+    Vendor("openrouter", "OpenRouter", "https://openrouter.ai/api/v1", searches=True),
     Vendor(
         "google-openai",
         "Google (OpenAI-compatible)",
@@ -295,6 +305,11 @@ class ModelRegistry:
             if self._credential(self._vendors[model_id.partition(":")[0]], environment):
                 return model_id
         return None
+
+    def searches(self, model_id: str) -> bool:
+        """Whether the service of that model can search the web."""
+        vendor = self._vendors.get(model_id.partition(":")[0])
+        return vendor is not None and vendor.searches
 
     async def allow_local(self, vendor_name: str, environment: Mapping[str, str]) -> str:
         """The user says yes to a local server, which must answer now. Returns its address. Raises `AmanuError`:

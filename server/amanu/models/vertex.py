@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 class VertexModel:
     """A `Model`: one of the two for each request, by the name of the model."""
 
+    searches = False
+    """Google's own search there has terms of its own, and Claude has none."""
+
     def __init__(self, project: GoogleProject, base_url: str) -> None:
         self._base_url = base_url
         self._models: tuple[RemoteModel, RemoteModel] = (

@@ -52,7 +52,8 @@ def _applies(rule: Rule, mode: Mode, time: datetime, *, trusted: bool) -> bool:
 
 def _names_tool(rule: Rule, subject: Subject) -> bool:
     """Whether the rule is about that tool, or its effect, with those arguments."""
-    return any(target in ("*", subject.tool, f"@{subject.effect}") for target in rule.targets) and all(
+    everything = () if rule.kind == "allow" and subject.reach != "workspace" else ("*", f"@{subject.effect}")
+    return any(target in (subject.tool, *everything) for target in rule.targets) and all(
         name in subject.arguments and _matches(rule, glob, _as_text(subject.arguments[name]))
         for name, glob in rule.arguments.items()
     )
@@ -66,6 +67,8 @@ def _matches_path(rule: Rule, subject: Subject) -> bool:
         return False
     if any(_compiled(glob, fold_case=False).fullmatch(subject.text) for glob in rule.unless):
         return False
+    if rule.kind == "allow" and subject.reach == "local":  # who allows a whole tool did not mean their own database
+        return escape_glob(subject.text) in rule.patterns
     return not rule.patterns or any(_matches(rule, glob, subject.text) for glob in rule.patterns)
 
 

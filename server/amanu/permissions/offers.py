@@ -13,6 +13,9 @@ from amanu_protocol.items import Grant, Scope, ScopeOffer
 MAX_RULES = 4
 """Rules one answer may save: as many as a user can take in."""
 
+_OF_HOSTS = ("web_fetch",)
+"""Tools whose rules name hosts."""
+
 _EXAMPLE = "For example: run_shell_command(git commit *)"
 
 
@@ -34,7 +37,10 @@ def offers(open_subjects: Sequence[tuple[Subject, Verdict]], *, allowed: int = 0
 
 
 def suggested_rule(subject: Subject) -> str:
-    """The rule to remember a call by: for a file that file, for a command the program and its sub-command."""
+    """The rule to remember a call by: for a file that file, for a page its host, for a command the program and its
+    sub-command."""
+    if subject.reach != "workspace":
+        return f"{subject.tool}({escape_glob(subject.text)})"
     if subject.effect != "run":
         return f"@{subject.effect}({escape_glob(subject.text)})"
     command = subject.command
@@ -95,6 +101,8 @@ def _explanation(rule: Rule) -> str:
         network = "with network access" if rule.network else ""
         conditions = " and ".join(filter(None, [sandbox, network]))
         return f"Allows {tools}{conditions and ', '}{conditions}.{until}"
+    if target in _OF_HOSTS:
+        return f"Allows {tools}, for this host: {rule.patterns[0]}{until and '.'}{until}"
     if target not in ("@run", "run_shell_command"):
         return f"Allows {tools}, for these paths: {rule.patterns[0]}{until and '.'}{until}"
     (pattern,) = rule.commands

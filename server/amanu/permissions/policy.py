@@ -83,6 +83,8 @@ def decide(rules: Iterable[Rule], subject: Subject, context: PolicyContext | Non
         return Verdict("ask", str(must_ask), rememberable=False, why=why)
     if perhaps:
         return Verdict("ask", f"{MAY_MATCH}: {perhaps[0]}", rememberable=False, why=why)
+    if subject.must_ask:
+        return Verdict("ask", subject.must_ask, rememberable=False)
     if subject.unclear:
         return Verdict("ask", NOT_UNDERSTOOD, rememberable=False, why=subject.because)
     if subject.effect == "write" and ("\n" in subject.text or visible(subject.text) != subject.text):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from amanu.checks.editor_feedback import EditorFeedback
 from amanu.core.rules import Rule
+from amanu.models.routing import AUTO
 from amanu.permissions.approvals import Approvals, Ceilings
 from amanu.permissions.policy import PolicyContext, is_read_only
 from amanu.proposals.proposals import Proposals
@@ -23,6 +24,7 @@ from amanu.session.todos import Todos
 from amanu.session.turn_task import TurnTask
 from amanu.storage.journal import Journal
 from amanu.tools.environment import ShownPictures, ToolEnvironment
+from amanu.web.search import SEARCH_KEYS, SearchService
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.events import Event, ProposalChanged
 from amanu_protocol.items import Proposal, Scope
@@ -145,6 +147,28 @@ class SessionCore:
             set_todos=self.todos.set,
             pictures=pictures,
             jobs=self.jobs.jobs,
+            pages=services.pages,
+            search_service=self._search_service(),
+            model_searches=self._model_searches(),
+        )
+
+    def _model_searches(self) -> bool:
+        """Whether a turn's model may turn out to be one whose service searches the web, or its utility model is."""
+        settings = self.services.settings
+        routing = settings.routing
+        models = [self.state.model_id, routing.utility]
+        if self.state.model_id == AUTO:
+            models += [settings.model, routing.plan, routing.easy, routing.hard]
+        return any(self.services.registry.searches(model) for model in models if model is not None)
+
+    def _search_service(self) -> SearchService | None:
+        name = self.services.settings.web.search
+        if name is None:
+            return None
+        return SearchService(
+            name,
+            self.services.settings.web.search_url,
+            lambda: self.services.auth.key(name, self.environment) if name in SEARCH_KEYS else None,
         )
 
     def _follow(self, event: Event, position: int) -> None:

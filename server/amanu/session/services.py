@@ -18,6 +18,8 @@ from amanu.sandbox.sandbox import Sandbox
 from amanu.storage.audit_log import AuditLog
 from amanu.system import logs
 from amanu.text.redaction import Secrets
+from amanu.web.fetch import PageFetcher
+from amanu.web.search import SEARCH_KEYS
 from amanu.workspace.overlay import Overlay
 from amanu.workspace.watcher import WorkspaceWatcher
 from amanu_protocol.state import SessionState
@@ -51,6 +53,8 @@ class Services:
     """Called when a rule was saved that holds beyond one session."""
     availability: Availability = field(default_factory=Availability)
     """Which models are unavailable: what one session finds out, the others know."""
+    pages: PageFetcher = field(default_factory=PageFetcher)
+    """Fetches pages of the web, and keeps the latest."""
 
     def with_callbacks(self, changed: Callable[[SessionState], None], rules_changed: Callable[[], None]) -> "Services":
         """The same services, with these callbacks."""
@@ -63,6 +67,8 @@ def make_services(home: Home, settings: Settings, *, headless: bool = False, unt
     logs.use_secrets(secrets)
     watching = WorkspaceWatcher()
     auth = Credentials(home.auth, secrets)
+    if (engine := settings.web.search) is not None and engine in SEARCH_KEYS:
+        auth.expect(engine, SEARCH_KEYS[engine])
     sandbox = Sandbox(settings.sandbox, home)
     return Services(
         home,
@@ -79,4 +85,5 @@ def make_services(home: Home, settings: Settings, *, headless: bool = False, unt
         AuditLog(home.audit, secrets, settings.history.keep_audit_mb),
         headless=headless,
         until_done=until_done,
+        pages=PageFetcher(settings.web.allow_hosts),
     )

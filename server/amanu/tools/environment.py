@@ -15,6 +15,8 @@ from amanu.sandbox.sandbox import Sandbox
 from amanu.text.redaction import Secrets
 from amanu.tools.limits import ToolLimits
 from amanu.tools.shell.jobs import Jobs
+from amanu.web.fetch import PageFetcher
+from amanu.web.search import SearchService
 from amanu.workspace.search import Search
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.items import BlobRef, Todo
@@ -69,6 +71,11 @@ class ToolEnvironment:
     """What models are shown; None: there is no model."""
     jobs: Jobs = field(default_factory=Jobs)
     """The session's background commands."""
+    pages: PageFetcher = field(default_factory=PageFetcher)
+    search_service: SearchService | None = None
+    """Searches the web, if the user has named one."""
+    model_searches: bool = False
+    """The service of the session's model searches the web."""
 
     @cached_property
     def limits(self) -> ToolLimits:

@@ -27,6 +27,8 @@ from amanu.tools.shell.read_command import ReadCommand
 from amanu.tools.shell.run_shell_command import RunShellCommand
 from amanu.tools.shell.stop_command import StopCommand
 from amanu.tools.shell.write_command import WriteCommand
+from amanu.tools.web.web_fetch import WebFetch
+from amanu.tools.web.web_search import WebSearch
 from amanu.tools.write_todos import WriteTodos
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.items import BlobRef
@@ -44,17 +46,21 @@ def make_tools(
     """The tools by name, always in this order: prompt caches depend on it.
 
     `headless`: no editor will ever be attached, so the tools that ask one are left out. Otherwise they are always
-    listed, attached or not, because the list must not change. `until_done`: a turn ends only when the model calls
+    listed, attached or not, because the list must not change; so is the search of the web, whatever model the session
+    goes on with. `until_done`: a turn ends only when the model calls
     `finish_task`."""
     code = () if headless else CODE
     planning = environment.plan_mode is not None
     plan_tools = ((ExitPlanMode,) if planning else ()) if headless else (EnterPlanMode, ExitPlanMode)
+    searching = environment.search_service is not None or environment.model_searches
+    web = (WebFetch, WebSearch) if searching else (WebFetch,)
     kinds: tuple[type[SessionTool[Any]], ...] = (
         *FILES,
         *code,
         ReadOutput,
         *EDITS,
         *SHELL,
+        *web,
         WriteTodos,
         *plan_tools,
     )

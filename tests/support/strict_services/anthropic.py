@@ -71,6 +71,8 @@ class Anthropic(Service):
         self._openings: dict[str, str] = {}
         """Call id → signature of the thinking its message opened with, "" if with none."""
         self._cited: dict[str, list[dict[str, Any]]] = {}
+        self._searched: dict[str, dict[str, Any]] = {}
+        """Searches it made: id → what was asked for."""
         """Text → the citations it came with."""
         self._made = 0
 
@@ -116,6 +118,10 @@ class Anthropic(Service):
     def _check_tools(self, body: dict[str, Any]) -> None:
         names: set[str] = set()
         for tool in body.get("tools", []):
+            if "type" in tool:
+                _check_search(tool)
+                names.add(tool["name"])
+                continue
             for field in tool.keys() - (_TOOL if self.knows_eager else _TOOL - {"eager_input_streaming"}):
                 raise Refused(f"tools: {field}: Extra inputs are not permitted")
             need(bool(re.fullmatch(r"[a-zA-Z0-9_-]{1,128}", tool["name"])), "tools: bad name")
@@ -154,6 +160,8 @@ class Anthropic(Service):
             blocks = _blocks(message)
             need(bool(blocks), f"messages.{at}: all messages must have non-empty content")
             for block in blocks:
+                if block["type"] == "server_tool_use":
+                    need(block["input"] == self._searched.get(block["id"]), f"messages.{at}: input: not as it came")
                 if block["type"] in _KNOWN or block["type"] not in self._sent:
                     _check_block(block, message["role"], at)
             waiting = self._check_pairs(blocks, message["role"], at, waiting, seen)
@@ -258,6 +266,10 @@ class Anthropic(Service):
             self._issued[data] = (block, body["model"], prefix)
             yield from _block_events(index, block, [])  # whole from its start
             index += 1
+        if any("type" in tool for tool in request.json.get("tools", ())) and (say.cites or say.stop == "paused"):
+            for block, pieces in self._search(say):
+                yield from _block_events(index, block, pieces)
+                index += 1
         if say.texts:
             start: dict[str, Any] = {"type": "text", "text": "", "citations": [] if say.cites else None}
             pieces = [{"type": "text_delta", "text": text} for text in say.texts]
@@ -284,6 +296,17 @@ class Anthropic(Service):
             counts["output_tokens_details"] = {"thinking_tokens": say.usage["thoughts"]}
         yield _event("message_delta", delta=delta, usage=counts)
         yield _event("message_stop")
+
+    def _search(self, say: Say) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
+        """The blocks of a search, each with its pieces: those must come back as they were."""
+        search_id, asked = f"srvtoolu_{self._made}", {"query": "what was asked"}
+        self._searched[search_id] = asked
+        self._sent.update(("server_tool_use", "web_search_tool_result"))
+        call: dict[str, Any] = {"type": "server_tool_use", "id": search_id, "name": "web_search", "input": {}}
+        yield call, [{"type": "input_json_delta", "partial_json": part} for part in ("", json.dumps(asked))]
+        page = {"type": "web_search_result", "encrypted_content": "Eo8D", "page_age": None}
+        found = [{**page, "title": cite.title, "url": cite.url} for cite in say.cites]
+        yield {"type": "web_search_tool_result", "tool_use_id": search_id, "content": found}, []
 
     def issue(self, body: bytes, request: Received) -> None:
         prefix = _prefix(request.json, len(request.json["messages"]))
@@ -481,6 +504,18 @@ def _blocks(message: dict[str, Any]) -> list[dict[str, Any]]:
     if isinstance(content, str):
         return [{"type": "text", "text": content}] if content else []
     return cast("list[dict[str, Any]]", content)
+
+
+def _check_search(tool: dict[str, Any]) -> None:
+    """The search of the service itself (SDK 2.12, `web_search_tool_*_param.py`)."""
+    need(re.fullmatch(r"web_search_(20250305|20260209|20260318)", tool["type"]) is not None, "tools: unknown type")
+    need(tool.get("name") == "web_search", "tools: name: must be web_search")
+    taken = {"type", "name", "max_uses", "allowed_domains", "blocked_domains", "user_location", "cache_control"}
+    taken |= {"strict", "defer_loading", "allowed_callers"}
+    taken |= {"response_inclusion"} if tool["type"].endswith("18") else set()
+    for field in tool.keys() - taken:
+        raise Refused(f"tools: {field}: Extra inputs are not permitted")
+    need(not {"allowed_domains", "blocked_domains"} <= tool.keys(), "tools: only one of the lists of domains")
 
 
 def _citation(number: int, cite: Cite) -> dict[str, Any]:

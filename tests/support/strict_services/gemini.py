@@ -321,6 +321,8 @@ def _check_tools(tools: list[Any]) -> set[str]:
     names: set[str] = set()
     for tool in tools:
         tool = known(tool, {"functionDeclarations", "googleSearch", "codeExecution", "urlContext"}, "tools")
+        if "googleSearch" in tool:
+            known(tool["googleSearch"], {"searchTypes", "timeRangeFilter"}, "tools.google_search")
         for each in cast(list[Any], tool.get("functionDeclarations") or []):
             declaration = known(each, _DECLARATION, "tools.function_declarations")
             name = texts(declaration, "name", "tools.function_declarations")
@@ -335,6 +337,8 @@ def _check_tools(tools: list[Any]) -> set[str]:
             need(not both, f"{name}: only one of parameters and parameters_json_schema")
             if "parameters" in declaration:
                 _check_openapi(declaration["parameters"], name)
+    searched = any("googleSearch" in tool for tool in cast("list[dict[str, Any]]", tools))
+    need(not (searched and names), "Built-in tools and Function Calling cannot be combined in the same request.")
     return names
 
 

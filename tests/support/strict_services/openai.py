@@ -86,7 +86,10 @@ class OpenAI(Service):
             )
         body: dict[str, Any] = request.json
         routed = "/" in str(body.get("model"))
-        taken = _TOP | {"reasoning"} if routed else _TOP
+        taken = _TOP | {"reasoning", "plugins"} if routed else _TOP
+        for plugin in body.get("plugins", ()) if routed else ():
+            need(plugin.get("id") == "web", "plugins: unknown id")
+            need(plugin.keys() <= {"id", "engine", "max_results", "search_prompt"}, "plugins: unknown field")
         taken = taken | {"cache_control"} if str(body.get("model")).startswith("anthropic/") else taken
         if routed and "reasoning" in body:
             need(body["reasoning"].keys() <= {"effort", "max_tokens", "exclude", "enabled"}, "reasoning: unknown field")

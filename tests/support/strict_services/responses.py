@@ -134,6 +134,12 @@ class Responses(Service):
         need(len(body.get("prompt_cache_key", "")) <= 64, "Invalid 'prompt_cache_key': string too long.")
         self._check_reasoning(body)
         declared = self._check_tools(body.get("tools"))
+        searched = any(tool["type"] == "web_search" for tool in body.get("tools") or ())
+        reasoning: dict[str, Any] = body.get("reasoning") or {}
+        need(
+            not (searched and reasoning.get("effort") == "minimal"),
+            "The following tools cannot be used with reasoning.effort 'minimal': web_search.",
+        )
         self._check_input(body["input"], declared, body["model"])
 
     def _check_reasoning(self, body: dict[str, Any]) -> None:
@@ -168,6 +174,10 @@ class Responses(Service):
         need(tools is None or tools, "Invalid 'tools': empty array.")
         names: set[str] = set()
         for at, tool in enumerate(tools or ()):
+            if tool["type"] == "web_search":
+                extra = tool.keys() - {"type", "filters", "search_context_size", "user_location", "external_web_access"}
+                need(not extra, f"Unknown parameter: 'tools[{at}].{''.join(sorted(extra))}'.")
+                continue
             if tool["type"] == "custom":
                 extra = tool.keys() - {"type", "name", "description", "format"}
                 form = tool.get("format", {"type": "text"})
@@ -312,6 +322,10 @@ class Responses(Service):
             summary = [{"type": "summary_text", "text": "".join(say.thoughts)}] if say.thoughts else []
             reasoning = {"type": "reasoning", "id": f"rs_{self._made}", "summary": summary}
             made.append(({**reasoning, "encrypted_content": encrypted}, say.thoughts))
+        if any(tool["type"] == "web_search" for tool in body.get("tools") or ()):
+            action = {"type": "search", "query": "what was asked"}
+            search = {"type": "web_search_call", "id": f"ws_{self._made}", "status": "completed", "action": action}
+            made.append((search, []))
         if say.texts:
             phase = "commentary" if say.calls else "final_answer"
             text = "".join(say.texts)
@@ -407,6 +421,9 @@ def _item_events(event: Any, index: int, item: dict[str, Any], pieces: list[str]
                 yield event("response.output_text.delta", **at, delta=piece, logprobs=[])
             yield event("response.output_text.done", **at, text="".join(pieces), logprobs=[])
             yield event("response.content_part.done", **at, part=item["content"][0])
+        case "web_search_call":
+            for name in ("in_progress", "searching", "completed"):
+                yield event(f"response.web_search_call.{name}", **where)
         case kind:
             name = "function_call_arguments" if kind == "function_call" else "custom_tool_call_input"
             for piece in pieces:

@@ -438,3 +438,54 @@ def test_a_verdict_says_why_rules_do_not_count() -> None:
 )
 def test_a_rule_is_explained(text: str, expected: str) -> None:
     assert explain(text) == expected
+
+
+PAGE = Subject("web_fetch", "read", "docs.python.org", reach="web")
+SERVER = Subject("web_fetch", "read", "localhost:3000", reach="local")
+ODD_PAGE = replace(PAGE, must_ask="the address is long enough to carry data away")
+
+
+@pytest.mark.parametrize(
+    ("texts", "subject", "expected"),
+    [
+        ((), PAGE, "ask"),
+        # who allows reading did not mean the web
+        (("allow @read",), PAGE, "ask"),
+        (("allow *",), PAGE, "ask"),
+        (("deny @read",), PAGE, "deny"),
+        (("mustAsk *", "allow web_fetch"), PAGE, "ask"),
+        (("allow web_fetch",), PAGE, "allow"),
+        (("allow web_fetch(docs.python.org)",), PAGE, "allow"),
+        (("allow web_fetch(*.python.org)",), PAGE, "allow"),
+        (("allow web_fetch(python.org)",), PAGE, "ask"),
+        (("allow web_fetch(docs.python.org)",), replace(PAGE, text="docs.python.org:8443"), "ask"),
+        (("allow web_fetch(*.python.org)",), replace(PAGE, text="docs.python.org.evil.example"), "ask"),
+        (("allow web_fetch", "deny web_fetch(*.python.org)"), PAGE, "deny"),
+        # nor who allows the web their own network
+        (("allow web_fetch",), SERVER, "ask"),
+        (("allow web_fetch(*)",), SERVER, "ask"),
+        (("allow web_fetch(localhost:*)",), SERVER, "ask"),
+        (("allow web_fetch(localhost:3001)",), SERVER, "ask"),
+        (("allow web_fetch(localhost:3000)",), SERVER, "allow"),
+        (("deny web_fetch(localhost:*)", "allow web_fetch(localhost:3000)"), SERVER, "deny"),
+        # what may carry data away is asked about each time
+        (("allow web_fetch(docs.python.org)",), ODD_PAGE, "ask"),
+        (("deny web_fetch(docs.python.org)",), ODD_PAGE, "deny"),
+    ],
+)
+def test_hosts(texts: tuple[str, ...], subject: Subject, expected: str) -> None:
+    assert decide(rules(*texts), subject).decision == expected
+
+
+@pytest.mark.parametrize("mode", ["plan", "ask", "acceptEdits", "auto"])
+@pytest.mark.parametrize("subject", [PAGE, SERVER])
+def test_a_new_host_is_asked_about_in_every_mode(mode: Mode, subject: Subject) -> None:
+    verdict = decide((*built_in(), *of_mode(mode)), subject)
+    assert verdict.decision == "ask"
+    (_, turn, *_) = offers([(subject, verdict)])
+    assert turn.rule == f"web_fetch({subject.text})"
+    assert f"for this host: {subject.text}" in turn.explanation
+    remembered = remember(turn.rule, "session", [subject])
+    assert decide((*built_in(), *of_mode(mode), *remembered), subject).decision == "allow"
+    odd = replace(subject, must_ask=ODD_PAGE.must_ask)
+    assert len(offers([(odd, decide(remembered, odd))])) == 1

@@ -1,0 +1,151 @@
+"""What a page says: HTML as text. A program of its own (`python -P -m amanu.web.page_text`), so that a hostile
+page can be given up on, and the daemon never loads what reads it.
+
+Input: one line of JSON `{"charset", "url"}`, then the page. Output: JSON, `{"title", "text", "cut"}`, or
+`{"error"}`.
+"""
+
+import codecs
+import contextlib
+import html.parser
+import json
+import re
+import sys
+from dataclasses import dataclass
+from urllib.parse import urljoin
+
+from amanu_protocol import hidden
+
+MEMORY = 1 << 30
+"""Bytes the program may take."""
+SECONDS = 20
+"""Of the processor."""
+MAX_CHARACTERS = 2_000_000
+_PIECE = 1 << 16
+"""Characters worked on at once: the daemon reads plain text itself, and others get their turn in between."""
+
+_CHARSETS = re.compile(
+    r"utf-?8|us-ascii|ascii|latin-?1|utf-16(?:le|be)?|iso-?8859-\d{1,2}|windows-125\d|cp125\d|koi8-[ru]|macintosh|gbk|"
+    r"gb2312|gb18030|big5|shift[_-]jis|sjis|euc-(?:jp|kr)|iso-2022-jp|windows-31j",
+    re.IGNORECASE,
+)
+"""Python knows others, some of which are no text, or take for ever."""
+_META_CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?([\w-]{2,30})""", re.IGNORECASE)
+_BYTE_ORDER_MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+_HIDDEN = re.compile(hidden.pattern())
+_HIDDEN_BY_STYLE = (
+    *('[style*="opacity:0;"]', '[style$="opacity:0"]', '[style*="opacity: 0;"]', '[style$="opacity: 0"]'),
+    *('[style*="left:-9"]', '[style*="left: -9"]', '[style*="text-indent:-9"]', '[style*="text-indent: -9"]'),
+    *("template", "svg", "iframe", "noscript"),
+)
+_LINK = re.compile(
+    r"(!?)\[([^\[\]\n]{0,500})\]\(\s*(?:<([^<>\n]{0,3000})>|([^()\s<>]{0,3000}(?:\([^()\s]{0,200}\)[^()\s<>]{0,3000})?))(?:\s+\"[^\"\n]{0,300}\")?\s*\)"
+)
+_SCHEME = re.compile(r"[\s\x00-\x1f]*([a-zA-Z][a-zA-Z0-9+.-]*):")
+
+
+@dataclass(frozen=True)
+class PageText:
+    """A page as text: Markdown, or the text as it was."""
+
+    title: str
+    text: str
+    cut: bool = False
+    """There was more than is read."""
+
+
+def decode(data: bytes, charset: str, *, is_html: bool) -> str:
+    """By its byte order mark, the charset it was sent with, what it says itself, else UTF-8. Never fails."""
+    marked = next((name for mark, name in _BYTE_ORDER_MARKS if data.startswith(mark)), None)
+    named = _META_CHARSET.search(data[:2048]) if is_html and not charset else None
+    name = marked or charset or (named[1].decode("ascii") if named else "utf-8")
+    if marked is None and not _CHARSETS.fullmatch(name):
+        name = "utf-8"
+    with contextlib.suppress(LookupError):
+        return data.decode(name, "replace")
+    return data.decode("utf-8", "replace")
+
+
+def plain(text: str) -> str:
+    """The text without invisible characters, its line ends as line feeds."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return "".join(_HIDDEN.sub("", text[start : start + _PIECE]) for start in range(0, len(text), _PIECE))
+
+
+def html_text(source: str, url: str) -> PageText:
+    """The visible content of an HTML page as Markdown: no scripts, nothing hidden, only links that lead to the web."""
+    from html_to_markdown import ConversionOptions, convert
+
+    options = ConversionOptions(
+        extract_metadata=True, hidden_content="drop", exclude_selectors=list(_HIDDEN_BY_STYLE), max_depth=2_000
+    )
+    result = convert(source, options)
+    title = result.metadata.document.title or ""
+    text = re.sub(r"\A---\n.*?\n---\n", "", result.content or "", count=1, flags=re.DOTALL)
+    if not text.strip():  # nested so deeply that the converter gave up
+        text = _bare_text(source)
+    return PageText(plain(title).strip(), _LINK.sub(lambda match: _link(match, url), plain(text)).strip())
+
+
+def _link(match: re.Match[str], url: str) -> str:
+    """A link with its whole address; what leads elsewhere than to the web keeps its words only."""
+    address = match[3] if match[3] is not None else match[4] or ""
+    scheme = _SCHEME.match(address)
+    if address.startswith("#"):
+        return match[2]
+    if scheme is not None and scheme[1].lower() not in ("http", "https", "mailto"):
+        return match[2]
+    try:
+        return f"{match[1]}[{match[2]}]({urljoin(url, address)})"
+    except ValueError:
+        return match[2]
+
+
+class _Words(html.parser.HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.words: list[str] = []
+        self._silent = 0
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self._silent += tag in ("script", "style", "template")
+
+    def handle_endtag(self, tag: str) -> None:
+        self._silent -= tag in ("script", "style", "template") and self._silent > 0
+
+    def handle_data(self, data: str) -> None:
+        if not self._silent and data.strip():
+            self.words.append(data.strip())
+
+
+def _bare_text(source: str) -> str:
+    words = _Words()
+    words.feed(source[:MAX_CHARACTERS])
+    return "\n".join(words.words)
+
+
+def main() -> int:
+    _limit()
+    about: dict[str, str] = json.loads(sys.stdin.buffer.readline())
+    data = sys.stdin.buffer.read()
+    try:
+        page = html_text(decode(data, about["charset"], is_html=True), about["url"])
+        cut = page.cut or len(page.text) > MAX_CHARACTERS
+        answer = {"title": page.title[:300], "text": page.text[:MAX_CHARACTERS], "cut": cut}
+    except ValueError as error:
+        answer = {"error": str(error)[:500]}
+    sys.stdout.buffer.write(json.dumps(answer, ensure_ascii=False).encode("utf-8", "replace"))
+    return 0
+
+
+def _limit() -> None:
+    with contextlib.suppress(ImportError, ValueError, OSError):
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
