@@ -57,6 +57,7 @@ METHODS: tuple[Method, ...] = (
     Method("amanu/history/page", "toDaemon", r.HistoryPageParams, r.HistoryPageResult, "Earlier items."),
     Method("amanu/blob/get", "toDaemon", r.BlobGetParams, r.BlobGetResult, "A piece of a big payload."),
     Method("amanu/command/list", "toDaemon", r.CommandListParams, r.CommandListResult, "What a prompt may begin with: `/name`."),
+    Method("amanu/mention/complete", "toDaemon", r.MentionCompleteParams, r.MentionCompleteResult, "What the mention at the end of a text may become: `@path`, `@symbol:Name` …"),
     Method("amanu/model/list", "toDaemon", r.Empty, r.ModelListResult, "Models to choose from."),
     Method("amanu/auth/status", "toDaemon", r.Empty, r.AuthStatusResult, "Which vendors have a key, and where it comes from."),
     Method("amanu/auth/set", "toDaemon", r.AuthSetParams, r.Empty, "Keep or forget a key, in the user's own folder."),

@@ -531,6 +531,30 @@ class CommandListResult(Wire):
     commands: list[Command]
 
 
+class MentionCompleteParams(Wire):
+    session_id: Id | None = None
+    roots: list[str] = []
+    """Absolute paths of the folders, where there is no session yet."""
+    text: str
+    """What stands before the cursor."""
+    terminal: bool = False
+    """The client can send what is selected in its terminal, as a selection with the path `@terminal`."""
+
+
+class MentionItem(Wire):
+    text: str
+    """As it goes into the prompt, with the `@`."""
+    detail: str = ""
+    """For the user."""
+
+
+class MentionCompleteResult(Wire):
+    typed: str
+    """The end of the text that an item takes the place of; "" where nothing is mentioned."""
+    items: list[MentionItem]
+    """Best first."""
+
+
 # model, auth, trust, rule -----------------------------------------------------------------------------
 
 

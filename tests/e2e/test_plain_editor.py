@@ -14,6 +14,7 @@ import pytest_lsp
 from lsprotocol import types
 from pytest_lsp import ClientServerConfig, LanguageClient, client_capabilities
 
+from amanu.frontends.lsp.document_text import units
 from amanu.frontends.lsp.plain.transcript import YOUR_TURN
 from amanu.home import find_home
 from support import checked_edits
@@ -80,7 +81,8 @@ async def begin(
             initialization_options={"amanu": {"model": f"scripted:{script}", **options}},
         )
     )
-    editor.encoding = str(getattr(result.capabilities.position_encoding, "value", "utf-16"))
+    kind = result.capabilities.position_encoding
+    editor.encoding = str(getattr(kind, "value", kind) or "utf-16")
     editor.open(shop)
     return editor
 
@@ -414,3 +416,20 @@ async def test_the_model_hears_of_checkers_with_the_result_of_its_edit_and_mends
     await editor.command("amanu.prompt", "do it")
     await editor.until(lambda: any("Heard." in each for each in editor.said))
     assert editor.text(file) == checked_edits.MENDED
+
+
+async def test_mentions_complete_in_the_chat_document(client: LanguageClient, shop: Path) -> None:
+    editor = await begin(client, shop, [DONE])
+    await editor.command("amanu.chat")
+    chat = (await editor.until(lambda: editor.shown))[0]
+    text = editor.text(chat) + "𝒳 see @sho"
+    editor.type(chat, text)
+    place = types.Position(text.count("\n"), units("𝒳 see @sho", editor.encoding))
+    for document, found in ((chat, ["@shop.py"]), (shop, None)):
+        params = types.CompletionParams(types.TextDocumentIdentifier(document.as_uri()), place)
+        result = await client.text_document_completion_async(params)
+        items = result.items if isinstance(result, types.CompletionList) else result
+        assert (items and [item.label for item in items]) == found
+        for item in items or ():
+            assert isinstance(item.text_edit, types.TextEdit)
+            assert place.character - item.text_edit.range.start.character == len("@sho")

@@ -224,6 +224,9 @@ class FakeSessions:
                 session.turn.cancel()
                 await asyncio.wait({session.turn})
 
+    async def complete_mention(self, params: r.MentionCompleteParams) -> r.MentionCompleteResult:
+        return r.MentionCompleteResult(typed="", items=[])
+
     async def commands(self, params: r.CommandListParams) -> r.CommandListResult:
         return r.CommandListResult(commands=[])
 

@@ -1412,6 +1412,30 @@ export interface CommandListResult {
   commands: Command[];
 }
 
+export interface MentionCompleteParams {
+  sessionId?: Id | null;
+  /** Absolute paths of the folders, where there is no session yet. */
+  roots?: string[];
+  /** What stands before the cursor. */
+  text: string;
+  /** The client can send what is selected in its terminal, as a selection with the path `@terminal`. */
+  terminal?: boolean;
+}
+
+export interface MentionItem {
+  /** As it goes into the prompt, with the `@`. */
+  text: string;
+  /** For the user. */
+  detail: string;
+}
+
+export interface MentionCompleteResult {
+  /** The end of the text that an item takes the place of; "" where nothing is mentioned. */
+  typed: string;
+  /** Best first. */
+  items: MentionItem[];
+}
+
 export interface ModelListResult {
   models: ModelInfo[];
   defaultModelId: string | null;
@@ -1774,6 +1798,8 @@ export interface RequestsToDaemon {
   "amanu/blob/get": { params: BlobGetParams; result: BlobGetResult };
   /** What a prompt may begin with: `/name`. */
   "amanu/command/list": { params: CommandListParams; result: CommandListResult };
+  /** What the mention at the end of a text may become: `@path`, `@symbol:Name` … */
+  "amanu/mention/complete": { params: MentionCompleteParams; result: MentionCompleteResult };
   /** Models to choose from. */
   "amanu/model/list": { params: Empty; result: ModelListResult };
   /** Which vendors have a key, and where it comes from. */

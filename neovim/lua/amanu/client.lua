@@ -261,6 +261,25 @@ function M.start(root, done)
   end
 end
 
+---Ask the daemon and wait, as completion must. nil: no answer.
+---@param method string
+---@param params table
+---@param timeout integer Milliseconds.
+---@return table? result
+function M.request_sync(method, params, timeout)
+  local client = M.get()
+  if not client or not ready then
+    return nil
+  end
+  local answer
+  if vim.fn.has("nvim-0.11") == 1 then
+    answer = client:request_sync(method, params, timeout)
+  else
+    answer = client.request_sync(method, params, timeout)
+  end
+  return answer and answer.result and null.drop(answer.result)
+end
+
 ---Ask the daemon. `done` hears why not, as a sentence, or the result; the third is the kind of the error.
 ---@param method string
 ---@param params table

@@ -1,65 +1,18 @@
----Completion of `@file` and `/command`, in the prompt (omnifunc) and on the command line.
+---Completion of `@…` and `/command`, in the prompt (omnifunc) and on the command line.
 
+local protocol = require("amanu.protocol")
 local session = require("amanu.session")
 
 local M = {}
 
-local MOST = 50
-local KEEP_MS = 5000
-local MOST_FILES = 50000
-local LISTERS = {
-  { "git", "ls-files", "--cached", "--others", "--exclude-standard", "-z" },
-  { "rg", "--files", "--null" },
-}
+local WAIT_MS = 1000 -- for the daemon's answer: Neovim waits, and so does the user
 
-local cache = { root = "", at = 0, files = {} }
-
----@param root string
----@return string[]
-local function list(root)
-  for _, command in ipairs(LISTERS) do
-    if vim.fn.executable(command[1]) == 1 then
-      local done = vim.system(command, { cwd = root, timeout = 2000 }):wait()
-      if done.code == 0 then
-        return vim.split(done.stdout, "\0", { plain = true, trimempty = true })
-      end
-    end
-  end
-  local files = {}
-  local options = {
-    depth = 8,
-    skip = function(name)
-      return not vim.startswith(vim.fs.basename(name), ".")
-    end,
-  }
-  for name, kind in vim.fs.dir(root, options) do
-    if kind == "file" then
-      table.insert(files, name)
-      if #files >= MOST_FILES then
-        break
-      end
-    end
-  end
-  return files
-end
-
----@return string[] Paths below the workspace folder.
-local function files()
-  local root = session.root()
-  if cache.root ~= root or vim.uv.now() - cache.at > KEEP_MS then
-    cache = { root = root, files = list(root), at = vim.uv.now() }
-  end
-  return cache.files
-end
-
----@param base string Without the `@`.
----@return string[] As they go into a prompt.
-local function mentions(base)
-  base = base:gsub('^"', "")
-  local found = base == "" and files() or vim.fn.matchfuzzy(files(), base)
-  return vim.tbl_map(function(path)
-    return path:find("[%s\"'`,;:!?()]") and ('@"%s"'):format(path) or "@" .. path
-  end, vim.list_slice(found, 1, MOST))
+---@param text string What stands before the cursor, on its line.
+---@return { typed: string, items: amanu.MentionItem[] }
+local function ask(text)
+  local state = session.state
+  local params = { text = text, sessionId = state and state.sessionId, roots = not state and { session.root() } or nil }
+  return require("amanu.client").request_sync(protocol.methods.mention_complete, params, WAIT_MS) or { typed = "", items = {} }
 end
 
 ---@param base string
@@ -85,7 +38,10 @@ function M.omni(find_start, base)
     end, commands(base))
     return { words = words, refresh = "always" }
   end
-  return { words = mentions(base:sub(2)), refresh = "always" }
+  local words = vim.tbl_map(function(item)
+    return { word = item.text, menu = item.detail }
+  end, ask(base).items)
+  return { words = words, refresh = "always" }
 end
 
 ---For `:Amanu`.
@@ -94,7 +50,9 @@ end
 ---@return string[]
 function M.command_line(lead, line)
   if vim.startswith(lead, "@") then
-    return mentions(lead:sub(2))
+    return vim.tbl_map(function(item)
+      return item.text
+    end, ask(lead).items)
   end
   local command = require("amanu.commands").all[line:match("Amanu%s+(/%S+)%s+%S*$")]
   if command then

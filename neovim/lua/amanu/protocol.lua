@@ -959,6 +959,20 @@
 ---@class amanu.CommandListResult
 ---@field commands amanu.Command[]
 
+---@class amanu.MentionCompleteParams
+---@field sessionId? amanu.Id
+---@field roots? string[] Absolute paths of the folders, where there is no session yet.
+---@field text string What stands before the cursor.
+---@field terminal? boolean The client can send what is selected in its terminal, as a selection with the path `@terminal`.
+
+---@class amanu.MentionItem
+---@field text string As it goes into the prompt, with the `@`.
+---@field detail string For the user.
+
+---@class amanu.MentionCompleteResult
+---@field typed string The end of the text that an item takes the place of; "" where nothing is mentioned.
+---@field items amanu.MentionItem[] Best first.
+
 ---@class amanu.ModelListResult
 ---@field models amanu.ModelInfo[]
 ---@field defaultModelId? string
@@ -1188,6 +1202,7 @@ M.methods = {
   history_page = "amanu/history/page",
   blob_get = "amanu/blob/get",
   command_list = "amanu/command/list",
+  mention_complete = "amanu/mention/complete",
   model_list = "amanu/model/list",
   auth_status = "amanu/auth/status",
   auth_set = "amanu/auth/set",

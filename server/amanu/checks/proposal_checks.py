@@ -7,7 +7,7 @@ settings and may load its plugins. A proposal that changes is checked again, a d
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -20,7 +20,7 @@ from amanu.workspace.diff import compose, first_line
 from amanu.workspace.text_file import split_lines
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.errors import AmanuError
-from amanu_protocol.items import Check, HunkState, Proposal, ProposedFile
+from amanu_protocol.items import Check, Finding, HunkState, Proposal, ProposedFile
 
 PAUSE = 0.2
 """Seconds to wait after a change of the proposal: hunks are often decided one after the other."""
@@ -108,6 +108,14 @@ class ProposalChecks:
             tuple(finding for difference in differences for finding in difference.added),
             sum(difference.fixed for difference in differences),
         )
+
+    async def find(self, path: Path) -> Sequence[Finding]:
+        """What all checkers find in a file as it is. Never raises: what cannot be checked has no findings."""
+        try:
+            file = await self._workspace.read_if_exists(path)
+        except ToolError:
+            return ()
+        return () if file is None else (await self.check_applied(path, None, file.text)).added
 
     async def stop(self) -> None:
         """Trust was taken back: check nothing in the workspace any more."""

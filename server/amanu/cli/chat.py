@@ -163,7 +163,7 @@ class Chat(PromptContext):
     def __init__(
         self, options: ChatOptions, connect: Callable[[], Awaitable[DaemonClient]], console: Console, *, alone: bool
     ) -> None:
-        super().__init__(options.roots, COMMANDS)
+        super().__init__(COMMANDS)
         self._options = options
         self._connect = connect
         self._console = console
@@ -373,6 +373,10 @@ class Chat(PromptContext):
                 self._console.line(
                     ("red", f"{visible(word)} is unknown or missing an argument; /help lists the commands.")
                 )
+
+    async def mentions(self, text: str) -> r.MentionCompleteResult:
+        params = r.MentionCompleteParams(session_id=self._view.session_id, text=text)
+        return await self._view.client.request("amanu/mention/complete", params, r.MentionCompleteResult)
 
     async def _daemons_commands(self) -> dict[str, str]:
         """Prompts that mean something of their own to the daemon; some are files, which come and go."""

@@ -7,7 +7,7 @@ import shlex
 import shutil
 import tempfile
 import textwrap
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from amanu.cli.console import Span, Style
 from amanu.cli.text import one_line
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Line
+from amanu_protocol.requests import MentionCompleteResult
 
 if TYPE_CHECKING:
     from prompt_toolkit import PromptSession
@@ -49,13 +50,15 @@ class StopRequested(Exception):
 
 
 class PromptContext:
-    """What a prompt is surrounded by and can complete; by default nothing. Paths are completed in the folders `roots`,
-    commands at the start of a prompt."""
+    """What a prompt is surrounded by and can complete; by default nothing: commands at its start, mentions anywhere."""
 
-    def __init__(self, roots: Sequence[str] = (), commands: Iterable[str] = ()) -> None:
-        self.roots = roots
+    def __init__(self, commands: Iterable[str] = ()) -> None:
         self.commands = list(commands)
         """May change while a prompt is open."""
+
+    async def mentions(self, text: str) -> MentionCompleteResult:
+        """What the mention at the end of `text` may become."""
+        return MentionCompleteResult(typed="", items=[])
 
     def above(self) -> list[Span]:
         """Lines above the prompt."""
@@ -89,7 +92,7 @@ class Terminal:
         self._draft = ""
         self._prompt: PromptSession[str] = PromptSession(
             history=FileHistory(str(history)) if history is not None else InMemoryHistory(),
-            completer=prompt_completer(context.roots, context.commands),
+            completer=prompt_completer(context),
             complete_while_typing=False,
             key_bindings=prompt_keys(context.stoppable),
             multiline=True,
@@ -300,25 +303,32 @@ def _sane_keys() -> "KeyBindings":
     return keys
 
 
-def prompt_completer(roots: Sequence[str], commands: Sequence[str]) -> "Completer":
-    """Completes commands and the paths of mentions."""
-    from prompt_toolkit.completion import CompleteEvent, Completer, Completion, PathCompleter
+def prompt_completer(context: PromptContext) -> "Completer":
+    """Completes commands and mentions."""
+    from prompt_toolkit.completion import CompleteEvent, Completer, Completion
     from prompt_toolkit.document import Document
 
-    paths = PathCompleter(get_paths=lambda: list(roots))
-
     class PromptCompleter(Completer):
-        """`/word` at the start, `@path` anywhere."""
+        """`/word` at the start, `@…` anywhere."""
 
         def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
             typed = document.text_before_cursor
             if typed.startswith("/") and " " not in typed:
-                for command in commands:
+                for command in context.commands:
                     if command.startswith(typed):
                         yield Completion(command, start_position=-len(typed))
+
+        async def get_completions_async(
+            self, document: Document, complete_event: CompleteEvent
+        ) -> AsyncGenerator[Completion]:
+            for each in self.get_completions(document, complete_event):
+                yield each
+            try:
+                found = await context.mentions(document.text_before_cursor)
+            except (AmanuError, Disconnected):
                 return
-            word = typed.rsplit(None, 1)[-1] if typed and not typed[-1].isspace() else ""
-            if word.startswith("@"):
-                yield from paths.get_completions(Document(word[1:]), complete_event)
+            for item in found.items:
+                label, detail = one_line(item.text), one_line(item.detail)
+                yield Completion(item.text, -len(found.typed), display=label, display_meta=detail)
 
     return PromptCompleter()

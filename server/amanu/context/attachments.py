@@ -1,13 +1,14 @@
-"""Turns a prompt with its attachments and `@file` mentions into the message the model gets: text, and pictures."""
+"""Turns a prompt with its attachments and mentions into the message the model gets: text, and pictures."""
 
 import asyncio
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from amanu.context.images import Pictures
+from amanu.context.mentions import Mention, mentions
 from amanu.context.slash_commands import ExpandedPrompt
 from amanu.core.conversation import Picture, User
 from amanu.core.tool import Subject, SubjectFilter, ToolError
@@ -35,7 +36,17 @@ _SUFFIXES = re.compile(
     re.IGNORECASE,
 )
 """Suffixes that only file names have."""
-_MENTION = re.compile(r"(?<![\w@])@(?:\"([^\"\n]+)\"|([^\s@\"'`,;:!?()]+[^\s@\"'`,;:!?().]))")
+
+TERMINAL = "@terminal"
+"""The path of a selection that a client took of its terminal."""
+
+LookUp = Callable[[Mention], Awaitable[str]]
+"""What is mentioned, other than a file: text for the model. Raises `ToolError` saying why it cannot be had."""
+
+
+async def no_look_up(mention: Mention) -> str:
+    """A `LookUp` that finds nothing."""
+    raise ToolError("It cannot be looked up here.")
 
 
 @dataclass(frozen=True)
@@ -54,9 +65,10 @@ async def with_attachments(
     pictures: Pictures,
     allowed: SubjectFilter,
     mask: Callable[[str], str] = str,
+    look_up: LookUp = no_look_up,
 ) -> PromptMessage:
-    """The prompt followed by the files it mentions, and its pictures. A file whose bytes are a picture becomes one.
-    For a file that cannot be read, is missing or is a folder the message says so. An `@word` that names nothing stays
+    """The prompt followed by the files and whatever else it mentions, and its pictures. A file whose bytes are a
+    picture becomes one. For what cannot be read or is missing the message says so. An `@word` that names nothing stays
     as it is; so does a mention in a workspace's slash command of a file that needs approval to be read.
 
     `mask` hides secrets in files; the user's own words and selections stay as they are. Raises `AmanuError` when the
@@ -69,10 +81,19 @@ async def with_attachments(
         match attachment:
             case FileAttachment(path=path):
                 try:
-                    part = await _file(attachment, workspace, pictures, pictures_so_far, mask)
+                    if await _is_folder(path, workspace):
+                        part = block("folder", await look_up(Mention("folder", path)), path)
+                    else:
+                        part = await _file(attachment, workspace, pictures, pictures_so_far, mask)
                 except (ToolError, AmanuError) as error:
                     left_out.append(_utf8(f"{path} was not sent: {error}"))
                     part = block("file", f"(not attached: {error})", path)
+            case Mention():
+                try:
+                    part = block(attachment.kind, mask(await look_up(attachment)), attachment.label)
+                except ToolError as error:
+                    left_out.append(_utf8(f"{attachment} was not sent: {error}"))
+                    part = block(attachment.kind, f"(not attached: {error})", attachment.label)
             case SelectionAttachment():
                 location = f"{attachment.path}{_lines(attachment)}"
                 part = block("selection", attachment.text, location)
@@ -88,28 +109,27 @@ async def with_attachments(
     return PromptMessage(User(text=text, pictures=tuple(pictures_so_far)), tuple(left_out))
 
 
-def mentions(text: str) -> list[str]:
-    """The paths mentioned as `@path` or `@"path with blanks"`, in order, each once."""
-    return list(dict.fromkeys(quoted or plain for quoted, plain in _MENTION.findall(text)))
-
-
 async def _mentioned(
     command: ExpandedPrompt, attachments: Sequence[Attachment], workspace: Workspace, allowed: SubjectFilter
-) -> list[FileAttachment]:
+) -> list[FileAttachment | Mention]:
     attached = {
         attachment.path for attachment in attachments if isinstance(attachment, FileAttachment | SelectionAttachment)
     }
-    own_mentions = set(mentions(command.typed))
-    files: list[FileAttachment] = []
-    for path in mentions(command.text):
-        if path in attached:
+    own_mentions = {mention.text for mention in mentions(command.typed)}
+    files: list[FileAttachment | Mention] = []
+    for mention in mentions(command.text):
+        path = mention.text
+        if path in attached or (mention.kind == "terminal" and TERMINAL in attached):
+            continue
+        if mention.kind != "path":
+            files.append(mention)
             continue
         with suppress(ToolError):
             inside = workspace.resolve(path)
             if path not in own_mentions and not allowed([Subject("read_file", "read", workspace.relative(inside))]):
                 continue
             try:
-                if await _picture(path, workspace) is None:
+                if not await _is_folder(path, workspace) and await _picture(path, workspace) is None:
                     await workspace.read(inside)
             except ToolError:
                 if path not in own_mentions or not await asyncio.to_thread(_means_a_file, inside, workspace):
@@ -123,6 +143,11 @@ def _means_a_file(path: Path, workspace: Workspace) -> bool:
     a package (`@types/node`) does not. Blocking."""
     in_folder = path.parent not in workspace.roots and path.parent.is_dir()
     return path.exists() or in_folder or _SUFFIXES.fullmatch(path.suffix) is not None
+
+
+async def _is_folder(path: str, workspace: Workspace) -> bool:
+    """Raises `ToolError` outside the roots."""
+    return await asyncio.to_thread(workspace.resolve(path).is_dir)
 
 
 async def _picture(path: str, workspace: Workspace) -> bytes | None:

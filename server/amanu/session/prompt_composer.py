@@ -16,6 +16,7 @@ from amanu.context.surroundings import Surroundings
 from amanu.core.notes import SystemNote
 from amanu.models.image_layout import unseen
 from amanu.session.core import SessionCore
+from amanu.session.mention_lookup import Findings, MentionLookup
 from amanu.session.queue import Prompt, PromptQueue
 from amanu.session.turn_factory import TurnFactory
 from amanu_protocol.events import ItemCompleted
@@ -39,7 +40,8 @@ class OpeningMessage:
 class PromptComposer:
     """Composes the opening messages of one session."""
 
-    def __init__(self, core: SessionCore, queue: PromptQueue, turn_factory: TurnFactory) -> None:
+    def __init__(self, core: SessionCore, queue: PromptQueue, turn_factory: TurnFactory, find: Findings) -> None:
+        """`find`: see `MentionLookup`."""
         self._services = core.services
         self._conversation = core.conversation
         self._workspace = core.workspace
@@ -53,6 +55,7 @@ class PromptComposer:
         self.pictures = turn_factory.pictures
         self._editor_notes = EditorNotes()
         self._jobs = core.jobs
+        self._look_up = MentionLookup(core, turn_factory.tools, find)
         self._surroundings = Surroundings(
             core.workspace, core.conversation, core.approvals.allowed, core.trusted, core.environment
         )
@@ -82,7 +85,9 @@ class PromptComposer:
             expanded = await asyncio.to_thread(commands.expand, text, self.command_sources)
         mask = self._services.secrets.mask_content
         allowed = self._approvals.allowed
-        return await with_attachments(expanded, attachments, self._workspace, self.pictures, allowed, mask)
+        return await with_attachments(
+            expanded, attachments, self._workspace, self.pictures, allowed, mask, self._look_up
+        )
 
     @property
     def command_sources(self) -> list[commands.CommandSource]:

@@ -17,6 +17,7 @@ from amanu.session.checkpoints import Checkpoints
 from amanu.session.core import SessionCore
 from amanu.session.events import Client
 from amanu.session.history import SHOWN_ITEMS
+from amanu.session.mention_completion import MentionCompletion
 from amanu.session.paging import ItemPages
 from amanu.session.prompt_composer import PromptComposer
 from amanu.session.prompts import Prompts
@@ -61,8 +62,9 @@ class Session:
         self._checks = ProposalChecks(core.workspace, services.checkers, note, core.environment, core.trusted)
         self._feedback = EditorFeedback(core.workspace, note, settings.wait_seconds, self._checks.check_applied)
         queue = PromptQueue(core, restored)
-        self.composer = PromptComposer(core, queue, TurnFactory(core, queue, self._feedback))
+        self.composer = PromptComposer(core, queue, TurnFactory(core, queue, self._feedback), self._checks.find)
         self.edits = SessionEdits(core)
+        self.mentions = MentionCompletion(core.workspace)
         self.checkpoints = Checkpoints(core, queue, self.edits)
         self.recording = SessionRecording(core)
         self.prompts = Prompts(core, self.composer, self.trust, self.recording, self.checkpoints)

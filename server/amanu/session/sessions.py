@@ -17,6 +17,7 @@ from amanu.models import routing
 from amanu.models.listing_request import ListingAddress
 from amanu.permissions import offers
 from amanu.session.events import Client
+from amanu.session.mention_completion import MentionCompletion
 from amanu.session.restore import REWINDS, Restored, restore, rewound
 from amanu.session.services import Services, make_services
 from amanu.session.session import Session
@@ -26,6 +27,7 @@ from amanu.storage.journal import Journal, Record
 from amanu.storage.session_index import SessionIndex
 from amanu.system.tasks import run_to_completion
 from amanu.text import wording
+from amanu.workspace.workspace import Workspace
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import SessionChanged
 from amanu_protocol.items import CommandSandbox
@@ -36,6 +38,8 @@ from amanu_protocol.requests import (
     AuthStatusResult,
     CommandListParams,
     CommandListResult,
+    MentionCompleteParams,
+    MentionCompleteResult,
     ModelListResult,
     Question,
     RulePreviewParams,
@@ -144,6 +148,17 @@ class Sessions:
             sources = (await self.get(params.session_id)).composer.command_sources
         commands_found = await asyncio.to_thread(commands.find, sources)
         return CommandListResult(commands=[*commands.BUILT_IN, *commands_found])
+
+    async def complete_mention(self, params: MentionCompleteParams) -> MentionCompleteResult:
+        """What the mention at the end of a text may become."""
+        if params.session_id is not None:
+            completion = (await self.get(params.session_id)).mentions
+        else:
+            roots = [Path(root) for root in params.roots if Path(root).is_absolute()]
+            if not roots:
+                return MentionCompleteResult(typed="", items=[])
+            completion = MentionCompletion(Workspace(roots, self.overlay, private=self._home.private))
+        return await completion.complete(params.text, terminal=params.terminal)
 
     async def close(self, session_id: str) -> None:
         """Cancel what runs and close the session. Unknown ids are fine. Raises `AmanuError` (storageError), leaving it

@@ -35,6 +35,8 @@ _NEEDS: dict[Grant, str] = {"network": "network access", "unsandboxed": "access 
 
 MAX_EARLIER = 5
 """How many earlier questions are listed."""
+MAX_TODO = 56
+"""Characters of what is in progress: the line fits a terminal of 90 columns."""
 MAX_PART = 200
 """Characters shown of one command of a line; the whole line is shown above."""
 
@@ -336,8 +338,12 @@ def describe_todos(todos: Sequence[Todo]) -> str:
     """How far a to-do list is, and what is in progress: "1 of 3 done · Write the tests"."""
     wanted = [todo for todo in todos if todo.status != "cancelled"]
     done = sum(todo.status == "done" for todo in wanted)
-    started = [one_line(todo.text) for todo in wanted if todo.status == "inProgress"]
+    started = [_brief(one_line(todo.text)) for todo in wanted if todo.status == "inProgress"]
     return " · ".join([f"{done} of {len(wanted)} done", *started]) if wanted else "none"
+
+
+def _brief(text: str) -> str:
+    return text if len(text) <= MAX_TODO else f"{text[: MAX_TODO - 1]}…"
 
 
 def _line(tone: Tone, text: str) -> Line:

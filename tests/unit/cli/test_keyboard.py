@@ -11,7 +11,8 @@ from prompt_toolkit.document import Document
 from amanu.cli.console import PlainConsole
 from amanu.cli.live import TICK_SECONDS, LiveConsole
 from amanu.cli.mentions import line_mentions
-from amanu.cli.terminal import edit_text, prompt_completer
+from amanu.cli.terminal import PromptContext, edit_text, prompt_completer
+from amanu_protocol.requests import MentionCompleteResult, MentionItem
 
 
 @pytest.fixture
@@ -39,20 +40,28 @@ def test_lines_of_files(root: Path, text: str, expected: list[tuple[str, int, in
     assert [(each.path, each.start_line, each.end_line) for each in found] == expected
 
 
+class Mentioning(PromptContext):
+    """What the daemon says of `@s`."""
+
+    async def mentions(self, text: str) -> MentionCompleteResult:
+        items = [MentionItem(text="@src/app\x1b.py", detail="a file")] if text.endswith("@s") else []
+        return MentionCompleteResult(typed="@s", items=items)
+
+
 @pytest.mark.parametrize(
     ("typed", "expected"),
     [
-        ("/mo", ["/mode", "/model"]),
+        ("/mo", [("/mode", -3, "/mode"), ("/model", -3, "/model")]),
         ("say /mo", []),
-        ("see @src/a", ["pp.py"]),
-        ("see @s", ["rc"]),
+        ("see @s", [("@src/app\x1b.py", -2, "@src/appy")]),
         ("see s", []),
         ("", []),
     ],
 )
-def test_completion(root: Path, typed: str, expected: list[str]) -> None:
-    completer = prompt_completer([str(root)], ["/mode", "/model", "/quit"])
-    assert [each.text for each in completer.get_completions(Document(typed), CompleteEvent())] == expected
+async def test_completion(typed: str, expected: list[tuple[str, int, str]]) -> None:
+    completer = prompt_completer(Mentioning(["/mode", "/model", "/quit"]))
+    found = [each async for each in completer.get_completions_async(Document(typed), CompleteEvent())]
+    assert [(each.text, each.start_position, each.display_text) for each in found] == expected
 
 
 @pytest.mark.parametrize(

@@ -39,8 +39,8 @@ def test_commands_are_those_of_the_plain_front() -> None:
 def test_only_a_plain_client_is_shown_our_code_actions(experimental: Any, options: Any, plain: bool) -> None:
     given: dict[str, Any] = {"capabilities": {"experimental": experimental, "textDocument": {"codeLens": {}}}}
     said = initialize_result({**given, "initializationOptions": options})["capabilities"]
-    offers = ("codeActionProvider", "hoverProvider", "executeCommandProvider", "codeLensProvider")
-    assert [each in said for each in offers] == [plain] * 4
+    offers = ("codeActionProvider", "hoverProvider", "executeCommandProvider", "codeLensProvider", "completionProvider")
+    assert [each in said for each in offers] == [plain] * 5
 
 
 def params(amanu: Any = None, **general: Any) -> dict[str, Any]:

@@ -39,6 +39,7 @@ async def check(tmp_path: Path, arguments: dict[str, Any]) -> tuple[list[Todo], 
         ),
         ([{"content": "Read", "status": "completed"}], [("Read", "done")], "1 of 1 done"),
         ([entry("Read\nwrite", "in_progress")], [("Read\nwrite", "inProgress")], "0 of 1 done · Read<U+000A>write"),
+        ([entry("a" * 99, "in_progress")], [("a" * 99, "inProgress")], f"0 of 1 done · {'a' * 55}…"),
         ([], [], "none"),
     ],
 )

@@ -7,6 +7,7 @@ import type {
   Grant,
   HunkDecision,
   Item,
+  MentionItem,
   Mode,
   ModelInfo,
   RulePreviewResult,
@@ -60,7 +61,7 @@ export type ToView =
   | { type: "sessions"; sessions: SessionSummary[]; current: string }
   | { type: "showSessions" }
   | { type: "showContext" }
-  | { type: "files"; query: string; paths: string[] }
+  | { type: "mentions"; text: string; typed: string; items: MentionItem[] }
   | { type: "commands"; commands: Command[] }
   /** The file before the user, and whether it goes along with what they say. */
   | { type: "looking"; active: ActiveEditor; shared: boolean }
@@ -128,7 +129,7 @@ export type ToHost =
   | { type: "rename"; sessionId: string; title: string }
   | { type: "delete"; sessionId: string; title: string }
   | { type: "new" }
-  | { type: "files"; query: string }
+  | { type: "mentions"; text: string }
   | { type: "commands" }
   | { type: "share"; shared: boolean }
   | { type: "picture"; blobId: string; mediaType: string }

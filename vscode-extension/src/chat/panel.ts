@@ -9,7 +9,7 @@ import type { Overview } from "../overview";
 import { openPlan } from "../plan";
 import type { AttachmentInput, Event } from "../protocol";
 import { plain } from "../visible";
-import { findFiles, open } from "./files";
+import { open } from "./files";
 import { PICTURES, refusal, within } from "./incoming";
 import type { Action, Hindrance, ToHost, ToView, TurnWish } from "./messages";
 import { page } from "./page";
@@ -246,8 +246,11 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
         return this.delete(message.sessionId, message.title);
       case "new":
         return desk.fresh();
-      case "files":
-        return this.post({ type: "files", query: message.query, paths: await findFiles(message.query) });
+      case "mentions": {
+        const { text } = message;
+        const found = await this.daemon.request("amanu/mention/complete", { ...this.place, text });
+        return this.post({ type: "mentions", text, ...found });
+      }
       case "commands": {
         const { sessionId } = desk.state;
         const params = sessionId === "" ? {} : { sessionId };
@@ -286,6 +289,12 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
     if (message.type === "openFile")
       this.desk.tell({ level: "warning", text: "That file is outside the workspace." });
     if (stale && message.type === "resolve") this.desk.stale(message.toolCallId);
+  }
+
+  /** The session, or the folders of the one that would be made. */
+  private get place(): { sessionId: string } | { roots: string[] } {
+    const { sessionId } = this.desk.state;
+    return sessionId === "" ? { roots: this.folders } : { sessionId };
   }
 
   /** Where files of the conversation may lie. */

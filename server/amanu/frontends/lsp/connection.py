@@ -230,6 +230,7 @@ class Connection:
             "amanu/history/page": self._on(r.HistoryPageParams, lambda s, p: s.pages.items(p), reads=True),
             "amanu/blob/get": self._on(r.BlobGetParams, lambda s, p: s.pages.blob(p), reads=True),
             "amanu/command/list": RequestRoute(r.CommandListParams, s.commands, reads=True),
+            "amanu/mention/complete": RequestRoute(r.MentionCompleteParams, s.complete_mention, reads=True),
             "amanu/model/list": RequestRoute(r.Empty, lambda p: s.models(self), reads=True),
             "amanu/auth/status": RequestRoute(r.Empty, lambda p: s.auth_status(self)),
             "amanu/auth/set": RequestRoute(r.AuthSetParams, s.auth_set),

@@ -50,6 +50,7 @@ METHODS = (
     "amanu/history/page",
     "amanu/blob/get",
     "amanu/command/list",
+    "amanu/mention/complete",
     "amanu/model/list",
     "amanu/auth/status",
     "amanu/auth/set",
@@ -130,6 +131,7 @@ def initialize_result(params: object) -> dict[str, Any]:
         # A plugin has its own ways to prompt and review; what is said here every editor would show as well.
         answer["codeActionProvider"] = {"codeActionKinds": ["quickfix", "refactor.rewrite", "source.amanu"]}
         answer["hoverProvider"] = True
+        answer["completionProvider"] = {"triggerCharacters": ["@"]}  # in the chat document
         answer["executeCommandProvider"] = {"commands": list(COMMANDS)}
         if _object(capabilities.get("textDocument"), "capabilities.textDocument").get("codeLens") is not None:
             answer["codeLensProvider"] = {"resolveProvider": False}

@@ -1,7 +1,8 @@
+import type { MentionItem } from "../../protocol";
 import { h } from "./dom";
 
-/** An `@` at the start or after a blank, and what is typed of the name so far. */
-const MENTION = /(?:^|\s)@([^\s@"]*)$/;
+/** Whether something may be mentioned: the daemon knows what. */
+const MENTION = /@\S*$|@"[^"\n]*$/;
 /** A `/` at the very start, and what is typed of the command. */
 const COMMAND = /^\/([\w-]*)$/;
 
@@ -18,7 +19,7 @@ interface Row {
   take: () => void;
 }
 
-/** Completion of a text box, `@file` anywhere and `/command` at the start: an ARIA listbox beside it. */
+/** Completion of a text box, `@…` anywhere and `/command` at the start: an ARIA listbox beside it. */
 export class Completion {
   readonly element = h("ul", {
     class: "completion",
@@ -29,12 +30,12 @@ export class Completion {
   });
   private rows: Row[] = [];
   private at = 0;
-  private query: string | undefined;
+  private asked: string | undefined;
   private options: Option[] = [];
 
   constructor(
     private readonly input: HTMLTextAreaElement,
-    private readonly askFiles: (query: string) => void,
+    private readonly askMentions: (text: string) => void,
     private readonly askCommands: () => void,
   ) {
     input.setAttribute("aria-controls", "completion");
@@ -43,10 +44,16 @@ export class Completion {
     input.addEventListener("blur", () => setTimeout(() => this.close(), 100));
   }
 
-  /** Files that fit `query`, if that is still the question. */
-  files(query: string, paths: string[]): void {
-    if (query !== this.query) return;
-    this.offer(paths.map((path) => ({ label: path, detail: "", take: () => this.mention(path) })));
+  /** What may take the place of `typed` at the end of `text`, if that is still the question. */
+  mentions(text: string, typed: string, items: MentionItem[]): void {
+    if (text !== this.asked) return;
+    this.offer(
+      items.map((item) => ({
+        label: item.text,
+        detail: item.detail ?? "",
+        take: () => this.mention(typed, item.text),
+      })),
+    );
   }
 
   /** The commands there are now. */
@@ -75,7 +82,7 @@ export class Completion {
     if (command !== null && this.input.value === before) {
       if (before === "/") this.askCommands();
       const typed = command[1] ?? "";
-      this.query = undefined;
+      this.asked = undefined;
       const fitting = this.options.filter((each) => each.name.startsWith(typed));
       this.offer(
         fitting.map((option) => ({
@@ -86,13 +93,12 @@ export class Completion {
       );
       return;
     }
-    const found = MENTION.exec(before);
-    if (found === null) {
+    if (!MENTION.test(before)) {
       this.close();
       return;
     }
-    this.query = found[1] ?? "";
-    this.askFiles(this.query);
+    this.asked = before;
+    this.askMentions(before);
   }
 
   private offer(rows: Row[]): void {
@@ -112,12 +118,11 @@ export class Completion {
     option.run?.();
   }
 
-  private mention(path: string): void {
+  /** What begins something longer, a folder say, is not ended. */
+  private mention(typed: string, text: string): void {
     const caret = this.input.selectionStart;
-    const found = MENTION.exec(this.input.value.slice(0, caret));
-    if (found === null) return;
-    const quoted = /[\s"'`,;:!?()]/.test(path) ? `"${path}"` : path;
-    this.replace(caret - (found[1]?.length ?? 0) - 1, caret, `@${quoted} `);
+    if (!this.input.value.slice(0, caret).endsWith(typed)) return;
+    this.replace(caret - typed.length, caret, /[/:]$/.test(text) ? text : `${text} `);
   }
 
   private replace(start: number, end: number, text: string): void {
@@ -127,7 +132,7 @@ export class Completion {
   }
 
   private close(): void {
-    this.query = undefined;
+    this.asked = undefined;
     this.element.hidden = true;
     this.input.removeAttribute("aria-activedescendant");
   }

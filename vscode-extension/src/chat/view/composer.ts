@@ -1,4 +1,4 @@
-import type { ActiveEditor, AttachmentInput, Command } from "../../protocol";
+import type { ActiveEditor, AttachmentInput, Command, MentionItem } from "../../protocol";
 import type { Action, How } from "../messages";
 import { label } from "./cards";
 import { Completion } from "./completion";
@@ -74,7 +74,7 @@ export class Composer {
   ) {
     this.completion = new Completion(
       this.input,
-      (query) => desk.post({ type: "files", query }),
+      (text) => desk.post({ type: "mentions", text }),
       () => desk.post({ type: "commands" }),
     );
     this.commands([]);
@@ -124,14 +124,14 @@ export class Composer {
       ? "Another daemon holds this session: it can be looked at only"
       : this.busy
         ? "Enter steers, Alt+Enter queues"
-        : "What shall be done? @ names a file";
+        : "What shall be done? @ names files and more";
     this.input.disabled = state.readOnly;
     if (this.restored && this.wasSent(this.restored)) this.put({ text: "", attachments: [] });
     this.enable();
   }
 
-  files(query: string, paths: string[]): void {
-    this.completion.files(query, paths);
+  mentions(text: string, typed: string, items: MentionItem[]): void {
+    this.completion.mentions(text, typed, items);
   }
 
   /** The daemon's commands as they are now. */

@@ -122,8 +122,8 @@ class View implements Desk {
       case "showContext":
         this.gauge.show();
         break;
-      case "files":
-        this.composer.files(message.query, message.paths);
+      case "mentions":
+        this.composer.mentions(message.text, message.typed, message.items);
         break;
       case "attach":
         this.composer.attach(message.attachment);

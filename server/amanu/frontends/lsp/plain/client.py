@@ -18,6 +18,7 @@ from amanu.frontends.lsp.plain.announcements import Announcements
 from amanu.frontends.lsp.plain.background import BackgroundTasks
 from amanu.frontends.lsp.plain.chat_document import SEND
 from amanu.frontends.lsp.plain.code_actions import ActionContext, ActionSubjects, actions
+from amanu.frontends.lsp.plain.completion import complete
 from amanu.frontends.lsp.plain.connection_client import ConnectionClient
 from amanu.frontends.lsp.plain.decisions import Decisions
 from amanu.frontends.lsp.plain.diagnostics import Diagnostics
@@ -128,6 +129,16 @@ class PlainClient(ConnectionClient):
         @on(types.TEXT_DOCUMENT_CODE_ACTION)
         def code_actions(p: types.CodeActionParams) -> list[Any]:  # pyright: ignore[reportUnusedFunction]
             return self._actions(p)
+
+        @on(types.TEXT_DOCUMENT_COMPLETION)
+        async def completion(p: types.CompletionParams) -> types.CompletionList | None:  # pyright: ignore[reportUnusedFunction]
+            path = self._path_used(p.text_document.uri)
+            session_id = None if path is None or path.name != CHAT else self._documents.session_of(path)
+            buffer = None if path is None else self._editor.buffers.buffer(path)
+            if session_id is None or buffer is None:
+                return None
+            session = await self._sessions.get(session_id)
+            return await complete(session, buffer.text, p.position, self._editor.encoding)
 
         @on(types.TEXT_DOCUMENT_CODE_LENS)
         def lenses(p: types.CodeLensParams) -> list[types.CodeLens]:  # pyright: ignore[reportUnusedFunction]

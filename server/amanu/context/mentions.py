@@ -1,0 +1,55 @@
+"""What a prompt mentions with an `@`: files and folders by their path, and some things by a word.
+
+    @src/a.py  @"a file.txt"  @src/  @symbol:Name  @problems  @diff  @terminal  @https://example.org/page
+
+A file or folder that is called like one of the words is meant by `@./diff` or `@diff/`.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+Word = Literal["problems", "diff", "terminal"]
+WORDS: tuple[Word, ...] = get_args(Word)
+SYMBOL = "symbol:"
+
+_MENTION = re.compile(
+    r"(?<![\w@])@(?:"
+    r"(?P<url>https?://[^\s<>\"'`]+)"
+    r"|symbol:(?P<symbol>[\w$]+(?:(?:\.|::|\#)[\w$]+)*)"
+    r"|\"(?P<quoted>[^\"\n]+)\""
+    r"|(?P<plain>[^\s@\"'`,;:!?()]+[^\s@\"'`,;:!?().]))"
+)
+
+
+@dataclass(frozen=True)
+class Mention:
+    kind: Literal["path", "folder", "symbol", "url", Word]
+    """`folder` only once it is known to be one."""
+    text: str
+    """The path, the symbol's name, the address; "" for a word."""
+
+    def __str__(self) -> str:
+        """As it is named to the user."""
+        return self.text if self.kind in ("path", "folder") else f"@{SYMBOL * (self.kind == 'symbol')}{self.label}"
+
+    @property
+    def label(self) -> str:
+        """Where the block that holds it says it is from."""
+        return self.text or self.kind
+
+
+def mentions(text: str) -> list[Mention]:
+    """In order, each once."""
+    return list(dict.fromkeys(map(_mention, _MENTION.finditer(text))))
+
+
+def _mention(match: "re.Match[str]") -> Mention:
+    if url := match["url"]:
+        return Mention("url", url.rstrip(".,;:!?)]}"))
+    if symbol := match["symbol"]:
+        return Mention("symbol", symbol)
+    for word in WORDS:
+        if match["plain"] == word:
+            return Mention(word, "")
+    return Mention("path", match["quoted"] or match["plain"])

@@ -1,0 +1,135 @@
+"""Completes the mention at the end of what is typed: files, folders, symbols, and the words there are."""
+
+import asyncio
+import re
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import PurePosixPath
+
+from amanu.context.mentions import SYMBOL, WORDS, Word
+from amanu.core.tool import ToolError
+from amanu.session.mention_lookup import definition_pattern
+from amanu.text.display import one_line
+from amanu.workspace.editor_queries import ask
+from amanu.workspace.search import Search, SearchQuery
+from amanu.workspace.workspace import Workspace
+from amanu_protocol.requests import EditorSymbolsParams, MentionCompleteResult, MentionItem
+
+MAX_ITEMS = 20
+MAX_FILES = 50_000
+BELIEVED = 5.0
+"""Seconds for which the list of files is not made again."""
+SYMBOL_SECONDS = 2.0
+"""How long an editor may take to name symbols."""
+
+_TYPED = re.compile(r"(?<![\w@])@(?:\"([^\"\n]*)|([^\s@\"]*))$")
+_SPECIAL = re.compile(r"[\s\"'`,;:!?()]")
+_DETAILS: dict[Word, str] = {
+    "problems": "what the editor or the checkers find",
+    "diff": "what changed since the last commit",
+    "terminal": "what is selected in the terminal",
+}
+
+
+class MentionCompletion:
+    """Of one workspace."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._search = Search(workspace)
+        self._paths: Sequence[str] = ()
+        self._listed = -BELIEVED
+
+    async def complete(self, text: str, *, terminal: bool = False) -> MentionCompleteResult:
+        """What fits the end of `text`, best first. `terminal`: `@terminal` is something the client can send."""
+        typed = _TYPED.search(text)
+        if typed is None:
+            return MentionCompleteResult(typed="", items=[])
+        query = typed[1] or typed[2] or ""
+        if query.startswith(SYMBOL):
+            items = await self._symbols(query.removeprefix(SYMBOL))
+        else:
+            words: list[Word] = [word for word in WORDS if terminal or word != "terminal"]
+            items = [MentionItem(text=f"@{word}", detail=_DETAILS[word]) for word in words if word.startswith(query)]
+            if SYMBOL.startswith(query):
+                items.append(MentionItem(text=f"@{SYMBOL}", detail="where something is defined"))
+            if typed[1] is not None:
+                items = []
+            paths = await asyncio.to_thread(rank, await self._list(), query)
+            items += [MentionItem(text=mention(path)) for path in paths[: MAX_ITEMS - len(items)]]
+        return MentionCompleteResult(typed=typed[0], items=items[:MAX_ITEMS])
+
+    async def _list(self) -> Sequence[str]:
+        """The files, and the folders they are in."""
+        if time.monotonic() - self._listed > BELIEVED:
+            names: list[str] = []
+            for root in self._workspace.roots:
+                try:
+                    files = await self._search.files(root)
+                except ToolError:
+                    continue
+                names += [self._workspace.display_path(root / name) for name in files[:MAX_FILES]]
+            folders = {f"{parent}/" for name in names for parent in PurePosixPath(name).parents if parent.name}
+            self._paths, self._listed = [*sorted(folders), *names], time.monotonic()
+        return self._paths
+
+    async def _symbols(self, query: str) -> list[MentionItem]:
+        if not query:
+            return []
+        try:
+            async with asyncio.timeout(SYMBOL_SECONDS):
+                answer = await ask(
+                    self._workspace.overlay,
+                    "symbols",
+                    self._workspace.roots,
+                    lambda language: language.symbols(EditorSymbolsParams(query=query)),
+                )
+            found = [(symbol.name, symbol.kind) for symbol in answer.symbols]
+        except (ToolError, TimeoutError):
+            found = await self._definitions(query)
+        names = [(name, kind) for name, kind in dict(found).items() if re.fullmatch(r"[\w$.:#]+", name)]
+        return [MentionItem(text=f"@{SYMBOL}{name}", detail=one_line(kind)) for name, kind in names]
+
+    async def _definitions(self, query: str) -> list[tuple[str, str]]:
+        """Names that begin so in lines that look like a definition, and the files they are in."""
+        beginning = re.escape(query)
+        pattern = definition_pattern(rf"{beginning}\w*")
+        line_start = re.compile(pattern)
+        found: list[tuple[str, str]] = []
+        for root in self._workspace.roots:
+            try:
+                async with asyncio.timeout(SYMBOL_SECONDS):
+                    result = await self._search.grep(SearchQuery(pattern), root, limit=100)
+            except (ToolError, TimeoutError):
+                continue
+            for file in result.files:
+                starts = [line_start.search(line.text) for line in file.lines if line.matches]
+                found += [(re.findall(r"\w+", start[0])[-1], file.path) for start in starts if start is not None]
+        return found
+
+
+def rank(paths: Sequence[str], query: str) -> list[str]:
+    """Those that contain the letters of `query` in order: by name before by path, together before apart, short before
+    long. Blocking for many."""
+    query = query.lower()
+    return [path for _, _, path in sorted(_scored(paths, query))]
+
+
+def _scored(paths: Sequence[str], query: str) -> Iterator[tuple[int, int, str]]:
+    apart = re.compile(".*?".join(map(re.escape, query)))
+    for path in paths:
+        lower = path.lower()
+        name = lower.rstrip("/").rpartition("/")[2] + "/" * lower.endswith("/")
+        if name.startswith(query):
+            yield 0, len(path), path
+        elif query in name:
+            yield 1, len(path), path
+        elif query in lower:
+            yield 2, len(path), path
+        elif apart.search(lower):
+            yield 3, len(path), path
+
+
+def mention(path: str) -> str:
+    """As it goes into a prompt."""
+    return f'@"{path}"' if _SPECIAL.search(path) else f"@{path}"

@@ -1,0 +1,110 @@
+"""Looks up what a prompt mentions, other than files, with the session's tools: what needs approval stays out."""
+
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from amanu.context.mentions import Mention
+from amanu.core.tool import AnyTool, CallContext, ToolError
+from amanu.session.core import SessionCore
+from amanu.workspace.diagnostics import format_finding
+from amanu_protocol.items import Finding
+
+MAX_FILES = 20
+"""Files that checkers look at where no editor can say."""
+MAX_FINDINGS = 100
+
+Findings = Callable[[Path], Awaitable[Sequence[Finding]]]
+"""What checkers find in a file as it is. Must not raise."""
+
+NO_TERMINAL = "this client does not send what its terminal shows; paste it, or pipe it into `amanu run`."
+NOT_READ = "(The user mentions this address; it was not read.)"
+DIFF = "git --no-pager diff --no-ext-diff --no-textconv HEAD"
+
+
+class MentionLookup:
+    """Of one session. `find` has Amanu's checkers look at a file."""
+
+    def __init__(self, core: SessionCore, tools: Mapping[str, AnyTool], find: Findings) -> None:
+        self._workspace = core.workspace
+        self._state = core.state
+        self._approvals = core.approvals
+        self._tools = tools
+        self._find = find
+
+    async def __call__(self, mention: Mention) -> str:
+        """See `context.attachments.LookUp`."""
+        match mention.kind:
+            case "folder":
+                return await self._run("list_directory", path=mention.text)
+            case "symbol":
+                return await self._symbol(mention.text)
+            case "problems":
+                return await self._problems()
+            case "diff":
+                return await self._run("run_shell_command", command=DIFF)
+            case "terminal":
+                raise ToolError(NO_TERMINAL)
+            case "url":
+                return NOT_READ
+            case "path":
+                raise AssertionError("files are read elsewhere")
+
+    async def _symbol(self, name: str) -> str:
+        """Where it is defined: as an editor says, else the lines that look like it."""
+        last = re.split(r"\.|::|#", name)[-1]
+        try:
+            found = await self._run("list_symbols", query=last)
+            lines = [line for line in found.splitlines() if re.search(rf"\b{re.escape(last)}\b", line)]
+        except ToolError:
+            lines = []
+        if lines:
+            return "\n".join(lines)
+        found = await self._run("grep", pattern=definition_pattern(re.escape(last)), context=2)
+        if last not in found.partition("\n")[2]:
+            raise ToolError(f"nothing that looks like a definition of {last} was found.")
+        return found
+
+    async def _problems(self) -> str:
+        try:
+            return await self._run("get_diagnostics")
+        except ToolError:
+            return await self._checked()
+
+    async def _checked(self) -> str:
+        """What checkers find in the files that the session changed, and those with unsaved text."""
+        changed = [Path(file.path) for proposal in reversed(self._state.proposals) for file in proposal.files]
+        unsaved = [file.path for file in await self._workspace.unsaved()]
+        paths = list(dict.fromkeys([*unsaved, *changed]))[:MAX_FILES]
+        lines: list[str] = []
+        for path in paths:
+            name = self._workspace.display_path(path)
+            lines += [f"{name}:{format_finding(finding)}" for finding in await self._find(path)]
+        if not paths:
+            raise ToolError("no editor reports problems, and this session has changed no file that could be checked.")
+        more = [f"[{len(lines) - MAX_FINDINGS} more]"] if len(lines) > MAX_FINDINGS else []
+        names = ", ".join(map(self._workspace.display_path, paths))
+        return "\n".join([f"Checked: {names}", *lines[:MAX_FINDINGS], *more] if lines else [f"Nothing in {names}."])
+
+    async def _run(self, name: str, **arguments: Any) -> str:
+        """The tool's result for the model. Raises `ToolError`, also when the call would need approval."""
+        tool = self._tools.get(name)
+        if tool is None:
+            raise ToolError("No editor is attached.")
+        call = CallContext("mention", "", 0, allowed=self._approvals.allowed, denied=self._approvals.denied)
+        params = tool.parse(arguments).params
+        call.preview = preview = await tool.preview(params, call)
+        subjects = [preview.subject, *preview.extra_subjects]
+        if len(self._approvals.allowed(subjects)) < len(subjects):
+            raise ToolError("it needs your approval; ask the model to look at it.")
+        outcome = await tool.run(params, call)
+        if outcome.is_error:
+            raise ToolError(" ".join(outcome.for_model.split())[:300])
+        return outcome.for_model
+
+
+def definition_pattern(name: str) -> str:
+    """A regular expression for lines that look like a definition in one of the usual languages; `name` is one, too."""
+    words = "def|class|function|func|fn|struct|interface|type|enum|trait|module|macro_rules!|const|let|var|val|static"
+    return rf"^\s*(\w+ )*({words})\*? (\([^)]*\) )?{name}\b|^\s*{name} = "

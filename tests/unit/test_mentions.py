@@ -1,0 +1,109 @@
+"""What a prompt mentions, and what of it goes to the model."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from amanu.checks.proposal_checks import ProposalChecks
+from amanu.context.mentions import Mention, mentions
+from amanu.core.conversation import User
+from amanu_protocol.items import Attachment, FileAttachment, Finding, SelectionAttachment
+from amanu_protocol.requests import PromptSendParams
+from support.required_programs import needs
+from support.scripted_session import conversation, scripted_session, step
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("see @src/a.py, and @src/a.py.", [("path", "src/a.py")]),
+        ('@"a b.txt" (@cc)', [("path", "a b.txt"), ("path", "cc")]),
+        ("mail me@example.org or @@x", []),
+        ("@problems, @diff @terminal?", [("problems", ""), ("diff", ""), ("terminal", "")]),
+        ("@diff/ @./diff @diffs", [("path", "diff/"), ("path", "./diff"), ("path", "diffs")]),
+        ("@symbol:Cart.total, @symbol:a::b.", [("symbol", "Cart.total"), ("symbol", "a::b")]),
+        ("@symbol:", [("path", "symbol")]),
+        ("(@https://example.org/a?b=c(d)#e).", [("url", "https://example.org/a?b=c(d)#e")]),
+    ],
+)
+def test_mentions(text: str, found: list[tuple[str, str]]) -> None:
+    assert [(each.kind, each.text) for each in mentions(text)] == found
+
+
+def test_a_mention_is_named_as_it_was_written() -> None:
+    assert [str(each) for each in mentions("@a.py @symbol:b @diff @http://c")] == [
+        "a.py",
+        "@symbol:b",
+        "@diff",
+        "@http://c",
+    ]
+    assert Mention("diff", "").label == "diff"
+
+
+async def check(tmp_path: Path, text: str, *parts: str, attachments: list[Attachment] | None = None) -> None:
+    """The prompt as the model gets it has these parts, and nothing was left out."""
+    async with scripted_session(tmp_path, step("I see.")) as d:
+        (d.root / "src" / "inner").mkdir(parents=True)
+        (d.root / "src" / "cart.py").write_text("class Cart:\n    async def total(self):\n        return 1\n")
+        await d.trust()
+        params = PromptSendParams(session_id="s", prompt_id="p1", text=text, attachments=attachments or [])
+        await d.session.prompts.send(params, d.client)
+        state = await d.ended()
+        assert [item.text for item in state.items if item.kind == "notice"] == []
+        heard = conversation(d.session)[0]
+        assert isinstance(heard, User)
+        assert [part for part in parts if part not in heard.text] == [], heard.text
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("look at @src", ['<folder path="src">\ninner/\ncart.py (', "</folder>"]),
+        ("look at @src/", ['<folder path="src/">\ninner/\ncart.py (']),
+        ("mend @symbol:Cart", ['<symbol path="Cart">\n', "cart.py", "1: class Cart:"]),
+        ("mend @symbol:Cart.total", ['<symbol path="Cart.total">\n', "2:     async def total(self):"]),
+        ("read @https://example.org/x", ['<url path="https://example.org/x">\n(The user mentions this address']),
+    ],
+)
+async def test_what_is_mentioned_goes_along(tmp_path: Path, text: str, parts: list[str]) -> None:
+    await check(tmp_path, text, *parts)
+
+
+async def test_a_folder_can_be_attached_and_a_terminal_selected(tmp_path: Path) -> None:
+    attachments: list[Attachment] = [
+        FileAttachment(path="src"),
+        SelectionAttachment(path="@terminal", start_line=1, end_line=1, text="boom"),
+    ]
+    await check(tmp_path, "why @terminal", '<folder path="src">\ninner/', "boom", attachments=attachments)
+
+
+async def test_the_working_trees_changes(tmp_path: Path) -> None:
+    git = needs("git")
+    async with scripted_session(tmp_path, step("I see.")) as d:
+        who = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
+        for arguments in (["init", "-q"], ["add", "."], [*who, "commit", "-qm", "first"]):
+            subprocess.run([git, *arguments], cwd=d.root, check=True)
+        d.file.write_text("another\n")
+        await d.trust()
+        await d.prompt("review @diff")
+        await d.ended()
+        heard = conversation(d.session)[0]
+        assert isinstance(heard, User)
+        assert '<diff path="diff">\n' in heard.text and "-line 12\n+another" in heard.text, heard.text
+
+
+async def test_problems_are_what_checkers_find_where_no_editor_can_say(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def find(checks: ProposalChecks, path: Path) -> list[Finding]:
+        return [Finding(start_line=2, end_line=2, severity="error", message="wrong", source="toy")]
+
+    monkeypatch.setattr(ProposalChecks, "find", find)
+    edit = step("", {"tool": "edit_file", "arguments": {"path": "notes.txt", "old_text": "line 2", "new_text": "two"}})
+    async with scripted_session(tmp_path, edit, step("Done."), step("I see."), mode="acceptEdits") as d:
+        await d.prompt("do it", "p1")
+        await d.over("p1")
+        await d.prompt("mend @problems", "p2")
+        await d.over("p2")
+        assert "Checked: notes.txt\\nnotes.txt:2: error: wrong (toy)" in d.told()
