@@ -33,7 +33,20 @@ GRANTS: dict[Grant, Label] = {
 """What is added to a yes: goes after "allow"."""
 
 Button = Literal[
-    "acceptAll", "reviewHunks", "finishReview", "reject", "rejectWithReason", "showAll", "later", "trust", "notNow"
+    "acceptAll",
+    "reviewHunks",
+    "finishReview",
+    "reject",
+    "rejectWithReason",
+    "showAll",
+    "later",
+    "trust",
+    "notNow",
+    "yes",
+    "no",
+    "other",
+    "send",
+    "decline",
 ]
 
 BUTTONS: dict[Button, str] = {
@@ -46,6 +59,11 @@ BUTTONS: dict[Button, str] = {
     "later": "Decide later",
     "trust": "Trust this folder",
     "notNow": "Not now",
+    "yes": "Yes",
+    "no": "No",
+    "other": "Something else …",
+    "send": "Send",
+    "decline": "Decline to answer",
 }
 """Answers to a question. A yes is composed: "Allow", then a scope, then what it grants."""
 

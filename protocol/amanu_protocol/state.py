@@ -38,6 +38,7 @@ from amanu_protocol.items import (
     Item,
     Mode,
     Proposal,
+    Question,
     QueuedPrompt,
     Retry,
     Thought,
@@ -83,6 +84,8 @@ class SessionState(Wire):
     has_earlier: bool = False
     """Items before the first one exist; page them with `amanu/history/page`."""
     approvals: list[Approval] = []
+    questions: list[Question] = []
+    """The open ones, also of a turn that is over, and of those among `items` or earlier."""
     proposals: list[Proposal] = []
     queue: list[QueuedPrompt] = []
     retry: Retry | None = None
@@ -95,7 +98,9 @@ class SessionState(Wire):
 
     @property
     def status(self) -> Literal["idle", "running", "waiting", "interrupted"]:
-        """`waiting`: the turn needs the user. `interrupted`: the daemon died in the middle of the last one."""
+        """`waiting`: for the user. `interrupted`: the daemon died in the middle of the last turn."""
+        if self.questions:
+            return "waiting"
         if self.turn is None:
             died = self.last_turn is not None and self.last_turn.reason == "interrupted"
             return "interrupted" if died else "idle"
@@ -137,12 +142,18 @@ class SessionState(Wire):
 
     def put(self, item: Item) -> None:
         """Replace the item of the same id in its place, or append."""
+        if isinstance(item, Question):
+            self._put_question(item)
         at = self._index.get(item.item_id)
         if at is None:
             self._index[item.item_id] = len(self.items)
             self.items.append(item)
         else:
             self.items[at] = item
+
+    def _put_question(self, question: Question) -> None:
+        others = [each for each in self.questions if each.item_id != question.item_id]
+        self.questions = [*others, question] if question.state == "open" else others
 
     def remove(self, item_ids: set[str]) -> None:
         self.items = [item for item in self.items if item.item_id not in item_ids]
@@ -161,6 +172,7 @@ def fold(state: SessionState, event: Event) -> None:
             state.put(event.item)
         case ItemsWithdrawn():
             state.remove(set(event.item_ids))
+            state.questions = [each for each in state.questions if each.item_id not in event.item_ids]
         case ItemsReplaced():
             state.remove(set(event.withdrawn))
             for item in event.items:
@@ -196,6 +208,7 @@ def fold(state: SessionState, event: Event) -> None:
             state.items = event.items if at is None else state.items[:at]
             state.reindex()
             state.last_turn = None
+            state.questions = [each for each in state.questions if each.turn_id not in event.turn_ids]
         case UsageChanged():
             state.usage = event.usage
         case SessionChanged():

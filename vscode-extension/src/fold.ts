@@ -1,4 +1,4 @@
-import type { Event, Item, ItemDelta, Proposal, SessionChanged, SessionState } from "./protocol";
+import type { Event, Item, ItemDelta, Proposal, Question, SessionChanged, SessionState } from "./protocol";
 
 /** The kinds of items this client can draw; others are ignored, as the protocol asks. */
 const KINDS: ReadonlySet<string> = new Set<Item["kind"]>([
@@ -9,6 +9,7 @@ const KINDS: ReadonlySet<string> = new Set<Item["kind"]>([
   "plan",
   "notice",
   "citations",
+  "question",
 ]);
 
 /**
@@ -54,6 +55,7 @@ export class Folded {
         break;
       case "itemsWithdrawn":
         this.remove(event.itemIds);
+        state.questions = state.questions.filter(({ itemId }) => !event.itemIds.includes(itemId));
         break;
       case "itemsReplaced":
         this.remove(event.withdrawn);
@@ -101,6 +103,7 @@ export class Folded {
         const at = this.at.get(event.itemId);
         state.items = at === undefined ? event.items : state.items.slice(0, at);
         state.lastTurn = null;
+        state.questions = state.questions.filter(({ turnId }) => !event.turnIds.includes(turnId));
         this.reindex();
         break;
       }
@@ -115,6 +118,7 @@ export class Folded {
 
   private put(item: Item): void {
     if (!KINDS.has(item.kind)) return;
+    if (item.kind === "question") this.putQuestion(item);
     const at = this.at.get(item.itemId);
     if (at === undefined) {
       this.at.set(item.itemId, this.state.items.length);
@@ -122,6 +126,11 @@ export class Folded {
     } else {
       this.state.items[at] = item;
     }
+  }
+
+  private putQuestion(question: Question): void {
+    const others = this.state.questions.filter(({ itemId }) => itemId !== question.itemId);
+    this.state.questions = question.state === "open" ? [...others, question] : others;
   }
 
   private append(delta: ItemDelta): void {

@@ -49,6 +49,14 @@ local function put(state, item)
   if not KNOWN[item.kind] then
     return
   end
+  if item.kind == "question" then
+    state.questions = vim.tbl_filter(function(question)
+      return question.itemId ~= item.itemId
+    end, state.questions)
+    if item.state == "open" then
+      table.insert(state.questions, item)
+    end
+  end
   local at = index(state)[item.itemId]
   if not at then
     at = #state.items + 1
@@ -109,6 +117,9 @@ local on = {
     local at = index(state)[event.itemId]
     state.items = at and vim.list_slice(state.items, 1, at - 1) or event.items or {}
     state.lastTurn = nil
+    state.questions = vim.tbl_filter(function(question)
+      return not vim.list_contains(event.turnIds, question.turnId)
+    end, state.questions)
     places[state] = nil
   end,
   itemDelta = function(state, event)
@@ -124,6 +135,9 @@ local on = {
   end,
   itemsWithdrawn = function(state, event)
     remove(state, event.itemIds)
+    state.questions = vim.tbl_filter(function(question)
+      return not vim.list_contains(event.itemIds, question.itemId)
+    end, state.questions)
   end,
   itemsReplaced = function(state, event)
     remove(state, event.withdrawn)

@@ -45,6 +45,7 @@ from amanu_protocol.items import (
     Notice,
     Plan,
     Proposal,
+    Question,
     Thought,
     ToolCall,
     UserMessage,
@@ -295,6 +296,10 @@ class Renderer:
                 style, mark = _LEVEL[item.level]
                 hint = f" ({self._details_hint})" if item.detail and self._details_hint else ""
                 self.console.prose((style, f"{mark} {stripped(item.text)}"), ("dim", hint))
+            case Question():
+                self.console.line(
+                    ("yellow", "? "), ("bold", one_line(item.title)), ("dim", f"  {item.summary}".rstrip())
+                )
             case Citations():
                 for number, source in enumerate(item.sources, 1):
                     label = f"{one_line(source.title)} {one_line(source.url, 2000)}".strip()

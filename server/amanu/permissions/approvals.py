@@ -28,6 +28,7 @@ from amanu.permissions.policy import (
     decide_all,
     of_mode,
 )
+from amanu.permissions.user_wait import UserWait
 from amanu.text import wording
 from amanu.text.display import one_line, visible
 from amanu_protocol.errors import AmanuError
@@ -134,9 +135,7 @@ class Approvals:
         self._turn_rules: list[Rule] = []
         self._pending: dict[str, PendingApproval] = {}
         self._settled: dict[str, Decision] = {}
-        self._waiting_since = 0.0
-        self.seconds_waited = 0.0
-        """Seconds spent waiting for the user, in all."""
+        self.wait = UserWait()
 
     def start_turn(self) -> None:
         """What was allowed for the last turn is not allowed for this one."""
@@ -364,8 +363,7 @@ class Approvals:
         self._past_questions.append(PastQuestion(call_id, title, asked_subjects))
         self._settled.pop(call_id, None)  # asked again: the call has changed
         pending = PendingApproval(approval, subjects, asked_subjects, asyncio.get_running_loop().create_future())
-        if not self._pending:
-            self._waiting_since = time.monotonic()
+        self.wait.begin()
         self._pending[call_id] = pending
         self._emit(ApprovalRequested(approval=approval))
         try:
@@ -444,8 +442,7 @@ class Approvals:
         pending = self._pending.pop(call_id, None)
         if pending is None:
             return
-        if not self._pending:
-            self.seconds_waited += time.monotonic() - self._waiting_since
+        self.wait.end()
         decision = wording.summarize_decision(decision)
         self._settled[call_id] = decision
         self._emit(ApprovalResolved(tool_call_id=call_id, decision=decision))

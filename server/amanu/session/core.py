@@ -14,6 +14,7 @@ from amanu.session.access import Access
 from amanu.session.audit_recorder import AuditRecorder
 from amanu.session.events import EventStream
 from amanu.session.notices import Notices
+from amanu.session.questions import Questions
 from amanu.session.restore import Restored
 from amanu.session.services import Services
 from amanu.session.turn_task import TurnTask
@@ -101,6 +102,7 @@ class SessionCore:
             ceilings=Ceilings(limits.unasked_commands, limits.unasked_seconds),
             headless=services.headless,
         )
+        self.questions = Questions(self.state, self.emit, self.access, self.approvals.wait)
 
     def covers(self, path: Path, data: bytes) -> bool:
         """Whether the user trusted that file with that content."""
@@ -127,6 +129,7 @@ class SessionCore:
             services.sandbox,
             trusted=self.trusted,
             feedback=feedback,
+            questions=self.questions,
         )
 
     def _follow(self, event: Event, position: int) -> None:

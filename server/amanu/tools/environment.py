@@ -7,6 +7,7 @@ from typing import Protocol
 
 from amanu.checks.editor_feedback import EditorFeedback
 from amanu.config import Settings
+from amanu.core.questions import UserQuestions
 from amanu.core.tool import P, Tool
 from amanu.proposals.proposals import Proposals
 from amanu.sandbox.sandbox import Sandbox
@@ -43,6 +44,8 @@ class ToolEnvironment:
     """Whether the user trusts the workspace at this moment."""
     feedback: EditorFeedback | None = None
     """Reports what edits do to the findings of the user's editor; None: there is no editor."""
+    questions: UserQuestions | None = None
+    """Asks the user; None: nobody is there."""
 
     @cached_property
     def limits(self) -> ToolLimits:

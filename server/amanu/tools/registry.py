@@ -6,6 +6,7 @@ from typing import Any
 from amanu.config import Settings
 from amanu.core.tool import Tool
 from amanu.proposals.proposals import Proposals
+from amanu.tools.ask_user import AskUser
 from amanu.tools.code.find_definition import FindDefinition, FindReferences
 from amanu.tools.code.get_diagnostics import GetDiagnostics
 from amanu.tools.code.list_symbols import ListSymbols
@@ -37,12 +38,14 @@ def make_tools(
 ) -> dict[str, Tool[Any]]:
     """The tools by name, always in this order: prompt caches depend on it.
 
-    `headless`: no editor will ever be attached, so the tools that ask one are left out. Otherwise they are always
-    listed, attached or not, because the list must not change. `until_done`: a turn ends only when the model calls
-    `finish_task`."""
+    `headless`: no editor will ever be attached and nobody is there, so the tools that ask an editor or the user are
+    left out. Otherwise they are always listed, attached or not, because the list must not change. `until_done`: a turn
+    ends only when the model calls `finish_task`."""
     code = () if headless else CODE
     kinds: tuple[type[SessionTool[Any]], ...] = (*FILES, *code, ReadOutput, *EDITS, RunShellCommand)
     tools: list[Tool[Any]] = [kind(environment) for kind in kinds]
+    if not headless:
+        tools.append(AskUser(environment))
     if until_done:
         tools.append(FinishTask())
     return {tool.name: tool for tool in tools}

@@ -197,7 +197,7 @@ def test_the_tools_and_their_schemas(harness: ToolHarness) -> None:
     assert list(harness.tools) == [
         "read_file", "read_many_files", "list_directory", "glob", "grep", "get_diagnostics", "find_definition",
         "find_references", "list_symbols", "read_output", "edit_file", "write_file", "apply_patch", "move_file",
-        "delete_file", "run_shell_command",
+        "delete_file", "run_shell_command", "ask_user",
     ]  # fmt: skip
     for tool in harness.tools.values():
         schema = tool.spec().parameters

@@ -34,6 +34,7 @@ METHODS = (
     "amanu/prompt/unqueue",
     "amanu/turn/cancel",
     "amanu/approval/resolve",
+    "amanu/question/answer",
     "amanu/proposal/get",
     "amanu/proposal/resolve",
     "amanu/proposal/decide",
