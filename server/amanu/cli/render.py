@@ -201,6 +201,8 @@ class Renderer:
             return f"↻ {one_line(state.retry.reason, 80)} · attempt {state.retry.attempt} in {seconds(wait)}"
         if state.approvals:
             return f"? {one_line(state.approvals[0].title, 100)}"
+        if state.questions:
+            return f"? {one_line(state.questions[0].title, 100)}"
         if state.turn is None:
             return ""
         running = [
