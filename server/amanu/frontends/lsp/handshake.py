@@ -73,6 +73,8 @@ COMMANDS = (
     "amanu.effort",
     "amanu.stop",
     "amanu.answer",
+    "amanu.question",
+    "amanu.answerQuestion",
     "amanu.saveRule",
     "amanu.accept",
     "amanu.reject",
