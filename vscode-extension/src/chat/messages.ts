@@ -102,6 +102,14 @@ export type ToHost =
       digest: string;
       grants: Grant[];
     }
+  | {
+      type: "answer";
+      questionId: string;
+      outcome: "answered" | "declined";
+      /** By field. */
+      answers: { [fieldId: string]: unknown };
+      note: string;
+    }
   | { type: "hunks"; proposalId: string; version: number; hunks: HunkDecision[] }
   | {
       type: "decide";

@@ -202,6 +202,10 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
         const { type: _, ...answer } = message;
         return desk.attempt(() => desk.resolve(answer), answer.toolCallId);
       }
+      case "answer": {
+        const { questionId, outcome, answers, note } = message;
+        return desk.attempt(() => desk.answer(questionId, outcome, answers, note), questionId);
+      }
       case "hunks":
         return desk.resolveHunks(message, message.hunks);
       case "decide": {

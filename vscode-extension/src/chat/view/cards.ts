@@ -16,6 +16,7 @@ import { type Desk, hasCheckpoint } from "./desk";
 import { button, h, setText } from "./dom";
 import { Markdown } from "./markdown";
 import { NoticeCard } from "./notice";
+import { QuestionCard } from "./question";
 import { ToolCard } from "./tool";
 
 /** One item, drawn. `update` touches only what differs. */
@@ -42,6 +43,8 @@ export function makeCard(item: Item, desk: Desk): Card {
       return new NoticeCard(desk);
     case "citations":
       return new CitationsCard();
+    case "question":
+      return new QuestionCard(desk);
   }
 }
 

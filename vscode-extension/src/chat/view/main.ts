@@ -294,6 +294,7 @@ function nothing(): SessionState {
     items: [],
     hasEarlier: false,
     approvals: [],
+    questions: [],
     proposals: [],
     queue: [],
     retry: null,
