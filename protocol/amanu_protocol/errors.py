@@ -16,6 +16,7 @@ ErrorKind = Literal[
     "turnInProgress",
     "staleTurn",
     "approvalNotFound",
+    "questionNotFound",
     "proposalNotFound",
     "proposalConflict",
     "blobNotFound",

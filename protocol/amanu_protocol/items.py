@@ -320,8 +320,60 @@ class Citations(Wire):
     sources: list[Source]
 
 
+class QuestionOption(Wire):
+    """A ready answer."""
+
+    label: str
+    """Is the answer, too."""
+    description: str = ""
+
+
+class QuestionField(Wire):
+    """One thing that is asked. Its answer is a string; of `choices` a list of strings, of `confirm` a boolean."""
+
+    field_id: str
+    kind: Literal["text", "choice", "choices", "confirm", "file"]
+    """Some text · one of the options · any number of them · yes or no · a path, absolute or in the workspace."""
+    header: str = ""
+    """A word or two, for a tab or a line's beginning."""
+    text: str
+    """The question."""
+    options: list[QuestionOption] = []
+    other: bool = False
+    """The user may also answer with a text of their own."""
+    required: bool = True
+    placeholder: str = ""
+    default: JsonValue | None = None
+    """Counts where no answer is given."""
+
+
+class Question(Wire):
+    """Questions to the user, answered together. Open until somebody answers or declines, or cancels its turn: no time
+    ends it, and a restart of the daemon does not either. Its `itemId` is the `questionId`."""
+
+    kind: Literal["question"] = "question"
+    item_id: str
+    turn_id: str
+    tool_call_id: str | None = None
+    """The call that waits for it."""
+    asker: str
+    """For the user: "Amanu", or whoever else wants to know."""
+    title: str
+    """One line for the user."""
+    fields: list[QuestionField]
+    state: Literal["open", "answered", "declined", "cancelled"] = "open"
+    answers: dict[str, JsonValue] = {}
+    """By `fieldId`, once answered."""
+    note: str = ""
+    """What the user said besides, when answering or declining."""
+    client: str | None = None
+    """Name of the client that was used."""
+    summary: str = ""
+    """For the user, on one line: what became of it; "" while it is open."""
+
+
 Item = Annotated[
-    UserMessage | Thought | Answer | ToolCall | TodoList | Notice | Citations,
+    UserMessage | Thought | Answer | ToolCall | TodoList | Notice | Citations | Question,
     Field(discriminator="kind"),
 ]
 

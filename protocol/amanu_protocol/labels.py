@@ -43,6 +43,11 @@ Button = Literal[
     "later",
     "trust",
     "notNow",
+    "yes",
+    "no",
+    "other",
+    "send",
+    "decline",
 ]
 
 BUTTONS: dict[Button, str] = {
@@ -56,6 +61,11 @@ BUTTONS: dict[Button, str] = {
     "later": "Decide later",
     "trust": "Trust this folder",
     "notNow": "Not now",
+    "yes": "Yes",
+    "no": "No",
+    "other": "Something else …",
+    "send": "Send",
+    "decline": "Decline to answer",
 }
 """Answers to a question. A yes is composed: "Allow", then a scope, then what it grants."""
 

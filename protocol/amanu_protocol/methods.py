@@ -41,6 +41,7 @@ METHODS: tuple[Method, ...] = (
     Method("amanu/prompt/unqueue", "toDaemon", r.PromptUnqueueParams, r.Empty, "Take a queued prompt back. Unknown ids are fine."),
     Method("amanu/turn/cancel", "toDaemon", r.TurnCancelParams, r.TurnCancelResult, "Stop the turn. After the reply nothing more is written, run or sent."),
     Method("amanu/approval/resolve", "toDaemon", r.ApprovalResolveParams, r.ApprovalResolveResult, "Answer a pending approval. The first answer wins."),
+    Method("amanu/question/answer", "toDaemon", r.QuestionAnswerParams, r.QuestionAnswerResult, "Answer a question, or decline to. The first answer counts. When its turn is over, the answer becomes a prompt."),
     Method("amanu/proposal/get", "toDaemon", r.ProposalParams, r.ProposalResult, "A proposal as it is now."),
     Method("amanu/proposal/resolve", "toDaemon", r.ProposalResolveParams, r.ProposalResolveResult, "Accept (with or without own text) or reject hunks. Accepted hunks are applied before the reply."),
     Method("amanu/proposal/decide", "toDaemon", r.ProposalDecideParams, r.ProposalDecideResult, "Decide whatever is open of a proposal, file, turn or session. Applied before the reply."),

@@ -68,11 +68,14 @@ class SessionResult(Wire):
     from_seq: int
 
 
-class Question(Wire):
+class OpenQuestion(Wire):
     """What a session waits for, as far as a list of sessions tells."""
 
     tool_call_id: str
+    """"" when no call waits for it."""
     title: str
+    question_id: str | None = None
+    """None: it is about an approval."""
 
 
 class SessionSummary(Wire):
@@ -84,8 +87,8 @@ class SessionSummary(Wire):
     updated_at: int
     status: Literal["idle", "running", "waiting", "interrupted", "closed"]
     """`interrupted`: the daemon died in the middle of its last turn."""
-    questions: list[Question] = []
-    """The decisions it waits for, oldest first."""
+    questions: list[OpenQuestion] = []
+    """The decisions and answers it waits for, oldest first."""
     changes: int = 0
     """Hunks that wait for a decision or, applied, to be kept or undone."""
 
@@ -264,6 +267,30 @@ class ApprovalResolveResult(Wire):
     outcome: Literal["allowed", "reviewed", "rejected", "denied", "cancelled"] | None = None
     client: str | None = None
     """Who decided."""
+
+
+class QuestionAnswerParams(Wire):
+    """Failures: `questionNotFound`; `invalidParams`, with `path` `answers.<fieldId>`, when an answer does not fit: then
+    the question still stands."""
+
+    session_id: Id
+    question_id: str
+    outcome: Literal["answered", "declined"]
+    answers: dict[str, JsonValue] = {}
+    """By `fieldId`, with `answered`."""
+    note: str = Field(default="", max_length=10_000)
+    """What the user says besides, or instead."""
+
+
+class QuestionAnswerResult(Wire):
+    """`alreadyAnswered`: it was over before."""
+
+    status: Literal["answered", "alreadyAnswered"]
+    outcome: Literal["answered", "declined", "cancelled"]
+    client: str | None = None
+    """Who answered."""
+    summary: str
+    """A sentence for the user."""
 
 
 class HunkDecision(Wire):

@@ -43,6 +43,7 @@ from amanu_protocol.items import (
     Mode,
     PlanDocument,
     Proposal,
+    Question,
     QueuedPrompt,
     Retry,
     Thought,
@@ -92,6 +93,8 @@ class SessionState(Wire):
     has_earlier: bool = False
     """Items before the first one exist; page them with `amanu/history/page`."""
     approvals: list[Approval] = []
+    questions: list[Question] = []
+    """The open ones, also of a turn that is over, and of those among `items` or earlier."""
     proposals: list[Proposal] = []
     queue: list[QueuedPrompt] = []
     retry: Retry | None = None
@@ -110,7 +113,9 @@ class SessionState(Wire):
 
     @property
     def status(self) -> Literal["idle", "running", "waiting", "interrupted"]:
-        """`waiting`: the turn needs the user. `interrupted`: the daemon died in the middle of the last one."""
+        """`waiting`: for the user. `interrupted`: the daemon died in the middle of the last turn."""
+        if self.questions:
+            return "waiting"
         if self.turn is None:
             died = self.last_turn is not None and self.last_turn.reason == "interrupted"
             return "interrupted" if died else "idle"
@@ -152,6 +157,8 @@ class SessionState(Wire):
 
     def put(self, item: Item) -> None:
         """Replace the item of the same id in its place, or append."""
+        if isinstance(item, Question):
+            self._put_question(item)
         at = self._index.get(item.item_id)
         if at is None:
             self._index[item.item_id] = len(self.items)
@@ -160,6 +167,10 @@ class SessionState(Wire):
             self.items[at] = item
         if isinstance(item, TodoList):
             self.todos, self.todos_summary = item.todos, item.summary
+
+    def _put_question(self, question: Question) -> None:
+        others = [each for each in self.questions if each.item_id != question.item_id]
+        self.questions = [*others, question] if question.state == "open" else others
 
     def remove(self, item_ids: set[str]) -> None:
         self.items = [item for item in self.items if item.item_id not in item_ids]
@@ -178,6 +189,7 @@ def fold(state: SessionState, event: Event) -> None:
             state.put(event.item)
         case ItemsWithdrawn():
             state.remove(set(event.item_ids))
+            state.questions = [each for each in state.questions if each.item_id not in event.item_ids]
         case ItemsReplaced():
             state.remove(set(event.withdrawn))
             for item in event.items:
@@ -216,6 +228,7 @@ def fold(state: SessionState, event: Event) -> None:
             state.reindex()
             state.last_turn = None
             state.todos, state.todos_summary = event.todos, event.todos_summary
+            state.questions = [each for each in state.questions if each.turn_id not in event.turn_ids]
         case UsageChanged():
             state.usage = event.usage
         case JobChanged():

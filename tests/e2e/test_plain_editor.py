@@ -275,6 +275,84 @@ async def test_a_late_click_hears_who_decided(client: LanguageClient, shop: Path
     assert not (shop.parent / "made").exists()
 
 
+def asks(*questions: dict[str, Any]) -> dict[str, Any]:
+    return {"calls": [{"tool": "ask_user", "arguments": {"questions": list(questions)}}]}
+
+
+DATABASE = {
+    "header": "Database",
+    "question": "Which database?",
+    "options": [{"label": "SQLite", "description": "One file."}, {"label": "Postgres"}],
+}
+
+
+def heard(text: str) -> dict[str, Any]:
+    return {"expect": text, "text": "Heard."}
+
+
+async def finished(editor: PlainEditor) -> None:
+    await editor.until(lambda: editor.progress and editor.progress[-1][1]["kind"] == "end")
+    assert not any("expected to hear" in each for each in editor.said)
+
+
+async def test_a_short_question_is_a_dialog(client: LanguageClient, shop: Path) -> None:
+    editor = await begin(client, shop, [asks(DATABASE), heard("Answer: SQLite")])
+    editor.answers.put_nowait("SQLite")
+    await editor.command("amanu.prompt", "make it")
+    await finished(editor)
+    (asked,) = editor.asked
+    assert asked.message == "Amanu asks: Which database?\nSQLite: One file."
+    titles = [each.title for each in asked.actions or ()]
+    assert titles == ["SQLite", "Postgres", "Something else …", "Decline to answer"]
+    assert "Amanu: Answered in neovim: Database: SQLite" in editor.said
+
+
+@pytest.mark.parametrize(
+    ("action", "told"),
+    [("Amanu: answer Postgres: Which", "Answer: Postgres"), ("Amanu: decline to answer: Which", "declined to answer")],
+)
+async def test_a_dismissed_question_is_left_to_code_actions_and_a_late_click_is_told(
+    client: LanguageClient, shop: Path, action: str, told: str
+) -> None:
+    editor = await begin(client, shop, [asks(DATABASE), heard(told)])
+    await editor.command("amanu.prompt", "make it")
+    await editor.until(lambda: editor.asked)
+    await editor.act(action, shop)
+    await finished(editor)
+    editor.answers.put_nowait("SQLite")
+    await editor.until(lambda: any("Your answer came too late" in each for each in editor.said))
+
+
+async def test_more_than_a_short_question_is_a_form(client: LanguageClient, shop: Path) -> None:
+    several = {**DATABASE, "header": "Others", "question": "Which others?", "multi_select": True}
+    name = {"header": "Name", "question": "What is it called?"}
+    editor = await begin(
+        client,
+        shop,
+        [
+            asks(DATABASE, several, name),
+            heard("Which database?\nAnswer: Postgres\n\nWhich others?\nAnswer: SQLite; Oracle"),
+        ],
+    )
+    await editor.command("amanu.prompt", "make it")
+    await editor.until(lambda: any("Amanu asks: 3 questions" in each for each in editor.messages(shop)))
+    assert editor.asked == []
+    await editor.act("Amanu: answer: 3 questions", shop)
+    form = await editor.until(lambda: editor.shown and editor.shown[-1])
+    text = editor.text(form)
+    assert "## 1. Database: Which database?\n\n- [ ] SQLite — One file.\n- [ ] Postgres\n" in text
+    editor.type(form, text.replace("- [ ] Postgres", "- [x] Postgres", 1))
+    await editor.act("Amanu: send the answers", form)
+    await editor.until(lambda: any("needs an answer" in each for each in editor.said))
+    first, second, third = text.split("\n## ")[1:]
+    second = second.replace("- [ ] SQLite", "- [x] SQLite").rstrip("\n") + "\nOracle\n"
+    filled = [first.replace("- [ ] Postgres", "- [X] Postgres"), second, f"{third}\nshop\n"]
+    editor.type(form, "\n## ".join([text.split("\n## ")[0], *filled]))
+    await editor.act("Amanu: send the answers", form)
+    await finished(editor)
+    await editor.until(lambda: not any("Amanu asks" in each for each in editor.messages(shop)))
+
+
 async def test_progress_names_what_is_done_and_can_be_cancelled(client: LanguageClient, shop: Path) -> None:
     editor = await begin(client, shop, [{"text": "word " * 500, "chunk": 5, "delay_ms": 50}], "visual_studio_code")
     await editor.command("amanu.prompt", "talk")

@@ -52,8 +52,9 @@
 (until "attached" (lambda () (eglot-managed-p)))
 (princ (format "encoding: %s\n" (plist-get (eglot--capabilities (eglot-current-server)) :positionEncoding)))
 
-(setq answers '("Decide later"))
+(setq answers '("Postgres" "Decide later"))
 (order "amanu.prompt" "mend it")
+(until "asked a question" (lambda () (cl-some (lambda (each) (string-match-p "Which database" each)) asked)))
 (until "asked about the command" (lambda () (cl-some (lambda (each) (string-match-p "touch made" each)) asked)))
 (sleep-for 0.6)
 (act "Amanu: allow once")

@@ -11,6 +11,22 @@ from editors.test_neovim_bare import BOTH, RUN
 from support.required_programs import needs
 from support.running_daemon import signal_daemon
 
+ASK = {
+    "calls": [
+        {
+            "tool": "ask_user",
+            "arguments": {
+                "questions": [
+                    {
+                        "header": "Database",
+                        "question": "Which database?",
+                        "options": [{"label": "SQLite"}, {"label": "Postgres"}],
+                    }
+                ]
+            },
+        }
+    ]
+}
 EMACS = Path(__file__).parent / "emacs.el"
 
 
@@ -22,7 +38,7 @@ def test_prompt_question_review_and_undo(tmp_path: Path) -> None:
     shop = folder / "shop.py"
     shop.write_text(SHOP)
     script = tmp_path / "script.json"
-    script.write_text(json.dumps([RUN, BOTH, {"text": "Done."}]))
+    script.write_text(json.dumps([ASK, {"expect": "Answer: Postgres", **RUN}, BOTH, {"text": "Done."}]))
     try:
         done = subprocess.run(
             [emacs, "-Q", "--batch", "-l", str(EMACS)],

@@ -35,7 +35,7 @@ local approval = ...
 local session = require("amanu.session")
 session.state = {
   sessionId = "s", title = "", mode = "ask", modelId = "scripted:x", proposals = {}, queue = {}, roots = { "/w" },
-  approvals = { approval },
+  approvals = { approval }, questions = {},
   items = { { kind = "toolCall", itemId = "c", turnId = "t", title = approval.title, tool = "run_shell_command",
     effect = "run", arguments = {}, state = "awaitingApproval", output = "" } },
 }

@@ -47,7 +47,7 @@ end, lines)
 STATUS = """
 local session = require("amanu.session")
 session.state = ...
-session.state.approvals, session.state.queue = {}, {}
+session.state.approvals, session.state.questions, session.state.queue = {}, {}, {}
 session.state.items = session.state.items or {}
 local line = require("amanu.status").line()
 session.state = nil

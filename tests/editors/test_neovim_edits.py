@@ -15,7 +15,7 @@ __all__ = ["folder", "home", "start"]  # fixtures: pytest finds them by name
 
 SHOW = """
 local session = require("amanu.session")
-session.state = { sessionId = "s", items = {}, approvals = {}, queue = {}, proposals = { {
+session.state = { sessionId = "s", items = {}, approvals = {}, questions = {}, queue = {}, proposals = { {
   proposalId = "p", turnId = "t", toolCallIds = {}, version = 1, state = "pending", files = { ... },
 } } }
 require("amanu.review").refresh()

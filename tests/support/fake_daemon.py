@@ -85,9 +85,9 @@ class FakeDaemon:
 
 
 class Refusal(Exception):
-    def __init__(self, kind: str, message: str, hint: str | None = None) -> None:
+    def __init__(self, kind: str, message: str, hint: str | None = None, path: str | None = None) -> None:
         super().__init__(message)
-        self.error = {"code": -32803, "message": message, "data": {"kind": kind, "hint": hint}}
+        self.error = {"code": -32803, "message": message, "data": {"kind": kind, "hint": hint, "path": path}}
 
 
 async def connected() -> tuple[DaemonClient, FakeDaemon]:

@@ -1,5 +1,6 @@
 import * as vscode from "vscode";
 import type { Approvals } from "./approvals";
+import type { Questions } from "./questions";
 import { type KeySet, opened, setKey } from "./auth";
 import type { Panel } from "./chat/panel";
 import type { Daemon } from "./client";
@@ -27,6 +28,7 @@ export function commands(
   panel: Panel,
   overview: Overview,
   approvals: Approvals,
+  questions: Questions,
   setup: Setup,
   doctor: Doctor,
   trust: Trust,
@@ -70,6 +72,7 @@ export function commands(
       return panel.attachToPrompt(attachment);
     }),
     on("amanu.answer", async () => {
+      if (desk.state.approvals.length === 0 && (await questions.answer())) return;
       if (desk.state.approvals.length > 0 || !(await overview.answer())) await approvals.answer();
     }),
     on("amanu.setKey", async () => changed(await setKey(daemon))),

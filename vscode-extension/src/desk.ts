@@ -180,6 +180,19 @@ export class Desk implements vscode.Disposable {
       });
   }
 
+  /** Answer a question, or decline to. */
+  async answer(
+    questionId: string,
+    outcome: "answered" | "declined",
+    answers: { [fieldId: string]: unknown },
+    note: string,
+  ): Promise<void> {
+    const { sessionId } = this.state;
+    const params = { sessionId, questionId, outcome, answers, note };
+    const result = await this.daemon.request("amanu/question/answer", params);
+    if (result.status === "alreadyAnswered") this.tell({ level: "info", text: result.summary });
+  }
+
   /** Decide hunks of the proposal as it was seen. True when they were taken. */
   async resolveHunks(
     proposal: Pick<Proposal, "proposalId" | "version">,
@@ -358,6 +371,7 @@ function empty(): SessionState {
     items: [],
     hasEarlier: false,
     approvals: [],
+    questions: [],
     proposals: [],
     queue: [],
     retry: null,

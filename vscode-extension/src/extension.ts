@@ -1,6 +1,7 @@
 import * as vscode from "vscode";
 import { Actions } from "./actions";
 import { Approvals } from "./approvals";
+import { Questions } from "./questions";
 import { apply } from "./apply";
 import { showAudit } from "./audit";
 import { Panel } from "./chat/panel";
@@ -95,7 +96,7 @@ export function activate(context: vscode.ExtensionContext): void {
     vscode.workspace.registerFileSystemProvider(PROPOSED, proposals, { isCaseSensitive: true }),
     vscode.workspace.registerTextDocumentContentProvider(BASE, proposals),
     vscode.workspace.onDidOpenTextDocument((document) => proposals.opened(document)),
-    ...commands(desk, daemon, panel, overview, approvals, setup, doctor, trust, log),
+    ...commands(desk, daemon, panel, overview, approvals, new Questions(desk), setup, doctor, trust, log),
     daemon.onConnection(({ status }) => {
       if (status === "ready") void desk.attempt(() => desk.connected()).then(() => overview.soon());
     }),

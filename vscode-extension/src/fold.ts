@@ -1,4 +1,14 @@
-import type { Event, Item, ItemDelta, Job, Proposal, SessionChanged, SessionState, Todo } from "./protocol";
+import type {
+  Event,
+  Item,
+  ItemDelta,
+  Job,
+  Proposal,
+  Question,
+  SessionChanged,
+  SessionState,
+  Todo,
+} from "./protocol";
 
 /** The kinds of items this client can draw; others are ignored, as the protocol asks. */
 const KINDS: ReadonlySet<string> = new Set<Item["kind"]>([
@@ -9,6 +19,7 @@ const KINDS: ReadonlySet<string> = new Set<Item["kind"]>([
   "todoList",
   "notice",
   "citations",
+  "question",
 ]);
 
 /** Background commands that a session keeps. */
@@ -57,6 +68,7 @@ export class Folded {
         break;
       case "itemsWithdrawn":
         this.remove(event.itemIds);
+        state.questions = state.questions.filter(({ itemId }) => !event.itemIds.includes(itemId));
         break;
       case "itemsReplaced":
         this.remove(event.withdrawn);
@@ -107,6 +119,7 @@ export class Folded {
         state.items = at === undefined ? event.items : state.items.slice(0, at);
         state.lastTurn = null;
         this.setTodos(event.todos, event.todosSummary);
+        state.questions = state.questions.filter(({ turnId }) => !event.turnIds.includes(turnId));
         this.reindex();
         break;
       }
@@ -131,6 +144,7 @@ export class Folded {
 
   private put(item: Item): void {
     if (!KINDS.has(item.kind)) return;
+    if (item.kind === "question") this.putQuestion(item);
     const at = this.at.get(item.itemId);
     if (at === undefined) {
       this.at.set(item.itemId, this.state.items.length);
@@ -144,6 +158,11 @@ export class Folded {
   private setTodos(todos: Todo[], summary: string): void {
     this.state.todos = todos;
     this.state.todosSummary = summary;
+  }
+
+  private putQuestion(question: Question): void {
+    const others = this.state.questions.filter(({ itemId }) => itemId !== question.itemId);
+    this.state.questions = question.state === "open" ? [...others, question] : others;
   }
 
   private append(delta: ItemDelta): void {

@@ -22,7 +22,7 @@ export const GRANTS: Record<Grant, Label> = {
   unsandboxed: { name: "without the sandbox", meaning: "it can do everything that you can" },
 };
 
-export type Button = "acceptAll" | "reviewHunks" | "finishReview" | "keepPlanning" | "reject" | "rejectWithReason" | "showAll" | "later" | "trust" | "notNow";
+export type Button = "acceptAll" | "reviewHunks" | "finishReview" | "keepPlanning" | "reject" | "rejectWithReason" | "showAll" | "later" | "trust" | "notNow" | "yes" | "no" | "other" | "send" | "decline";
 
 /** Answers to a question. A yes is composed: "Allow", then a scope, then what it grants. */
 export const BUTTONS: Record<Button, string> = {
@@ -36,6 +36,11 @@ export const BUTTONS: Record<Button, string> = {
   later: "Decide later",
   trust: "Trust this folder",
   notNow: "Not now",
+  yes: "Yes",
+  no: "No",
+  other: "Something else …",
+  send: "Send",
+  decline: "Decline to answer",
 };
 
 export type Ignored = "tooSoon" | "stale";

@@ -1,7 +1,7 @@
 import * as vscode from "vscode";
 import { type Daemon, roots } from "./client";
 import type { Desk } from "./desk";
-import type { Question, SessionSummary } from "./protocol";
+import type { OpenQuestion, SessionSummary } from "./protocol";
 import { message, oneLine } from "./visible";
 
 /** Milliseconds in which changes of the list become one question to the daemon. */
@@ -86,7 +86,7 @@ export class Overview implements vscode.Disposable {
       .then((chosen) => chosen && this.desk.attempt(() => this.show(only)));
   }
 
-  private knows(session: SessionSummary, question: Question): boolean {
+  private knows(session: SessionSummary, question: OpenQuestion): boolean {
     return this.known.has(key(session, question));
   }
 }
@@ -96,11 +96,11 @@ export function titled({ title }: Pick<SessionSummary, "title">): string {
   return `“${oneLine(title, TITLE) || "Untitled"}”`;
 }
 
-function asked([first, ...more]: Question[]): string {
+function asked([first, ...more]: OpenQuestion[]): string {
   const words = oneLine(first?.title ?? "", TITLE);
   return more.length === 0 ? words : `${words} (and ${more.length} more)`;
 }
 
-function key({ sessionId }: SessionSummary, { toolCallId }: Question): string {
-  return `${sessionId} ${toolCallId}`;
+function key({ sessionId }: SessionSummary, { toolCallId, questionId }: OpenQuestion): string {
+  return `${sessionId} ${questionId ?? toolCallId}`;
 }

@@ -343,6 +343,57 @@ export interface Citations {
   sources: Source[];
 }
 
+/** A ready answer. */
+export interface QuestionOption {
+  /** Is the answer, too. */
+  label: string;
+  description: string;
+}
+
+/** One thing that is asked. Its answer is a string; of `choices` a list of strings, of `confirm` a boolean. */
+export interface QuestionField {
+  fieldId: string;
+  /** Some text · one of the options · any number of them · yes or no · a path, absolute or in the workspace. */
+  kind: "text" | "choice" | "choices" | "confirm" | "file";
+  /** A word or two, for a tab or a line's beginning. */
+  header: string;
+  /** The question. */
+  text: string;
+  options: QuestionOption[];
+  /** The user may also answer with a text of their own. */
+  other: boolean;
+  required: boolean;
+  placeholder: string;
+  /** Counts where no answer is given. */
+  default: unknown | null;
+}
+
+/**
+ * Questions to the user, answered together. Open until somebody answers or declines, or cancels its turn: no time
+ * ends it, and a restart of the daemon does not either. Its `itemId` is the `questionId`.
+ */
+export interface Question {
+  kind: "question";
+  itemId: string;
+  turnId: string;
+  /** The call that waits for it. */
+  toolCallId: string | null;
+  /** For the user: "Amanu", or whoever else wants to know. */
+  asker: string;
+  /** One line for the user. */
+  title: string;
+  fields: QuestionField[];
+  state: "open" | "answered" | "declined" | "cancelled";
+  /** By `fieldId`, once answered. */
+  answers: { [key: string]: unknown };
+  /** What the user said besides, when answering or declining. */
+  note: string;
+  /** Name of the client that was used. */
+  client: string | null;
+  /** For the user, on one line: what became of it; "" while it is open. */
+  summary: string;
+}
+
 export type Item =
   | UserMessage
   | Thought
@@ -350,7 +401,8 @@ export type Item =
   | ToolCall
   | TodoList
   | Notice
-  | Citations;
+  | Citations
+  | Question;
 
 /**
  * `accepted` and `undoing` last as long as the file is being written. `reverted`: applied, and taken back
@@ -907,6 +959,8 @@ export interface SessionState {
   /** Items before the first one exist; page them with `amanu/history/page`. */
   hasEarlier: boolean;
   approvals: Approval[];
+  /** The open ones, also of a turn that is over, and of those among `items` or earlier. */
+  questions: Question[];
   proposals: Proposal[];
   queue: QueuedPrompt[];
   retry: Retry | null;
@@ -971,9 +1025,12 @@ export interface SessionResult {
 }
 
 /** What a session waits for, as far as a list of sessions tells. */
-export interface Question {
+export interface OpenQuestion {
+  /** "" when no call waits for it. */
   toolCallId: string;
   title: string;
+  /** None: it is about an approval. */
+  questionId: string | null;
 }
 
 export interface SessionSummary {
@@ -985,8 +1042,8 @@ export interface SessionSummary {
   updatedAt: number;
   /** `interrupted`: the daemon died in the middle of its last turn. */
   status: "idle" | "running" | "waiting" | "interrupted" | "closed";
-  /** The decisions it waits for, oldest first. */
-  questions: Question[];
+  /** The decisions and answers it waits for, oldest first. */
+  questions: OpenQuestion[];
   /** Hunks that wait for a decision or, applied, to be kept or undone. */
   changes: number;
 }
@@ -1155,6 +1212,30 @@ export interface ApprovalResolveResult {
   outcome: "allowed" | "reviewed" | "rejected" | "denied" | "cancelled" | null;
   /** Who decided. */
   client: string | null;
+}
+
+/**
+ * Failures: `questionNotFound`; `invalidParams`, with `path` `answers.<fieldId>`, when an answer does not fit: then
+ * the question still stands.
+ */
+export interface QuestionAnswerParams {
+  sessionId: Id;
+  questionId: string;
+  outcome: "answered" | "declined";
+  /** By `fieldId`, with `answered`. */
+  answers?: { [key: string]: unknown };
+  /** What the user says besides, or instead. */
+  note?: string;
+}
+
+/** `alreadyAnswered`: it was over before. */
+export interface QuestionAnswerResult {
+  status: "answered" | "alreadyAnswered";
+  outcome: "answered" | "declined" | "cancelled";
+  /** Who answered. */
+  client: string | null;
+  /** A sentence for the user. */
+  summary: string;
 }
 
 export interface HunkDecision {
@@ -1701,6 +1782,7 @@ export type ErrorKind =
   | "turnInProgress"
   | "staleTurn"
   | "approvalNotFound"
+  | "questionNotFound"
   | "proposalNotFound"
   | "proposalConflict"
   | "blobNotFound"
@@ -1766,6 +1848,8 @@ export interface RequestsToDaemon {
   "amanu/turn/cancel": { params: TurnCancelParams; result: TurnCancelResult };
   /** Answer a pending approval. The first answer wins. */
   "amanu/approval/resolve": { params: ApprovalResolveParams; result: ApprovalResolveResult };
+  /** Answer a question, or decline to. The first answer counts. When its turn is over, the answer becomes a prompt. */
+  "amanu/question/answer": { params: QuestionAnswerParams; result: QuestionAnswerResult };
   /** A proposal as it is now. */
   "amanu/proposal/get": { params: ProposalParams; result: ProposalResult };
   /** Accept (with or without own text) or reject hunks. Accepted hunks are applied before the reply. */

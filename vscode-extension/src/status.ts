@@ -41,7 +41,7 @@ export class Status implements vscode.Disposable {
   private draw(): void {
     const { connection } = this.daemon;
     const { others } = this.overview;
-    const here = this.desk.state.approvals.length;
+    const here = this.desk.state.approvals.length + this.desk.state.questions.length;
     const asking = others.filter(({ questions }) => questions.length > 0);
     const waiting = here + sum(asking, ({ questions }) => questions.length);
     const running = others.filter(({ status }) => status === "running");

@@ -19,7 +19,7 @@ function session(sessionId: string, ...questions: string[]): SessionSummary {
     createdAt: 0,
     updatedAt: 0,
     status: questions.length > 0 ? "waiting" : "idle",
-    questions: questions.map((title) => ({ toolCallId: `c-${title}`, title })),
+    questions: questions.map((title) => ({ toolCallId: `c-${title}`, title, questionId: null })),
     changes: 0,
   };
 }

@@ -20,6 +20,7 @@ export function state(given: Partial<SessionState> = {}): SessionState {
     items: [],
     hasEarlier: false,
     approvals: [],
+    questions: [],
     proposals: [],
     queue: [],
     retry: null,

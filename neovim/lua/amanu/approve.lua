@@ -240,7 +240,10 @@ end
 ---Put the oldest waiting question to the user.
 function M.ask()
   local waiting = session.state and session.state.approvals or {}
-  if #waiting == 0 then
+  local question = session.state and session.state.questions[1]
+  if #waiting == 0 and question then
+    return require("amanu.question").ask(question)
+  elseif #waiting == 0 then
     return say.now("nothing is asked")
   end
   put(waiting[1])

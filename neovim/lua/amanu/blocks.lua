@@ -219,6 +219,24 @@ local of = {
     add(lines, "│", item.detail or "")
     return lines
   end,
+  question = function(item)
+    local mark = ({ open = "?", answered = "✓" })[item.state] or "✗"
+    local lines = { ("● %s %s asks: %s"):format(mark, visible.line(item.asker, 40), visible.line(item.title)) }
+    if item.state ~= "open" then
+      add(lines, "┆", item.summary)
+      return lines
+    end
+    for _, field in ipairs(item.fields) do
+      add(lines, "┆", (field.header ~= "" and field.header .. ": " or "") .. field.text)
+      for _, option in ipairs(field.options) do
+        local about = option.description ~= "" and " — " .. option.description or ""
+        add(lines, "┆   -", option.label .. about)
+      end
+    end
+    local key = config.key("approve")
+    table.insert(lines, "┆ answer: :Amanu /approve" .. (key ~= "" and " or " .. key or ""))
+    return lines
+  end,
   citations = function(item)
     local lines = { "● Sources" }
     for number, source in ipairs(item.sources) do

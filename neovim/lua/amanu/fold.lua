@@ -65,6 +65,14 @@ local function put(state, item)
   if not KNOWN[item.kind] then
     return
   end
+  if item.kind == "question" then
+    state.questions = vim.tbl_filter(function(question)
+      return question.itemId ~= item.itemId
+    end, state.questions)
+    if item.state == "open" then
+      table.insert(state.questions, item)
+    end
+  end
   local at = index(state)[item.itemId]
   if not at then
     at = #state.items + 1
@@ -151,6 +159,9 @@ local on = {
     state.items = at and vim.list_slice(state.items, 1, at - 1) or event.items or {}
     state.lastTurn = nil
     set_todos(state, event.todos, event.todosSummary)
+    state.questions = vim.tbl_filter(function(question)
+      return not vim.list_contains(event.turnIds, question.turnId)
+    end, state.questions)
     places[state] = nil
   end,
   itemDelta = function(state, event)
@@ -166,6 +177,9 @@ local on = {
   end,
   itemsWithdrawn = function(state, event)
     remove(state, event.itemIds)
+    state.questions = vim.tbl_filter(function(question)
+      return not vim.list_contains(event.itemIds, question.itemId)
+    end, state.questions)
   end,
   itemsReplaced = function(state, event)
     remove(state, event.withdrawn)

@@ -30,7 +30,7 @@ local function changed(event)
   if not event or kind == "proposalChanged" then
     require("amanu.review").refresh(event and event.proposal)
   end
-  if not event or vim.list_contains({ "turnStarted", "turnEnded", "approvalRequested", "approvalResolved" }, kind) then
+  if not event or vim.list_contains({ "turnStarted", "turnEnded", "approvalRequested", "approvalResolved" }, kind) or (event.item and event.item.kind == "question") then
     require("amanu.prompt").head()
   end
   if kind == "approvalRequested" and not require("amanu.view").visible() then
@@ -39,6 +39,9 @@ local function changed(event)
   if kind == "approvalRequested" and event.approval.document and not plans[event.approval.toolCallId] then
     plans[event.approval.toolCallId] = true -- once: what the user closed stays closed
     require("amanu.approve").open_plan(event.approval, true)
+  end
+  if kind == "itemStarted" and event.item.kind == "question" and not require("amanu.view").visible() then
+    require("amanu.say").aside("asks: " .. event.item.title .. " (:Amanu /approve)")
   end
   if kind == "sessionChanged" and event.trustChanged then
     require("amanu.say").aside(require("amanu.labels").TRUST.changed .. " (:Amanu /trust)", vim.log.levels.WARN)

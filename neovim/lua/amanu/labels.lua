@@ -23,7 +23,7 @@ M.GRANTS = {
   unsandboxed = { name = "without the sandbox", meaning = "it can do everything that you can" },
 }
 
----@alias amanu.Button "acceptAll"|"reviewHunks"|"finishReview"|"keepPlanning"|"reject"|"rejectWithReason"|"showAll"|"later"|"trust"|"notNow"
+---@alias amanu.Button "acceptAll"|"reviewHunks"|"finishReview"|"keepPlanning"|"reject"|"rejectWithReason"|"showAll"|"later"|"trust"|"notNow"|"yes"|"no"|"other"|"send"|"decline"
 
 ---Answers to a question. A yes is composed: "Allow", then a scope, then what it grants.
 ---@type table<amanu.Button, string>
@@ -38,6 +38,11 @@ M.BUTTONS = {
   later = "Decide later",
   trust = "Trust this folder",
   notNow = "Not now",
+  yes = "Yes",
+  no = "No",
+  other = "Something else …",
+  send = "Send",
+  decline = "Decline to answer",
 }
 
 ---@alias amanu.Ignored "tooSoon"|"stale"

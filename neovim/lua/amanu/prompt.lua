@@ -35,7 +35,7 @@ local function head()
   if comments > 0 then
     table.insert(parts, comments == 1 and "1 comment goes along" or comments .. " comments go along")
   end
-  if session.state and #session.state.approvals > 0 then
+  if session.state and #session.state.approvals + #session.state.questions > 0 then
     local key = config.key("approve")
     table.insert(parts, "? answer it: /approve" .. (key ~= "" and " or <Esc>" .. key or ""))
   elseif session.state and session.state.turn then

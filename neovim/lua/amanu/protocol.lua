@@ -236,7 +236,40 @@
 ---@field turnId string
 ---@field sources amanu.Source[]
 
----@alias amanu.Item amanu.UserMessage|amanu.Thought|amanu.Answer|amanu.ToolCall|amanu.TodoList|amanu.Notice|amanu.Citations
+---A ready answer.
+---@class amanu.QuestionOption
+---@field label string Is the answer, too.
+---@field description string
+
+---One thing that is asked. Its answer is a string; of `choices` a list of strings, of `confirm` a boolean.
+---@class amanu.QuestionField
+---@field fieldId string
+---@field kind "text"|"choice"|"choices"|"confirm"|"file" Some text · one of the options · any number of them · yes or no · a path, absolute or in the workspace.
+---@field header string A word or two, for a tab or a line's beginning.
+---@field text string The question.
+---@field options amanu.QuestionOption[]
+---@field other boolean The user may also answer with a text of their own.
+---@field required boolean
+---@field placeholder string
+---@field default? any Counts where no answer is given.
+
+---Questions to the user, answered together. Open until somebody answers or declines, or cancels its turn: no time
+---ends it, and a restart of the daemon does not either. Its `itemId` is the `questionId`.
+---@class amanu.Question
+---@field kind "question"
+---@field itemId string
+---@field turnId string
+---@field toolCallId? string The call that waits for it.
+---@field asker string For the user: "Amanu", or whoever else wants to know.
+---@field title string One line for the user.
+---@field fields amanu.QuestionField[]
+---@field state "open"|"answered"|"declined"|"cancelled"
+---@field answers table<string, any> By `fieldId`, once answered.
+---@field note string What the user said besides, when answering or declining.
+---@field client? string Name of the client that was used.
+---@field summary string For the user, on one line: what became of it; "" while it is open.
+
+---@alias amanu.Item amanu.UserMessage|amanu.Thought|amanu.Answer|amanu.ToolCall|amanu.TodoList|amanu.Notice|amanu.Citations|amanu.Question
 
 ---`accepted` and `undoing` last as long as the file is being written. `reverted`: applied, and taken back
 ---since, in the file itself or by undo.
@@ -596,6 +629,7 @@
 ---@field items amanu.Item[]
 ---@field hasEarlier boolean Items before the first one exist; page them with `amanu/history/page`.
 ---@field approvals amanu.Approval[]
+---@field questions amanu.Question[] The open ones, also of a turn that is over, and of those among `items` or earlier.
 ---@field proposals amanu.Proposal[]
 ---@field queue amanu.QueuedPrompt[]
 ---@field retry? amanu.Retry
@@ -641,9 +675,10 @@
 ---@field fromSeq integer
 
 ---What a session waits for, as far as a list of sessions tells.
----@class amanu.Question
----@field toolCallId string
+---@class amanu.OpenQuestion
+---@field toolCallId string "" when no call waits for it.
 ---@field title string
+---@field questionId? string None: it is about an approval.
 
 ---@class amanu.SessionSummary
 ---@field sessionId string
@@ -653,7 +688,7 @@
 ---@field createdAt integer
 ---@field updatedAt integer
 ---@field status "idle"|"running"|"waiting"|"interrupted"|"closed" `interrupted`: the daemon died in the middle of its last turn.
----@field questions amanu.Question[] The decisions it waits for, oldest first.
+---@field questions amanu.OpenQuestion[] The decisions and answers it waits for, oldest first.
 ---@field changes integer Hunks that wait for a decision or, applied, to be kept or undone.
 
 ---@class amanu.SessionListParams
@@ -774,6 +809,22 @@
 ---@field status "resolved"|"alreadyResolved"|"tooSoon"|"stale"
 ---@field outcome? "allowed"|"reviewed"|"rejected"|"denied"|"cancelled"
 ---@field client? string Who decided.
+
+---Failures: `questionNotFound`; `invalidParams`, with `path` `answers.<fieldId>`, when an answer does not fit: then
+---the question still stands.
+---@class amanu.QuestionAnswerParams
+---@field sessionId amanu.Id
+---@field questionId string
+---@field outcome "answered"|"declined"
+---@field answers? table<string, any> By `fieldId`, with `answered`.
+---@field note? string What the user says besides, or instead.
+
+---`alreadyAnswered`: it was over before.
+---@class amanu.QuestionAnswerResult
+---@field status "answered"|"alreadyAnswered"
+---@field outcome "answered"|"declined"|"cancelled"
+---@field client? string Who answered.
+---@field summary string A sentence for the user.
 
 ---@class amanu.HunkDecision
 ---@field hunkId string
@@ -1152,7 +1203,7 @@
 ---@field saved? boolean
 ---@field message? string
 
----@alias amanu.ErrorKind "sessionNotFound"|"sessionReadOnly"|"tooManySessions"|"turnInProgress"|"staleTurn"|"approvalNotFound"|"proposalNotFound"|"proposalConflict"|"blobNotFound"|"itemNotFound"|"jobNotFound"|"authRequired"|"modelNotFound"|"modelUnavailable"|"overloaded"|"contextTooLong"|"unsupportedVersion"|"trustChanged"|"permissionDenied"|"providerError"|"storageError"|"invalidRule"|"invalidParams"|"internalError"
+---@alias amanu.ErrorKind "sessionNotFound"|"sessionReadOnly"|"tooManySessions"|"turnInProgress"|"staleTurn"|"approvalNotFound"|"questionNotFound"|"proposalNotFound"|"proposalConflict"|"blobNotFound"|"itemNotFound"|"jobNotFound"|"authRequired"|"modelNotFound"|"modelUnavailable"|"overloaded"|"contextTooLong"|"unsupportedVersion"|"trustChanged"|"permissionDenied"|"providerError"|"storageError"|"invalidRule"|"invalidParams"|"internalError"
 
 ---`error.data` of a failed request.
 ---@class amanu.ErrorData
@@ -1186,6 +1237,7 @@ M.methods = {
   prompt_unqueue = "amanu/prompt/unqueue",
   turn_cancel = "amanu/turn/cancel",
   approval_resolve = "amanu/approval/resolve",
+  question_answer = "amanu/question/answer",
   proposal_get = "amanu/proposal/get",
   proposal_resolve = "amanu/proposal/resolve",
   proposal_decide = "amanu/proposal/decide",
@@ -1255,6 +1307,7 @@ M.items = {
   todo_list = "todoList",
   notice = "notice",
   citations = "citations",
+  question = "question",
 }
 
 return M

@@ -33,6 +33,8 @@ function M.line(width)
   end
   if #state.approvals > 0 then
     table.insert(parts, "? " .. visible.line(state.approvals[1].title, 30))
+  elseif #state.questions > 0 then
+    table.insert(parts, "? " .. visible.line(state.questions[1].title, 30))
   elseif state.retry then
     local seconds = math.max(0, math.ceil((state.retry.at - os.time() * 1000) / 1000))
     table.insert(parts, ("attempt %d in %d s: %s"):format(state.retry.attempt, seconds, visible.line(state.retry.reason, 50)))

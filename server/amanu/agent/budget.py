@@ -72,16 +72,16 @@ class CostLimits:
 
 class LimitGuard(TurnListener):
     """Ends one turn at its limits of steps, seconds and money. The clock starts when this is made, and stops while the
-    user is asked for approval."""
+    user is asked."""
 
     def __init__(self, limits: AgentLimits, cost_limits: CostLimits, approvals: Approvals) -> None:
         self._limits = limits
         self._cost_limits = cost_limits
         self._approvals = approvals
-        self._started = time.monotonic() - approvals.seconds_waited
+        self._started = time.monotonic() - approvals.wait.seconds
 
     async def before_request(self, turn: TurnView, step: int) -> Notes | Ending | None:
-        seconds = time.monotonic() - self._approvals.seconds_waited - self._started
+        seconds = time.monotonic() - self._approvals.wait.seconds - self._started
         if step > self._limits.steps:
             return Ending("stepLimit", f"Stopped after {step - 1} steps.", can_continue=True)
         if seconds >= self._limits.seconds:

@@ -23,6 +23,7 @@ from amanu.cli.job_commands import JobCommands, running_count
 from amanu.cli.live import rows
 from amanu.cli.mentions import line_mentions
 from amanu.cli.question import show_lines
+from amanu.cli.question_prompt import QuestionPrompt
 from amanu.cli.render import Renderer
 from amanu.cli.review_prompt import ReviewPrompt
 from amanu.cli.session_lookup import latest, listing, resolve_session_id, session_line
@@ -155,6 +156,7 @@ class Chat(PromptContext):
     _view: SessionView
     _renderer: Renderer
     _review_prompt: ReviewPrompt
+    _question_prompt: QuestionPrompt
     _edit_commands: EditCommands
     _job_commands: JobCommands
     _trust_prompt: TrustPrompt
@@ -227,6 +229,8 @@ class Chat(PromptContext):
                 await self._reconnect()
             elif self._view.state.approvals:
                 await self._review_prompt.decide(self._view.state.approvals[0])
+            elif self._view.state.questions:
+                await self._question_prompt.answer(self._view.state.questions[0])
             else:
                 await self._act(await self._terminal.read(self._needed))
         except AttentionNeeded:
@@ -249,7 +253,7 @@ class Chat(PromptContext):
             await asyncio.sleep(MISTAKE_SECONDS)
 
     def _needed(self) -> bool:
-        return bool(self._view.state.approvals) or self._view.client.lost.is_set()
+        return bool(self._view.state.approvals or self._view.state.questions) or self._view.client.lost.is_set()
 
     async def _act(self, text: str) -> None:
         if text.startswith("/"):
@@ -461,6 +465,7 @@ class Chat(PromptContext):
         self._view = view
         self._renderer = Renderer(self._console, details_hint="/notes", trust="/trust")
         self._review_prompt = ReviewPrompt(view, self._renderer, self._terminal)
+        self._question_prompt = QuestionPrompt(view, self._console, self._terminal)
         self._edit_commands = EditCommands(view, self._console, self._terminal)
         self._job_commands = JobCommands(view, self._console)
         self._trust_prompt = TrustPrompt(view, self._console, self._terminal)

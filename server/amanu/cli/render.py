@@ -44,6 +44,7 @@ from amanu_protocol.items import (
     Line,
     Notice,
     Proposal,
+    Question,
     Thought,
     TodoList,
     ToolCall,
@@ -201,6 +202,8 @@ class Renderer:
             return f"↻ {one_line(state.retry.reason, 80)} · attempt {state.retry.attempt} in {seconds(wait)}"
         if state.approvals:
             return f"? {one_line(state.approvals[0].title, 100)}"
+        if state.questions:
+            return f"? {one_line(state.questions[0].title, 100)}"
         if state.turn is None:
             return ""
         running = [
@@ -294,6 +297,10 @@ class Renderer:
                 style, mark = _LEVEL[item.level]
                 hint = f" ({self._details_hint})" if item.detail and self._details_hint else ""
                 self.console.prose((style, f"{mark} {stripped(item.text)}"), ("dim", hint))
+            case Question():
+                self.console.line(
+                    ("yellow", "? "), ("bold", one_line(item.title)), ("dim", f"  {item.summary}".rstrip())
+                )
             case Citations():
                 for number, source in enumerate(item.sources, 1):
                     label = f"{one_line(source.title)} {one_line(source.url, 2000)}".strip()

@@ -2,7 +2,10 @@
 
 import asyncio
 import uuid
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Literal
+
+from pydantic import JsonValue
 
 from amanu.cli.client import DaemonClient
 from amanu_protocol import requests as r
@@ -120,6 +123,14 @@ class SessionView:
             fresh_context=plan is not None and plan.fresh_context,
         )
         return await self.client.request("amanu/approval/resolve", params, r.ApprovalResolveResult)
+
+    async def answer_question(
+        self, question_id: str, outcome: Literal["answered", "declined"], answers: Mapping[str, JsonValue], note: str
+    ) -> r.QuestionAnswerResult:
+        params = r.QuestionAnswerParams(
+            session_id=self.session_id, question_id=question_id, outcome=outcome, answers=dict(answers), note=note
+        )
+        return await self.client.request("amanu/question/answer", params, r.QuestionAnswerResult)
 
     async def resolve_hunks(
         self, proposal_id: str, version: int, hunks: list[r.HunkDecision]

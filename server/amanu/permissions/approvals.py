@@ -28,6 +28,7 @@ from amanu.permissions.policy import (
     decide_all,
     of_mode,
 )
+from amanu.permissions.user_wait import UserWait
 from amanu.text import wording
 from amanu.text.display import one_line, visible
 from amanu_protocol.errors import AmanuError
@@ -139,9 +140,7 @@ class Approvals:
         self._pending: dict[str, PendingApproval] = {}
         self._settled: dict[str, Decision] = {}
         self._revised: dict[str, Preview] = {}
-        self._waiting_since = 0.0
-        self.seconds_waited = 0.0
-        """Seconds spent waiting for the user, in all."""
+        self.wait = UserWait()
 
     def start_turn(self) -> None:
         """What was allowed for the last turn is not allowed for this one."""
@@ -411,8 +410,7 @@ class Approvals:
         self._settled.pop(call_id, None)  # asked again: the call has changed
         answer: asyncio.Future[Decision] = asyncio.get_running_loop().create_future()
         pending = PendingApproval(approval, subjects, asked_subjects, answer, preview_again)
-        if not self._pending:
-            self._waiting_since = time.monotonic()
+        self.wait.begin()
         self._pending[call_id] = pending
         self._emit(ApprovalRequested(approval=approval))
         try:
@@ -502,8 +500,7 @@ class Approvals:
         pending = self._pending.pop(call_id, None)
         if pending is None:
             return
-        if not self._pending:
-            self.seconds_waited += time.monotonic() - self._waiting_since
+        self.wait.end()
         decision = wording.summarize_decision(decision)
         self._settled[call_id] = decision
         if pending.revised is not None:

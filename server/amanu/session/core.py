@@ -18,6 +18,7 @@ from amanu.session.jobs import SessionJobs
 from amanu.session.notices import Notices
 from amanu.session.plan import NAME as PLAN_NAME
 from amanu.session.plan import SessionPlan
+from amanu.session.questions import Questions
 from amanu.session.restore import Restored
 from amanu.session.services import Services
 from amanu.session.todos import Todos
@@ -113,6 +114,7 @@ class SessionCore:
             headless=services.headless,
         )
         self.plan = SessionPlan(journal, self.emit, self.conversation, self.approvals, self.workspace, self.todos)
+        self.questions = Questions(self.state, self.emit, self.access, self.approvals.wait)
 
     def covers(self, path: Path, data: bytes) -> bool:
         """Whether the user trusted that file with that content."""
@@ -147,6 +149,7 @@ class SessionCore:
             set_todos=self.todos.set,
             pictures=pictures,
             jobs=self.jobs.jobs,
+            questions=self.questions,
             pages=services.pages,
             search_service=self._search_service(),
             model_searches=self._model_searches(),

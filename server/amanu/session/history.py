@@ -7,7 +7,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from amanu.storage.journal import Journal, Record
 from amanu_protocol.events import Event, ItemChanged, ItemCompleted, ItemStarted, ItemsWithdrawn, SessionRewound
-from amanu_protocol.items import Item
+from amanu_protocol.items import Item, Question
 from amanu_protocol.state import SessionState
 
 HELD_ITEMS = 200
@@ -35,7 +35,8 @@ class ItemHistory:
         match event:
             case ItemStarted(item=item) | ItemChanged(item=item):
                 self._put(item.item_id, position)
-                self._open.add(item.item_id)
+                if not isinstance(item, Question):  # it may wait for days, and the state tells the open ones anyway
+                    self._open.add(item.item_id)
             case ItemCompleted(item=item):
                 self._put(item.item_id, position)
                 self._open.discard(item.item_id)

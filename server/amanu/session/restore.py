@@ -30,7 +30,9 @@ from amanu.core.conversation import (
 from amanu.session.history import EVENT, ItemHistory
 from amanu.session.late_decisions import LateDecisions
 from amanu.storage.journal import Record
+from amanu.text.questions import report
 from amanu.text.wording import summarize_job
+from amanu.tools.ask_user import AskUser
 from amanu_protocol.events import (
     Event,
     ItemCompleted,
@@ -40,9 +42,10 @@ from amanu_protocol.events import (
     SessionRewound,
     TurnEnded,
 )
-from amanu_protocol.items import Answer, Job, Notice, Thought, ToolCall, UserMessage
+from amanu_protocol.items import Answer, Job, Notice, Question, Thought, ToolCall, UserMessage
 from amanu_protocol.state import SessionState, fold
 
+STILL_OPEN = "Interrupted before the user answered. The question is still open: the answer will come as a message."
 OPEN_STATES = ("validating", "awaitingApproval", "scheduled", "executing")
 
 
@@ -160,8 +163,13 @@ def _fold(restored: Restored, event: Event, entry: Entry | None, position: int) 
 def _close_what_is_open(state: SessionState) -> list[tuple[Event, Entry | None]]:
     """Events that end what a dead daemon left running, and their results."""
     closing = _close_reply(state)
+    questions = {item.tool_call_id: item for item in state.items if isinstance(item, Question)}
     for item in state.items:
         if isinstance(item, ToolCall) and item.state in OPEN_STATES:
+            question = questions.get(item.item_id)
+            if item.tool == AskUser.name and question is not None and question.state != "cancelled":
+                closing.append(_close_asking(item, question))
+                continue
             ran = item.state == "executing"
             text = INTERRUPTED if ran else NOT_RUN
             ended = item.model_copy(
@@ -187,6 +195,19 @@ def _close_what_is_open(state: SessionState) -> list[tuple[Event, Entry | None]]
 def _ended_with_daemon(job: Job) -> Job:
     """When it ended, and how, is not known."""
     return summarize_job(job.model_copy(update={"state": "ended"}), "Ended with the daemon")
+
+
+def _close_asking(call: ToolCall, question: Question) -> tuple[Event, Entry | None]:
+    """The end of a call that asked the user: with the answer if there was one, else the question stands."""
+    is_open = question.state == "open"
+    ended = (
+        {"state": "cancelled", "error": "Interrupted; the question is still open."}
+        if is_open
+        else {"state": "succeeded", "output": question.summary}
+    )
+    text = STILL_OPEN if is_open else report(question)
+    result = Result(call_id=call.item_id, tool=call.tool, text=text, is_error=is_open)
+    return ItemCompleted(item=call.model_copy(update=ended)), result
 
 
 def _close_reply(state: SessionState) -> list[tuple[Event, Entry | None]]:

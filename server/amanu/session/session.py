@@ -6,6 +6,7 @@ A prompt becomes a turn in `prompts.py`. Everything a session does goes out by `
 import asyncio
 import contextlib
 import time
+from typing import Literal
 
 from amanu.checks.editor_feedback import EditorFeedback
 from amanu.checks.proposal_checks import ProposalChecks
@@ -29,18 +30,24 @@ from amanu.session.services import Services
 from amanu.session.trust_state import SessionTrust
 from amanu.session.turn_factory import TurnFactory
 from amanu.storage.journal import Journal
+from amanu.text.questions import late, late_report
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import (
     ApprovalRequested,
     ApprovalResolved,
     Event,
+    ItemCompleted,
+    ItemStarted,
     SessionChanged,
     TurnEnded,
 )
-from amanu_protocol.items import CommandSandbox, Effort, Mode, Proposal
+from amanu_protocol.items import CommandSandbox, Effort, Mode, Proposal, Question
 from amanu_protocol.requests import (
     ApprovalResolveParams,
     ApprovalResolveResult,
+    PromptSendParams,
+    QuestionAnswerParams,
+    QuestionAnswerResult,
     SessionAttachResult,
 )
 from amanu_protocol.state import SessionState
@@ -69,6 +76,8 @@ class Session:
         self.recording = SessionRecording(core)
         self.prompts = Prompts(core, self.composer, self.trust, self.recording, self.checkpoints)
         self.pages = ItemPages(core)
+        self._answering = asyncio.Lock()
+        """Held while an answer is taken: the next one is late."""
         core.emit.listeners.append(self._on_event)
         core.proposal_listeners += [self.trust.on_proposal, core.approvals.on_proposal, self._check_proposal]
         self._closing_events = restored.closing_events
@@ -189,6 +198,31 @@ class Session:
         await self.emit.durable()
         return result
 
+    async def answer_question(self, params: QuestionAnswerParams, client: Client) -> QuestionAnswerResult:
+        """Take a client's answer; the first one counts. Where the turn that asked is gone, the answer is sent as a
+        prompt: then it is refused as that would be, and the question stands. Raises `AmanuError` (questionNotFound,
+        invalidParams)."""
+        self.core.access.require_writable()
+        questions = self.core.questions
+        async with self._answering:
+            question = questions.open(params.question_id)
+            if question is None:
+                over = questions.over(params.question_id)
+                return _answer_result("alreadyAnswered", over, late(over))
+            answered = questions.read(question, params, client.name, self.core.services.secrets.mask_content)
+            if not questions.awaited(question.item_id) and (answered.state == "answered" or answered.note):
+                await self.prompts.send(
+                    PromptSendParams(
+                        session_id=params.session_id,
+                        prompt_id=f"answer-{question.item_id}",
+                        text=late_report(answered),
+                    ),
+                    client,
+                )
+            answered = questions.settle(answered)
+        await self.emit.durable()
+        return _answer_result("answered", answered, answered.summary)
+
     def allow(self, rule: str) -> None:
         """Allow by rule for this session (`--allow`). Raises `AmanuError` (invalidRule)."""
         for allowed in offers.allow_rules(rule, "--allow"):
@@ -241,7 +275,9 @@ class Session:
     # Events -------------------------------------------------------------------------------------
 
     def _on_event(self, event: Event, position: int) -> None:
-        if isinstance(event, ApprovalRequested | ApprovalResolved):
+        if isinstance(event, ApprovalRequested | ApprovalResolved) or (
+            isinstance(event, ItemStarted | ItemCompleted) and isinstance(event.item, Question)
+        ):
             self.core.list_changed()  # whether it waits for the user has changed
         if isinstance(event, ApprovalRequested) and event.approval.proposal_id is not None:
             self._checks.on_question(event.approval.proposal_id)
@@ -255,3 +291,10 @@ class Session:
         self.approvals.reconsider()  # the workspace's rules count now, or no longer
         if taken_back:
             self._ending_checkers = asyncio.create_task(self._checks.stop())
+
+
+def _answer_result(
+    status: Literal["answered", "alreadyAnswered"], question: Question, summary: str
+) -> QuestionAnswerResult:
+    assert question.state != "open"
+    return QuestionAnswerResult(status=status, outcome=question.state, client=question.client, summary=summary)

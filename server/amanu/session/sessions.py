@@ -41,7 +41,7 @@ from amanu_protocol.requests import (
     MentionCompleteParams,
     MentionCompleteResult,
     ModelListResult,
-    Question,
+    OpenQuestion,
     RulePreviewParams,
     RulePreviewResult,
     SessionAttachParams,
@@ -517,7 +517,16 @@ class Sessions:
             updated_at=_now(),
             status="closed" if closed else state.status,
             questions=[
-                Question(tool_call_id=approval.tool_call_id, title=approval.title) for approval in state.approvals
+                *(
+                    OpenQuestion(tool_call_id=approval.tool_call_id, title=approval.title)
+                    for approval in state.approvals
+                ),
+                *(
+                    OpenQuestion(
+                        tool_call_id=question.tool_call_id or "", title=question.title, question_id=question.item_id
+                    )
+                    for question in state.questions
+                ),
             ],
             changes=sum(proposal.waiting for proposal in state.proposals),
         )

@@ -110,7 +110,8 @@ class SessionIndex:
             return summary
         if lease.holder(self.folder(summary.session_id)) is not None:
             return summary
-        return summary.model_copy(update={"status": "interrupted", "questions": []})
+        questions = [question for question in summary.questions if question.question_id is not None]  # these survive
+        return summary.model_copy(update={"status": "waiting" if questions else "interrupted", "questions": questions})
 
     async def _run(self, action: Callable[[sqlite3.Connection], T]) -> T:
         def on_thread() -> T:

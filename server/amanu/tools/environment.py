@@ -9,6 +9,7 @@ from amanu.checks.editor_feedback import EditorFeedback
 from amanu.config import Settings
 from amanu.core.conversation import Picture
 from amanu.core.plan_mode import PlanMode
+from amanu.core.questions import UserQuestions
 from amanu.core.tool import P, Tool
 from amanu.proposals.proposals import Proposals
 from amanu.sandbox.sandbox import Sandbox
@@ -76,6 +77,8 @@ class ToolEnvironment:
     """Searches the web, if the user has named one."""
     model_searches: bool = False
     """The service of the session's model searches the web."""
+    questions: UserQuestions | None = None
+    """Asks the user; None: nobody is there."""
 
     @cached_property
     def limits(self) -> ToolLimits:

@@ -6,6 +6,7 @@ from typing import Any
 from amanu.config import Settings
 from amanu.core.tool import Tool
 from amanu.proposals.proposals import Proposals
+from amanu.tools.ask_user import AskUser
 from amanu.tools.code.find_definition import FindDefinition, FindReferences
 from amanu.tools.code.get_diagnostics import GetDiagnostics
 from amanu.tools.code.list_symbols import ListSymbols
@@ -45,9 +46,9 @@ def make_tools(
 ) -> dict[str, Tool[Any]]:
     """The tools by name, always in this order: prompt caches depend on it.
 
-    `headless`: no editor will ever be attached, so the tools that ask one are left out. Otherwise they are always
-    listed, attached or not, because the list must not change; so is the search of the web, whatever model the session
-    goes on with. `until_done`: a turn ends only when the model calls
+    `headless`: no editor will ever be attached and nobody is there, so the tools that ask an editor or the user are
+    left out. Otherwise they are always listed, attached or not, because the list must not change; so is the search of
+    the web, whatever model the session goes on with. `until_done`: a turn ends only when the model calls
     `finish_task`."""
     code = () if headless else CODE
     planning = environment.plan_mode is not None
@@ -65,6 +66,8 @@ def make_tools(
         *plan_tools,
     )
     tools: list[Tool[Any]] = [kind(environment) for kind in kinds]
+    if not headless:
+        tools.append(AskUser(environment))
     if until_done:
         tools.append(FinishTask())
     return {tool.name: tool for tool in tools}

@@ -107,6 +107,14 @@ export type ToHost =
       freshContext?: boolean;
     }
   | { type: "openPlan"; toolCallId: string }
+  | {
+      type: "answer";
+      questionId: string;
+      outcome: "answered" | "declined";
+      /** By field. */
+      answers: { [fieldId: string]: unknown };
+      note: string;
+    }
   | { type: "hunks"; proposalId: string; version: number; hunks: HunkDecision[] }
   | {
       type: "decide";

@@ -205,6 +205,10 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
       }
       case "openPlan":
         return openPlan(desk.state.approvals.find(({ toolCallId }) => toolCallId === message.toolCallId));
+      case "answer": {
+        const { questionId, outcome, answers, note } = message;
+        return desk.attempt(() => desk.answer(questionId, outcome, answers, note), questionId);
+      }
       case "hunks":
         return desk.resolveHunks(message, message.hunks);
       case "decide": {

@@ -210,6 +210,7 @@ class Connection:
             "amanu/prompt/unqueue": self._on(r.PromptUnqueueParams, lambda s, p: s.prompts.unqueue(p.prompt_id)),
             "amanu/turn/cancel": self._on(r.TurnCancelParams, lambda s, p: s.prompts.cancel(p.turn_id)),
             "amanu/approval/resolve": self._on(r.ApprovalResolveParams, lambda s, p: s.resolve_approval(p, self)),
+            "amanu/question/answer": self._on(r.QuestionAnswerParams, lambda s, p: s.answer_question(p, self)),
             "amanu/proposal/get": self._on(
                 r.ProposalParams,
                 lambda s, p: r.ProposalResult(proposal=s.edits.proposal(p.proposal_id)),

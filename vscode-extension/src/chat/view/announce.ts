@@ -18,6 +18,10 @@ export function announcement(event: Event): string {
       return event.reason;
     case "itemStarted":
     case "itemCompleted":
+      if (event.item.kind === "question")
+        return event.item.state === "open"
+          ? `${event.item.asker} asks: ${event.item.title}`
+          : event.item.summary;
       return event.item.kind === "notice" ? event.item.text : "";
     default:
       return "";

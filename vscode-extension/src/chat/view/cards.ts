@@ -17,6 +17,7 @@ import { button, h, setText } from "./dom";
 import { Markdown } from "./markdown";
 import { NoticeCard } from "./notice";
 import { todoLines } from "./todos";
+import { QuestionCard } from "./question";
 import { ToolCard } from "./tool";
 
 /** One item, drawn. `update` touches only what differs. */
@@ -43,6 +44,8 @@ export function makeCard(item: Item, desk: Desk): Card {
       return new NoticeCard(desk);
     case "citations":
       return new CitationsCard();
+    case "question":
+      return new QuestionCard(desk);
   }
 }
 

@@ -299,6 +299,7 @@ function nothing(): SessionState {
     items: [],
     hasEarlier: false,
     approvals: [],
+    questions: [],
     proposals: [],
     queue: [],
     retry: null,

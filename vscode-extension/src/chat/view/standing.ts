@@ -46,8 +46,13 @@ export class Standing {
       this.timer = setInterval(tick, 500);
       lines.push(line);
     }
-    const count = state.approvals.length;
-    const waiting = state.approvals[0];
+    const count = state.approvals.length + state.questions.length;
+    const [approval] = state.approvals;
+    const [question] = state.questions;
+    const waiting =
+      approval !== undefined
+        ? { title: approval.title, itemId: approval.toolCallId }
+        : question && { title: question.title, itemId: question.itemId };
     const step = standingStep(state);
     if (waiting !== undefined)
       lines.push(
@@ -60,7 +65,7 @@ export class Standing {
             {},
             `${count > 1 ? `${count} questions wait` : "Waits for you"}: ${visible(waiting.title)}`,
           ),
-          button("Show", () => this.goTo(waiting.toolCallId), { class: "link" }),
+          button("Show", () => this.goTo(waiting.itemId), { class: "link" }),
           step !== undefined && button(acceptStep(step), () => this.accept(step), { class: "link" }),
         ),
       );

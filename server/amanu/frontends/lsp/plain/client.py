@@ -31,6 +31,7 @@ from amanu.frontends.lsp.plain.questions import Questions
 from amanu.frontends.lsp.plain.rule_editor import RuleEditor
 from amanu.frontends.lsp.plain.transcript import AUDIT, audit_text
 from amanu.frontends.lsp.plain.trust_dialog import TrustDialog
+from amanu.frontends.lsp.plain.user_questions import UserQuestions
 from amanu.frontends.lsp.plain.workspace_session import WorkspaceSession
 from amanu.text.display import one_line, visible
 from amanu_protocol import requests as r
@@ -68,8 +69,9 @@ class PlainClient(ConnectionClient):
         self._prompting = Prompting(self._workspace, self._documents, editor, self)
         self._rule_editor = RuleEditor(sessions, self._documents, editor, self)
         self._questions = Questions(editor, self, self._rule_editor)
+        self._user_questions = UserQuestions(editor, self._documents, self)
         self._diagnostics = Diagnostics(
-            editor, self._workspace, self._questions, self._rule_editor, self._announcements
+            editor, self._workspace, self._questions, self._user_questions, self._rule_editor, self._announcements
         )
         self._decisions = Decisions(sessions, editor, self._diagnostics)
         self._patch_files = PatchFiles(sessions, self._documents, editor, self._decisions)
@@ -101,6 +103,7 @@ class PlainClient(ConnectionClient):
         self._progress.update(session)
         unanswered = len(self._questions.unanswered)
         self._questions.update(session)
+        self._user_questions.update(session)
         if unanswered != len(self._questions.unanswered):
             self._diagnostics.publish_soon()
 
@@ -112,6 +115,7 @@ class PlainClient(ConnectionClient):
         self._diagnostics.hunks_changed()
         self._progress.update(session)
         self._questions.update(session)
+        self._user_questions.update(session)
         self._background.start(self._trust_dialog.notify_untrusted(session))
 
     # LSP --------------------------------------------------------------------------------------------
@@ -162,6 +166,7 @@ class PlainClient(ConnectionClient):
         self._progress.close()
         self._announcements.close()
         self._questions.close()
+        self._user_questions.close()
         self._diagnostics.close()
         self._sessions.disconnect(self)
 
@@ -184,7 +189,9 @@ class PlainClient(ConnectionClient):
             selected=p.range.start != p.range.end,
             chat=session_id if path.name == CHAT else None,
             patch=session_id is not None and path.suffix == PATCH,
-            offers=self._rule_editor.offers(path) or self._trust_dialog.offers(path),
+            offers=self._rule_editor.offers(path)
+            or self._trust_dialog.offers(path)
+            or self._user_questions.offers(path),
         )
         session = self._workspace.current
         subjects = ActionSubjects(
@@ -238,6 +245,12 @@ class PlainClient(ConnectionClient):
     async def _save_rule(self, arguments: c.RuleArguments) -> None:
         await self._rule_editor.save(await self._sessions.get(arguments.session), arguments)
 
+    async def _show_question(self, arguments: c.QuestionArguments) -> None:
+        await self._user_questions.show(await self._sessions.get(arguments.session), arguments)
+
+    async def _answer_question(self, arguments: c.QuestionAnswerArguments) -> None:
+        await self._user_questions.answer(await self._sessions.get(arguments.session), arguments)
+
     async def _review(self, arguments: c.ProposalArguments) -> None:
         await self._patch_files.review(await self._workspace.named(arguments.session), arguments.proposal)
 
@@ -281,6 +294,8 @@ class PlainClient(ConnectionClient):
         "amanu.effort": (c.EffortArguments, lambda self, arguments: self._prompting.set_effort(arguments)),
         "amanu.stop": (c.NoArguments, lambda self, _: self._prompting.stop()),
         "amanu.answer": (c.AnswerArguments, _answer),
+        "amanu.question": (c.QuestionArguments, _show_question),
+        "amanu.answerQuestion": (c.QuestionAnswerArguments, _answer_question),
         "amanu.saveRule": (c.RuleArguments, _save_rule),
         "amanu.accept": (c.HunksArguments, lambda self, arguments: self._decisions.decide(arguments, "accept")),
         "amanu.reject": (c.HunksArguments, lambda self, arguments: self._decisions.decide(arguments, "reject")),

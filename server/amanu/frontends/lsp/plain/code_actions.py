@@ -12,6 +12,7 @@ from amanu.frontends.lsp.plain.hunk_marks import Mark, counts
 from amanu.frontends.lsp.plain.patch_file import APPLY
 from amanu.frontends.lsp.plain.questions import choices, rules_line
 from amanu.frontends.lsp.plain.review import hunk_arguments
+from amanu.frontends.lsp.plain.user_questions import question_actions
 from amanu.text.display import one_line
 from amanu.workspace.diagnostics import OWN
 from amanu_protocol.state import SessionState
@@ -90,6 +91,9 @@ def answers(state: SessionState) -> Iterator[types.CodeAction]:
             subject = rules_line(choice.rule) if choice.scope != "once" else approval.title
             title = f"Amanu: {choice.title[0].lower()}{choice.title[1:]}: {one_line(subject)}"
             yield _action(title, FIX, "amanu.answer", choice.reply(state.session_id, approval))
+    for question in state.questions[:QUESTIONS]:
+        for title, command, argument in question_actions(state.session_id, question):
+            yield _action(title, FIX, command, argument)
 
 
 def _jobs(state: SessionState) -> Iterator[types.CodeAction]:

@@ -1,6 +1,8 @@
 """The arguments of the commands that `workspace/executeCommand` may ask of us."""
 
-from pydantic import Field
+from typing import Literal
+
+from pydantic import Field, JsonValue
 
 from amanu_protocol.base import Wire
 from amanu_protocol.items import Effort, Finding, Grant, Mode, Scope
@@ -40,6 +42,18 @@ class JobArguments(Wire):
 
     session: Id
     job: Id
+
+
+class QuestionArguments(Wire):
+    session: Id
+    question: str
+
+
+class QuestionAnswerArguments(QuestionArguments):
+    """Answers by field; None: those written in its form."""
+
+    outcome: Literal["answered", "declined"]
+    answers: dict[str, JsonValue] | None = None
 
 
 class HunksArguments(Wire):

@@ -13,6 +13,7 @@ from amanu.frontends.lsp.plain.editor import PlainEditor
 from amanu.frontends.lsp.plain.hunk_marks import Mark, marks
 from amanu.frontends.lsp.plain.questions import Questions, diagnostic
 from amanu.frontends.lsp.plain.rule_editor import RuleEditor
+from amanu.frontends.lsp.plain.user_questions import UserQuestions
 from amanu.frontends.lsp.plain.workspace_session import WorkspaceSession
 
 SOON = 0.05
@@ -27,12 +28,14 @@ class Diagnostics:
         editor: PlainEditor,
         workspace: WorkspaceSession,
         questions: Questions,
+        user_questions: UserQuestions,
         rule_editor: RuleEditor,
         announcements: Announcements,
     ) -> None:
         self._editor = editor
         self._workspace = workspace
         self._questions = questions
+        self._user_questions = user_questions
         self._rule_editor = rule_editor
         self._announcements = announcements
         self.shown: list[Mark] = []
@@ -45,6 +48,7 @@ class Diagnostics:
         self._due: asyncio.TimerHandle | None = None
         self._refreshing: asyncio.Task[None] | None = None
         questions.listeners.append(self.publish_soon)
+        user_questions.listeners.append(self.publish_soon)
 
     def marks(self) -> list[Mark]:
         """All hunks of the session that are open or applied."""
@@ -66,7 +70,7 @@ class Diagnostics:
         if path_of(uri) is None:
             return
         previous, self._current_uri = self._current_uri, uri
-        if uri != previous and (self._questions.unanswered or self.shown):
+        if uri != previous and (self._questions.unanswered or self._user_questions.diagnostics() or self.shown):
             self.publish_soon()
 
     def publish_soon(self) -> None:
@@ -86,6 +90,8 @@ class Diagnostics:
         if self._current_uri is not None and not self._rule_editor.shows(self._current_uri):
             for approval in self._questions.unanswered.values():
                 by_uri.setdefault(self._current_uri, []).append(diagnostic(approval))
+            if asked := self._user_questions.diagnostics():
+                by_uri.setdefault(self._current_uri, []).extend(asked)
         for uri in self._published.keys() - by_uri.keys():
             self._editor.publish(uri, [])
         for uri, diagnostics in by_uri.items():

@@ -84,6 +84,8 @@ def activity(state: SessionState) -> str:
     """What the turn is doing, for the user."""
     if state.approvals:
         return one_line(f"waiting for you: {state.approvals[0].title}")
+    if state.questions:
+        return one_line(f"waiting for you: {state.questions[0].title}")
     for item in reversed(state.items[-_RECENT_ITEMS:]):
         if isinstance(item, ToolCall) and item.state in ("validating", "scheduled", "executing"):
             return one_line(item.title)

@@ -6,7 +6,7 @@ from amanu.frontends.lsp.plain.review import fenced, prose
 from amanu.text import wording
 from amanu.text.display import visible
 from amanu_protocol.events import Event, ItemCompleted, ItemStarted, ItemsWithdrawn
-from amanu_protocol.items import Answer, Approval, Citations, Item, Notice, TodoList, ToolCall, UserMessage
+from amanu_protocol.items import Answer, Approval, Citations, Item, Notice, Question, TodoList, ToolCall, UserMessage
 from amanu_protocol.requests import AuditQueryResult
 from amanu_protocol.state import SessionState
 
@@ -60,7 +60,7 @@ class Transcript:
     def _new_parts(self, state: SessionState) -> Iterator[str]:
         while len(self._written) < len(state.items):
             item = state.items[len(self._written)]
-            if item.item_id in self._open or (isinstance(item, ToolCall) and item.state not in _ENDED):
+            if self._grows(item):
                 if isinstance(item, Answer):
                     yield from self._head(item)
                     yield self._part(item, whole=False)
@@ -70,6 +70,12 @@ class Transcript:
             yield from self._whole(item)
             self._written.append(item.item_id)
             self._partly, self._characters = "", 0
+
+    def _grows(self, item: Item) -> bool:
+        """Whether there will be more to write of it. A question stands as it was asked: nobody knows for how long."""
+        if isinstance(item, ToolCall) and item.state not in _ENDED:
+            return True
+        return item.item_id in self._open and not isinstance(item, Question)
 
     def _head(self, item: Item) -> Iterator[str]:
         if item.kind == "thought":
@@ -102,6 +108,9 @@ class Transcript:
             case Notice():
                 lines = _safe(f"{item.level}: {item.text.strip()}").split("\n")
                 yield "".join(f"> {line}\n" for line in lines) + "\n"
+            case Question():
+                yield f"> {prose(item.asker)} asks: {prose(item.title)}\n"
+                yield f"> {prose(item.summary)}\n\n" if item.summary else "\n"
             case Citations():
                 yield "Sources:\n\n" + "".join(
                     f"- {prose(source.title)} {prose(source.url)}\n" for source in item.sources

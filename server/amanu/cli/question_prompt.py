@@ -1,0 +1,161 @@
+"""Questions of the model, or of a server, asked of a user at a terminal: field after field, then all are sent."""
+
+from dataclasses import dataclass, field
+
+from pydantic import JsonValue
+
+from amanu.cli.console import Console
+from amanu.cli.review_prompt import UserInput
+from amanu.cli.terminal import StopRequested
+from amanu.cli.text import one_line, visible
+from amanu.cli.view import SessionView
+from amanu_protocol.errors import AmanuError
+from amanu_protocol.items import Question, QuestionField
+from amanu_protocol.labels import BUTTONS
+
+YES, NO = ("y", "yes"), ("n", "no")
+DECLINE = f"  {BUTTONS['decline']}? [y], or say why; Enter goes back › "
+
+
+class _Declined(Exception):
+    """The user does not want to answer; the text is what they said."""
+
+
+@dataclass
+class QuestionPrompt:
+    """Puts the open questions of one session to one user."""
+
+    view: SessionView
+    console: Console
+    user_input: UserInput
+    _answers: dict[str, JsonValue] = field(default_factory=dict[str, JsonValue])
+
+    async def answer(self, question: Question) -> None:
+        """Ask all of it and send the answers; again from the field that the daemon refuses. Returns when it is over,
+        here or elsewhere."""
+        self._answers = {}
+        self.console.line(("heading", "? "), ("bold", f"{one_line(question.asker)} asks: {one_line(question.title)}"))
+        start = 0
+        while self._is_open(question):
+            try:
+                for asked in question.fields[start:]:
+                    await self._ask(question, asked)
+                outcome, note = "answered", ""
+            except _Declined as declined:
+                outcome, note = "declined", str(declined)
+            if not self._is_open(question):
+                break
+            try:
+                result = await self.view.answer_question(question.item_id, outcome, self._answers, note)
+            except AmanuError as error:
+                self.console.line(("red", f"  {visible(str(error))}"))
+                start = _field_at(question, error.data.path)
+                if error.kind != "invalidParams":
+                    raise
+                continue
+            if result.status == "alreadyAnswered":
+                self.console.line(("yellow", f"  {visible(result.summary)}"))
+            await self.view.wait(lambda _: not self._is_open(question))
+            return
+        self.console.line(("dim", "  already settled"))
+
+    async def _ask(self, question: Question, asked: QuestionField) -> None:
+        """Ask one field until it has an answer. Raises `_Declined`."""
+        self._show(asked, alone=len(question.fields) == 1)
+        while self._is_open(question):
+            try:
+                text = await self.user_input.ask(_hint(asked), valid=lambda: self._is_open(question))
+            except StopRequested:
+                await self._decline(question)
+                continue
+            if text is None:
+                continue
+            if text:
+                answer = _read(asked, text)
+            elif asked.required and asked.default is None:
+                await self._decline(question)
+                continue
+            else:
+                return  # the daemon takes the default
+            if answer is not None:
+                self._answers[asked.field_id] = answer
+                return
+            self.console.line(("yellow", f"  “{visible(text)}” is none of the answers."))
+
+    async def _decline(self, question: Question) -> None:
+        """Raises `_Declined`, unless the user goes back."""
+        try:
+            reason = await self.user_input.ask(DECLINE, valid=lambda: self._is_open(question))
+        except StopRequested:
+            if self.view.state.turn is not None:
+                raise
+            raise _Declined("") from None
+        if reason:
+            raise _Declined("" if reason.lower() in YES else reason)
+
+    def _show(self, asked: QuestionField, *, alone: bool) -> None:
+        head, *more = visible(asked.text).split("\n")
+        header = f"{one_line(asked.header)}: " if asked.header and not alone else ""
+        self.console.line(("bold", f"  {header}{head}"))
+        for line in more:
+            self.console.line(("", f"  {line}"))
+        for number, option in enumerate(asked.options, 1):
+            about = f" — {one_line(option.description)}" if option.description else ""
+            self.console.line(("bold", f"    {number} "), ("", one_line(option.label)), ("dim", about))
+
+    def _is_open(self, question: Question) -> bool:
+        return any(each.item_id == question.item_id for each in self.view.state.questions)
+
+
+def _field_at(question: Question, path: str | None) -> int:
+    ids = [f"answers.{asked.field_id}" for asked in question.fields]
+    return ids.index(path) if path in ids else 0
+
+
+def _hint(asked: QuestionField) -> str:
+    match asked.kind:
+        case "confirm":
+            hint = "y or n"
+        case "choice":
+            hint = "a number"
+        case "choices":
+            hint = "numbers, such as 1 3"
+        case "text" | "file":
+            hint = one_line(asked.placeholder)
+    if asked.options and asked.other:
+        hint += ", or your own words"
+    return f"  {hint} › " if hint else "  › "
+
+
+def _read(asked: QuestionField, text: str) -> JsonValue:
+    """The answer that the text means; None for none."""
+    labels = [option.label for option in asked.options]
+    match asked.kind:
+        case "confirm":
+            return {**dict.fromkeys(YES, True), **dict.fromkeys(NO, False)}.get(text.lower())
+        case "choice":
+            chosen = _numbered(labels, text)
+            if chosen is not None:
+                return chosen[0] if len(chosen) == 1 else None
+            return _named(labels, text) or (text if asked.other else None)
+        case "choices":
+            chosen = _numbered(labels, text)
+            if chosen is not None:
+                return [*chosen] or None
+            named = _named(labels, text)
+            return [named] if named else [text] if asked.other else None
+        case "text" | "file":
+            return text
+
+
+def _numbered(labels: list[str], text: str) -> list[str] | None:
+    """The options of those numbers, none when one is wrong; None when the text is no numbers."""
+    words = text.replace(",", " ").split()
+    if not words or not all(word.isdecimal() and len(word) < 4 for word in words):
+        return None
+    numbers = [int(word) for word in words]
+    return [labels[number - 1] for number in numbers] if all(1 <= number <= len(labels) for number in numbers) else []
+
+
+def _named(labels: list[str], text: str) -> str | None:
+    return next((label for label in labels if label.lower() == text.lower()), None)

@@ -1,0 +1,29 @@
+"""How a question to the user is asked, by a tool or by a server that wants to know something."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from amanu_protocol.items import Question, QuestionField
+
+OURSELVES = "Amanu"
+
+
+@dataclass(frozen=True)
+class Asking:
+    """Whose question it is."""
+
+    turn_id: str
+    call_id: str | None = None
+    """The call that waits for the answer."""
+    asker: str = OURSELVES
+    """For the user: who wants to know."""
+
+
+class UserQuestions(Protocol):
+    """Asks the user of a session. Implemented by `session/questions.py`."""
+
+    async def ask(self, fields: Sequence[QuestionField], asking: Asking) -> Question:
+        """The question with what became of it: `answered` or `declined`. Waits as long as the user takes; cancelling
+        the task withdraws the question. Raises `AmanuError` (storageError)."""
+        ...

@@ -1,0 +1,25 @@
+"""How long a session has waited for its user: that time counts towards no limit."""
+
+import time
+
+
+class UserWait:
+    """Counts the seconds in which at least one thing waits for the user."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        """In all, without what is being waited for now."""
+        self._waiting = 0
+        self._since = 0.0
+
+    def begin(self) -> None:
+        """One more thing waits."""
+        if not self._waiting:
+            self._since = time.monotonic()
+        self._waiting += 1
+
+    def end(self) -> None:
+        """One of them does not wait any more."""
+        self._waiting -= 1
+        if not self._waiting:
+            self.seconds += time.monotonic() - self._since

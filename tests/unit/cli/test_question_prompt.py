@@ -1,0 +1,152 @@
+"""Questions at a terminal: what is typed, what is sent, and who was first."""
+
+import io
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+
+from amanu.cli.client import DaemonClient
+from amanu.cli.console import PlainConsole
+from amanu.cli.question_prompt import QuestionPrompt
+from amanu.cli.review_prompt import Preview
+from amanu.cli.terminal import StopRequested
+from amanu.cli.view import SessionView, create
+from amanu_protocol import requests as r
+from amanu_protocol.events import ItemCompleted
+from amanu_protocol.items import Question, QuestionField, QuestionOption
+from support.fake_daemon import SESSION, FakeDaemon, Refusal, connected, state
+
+OPTIONS = [QuestionOption(label="SQLite", description="One file."), QuestionOption(label="Postgres")]
+CHOICE = QuestionField(
+    field_id="q1", kind="choice", header="Database", text="Which database?", options=OPTIONS, other=True
+)
+CHOICES = CHOICE.model_copy(update={"kind": "choices"})
+TEXT = QuestionField(field_id="q2", kind="text", header="Name", text="What is it called?")
+CONFIRM = QuestionField(field_id="q3", kind="confirm", text="Really?")
+STOP = object()
+
+
+class User:
+    """Answers in order."""
+
+    def __init__(self, *answers: Any) -> None:
+        self.answers = list(answers)
+
+    async def ask(
+        self, question: str, *, default: str = "", valid: Callable[[], bool], preview: Preview | None = None
+    ) -> str | None:
+        assert valid()
+        answer = self.answers.pop(0)
+        if answer is STOP:
+            raise StopRequested
+        return answer
+
+    async def edit(self, text: str, suffix: str) -> str | None:
+        return None
+
+
+@pytest.fixture
+async def pair() -> AsyncIterator[tuple[DaemonClient, FakeDaemon]]:
+    client, daemon = await connected()
+    yield client, daemon
+    await client.close()
+    await daemon.close()
+
+
+async def put(
+    pair: tuple[DaemonClient, FakeDaemon], fields: list[QuestionField], user: User, answer: Any = None
+) -> tuple[str, list[dict[str, Any]], SessionView]:
+    client, daemon = pair
+    question = Question(item_id="q", turn_id="t", asker="Amanu", title="Some questions", fields=fields)
+    daemon.answers["amanu/session/create"] = lambda _: r.SessionResult(
+        state=state(items=[question], questions=[question]), epoch=1, from_seq=1
+    ).model_dump(mode="json")
+
+    def settle(params: dict[str, Any]) -> dict[str, Any]:
+        if answer is not None and (said := answer(params)) is not None:
+            return said
+        over = question.model_copy(update={"state": params["outcome"]})
+        daemon.event(ItemCompleted(item=over))
+        return {"status": "answered", "outcome": params["outcome"], "client": None, "summary": "Answered"}
+
+    daemon.answers["amanu/question/answer"] = settle
+    view = await create(client, r.SessionCreateParams(session_id=SESSION, roots=["/w"]))
+    out = io.StringIO()
+    await QuestionPrompt(view, PlainConsole(out), user).answer(question)
+    assert user.answers == [], "every answer was asked for"
+    return out.getvalue(), daemon.said("amanu/question/answer"), view
+
+
+TYPED: list[tuple[list[QuestionField], list[Any], dict[str, Any]]] = [
+    ([CHOICE, TEXT, CONFIRM], ["2", "shop", "n"], {"q1": "Postgres", "q2": "shop", "q3": False}),
+    ([CHOICE], ["sqlite"], {"q1": "SQLite"}),
+    ([CHOICE], ["Something else"], {"q1": "Something else"}),
+    ([CHOICE], ["3", "1 2", "1"], {"q1": "SQLite"}),
+    ([CHOICE.model_copy(update={"other": False})], ["Oracle", "1"], {"q1": "SQLite"}),
+    ([CHOICES], ["2, 1"], {"q1": ["Postgres", "SQLite"]}),
+    ([CHOICES], ["7", "both of them"], {"q1": ["both of them"]}),
+    ([CONFIRM], ["perhaps", "YES"], {"q3": True}),
+    ([TEXT.model_copy(update={"required": False})], [""], {}),
+    ([TEXT.model_copy(update={"default": "shop"})], [""], {}),
+    ([TEXT], ["", "", None, "shop"], {"q2": "shop"}),
+    ([TEXT], [STOP, "", "shop"], {"q2": "shop"}),
+]
+
+
+@pytest.mark.parametrize(("fields", "typed", "answers"), TYPED)
+async def test_what_is_typed_is_sent(
+    pair: tuple[DaemonClient, FakeDaemon], fields: list[QuestionField], typed: list[Any], answers: dict[str, Any]
+) -> None:
+    _, (sent,), _ = await put(pair, fields, User(*typed))
+    assert (sent["outcome"], sent["answers"], sent["note"]) == ("answered", answers, "")
+
+
+DECLINED: list[tuple[list[Any], str]] = [
+    (["", "y"], ""),
+    (["", "You decide."], "You decide."),
+    ([STOP, "y"], ""),
+    ([STOP, STOP], ""),
+]
+
+
+@pytest.mark.parametrize(("typed", "note"), DECLINED)
+async def test_nothing_and_escape_lead_to_declining(
+    pair: tuple[DaemonClient, FakeDaemon], typed: list[Any], note: str
+) -> None:
+    _, (sent,), _ = await put(pair, [CHOICE], User(*typed))
+    assert (sent["outcome"], sent["note"]) == ("declined", note)
+
+
+async def test_the_question_is_shown_with_its_options(pair: tuple[DaemonClient, FakeDaemon]) -> None:
+    shown, _, _ = await put(pair, [CHOICE, TEXT], User("1", "shop"))
+    assert shown == (
+        "? Amanu asks: Some questions\n"
+        "  Database: Which database?\n"
+        "    1 SQLite — One file.\n"
+        "    2 Postgres\n"
+        "  Name: What is it called?\n"
+    )
+
+
+async def test_a_refused_answer_is_asked_for_again(pair: tuple[DaemonClient, FakeDaemon]) -> None:
+    def refuse(params: dict[str, Any]) -> None:
+        if params["answers"]["q2"] == "bad":
+            raise Refusal("invalidParams", "Not that name.", path="answers.q2")
+
+    shown, sent, _ = await put(pair, [CHOICE, TEXT], User("1", "bad", "good"), refuse)
+    assert [each["answers"] for each in sent] == [{"q1": "SQLite", "q2": "bad"}, {"q1": "SQLite", "q2": "good"}]
+    assert "Not that name." in shown
+
+
+async def test_somebody_else_was_first(pair: tuple[DaemonClient, FakeDaemon]) -> None:
+    _, daemon = pair
+
+    def late(params: dict[str, Any]) -> dict[str, Any]:
+        question = Question(item_id="q", turn_id="t", asker="Amanu", title="", fields=[CHOICE], state="answered")
+        daemon.event(ItemCompleted(item=question))
+        return {"status": "alreadyAnswered", "outcome": "answered", "client": "Neovim", "summary": "Too late: SQLite"}
+
+    shown, _, view = await put(pair, [CHOICE], User("2"), late)
+    assert "Too late: SQLite" in shown
+    assert view.state.questions == []

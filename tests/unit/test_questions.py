@@ -1,0 +1,244 @@
+"""Questions to the user: which answers fit, who may give them, and what becomes of them. The model is scripted."""
+
+import asyncio
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from amanu.core.conversation import Result
+from amanu.session.answers import read_answers
+from amanu_protocol.errors import AmanuError
+from amanu_protocol.items import Question, QuestionField, QuestionOption
+from amanu_protocol.requests import QuestionAnswerParams, QuestionAnswerResult, SessionListParams, TurnCancelParams
+from support.scripted_session import ScriptedSession, call, conversation, scripted_session, step
+from support.session_client import Client
+
+OPTIONS = [{"label": "SQLite", "description": "One file."}, {"label": "Postgres", "description": "A server."}]
+ASK = call(
+    "ask_user",
+    questions=[
+        {"header": "Database", "question": "Which database?", "options": OPTIONS},
+        {"header": "Name", "question": "What is it called?"},
+    ],
+)
+GOOD: dict[str, Any] = {"q1": "SQLite", "q2": "shop"}
+
+
+def field(kind: Any = "text", **more: Any) -> QuestionField:
+    options = [QuestionOption(label="a"), QuestionOption(label="b")] if kind.startswith("choice") else []
+    return QuestionField(field_id="f", kind=kind, header="F", text="What?", options=options, **more)
+
+
+FITS: list[tuple[QuestionField, Any, Any]] = [
+    (field(), " some text\n", "some text"),
+    (field("file"), "src/a.py", "src/a.py"),
+    (field("choice"), "a", "a"),
+    (field("choice", other=True), "c", "c"),
+    (field("choices"), ["b", "a", "b"], ["b", "a"]),
+    (field("choices", other=True), ["a", "something else"], ["a", "something else"]),
+    (field("confirm"), False, False),
+    (field(default="x"), None, "x"),
+    (field(default="x"), "  ", "x"),
+    (field("confirm", default=True), None, True),
+]
+
+
+@pytest.mark.parametrize(("asked", "given", "read"), FITS)
+def test_an_answer_that_fits_is_read(asked: QuestionField, given: Any, read: Any) -> None:
+    assert read_answers([asked], {"f": given}) == {"f": read}
+
+
+FAULTS: list[tuple[QuestionField, dict[str, Any], str, str]] = [
+    (field(), {}, "answers.f", "needs an answer"),
+    (field(), {"f": "   "}, "answers.f", "needs an answer"),
+    (field("choices"), {"f": []}, "answers.f", "needs an answer"),
+    (field(), {"f": "x", "g": "y"}, "answers.g", "no such field"),
+    (field(), {"f": 3}, "answers.f", "must be a text"),
+    (field(), {"f": "x" * 10_001}, "answers.f", "longer than 10,000"),
+    (field("choice"), {"f": "c"}, "answers.f", "not one of the options"),
+    (field("choice"), {"f": ["a"]}, "answers.f", "must be a text"),
+    (field("choices"), {"f": "a"}, "answers.f", "list of texts"),
+    (field("choices"), {"f": ["a", 3]}, "answers.f", "list of texts"),
+    (field("choices"), {"f": ["a", "c"]}, "answers.f", "not one of the options"),
+    (field("choices", other=True), {"f": [f"{n}" for n in range(101)]}, "answers.f", "At most 100"),
+    (field("confirm"), {"f": "yes"}, "answers.f", "true or false"),
+]
+
+
+@pytest.mark.parametrize(("asked", "given", "path", "message"), FAULTS)
+def test_an_answer_that_does_not_fit_is_refused_at_its_field(
+    asked: QuestionField, given: dict[str, Any], path: str, message: str
+) -> None:
+    with pytest.raises(AmanuError, match=message) as refused:
+        read_answers([asked], given)
+    assert (refused.value.kind, refused.value.data.path) == ("invalidParams", path)
+
+
+def test_what_need_not_be_answered_may_stay_open() -> None:
+    assert read_answers([field(required=False)], {}) == {}
+
+
+async def asked(d: ScriptedSession) -> Question:
+    state = await d.until(lambda state: state.questions)
+    return state.questions[0]
+
+
+async def answer(
+    d: ScriptedSession, question: Question, client: Client | None = None, outcome: Any = "answered", **more: Any
+) -> QuestionAnswerResult:
+    params = QuestionAnswerParams(session_id="s", question_id=question.item_id, outcome=outcome, **more)
+    return await d.session.answer_question(params, client or d.client)
+
+
+def heard(d: ScriptedSession) -> Result:
+    results = [message for message in conversation(d.session) if message.role == "results"]
+    return results[-1].results[0]
+
+
+async def test_an_answer_is_what_the_call_returns(tmp_path: Path) -> None:
+    async with scripted_session(tmp_path, step("", ASK), step("Thanks.")) as d:
+        await d.prompt("make it")
+        question = await asked(d)
+        assert (question.title, question.asker) == ("2 questions: Database, Name", "Amanu")
+        assert [each.kind for each in question.fields] == ["choice", "text"]
+        assert d.session.state.status == "waiting"
+        (summary,) = (await d.sessions.list(SessionListParams())).sessions
+        assert [each.question_id for each in summary.questions] == [question.item_id]
+        result = await answer(d, question, answers=GOOD, note="for now")
+        assert (result.status, result.outcome) == ("answered", "answered")
+        state = await d.ended()
+        assert state.questions == []
+        assert heard(d).text == (
+            "Which database?\nAnswer: SQLite\n\nWhat is it called?\nAnswer: shop\n\nThe user adds: for now"
+        )
+        assert not heard(d).is_error
+        over = next(item for item in state.items if item.kind == "question")
+        assert over.state == "answered" and over.answers == GOOD
+        assert over.summary == result.summary == "Answered in one: Database: SQLite; Name: shop (“for now”)"
+        call_item = next(item for item in state.items if item.kind == "toolCall")
+        assert (call_item.state, call_item.output) == ("succeeded", over.summary)
+
+
+@pytest.mark.parametrize(
+    ("note", "told"),
+    [
+        ("", "The user declined to answer."),
+        ("You know better.", "The user declined to answer. They said: You know better."),
+    ],
+)
+async def test_to_decline_is_an_answer(tmp_path: Path, note: str, told: str) -> None:
+    async with scripted_session(tmp_path, step("", ASK), step("I take SQLite.")) as d:
+        await d.prompt("make it")
+        result = await answer(d, await asked(d), outcome="declined", answers={"ignored": 1}, note=note)
+        assert (result.status, result.outcome) == ("answered", "declined")
+        await d.ended()
+        assert (heard(d).text, heard(d).is_error) == (told, False)
+
+
+async def test_of_two_answers_the_first_counts_and_the_second_is_told(tmp_path: Path) -> None:
+    async with scripted_session(tmp_path, step("", ASK), step("Thanks.")) as d:
+        await d.prompt("make it")
+        question = await asked(d)
+        other = Client(os.environ)
+        other.name = "Neovim"
+        first, second = await asyncio.gather(
+            answer(d, question, other, answers=GOOD),
+            answer(d, question, answers={**GOOD, "q1": "Postgres"}),
+        )
+        assert (first.status, second.status) == ("answered", "alreadyAnswered")
+        assert (second.outcome, second.client) == ("answered", "Neovim")
+        assert second.summary == ("Your answer came too late. Answered in Neovim: Database: SQLite; Name: shop")
+        await d.ended()
+        assert "SQLite" in heard(d).text
+
+
+async def test_a_wrong_answer_leaves_the_question_open(tmp_path: Path) -> None:
+    async with scripted_session(tmp_path, step("", ASK), step("Thanks.")) as d:
+        await d.prompt("make it")
+        question = await asked(d)
+        for answers in ({}, {**GOOD, "q9": "x"}, {**GOOD, "q2": 3}):
+            with pytest.raises(AmanuError) as refused:
+                await answer(d, question, answers=answers)
+            assert refused.value.kind == "invalidParams"
+        with pytest.raises(AmanuError) as refused:
+            await answer(d, question.model_copy(update={"item_id": "no such"}), answers=GOOD)
+        assert refused.value.kind == "questionNotFound"
+        assert d.session.state.questions == [question]
+        await answer(d, question, answers=GOOD)
+        await d.ended()
+
+
+async def test_a_cancelled_turn_takes_its_question_along(tmp_path: Path) -> None:
+    async with scripted_session(tmp_path, step("", ASK)) as d:
+        await d.prompt("make it")
+        question = await asked(d)
+        turn = d.session.state.turn
+        assert turn is not None
+        await d.session.prompts.cancel(TurnCancelParams(session_id="s", turn_id=turn.turn_id).turn_id)
+        state = await d.ended("cancelled")
+        assert state.questions == []
+        assert next(item for item in state.items if item.kind == "question").state == "cancelled"
+        late = await answer(d, question, answers=GOOD)
+        assert (late.status, late.outcome) == ("alreadyAnswered", "cancelled")
+
+
+async def test_the_time_a_user_takes_is_not_the_turns(tmp_path: Path) -> None:
+    async with scripted_session(tmp_path, step("", ASK), step("Thanks.")) as d:
+        await d.prompt("make it")
+        question = await asked(d)
+        wait = d.session.approvals.wait
+        assert wait.seconds == 0
+        await answer(d, question, answers=GOOD)
+        await d.ended()
+        assert wait.seconds > 0
+
+
+async def test_a_question_outlives_its_session_and_the_answer_is_a_prompt_then(tmp_path: Path) -> None:
+    async with scripted_session(tmp_path, step("", ASK), step("Thanks.", expect="Answer: SQLite")) as d:
+        await d.prompt("make it")
+        question = await asked(d)
+        await d.reopen()
+        assert d.session.state.questions == [question]
+        assert d.session.state.status == "waiting"
+        with pytest.raises(AmanuError):
+            await answer(d, question, answers={})
+        first, second = await asyncio.gather(answer(d, question, answers=GOOD), answer(d, question, answers=GOOD))
+        assert (first.status, second.status) == ("answered", "alreadyAnswered")
+        state = await d.over(f"answer-{question.item_id}")
+        said = [item.text for item in state.items if item.kind == "userMessage"]
+        assert len(said) == 2
+        assert said[1].startswith("My answer to what you asked before you were interrupted:\n\nWhich database?")
+        assert [item.text for item in state.items if item.kind == "answer"] == ["Thanks."]
+        assert state.questions == []
+
+
+@pytest.mark.parametrize(("note", "prompts"), [("", 1), ("Ask me tomorrow.", 2)])
+async def test_to_decline_later_says_something_only_with_a_note(tmp_path: Path, note: str, prompts: int) -> None:
+    async with scripted_session(tmp_path, step("", ASK), step("As you like.")) as d:
+        await d.prompt("make it")
+        question = await asked(d)
+        await d.reopen()
+        await answer(d, question, outcome="declined", note=note)
+        state = await d.until(lambda state: state.turn is None)
+        assert state.questions == []
+        assert sum(item.kind == "userMessage" for item in state.items) == prompts
+        await d.until(lambda state: state.turn is None and state.last_turn)
+
+
+async def test_keys_in_answers_are_hidden(tmp_path: Path) -> None:
+    key = "sk-ant-api03-" + "A1b2C3d4" * 10 + "-AAAAAAAA"
+    async with scripted_session(tmp_path, step("", ASK), step("Thanks.")) as d:
+        await d.prompt("make it")
+        await answer(d, await asked(d), answers={**GOOD, "q2": f"it is {key}"}, note=key)
+        state = await d.ended()
+        assert key not in state.model_dump_json()
+        assert key not in d.told()
+
+
+async def test_headless_there_is_no_such_tool(tmp_path: Path) -> None:
+    async with scripted_session(tmp_path, step("", ASK), step("Then not."), headless=True) as d:
+        await d.prompt("make it")
+        await d.ended()
+        assert heard(d).text.startswith("Unknown tool 'ask_user'")
