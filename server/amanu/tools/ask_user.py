@@ -31,7 +31,7 @@ class UserQuestion(BaseModel):
 
 
 class AskUserParams(Params):
-    questions: list[UserQuestion] = Field(min_length=1, max_length=4)
+    questions: list[UserQuestion] = Field(min_length=1, max_length=4, description="One to four, asked together.")
 
 
 class AskUser(SessionTool[AskUserParams]):
