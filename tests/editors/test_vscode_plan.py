@@ -94,7 +94,8 @@ async def test_a_plan(tmp_path: Path) -> None:
         await shoot(page, "plan-2-proposed")
         await page.locator(".editor-instance .view-line", has_text="None").first.click()
         await command(page, "Amanu: Comment on Selection")
-        await page.keyboard.type("What if somebody likes the old one?")
+        await page.locator(".quick-input-widget", has_text="Comment on line").wait_for(timeout=SECONDS)
+        await page.locator(".quick-input-widget input[type=text]").fill("What if somebody likes the old one?")
         await page.keyboard.press("Enter")
         await shoot(page, "plan-3-comment")
         await command(page, "Amanu: Send Comments")
@@ -119,8 +120,7 @@ async def test_a_plan(tmp_path: Path) -> None:
         await chat.locator(".notice", has_text="Compacted").wait_for(timeout=SECONDS)
         await send(chat, "Go on")
         await answered(chat, "The plan is carried out.")
-        assert planner.last.count("<approved_plan>") == 1
-        assert "3. Tell everybody" in planner.last
+        assert planner.last.count("3. Tell everybody") == 1
         assert "Mode: acceptEdits" in planner.last
         await shoot(page, "plan-6-done")
         assert not served.refused

@@ -369,11 +369,11 @@ const PLAN = {
 
 test("a plan is approved as it stands, in the mode and the context the user chose", () => {
   const { find, texts, posted, ask } = card(PLAN);
-  expect(texts("button.allow")).toEqual(["Approve in acceptEdits", "Approve in ask", "Approve in auto"]);
+  expect(texts("button.approve")).toEqual(["Approve in acceptEdits", "Approve in ask", "Approve in auto"]);
   find<HTMLInputElement>("input.fresh").checked = true;
   ask({ ...PLAN, digest: "d2", detail: "# Edited" });
   expect(find<HTMLInputElement>("input.fresh").checked, "editing it draws nothing anew").toBe(true);
-  find("button.allow[data-mode=auto]").click();
+  find("button.approve[data-mode=auto]").click();
   expect(posted.at(-1)).toMatchObject({ decision: "allow", digest: "d2", mode: "auto", freshContext: true });
 });
 

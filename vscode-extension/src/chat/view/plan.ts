@@ -46,7 +46,7 @@ export function planForm(
       { class: "row" },
       ...ways.map((way, at) =>
         button(visible(way.label), () => approve(way), {
-          class: at === 0 ? "primary allow" : "allow",
+          class: at === 0 ? "primary approve allow" : "approve",
           "data-mode": way.mode,
         }),
       ),
