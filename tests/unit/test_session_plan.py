@@ -215,7 +215,7 @@ async def test_a_plan_that_is_deleted_while_it_waits_cannot_be_approved(tmp_path
 async def test_only_modes_that_were_offered_can_be_chosen(tmp_path: Path) -> None:
     async with scripted_session(tmp_path, step("", writes(), EXIT), step("Well."), mode="plan") as d:
         await d.prompt("plan it")
-        with pytest.raises(AmanuError, match="cannot be carried out in the mode 'plan'"):
+        with pytest.raises(AmanuError, match="cannot be carried out in plan mode"):
             await d.answer("allow", mode="plan")
         await d.answer("reject")
         await d.ended()

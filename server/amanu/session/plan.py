@@ -32,7 +32,7 @@ USER_WORDS = 8_000
 _ABOUT = "The user approved this plan. Carry it out; where it turns out to be wrong, say so before you depart from it."
 _FRESH = (
     "The conversation before this point was planning. The user approved the plan and chose to go on without that "
-    "conversation. What they said, in their words:"
+    "conversation. The user's own messages were:"
 )
 
 
@@ -130,7 +130,7 @@ class SessionPlan:
         )
         self._conversation.compact(entry)
         self._told_in = self._conversation.generation
-        text = "Fresh context: of the conversation so far the model has only your words and the approved plan."
+        text = "Fresh context: from the conversation so far, the model keeps only your messages and the approved plan."
         notice = Notice(item_id=f"{turn_id}.{step}.fresh", turn_id=turn_id, level="info", code=COMPACTED, text=text)
         self._emit(ItemCompleted(item=notice), entry=entry)
 
