@@ -542,9 +542,12 @@ class PlanDocument(Wire):
 
     path: str
     """Absolute."""
-    state: Literal["draft", "approved"]
+    state: Literal["draft", "approved", "done"]
+    """`done`: all its steps are done or cancelled."""
     digest: str = ""
     """Of an approved plan: SHA-256 of the text the user approved, which is also the id of its blob."""
+    turn_id: str = ""
+    """Of an approved plan: the turn in which it was approved."""
 
 
 class QueuedPrompt(Wire):

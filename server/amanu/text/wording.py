@@ -64,10 +64,10 @@ _FRESH = "with a fresh context"
 _MODES: Sequence[tuple[Mode, str]] = (
     ("acceptEdits", "accept edits"),
     ("ask", "ask about each edit"),
-    ("auto", "edit and run commands without asking"),
+    ("auto", "ask about nothing"),
 )
 _PLAN_OPTIONS = [
-    AllowOption(grants=[], label=f"Approve, {label}{', ' + _FRESH if fresh else ''}", mode=mode, fresh_context=fresh)
+    AllowOption(grants=[], label=f"Approve: {label}{', ' + _FRESH if fresh else ''}", mode=mode, fresh_context=fresh)
     for fresh in (False, True)
     for mode, label in _MODES
 ]
