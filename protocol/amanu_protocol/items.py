@@ -324,12 +324,12 @@ class QuestionOption(Wire):
     """A ready answer."""
 
     label: str
-    """Is the answer, too."""
+    """Also the answer that is sent."""
     description: str = ""
 
 
 class QuestionField(Wire):
-    """One thing that is asked. Its answer is a string; of `choices` a list of strings, of `confirm` a boolean."""
+    """One thing that is asked. Its answer is a string; for `choices` a list of strings, for `confirm` a boolean."""
 
     field_id: str
     kind: Literal["text", "choice", "choices", "confirm", "file"]
@@ -344,12 +344,12 @@ class QuestionField(Wire):
     required: bool = True
     placeholder: str = ""
     default: JsonValue | None = None
-    """Counts where no answer is given."""
+    """The answer if none is given."""
 
 
 class Question(Wire):
-    """Questions to the user, answered together. Open until somebody answers or declines, or cancels its turn: no time
-    ends it, and a restart of the daemon does not either. Its `itemId` is the `questionId`."""
+    """Questions to the user, answered together. Open until somebody answers, declines or cancels its turn: it has no
+    time limit, and a restart of the daemon leaves it open. Its `itemId` is the `questionId`."""
 
     kind: Literal["question"] = "question"
     item_id: str
@@ -365,7 +365,7 @@ class Question(Wire):
     answers: dict[str, JsonValue] = {}
     """By `fieldId`, once answered."""
     note: str = ""
-    """What the user said besides, when answering or declining."""
+    """What the user added when answering or declining."""
     client: str | None = None
     """Name of the client that was used."""
     summary: str = ""
@@ -531,7 +531,7 @@ class Job(Wire):
 
 
 MAX_JOBS = 20
-"""Jobs that a session keeps: of more, those that ended first are forgotten."""
+"""Jobs that a session keeps; beyond that, those that ended first are forgotten."""
 
 
 # Session -------------------------------------------------------------------------------------------
@@ -542,9 +542,12 @@ class PlanDocument(Wire):
 
     path: str
     """Absolute."""
-    state: Literal["draft", "approved"]
+    state: Literal["draft", "approved", "done"]
+    """`done`: all its steps are done or cancelled."""
     digest: str = ""
     """Of an approved plan: SHA-256 of the text the user approved, which is also the id of its blob."""
+    turn_id: str = ""
+    """Of an approved plan: the turn in which it was approved."""
 
 
 class QueuedPrompt(Wire):

@@ -226,7 +226,7 @@ class JobOutputResult(Wire):
     text: str
     next_offset: int
     missing: int = 0
-    """Bytes before `text` that are no longer kept: of a long output only the beginning and the end are."""
+    """Bytes before `text` that are no longer kept: only the beginning and the end of a long output are."""
 
 
 class JobInputParams(Wire):
@@ -270,8 +270,8 @@ class ApprovalResolveResult(Wire):
 
 
 class QuestionAnswerParams(Wire):
-    """Failures: `questionNotFound`; `invalidParams`, with `path` `answers.<fieldId>`, when an answer does not fit: then
-    the question still stands."""
+    """Failures: `questionNotFound`; `invalidParams`, with `path` `answers.<fieldId>`, when an answer does not fit; the
+    question then stays open."""
 
     session_id: Id
     question_id: str
@@ -279,7 +279,7 @@ class QuestionAnswerParams(Wire):
     answers: dict[str, JsonValue] = {}
     """By `fieldId`, with `answered`."""
     note: str = Field(default="", max_length=10_000)
-    """What the user says besides, or instead."""
+    """What the user adds, or says instead of answering."""
 
 
 class QuestionAnswerResult(Wire):

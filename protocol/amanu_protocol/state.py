@@ -94,7 +94,7 @@ class SessionState(Wire):
     """Items before the first one exist; page them with `amanu/history/page`."""
     approvals: list[Approval] = []
     questions: list[Question] = []
-    """The open ones, also of a turn that is over, and of those among `items` or earlier."""
+    """Those still open, even if their turn is over or their item is no longer among `items`."""
     proposals: list[Proposal] = []
     queue: list[QueuedPrompt] = []
     retry: Retry | None = None

@@ -161,13 +161,13 @@ class WebSettings(SettingsSection):
     """The tools that reach the web. No workspace and no model can set these."""
 
     allow_hosts: tuple[str, ...] = ()
-    """Hosts of your own network that may be asked for, as `host:port`; each is still asked about. What runs on this
-    machine, such as `localhost:3000`, needs no entry from port 1024 on."""
+    """Hosts in your own network that may be fetched from, as `host:port`; you are still asked about each. Servers on
+    this machine, such as `localhost:3000`, need no entry from port 1024 on."""
     search: Literal["searxng", "brave", "tavily"] | None = None
-    """Who searches the web; without it the service of the session's model, where it has a search. Keys:
+    """The service that searches the web; without it that of the session's model, if it has a search. Keys:
     `amanu auth set brave`, or `BRAVE_API_KEY`; the same for `tavily`."""
     search_url: str | None = None
-    """Its address, such as `http://localhost:8888` for a SearXNG of your own, which must offer JSON."""
+    """The address of that service, such as `http://localhost:8888` for your own SearXNG, which must offer JSON."""
 
     @model_validator(mode="after")
     def _reachable(self) -> "WebSettings":

@@ -23,7 +23,7 @@ STEPS: list[dict[str, Any]] = [
         "expect": f"Checked {FILE}: this change adds 1 error (line: severity: message):\n- 3: error: Undefined name",
         "calls": [edit("countt", "2")],
     },
-    {"expect": f"Checked {FILE}: this change fixes 1, adds nothing new.", "text": "Heard."},
+    {"expect": f"Checked {FILE}: this change fixes 1 and adds nothing new.", "text": "Heard."},
 ]
 
 

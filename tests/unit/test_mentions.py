@@ -63,7 +63,7 @@ async def check(tmp_path: Path, text: str, *parts: str, attachments: list[Attach
         ("look at @src/", ['<folder path="src/">\ninner/\ncart.py (']),
         ("mend @symbol:Cart", ['<symbol path="Cart">\n', "cart.py", "1: class Cart:"]),
         ("mend @symbol:Cart.total", ['<symbol path="Cart.total">\n', "2:     async def total(self):"]),
-        ("read @https://example.org/x", ['<url path="https://example.org/x">\n(The user mentions this address']),
+        ("read @https://example.org/x", ['<url path="https://example.org/x">\n(The user mentioned this address']),
     ],
 )
 async def test_what_is_mentioned_goes_along(tmp_path: Path, text: str, parts: list[str]) -> None:

@@ -214,6 +214,18 @@ async def test_a_question_outlives_its_session_and_the_answer_is_a_prompt_then(t
         assert state.questions == []
 
 
+async def test_a_session_that_was_put_away_waits_for_nobody(tmp_path: Path) -> None:
+    async with scripted_session(tmp_path, step("", ASK)) as d:
+        await d.prompt("make it")
+        question = await asked(d)
+        await d.sessions.close("s")
+        (summary,) = (await d.sessions.list(SessionListParams())).sessions
+        assert (summary.status, summary.questions) == ("closed", [])
+        d.session = await d.sessions.get("s")
+        d.client.state = d.session.attach(d.client, None, None).state
+        assert d.session.state.questions == [question]
+
+
 @pytest.mark.parametrize(("note", "prompts"), [("", 1), ("Ask me tomorrow.", 2)])
 async def test_to_decline_later_says_something_only_with_a_note(tmp_path: Path, note: str, prompts: int) -> None:
     async with scripted_session(tmp_path, step("", ASK), step("As you like.")) as d:

@@ -109,7 +109,7 @@ async def test_the_model_sees_what_runs_with_each_prompt(tmp_path: Path) -> None
         for prompt in ("p1", "p2"):
             await d.prompt("go", prompt)
             await d.over(prompt)
-        assert d.told().count("1 background command runs: job-1 (sleep 30).") == 1
+        assert d.told().count("1 background command is running: job-1 (sleep 30).") == 1
         shown = [item.text for item in d.session.state.items if isinstance(item, UserMessage)]
         assert shown == ["go", "go"]
 

@@ -11,7 +11,7 @@ from amanu.permissions import approvals as approval
 from amanu.session import plan as session_plan
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Mode, ToolCall
-from amanu_protocol.requests import PromptSteerParams
+from amanu_protocol.requests import CheckpointRestoreParams, PromptSteerParams
 from support.scripted_session import ScriptedSession, call, conversation, scripted_session, step
 
 PLAN = "# Goal\n\n## Steps\n\n1. Edit notes.txt\n2. Test it\n"
@@ -139,7 +139,7 @@ async def test_a_message_while_the_plan_waits_means_that_planning_goes_on(tmp_pa
         await d.session.prompts.steer(params, d.client)
         state = await d.ended()
         assert state.mode == "plan"
-        assert "see their message" in results(d)[1]
+        assert "see the message" in results(d)[1]
         assert conversation(d.session)[-2].model_dump_json().count("use sqlite") == 1
 
 
@@ -215,7 +215,7 @@ async def test_a_plan_that_is_deleted_while_it_waits_cannot_be_approved(tmp_path
 async def test_only_modes_that_were_offered_can_be_chosen(tmp_path: Path) -> None:
     async with scripted_session(tmp_path, step("", writes(), EXIT), step("Well."), mode="plan") as d:
         await d.prompt("plan it")
-        with pytest.raises(AmanuError, match="cannot be carried out in the mode 'plan'"):
+        with pytest.raises(AmanuError, match="cannot be carried out in plan mode"):
             await d.answer("allow", mode="plan")
         await d.answer("reject")
         await d.ended()
@@ -238,3 +238,45 @@ async def test_commands_can_change_nothing_while_planning(tmp_path: Path) -> Non
         await d.ended()
         assert "line 12" in results(d)[0]
         assert not (d.root / "made").exists()
+
+
+async def test_a_plan_is_over_when_all_its_steps_are_done(tmp_path: Path) -> None:
+    done = [{"text": text, "status": "done"} for text in ("Edit notes.txt", "Test it")]
+    steps = [step("", writes(), EXIT), step("", call("write_todos", todos=done)), step("Done."), step("Done.")]
+    async with scripted_session(tmp_path, *steps, mode="plan") as d:
+        await d.prompt("plan it", "p1")
+        await d.answer("allow", mode="acceptEdits")
+        await d.over("p1")
+        state = await d.until(lambda state: state.plan and state.plan.state == "done")
+        assert state.todos == []
+        await d.prompt("/compact", "p2")
+        await d.over("p2")
+        assert PLAN.strip() not in told(d), "nobody needs it any more"
+
+
+async def test_a_rewind_takes_the_approval_back(tmp_path: Path) -> None:
+    steps = [step("Hello."), step("", writes(), EXIT), step("Done."), step("Well.")]
+    async with scripted_session(tmp_path, *steps, mode="plan") as d:
+        await d.prompt("hello", "p1")
+        await d.over("p1")
+        turn_id = await d.prompt("plan it", "p2")
+        await d.answer("allow", mode="acceptEdits")
+        await d.over("p2")
+        params = CheckpointRestoreParams(session_id="s", turn_id=str(turn_id), files=False, conversation=True)
+        await d.session.checkpoints.restore(params)
+        assert d.session.state.plan is not None
+        assert d.session.state.plan.state == "draft"
+        await d.prompt("go on", "p3")
+        await d.over("p3")
+        assert PLAN.strip() not in told(d)
+
+
+async def test_a_rule_does_not_let_a_command_out_of_plan_modes_sandbox(tmp_path: Path) -> None:
+    tries = step("", call("run_shell_command", command="touch made"))
+    async with scripted_session(tmp_path, tries, step("Well."), mode="plan") as d:
+        d.session.allow("run_shell_command+unsandboxed(touch *)")
+        await d.prompt("plan it")
+        await d.ended()
+        assert not (d.root / "made").exists()
+        (made,) = [item for item in d.session.state.items if isinstance(item, ToolCall)]
+        assert made.sandbox is None or made.sandbox.writes == "nothing"

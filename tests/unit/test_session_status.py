@@ -60,7 +60,7 @@ def test_what_is_said_first(mode: Mode, sandbox: CommandSandbox | None, headless
         session_id="s", title="", roots=[], mode=mode, model_id="m", trusted=True, read_only=False, sandbox=sandbox
     )
     status = SessionStatus(Conversation(), state, Path("/plan.md"), headless=headless)
-    said = [line for line in status.note_with_prompt().splitlines() if not re.match(r"\d\.|What anybody", line)]
+    said = [line for line in status.note_with_prompt().splitlines() if not re.match(r"\d\.|Nothing said", line)]
     assert len(said) == (len(lines) + 2 if lines else 0)
     assert all(line.startswith(start) for line, start in zip(said[1:-1], lines, strict=False))
     assert status.note_with_prompt() == status.note() == "", "all of it is known"
@@ -130,6 +130,6 @@ async def test_a_denial_says_which_mode_it_is_and_what_is_allowed(tmp_path: Path
         await d.ended()
         (results,) = [message for message in conversation(d.session) if isinstance(message, Results)]
         written, ran, fetched = [result.text for result in results.results]
-        assert "this is plan mode: nothing but the plan is written before the user has approved it" in written
+        assert "this is plan mode: only the plan may be written until the user has approved it" in written
         assert "This is plan mode" in fetched and "call exit_plan_mode" in fetched
         assert not (d.root / "x").exists(), ran

@@ -1,4 +1,4 @@
----The commands that run in the background: a list, and the output of each in a buffer that keeps up.
+---The commands that run in the background: a list, and the output of each in a buffer that follows it.
 
 local ask = require("amanu.ask")
 local methods = require("amanu.protocol").methods
@@ -126,7 +126,7 @@ function M.run(rest)
     end
     return say.now("there is no background command " .. visible.line(wanted, 40))
   elseif rest ~= "" then
-    return say.now("which one? /jobs stop ID, /jobs output ID")
+    return say.now("name one: /jobs stop ID, /jobs output ID")
   end
   local choices = {}
   for _, job in ipairs(jobs) do

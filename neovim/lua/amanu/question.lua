@@ -1,4 +1,4 @@
----What Amanu, or a server, asks the user: one field after the other through `vim.ui`, then all answers go out together.
+---What Amanu or a server asks the user: field by field through `vim.ui`; then all answers are sent together.
 
 local ask = require("amanu.ask")
 local client = require("amanu.client")
@@ -151,7 +151,7 @@ end
 ---Put that question to the user.
 ---@param question amanu.Question
 function M.ask(question)
-  view.show() -- the whole of it stands in the chat
+  view.show() -- the chat shows it in full
   put(question, 1, {})
 end
 

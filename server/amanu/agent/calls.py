@@ -353,9 +353,6 @@ class Calls:
             sources = list(outcome.sources)
             self._emit(ItemCompleted(item=Citations(item_id=item_id, turn_id=self._turn_id, sources=sources)))
 
-    def _redacted(self, fields: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-        return {name: self._emit.redact(value) if isinstance(value, str) else value for name, value in fields.items()}
-
     async def _end(
         self,
         run: CallRun,
@@ -451,7 +448,8 @@ def _with_grants(preview: Preview, decision: Decision, *, secrets: bool) -> Prev
     """The preview with what the yes grants to a command."""
     if preview.requirements is None:
         return preview
-    network, unsandboxed = "network" in decision.grants, "unsandboxed" in decision.grants
+    grants = {*decision.grants} & {*preview.grants}  # a rule may grant what this mode does not
+    network, unsandboxed = "network" in grants, "unsandboxed" in grants
     requirements = replace(preview.requirements, network=network, unsandboxed=unsandboxed, secrets=secrets)
     return replace(preview, requirements=requirements)
 

@@ -324,7 +324,7 @@ def _without(current: FindingsChange, reported: Sequence[Finding]) -> FindingsCh
 def _worded(path: str, current: FindingsChange) -> str:
     sentence = f"Checked {path}: this change {verdict(current.added, current.fixed)}"
     if not current.added:
-        return f"{sentence}, adds nothing new."
+        return f"{sentence} and adds nothing new."
     lines = [f"- {format_finding(finding)}" for finding in current.added[:MAX_FINDINGS]]
     if len(current.added) > MAX_FINDINGS:
         lines.append(f"- {len(current.added) - MAX_FINDINGS} more")

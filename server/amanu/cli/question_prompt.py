@@ -1,4 +1,4 @@
-"""Questions of the model, or of a server, asked of a user at a terminal: field after field, then all are sent."""
+"""Asks a user at a terminal what the model or a server wants to know: field by field; then all answers are sent."""
 
 from dataclasses import dataclass, field
 
@@ -31,8 +31,8 @@ class QuestionPrompt:
     _answers: dict[str, JsonValue] = field(default_factory=dict[str, JsonValue])
 
     async def answer(self, question: Question) -> None:
-        """Ask all of it and send the answers; again from the field that the daemon refuses. Returns when it is over,
-        here or elsewhere."""
+        """Ask every field and send the answers; if the daemon refuses one, ask again from there. Returns when the
+        question is over, here or elsewhere."""
         self._answers = {}
         self.console.line(("heading", "? "), ("bold", f"{one_line(question.asker)} asks: {one_line(question.title)}"))
         start = 0
@@ -80,7 +80,7 @@ class QuestionPrompt:
             if answer is not None:
                 self._answers[asked.field_id] = answer
                 return
-            self.console.line(("yellow", f"  “{visible(text)}” is none of the answers."))
+            self.console.line(("yellow", f"  “{visible(text)}” is not one of the answers. Try again."))
 
     async def _decline(self, question: Question) -> None:
         """Raises `_Declined`, unless the user goes back."""

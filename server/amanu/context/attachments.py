@@ -41,7 +41,7 @@ TERMINAL = "@terminal"
 """The path of a selection that a client took of its terminal."""
 
 LookUp = Callable[[Mention], Awaitable[str]]
-"""What is mentioned, other than a file: text for the model. Raises `ToolError` saying why it cannot be had."""
+"""What is mentioned, other than a file: text for the model. Raises `ToolError` saying why it cannot be sent."""
 
 
 async def no_look_up(mention: Mention) -> str:

@@ -216,9 +216,9 @@ class Pictures:
             or (len(others) >= MANY and longest > MAX_SIDE_OF_MANY)
         ):
             raise PictureLimitReached(
-                f"There is no room to show {picture.name} beside the other pictures of this session.",
+                f"There is no room to show {picture.name} besides the other pictures of this session.",
                 location,
-                "It is made when the conversation is compacted (/compact); use what text there is until then.",
+                "Room is freed when the conversation is compacted (/compact); until then, use what text there is.",
             )
         if len(others) >= MAX_PICTURES:
             raise PictureLimitReached(f"A session can hold at most {MAX_PICTURES} pictures.", location)

@@ -73,9 +73,9 @@ class PendingApproval:
     """Those of `subjects` that no rule allows."""
     answer: "asyncio.Future[Decision]"
     preview_again: Callable[[], Awaitable[Preview]] | None = None
-    """The preview as it is now, for a question that follows what it is about; None: it is decided again instead."""
+    """Makes the preview anew, where what is asked about can change while the question is open; None: it cannot."""
     revised: Preview | None = None
-    """What is asked about by now; None: what was asked about at first."""
+    """What is asked about now, if that has changed since the question was first asked."""
     asked_at: float = field(default_factory=time.monotonic)
 
     @property
@@ -212,7 +212,7 @@ class Approvals:
     ) -> Decision:
         """Settle one call: by rule where one matches, else by asking (`on_ask` is called just before). Waits as
         long as the user takes; no time-out ever means yes. Cancelling the task withdraws the question. With
-        `preview_again` the question follows what it is about: see `catch_up` and `take_revised`."""
+        `preview_again` the question is kept up to date with what it is about: see `catch_up` and `take_revised`."""
         self._allowed_bases.pop(call_id, None)  # an earlier yes was to an earlier form of the call
         verdict, decision = self._decide_by_rule((preview.subject, *preview.extra_subjects))
         if decision is not None:
@@ -227,8 +227,8 @@ class Approvals:
         return await self._ask(call_id, preview, verdict, preview_again)
 
     async def catch_up(self, call_id: str) -> None:
-        """Ask again about what a question is about by now, if that can change and has. Raises nothing: what cannot be
-        looked at any more stays asked, and is looked at once more before it runs."""
+        """If what an open question is about has changed, ask about it as it is now. Raises nothing: if it cannot be
+        previewed any more, the question stays as it is; the call is checked once more before it runs."""
         pending = self._pending.get(call_id)
         if pending is None or pending.preview_again is None:
             return
@@ -244,11 +244,11 @@ class Approvals:
         self._emit(ApprovalRequested(approval=pending.approval))
 
     def take_revised(self, call_id: str) -> Preview | None:
-        """What the last answer about that call was about, once, if not about what was asked at first."""
+        """What the last answer for that call was about, if that had changed since it was first asked. Returned once."""
         return self._revised.pop(call_id, None)
 
     def reject_plan(self, reason: str, client: str) -> None:
-        """The user goes on talking about a plan that waits for approval: it is not approved."""
+        """The user sent a message instead of approving the plan: it counts as not approved."""
         for call_id, pending in list(self._pending.items()):
             if pending.approval.document is not None:
                 self._answer(call_id, Decision(outcome="rejected", by="user", client=client, reason=reason))
@@ -467,7 +467,8 @@ class Approvals:
         if params.scope == "once":
             mode, fresh = (params.mode or "ask", params.fresh_context) if pending.approval.document else (None, False)
             if mode is not None and not any(option.mode == mode for option in pending.approval.options):
-                raise AmanuError("invalidParams", f"A plan cannot be carried out in the mode {mode!r}.")
+                message = f"A plan cannot be carried out in {mode} mode. Choose one of the offered options."
+                raise AmanuError("invalidParams", message)
             return Decision(
                 outcome="allowed",
                 by="user",

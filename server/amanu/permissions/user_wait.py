@@ -19,7 +19,7 @@ class UserWait:
         self._waiting += 1
 
     def end(self) -> None:
-        """One of them does not wait any more."""
+        """One of them no longer waits."""
         self._waiting -= 1
         if not self._waiting:
             self.seconds += time.monotonic() - self._since

@@ -47,6 +47,7 @@ class Checkpoints:
         self._conversation = core.conversation
         self._history = core.history
         self._state = core.state
+        self._plan = core.plan
         self._emit = core.emit
         self._queue = queue
         self._edits = edits
@@ -111,6 +112,7 @@ class Checkpoints:
         spans = rewound(await self._journal.holding(REWINDS))
         self._conversation.replace_with(await self._journal.read_through(lambda records: conversation(records, spans)))
         self._queue.forget_turns(turn_ids)
+        self._plan.rewind(turn_ids)
         await self._emit.durable()
 
     async def _todos_before(self, turn_ids: Sequence[str]) -> "list[Todo]":

@@ -141,6 +141,13 @@ class EventStream:
         else:
             await asyncio.gather(self._journal.durable(), self._audited())
 
+    async def publish_saved(self, event: Event) -> None:
+        """Emit an event that no client may see before it is on disk; its record comes twice, which changes nothing.
+        Raises `AmanuError` (storageError), and then it was not emitted."""
+        self._record_only(event)
+        await self.durable()
+        self(event)
+
     def attach(self, client: Client) -> int:
         """Send the client all further events. Returns the `seq` of the next one."""
         self._flush()

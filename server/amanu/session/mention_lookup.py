@@ -18,8 +18,8 @@ MAX_FINDINGS = 100
 Findings = Callable[[Path], Awaitable[Sequence[Finding]]]
 """What checkers find in a file as it is. Must not raise."""
 
-NO_TERMINAL = "this client does not send what its terminal shows; paste it, or pipe it into `amanu run`."
-NOT_READ = "(The user mentions this address; it was not read.)"
+NO_TERMINAL = "this client cannot send what its terminal shows; paste it, or pipe it into `amanu run`."
+NOT_READ = "(The user mentioned this address; it was not fetched.)"
 DIFF = "git --no-pager diff --no-ext-diff --no-textconv HEAD"
 
 
@@ -85,7 +85,7 @@ class MentionLookup:
             raise ToolError("no editor reports problems, and this session has changed no file that could be checked.")
         more = [f"[{len(lines) - MAX_FINDINGS} more]"] if len(lines) > MAX_FINDINGS else []
         names = ", ".join(map(self._workspace.display_path, paths))
-        return "\n".join([f"Checked: {names}", *lines[:MAX_FINDINGS], *more] if lines else [f"Nothing in {names}."])
+        return "\n".join([f"Checked: {names}", *lines[:MAX_FINDINGS], *more] if lines else [f"No problems in {names}."])
 
     async def _run(self, name: str, **arguments: Any) -> str:
         """The tool's result for the model. Raises `ToolError`, also when the call would need approval."""

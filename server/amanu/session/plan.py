@@ -7,7 +7,7 @@ become of the file since.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 from amanu.agent.window import compaction
@@ -19,6 +19,7 @@ from amanu.session.plan_steps import plan_steps
 from amanu.session.todos import Todos
 from amanu.storage.journal import Journal
 from amanu.text.fences import block
+from amanu.text.wording import is_finished
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import ApprovalRequested, ApprovalResolved, Event, ItemCompleted, SessionChanged, TurnEnded
@@ -32,7 +33,7 @@ USER_WORDS = 8_000
 _ABOUT = "The user approved this plan. Carry it out; where it turns out to be wrong, say so before you depart from it."
 _FRESH = (
     "The conversation before this point was planning. The user approved the plan and chose to go on without that "
-    "conversation. What they said, in their words:"
+    "conversation. The user's own messages were:"
 )
 
 
@@ -83,7 +84,9 @@ class SessionPlan:
 
     async def approve(self, text: str, mode: Mode, *, fresh_context: bool) -> None:
         blob = await self._journal.put_blob(text.encode("utf-8", "surrogatepass"))
-        plan = PlanDocument(path=str(self._path), state="approved", digest=blob.blob_id)
+        turn = self._emit.state.turn
+        turn_id = "" if turn is None else turn.turn_id
+        plan = PlanDocument(path=str(self._path), state="approved", digest=blob.blob_id, turn_id=turn_id)
         self._approved_text, self._told_in, self._fresh_context = text, None, fresh_context
         self._emit(SessionChanged(mode=mode, plan=plan))
         if steps := plan_steps(text):
@@ -101,6 +104,20 @@ class SessionPlan:
             return
         self._approved_text = data.decode("utf-8", "surrogatepass")
         self._told_in = self._conversation.generation if self._is_told() else None
+
+    def end_turn(self, turn_id: str) -> None:
+        """A turn has ended, however it did: what was left to do after its last step is done now, and a plan whose steps
+        are all done is over."""
+        self.begin_afresh(turn_id, 0)
+        plan, todos = self._emit.state.plan, self._todos.last
+        if plan is not None and plan.state == "approved" and todos and is_finished(todos):
+            self._emit(SessionChanged(plan=plan.model_copy(update={"state": "done"})))
+
+    def rewind(self, turn_ids: Collection[str]) -> None:
+        """These turns are no part of the conversation any more; neither is an approval that was given in one."""
+        plan = self._emit.state.plan
+        if plan is not None and plan.state != "draft" and plan.turn_id in turn_ids:
+            self._emit(SessionChanged(plan=self.draft()))
 
     # Telling the model --------------------------------------------------------------------------------
 
@@ -130,7 +147,7 @@ class SessionPlan:
         )
         self._conversation.compact(entry)
         self._told_in = self._conversation.generation
-        text = "Fresh context: of the conversation so far the model has only your words and the approved plan."
+        text = "Fresh context: from the conversation so far, the model keeps only your messages and the approved plan."
         notice = Notice(item_id=f"{turn_id}.{step}.fresh", turn_id=turn_id, level="info", code=COMPACTED, text=text)
         self._emit(ItemCompleted(item=notice), entry=entry)
 
@@ -157,8 +174,8 @@ class SessionPlan:
                 if self._stop_watching is None:
                     call_id = approval.tool_call_id
                     self._stop_watching = self._overlay.watch(self._path, lambda: self._schedule(call_id))
-            case SessionChanged(plan=PlanDocument(state="draft")):
-                self._approved_text = None
+            case SessionChanged(plan=PlanDocument(state="draft" | "done")):
+                self._approved_text, self._fresh_context = None, False
             case ApprovalResolved() | TurnEnded():
                 if self._stop_watching is not None and not self._asked():
                     self.close()

@@ -164,7 +164,7 @@ class Prompts:
         self._queue.steer(message, heard.message)
         self._composer.report_unsent(message, heard)
         self._approvals.finish_reviews(client=client.name)
-        self._approvals.reject_plan("see their message", client.name)
+        self._approvals.reject_plan("see the message", client.name)
 
     async def unqueue(self, prompt_id: str) -> None:
         async with self._turn.starting:  # a prompt that is being started counts as started
@@ -275,6 +275,7 @@ class Prompts:
                 usage=wording.summarize_spend(run.spent),
             )
         )
+        self._core.plan.end_turn(run.turn_id)
         self._core.list_changed()
         if ending.reason == "completed" or said_after is not None:
             await self._start_next(said_after)

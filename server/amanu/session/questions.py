@@ -45,12 +45,11 @@ class Questions:
         )
         answer = self._waiting[question.item_id] = asyncio.get_running_loop().create_future()
         self._wait.begin()
-        self._emit(ItemStarted(item=question))
         try:
-            await self._emit.durable()  # what a client shows survives a crash
+            await self._emit.publish_saved(ItemStarted(item=question))  # whoever has seen it will find it again
             return await answer
         except BaseException:
-            if not self._access.closed and self.open(question.item_id) is not None:
+            if not self._access.closed and question.item_id not in self._over:
                 self.settle(question.model_copy(update={"state": "cancelled"}))
             raise
         finally:

@@ -516,18 +516,7 @@ class Sessions:
             created_at=self._created[state.session_id],
             updated_at=_now(),
             status="closed" if closed else state.status,
-            questions=[
-                *(
-                    OpenQuestion(tool_call_id=approval.tool_call_id, title=approval.title)
-                    for approval in state.approvals
-                ),
-                *(
-                    OpenQuestion(
-                        tool_call_id=question.tool_call_id or "", title=question.title, question_id=question.item_id
-                    )
-                    for question in state.questions
-                ),
-            ],
+            questions=[] if closed else _open_questions(state),
             changes=sum(proposal.waiting for proposal in state.proposals),
         )
         with contextlib.suppress(AmanuError):  # the list is a convenience; the session's journal is the truth
@@ -542,6 +531,18 @@ def open_sessions(environ: Mapping[str, str] = os.environ, *, headless: bool = F
     """The sessions of this user, with their settings. Raises `AmanuError` naming what is wrong in a settings file."""
     home = find_home(environ).make()
     return Sessions(make_services(home, load_settings(home, environ), headless=headless))
+
+
+def _open_questions(state: SessionState) -> list[OpenQuestion]:
+    """What the session waits for."""
+    about_approvals = [
+        OpenQuestion(tool_call_id=approval.tool_call_id, title=approval.title) for approval in state.approvals
+    ]
+    asked = [
+        OpenQuestion(tool_call_id=question.tool_call_id or "", title=question.title, question_id=question.item_id)
+        for question in state.questions
+    ]
+    return [*about_approvals, *asked]
 
 
 def _root(path: str) -> str:

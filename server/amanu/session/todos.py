@@ -29,6 +29,8 @@ class Todos:
         self._state = state
         self.revision = 0
         """Grows each time the list is set."""
+        self.last: Sequence[Todo] = ()
+        """As it was last set in this process; the state's own list is cleared at the end of a turn that finishes it."""
 
     @property
     def current(self) -> Sequence[Todo]:
@@ -42,6 +44,7 @@ class Todos:
     def set(self, todos: Sequence[Todo]) -> None:
         """Replace the whole list. Shown in place of the one before if only the progress is new."""
         self.revision += 1
+        self.last = todos
         turn = self._state.turn or self._state.last_turn
         turn_id = "" if turn is None else turn.turn_id
         item = TodoList(

@@ -1,7 +1,7 @@
 """The text of a PDF document's pages.
 
-Documents come from anywhere, and reading one may take for ever or all memory. So it is read in a process of its own,
-this same file run as a program (`python -I pdf_text.py`), which has a limit of both.
+Documents come from anywhere, and reading one may take forever or use up all memory. So that is done in its own process,
+this same file run as a program (`python -I pdf_text.py`), which has limits on both.
 
 Its input: a line of JSON `{"path", "first", "last", "extract"}`, then the document. Its output: a line of JSON
 `{"count", "pages"}` or `{"error"}`, then the document of these pages alone if it was asked for.
@@ -71,7 +71,7 @@ def pdf_text(
     try:
         answer: dict[str, Any] = json.loads(head)
     except ValueError:
-        raise PdfError("The PDF document is damaged, or takes too much memory to be read.") from None
+        raise PdfError("The PDF document is damaged, or takes too much memory to read.") from None
     if "error" in answer:
         raise PdfError(answer["error"])
     return PdfText(tuple(answer["pages"]), answer["count"], first_page, rest)
@@ -92,7 +92,7 @@ def main() -> int:
         answer = {"error": str(error)}
     except MemoryError:
         answer = {"error": "The PDF document takes too much memory to be read."}
-    except Exception as error:  # whatever a damaged document makes of the library
+    except Exception as error:  # a damaged document may make the library raise anything
         answer = {"error": f"The PDF document is damaged ({type(error).__name__}: {error})."[:300]}
     sys.stdout.buffer.write(json.dumps(answer).encode() + b"\n" + extract)
     return 0

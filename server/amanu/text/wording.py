@@ -54,7 +54,7 @@ HASH_DIGITS = 12
 def explain_approval(approval: Approval) -> Approval:
     """The approval with its options and everything there is to know about it in words."""
     if approval.document is not None:
-        lines = [_line("plain", "You can edit the plan and comment on its lines first. You approve it as it stands.")]
+        lines = [_line("plain", "You can edit the plan and comment on its lines first. You approve its current text.")]
         return approval.model_copy(update={"options": _PLAN_OPTIONS, "lines": lines})
     lines = [*_part_lines(approval), *_sandbox_lines(approval), *_rule_line(approval)]
     return approval.model_copy(update={"options": _options(approval), "lines": lines})
@@ -64,10 +64,10 @@ _FRESH = "with a fresh context"
 _MODES: Sequence[tuple[Mode, str]] = (
     ("acceptEdits", "accept edits"),
     ("ask", "ask about each edit"),
-    ("auto", "edit and run commands without asking"),
+    ("auto", "ask about nothing"),
 )
 _PLAN_OPTIONS = [
-    AllowOption(grants=[], label=f"Approve, {label}{', ' + _FRESH if fresh else ''}", mode=mode, fresh_context=fresh)
+    AllowOption(grants=[], label=f"Approve: {label}{', ' + _FRESH if fresh else ''}", mode=mode, fresh_context=fresh)
     for fresh in (False, True)
     for mode, label in _MODES
 ]

@@ -24,22 +24,22 @@ class UserQuestion(BaseModel):
     header: str = Field(description="At most 12 characters.")
     question: str
     options: list[Option] = Field(
-        default=[], max_length=4, description="2–4 short answers; another one can always be given."
+        default=[], max_length=4, description="2-4 short answers; the user can also type one."
     )
     multi_select: bool = False
-    kind: Literal["text", "yes_no", "file"] = Field(default="text", description="Without options.")
+    kind: Literal["text", "yes_no", "file"] = Field(default="text", description="If no options.")
 
 
 class AskUserParams(Params):
-    questions: list[UserQuestion] = Field(min_length=1, max_length=4, description="One to four, asked together.")
+    questions: list[UserQuestion] = Field(min_length=1, max_length=4, description="Asked together.")
 
 
 class AskUser(SessionTool[AskUserParams]):
     name = "ask_user"
     effect = "read"
     description = (
-        "Asks the user, and waits. Only for what you cannot find out by reading and must not assume: intent, taste, "
-        "trade-offs. Put the option you recommend first, and say so. If the user declines, decide yourself and say "
+        "Asks the user. Only for what you cannot find out by reading and must not assume: intent, "
+        "preferences, trade-offs. Put your recommendation first and say so. If the user declines, decide and say "
         "what you assumed."
     )
     params = AskUserParams
@@ -50,9 +50,7 @@ class AskUser(SessionTool[AskUserParams]):
                 raise ToolError("A question has no text. Write what you want to know.")
             labels = [one_line(option.label.strip()) for option in question.options]
             if len(labels) == 1 or "" in labels or len({*labels}) < len(labels):
-                raise ToolError(
-                    f"The question {question.question!r} needs at least two options that differ, or none at all."
-                )
+                raise ToolError(f"The question {question.question!r} needs at least two different options, or none.")
         headers = ", ".join(question.header for question in params.questions)
         detail = "\n".join(question.question for question in params.questions)
         return Preview(title=f"Ask you: {headers}", subject=Subject(self.name, self.effect, ""), detail=detail)

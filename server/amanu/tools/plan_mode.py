@@ -1,4 +1,4 @@
-"""The ways into plan mode and out of it. Both are for the user to decide: a built-in rule always asks."""
+"""The tools that enter and leave plan mode. The user decides on both: a built-in rule always asks."""
 
 import hashlib
 
@@ -19,8 +19,8 @@ class EnterPlanMode(SessionTool[EnterPlanModeParams]):
     name = "enter_plan_mode"
     effect = "read"
     description = (
-        "Proposes to the user that you plan before you change anything. For work with several sensible approaches or "
-        "many files, not for what is clear. If the user agrees, you learn how to plan."
+        "Asks the user to let you plan before you change anything. For work with several sensible approaches or "
+        "many files, not for clear tasks. If the user agrees, you are told how."
     )
     params = EnterPlanModeParams
 
@@ -43,7 +43,7 @@ class EnterPlanMode(SessionTool[EnterPlanModeParams]):
 
 
 class ExitPlanModeParams(Params):
-    path: str = Field(default="", description="The plan's file; may be left out.")
+    path: str = Field(default="", description="The plan's file; optional.")
 
 
 class ExitPlanMode(SessionTool[ExitPlanModeParams]):
@@ -93,16 +93,19 @@ class ExitPlanMode(SessionTool[ExitPlanModeParams]):
         fresh_context = call.decision is not None and call.decision.fresh_context
         await self._plan_mode.approve(call.preview.plan.text, mode, fresh_context=fresh_context)
         return Outcome(
-            f"The user approved the plan. The mode is {mode} now: carry the plan out. Its steps are your to-do list; "
-            "keep it up to date.",
+            f"The user approved the plan, and the mode is now {mode}. Carry the plan out. Its steps are your to-do "
+            "list; keep it up to date.",
             f"Approved; the mode is {mode}",
         )
 
     async def reject(self, params: ExitPlanModeParams, call: CallContext, reason: str) -> str:
         if self._headless:
             return (
-                "Denied: nobody is there to approve the plan, and nothing may change before that. Do not try to carry "
+                "Denied: nobody is there to approve the plan, and until then nothing may change. Do not carry "
                 "it out. End your turn with the plan as your answer."
             )
         said = f" They said: {reason}" if reason else ""
-        return f"The user has not approved the plan.{said} You are still in plan mode: revise it, then call this again."
+        return (
+            f"The user has not approved the plan.{said} You are still in plan mode: revise it, then call "
+            "exit_plan_mode again."
+        )

@@ -46,7 +46,7 @@ class WriteTodos(SessionTool[WriteTodosParams]):
     async def preview(self, params: WriteTodosParams, call: CallContext) -> Preview:
         started = [entry.text for entry in params.todos if entry.status == "in_progress"]
         if len(started) > 1:
-            raise ToolError(f"{len(started)} to-dos are in_progress. Set at most one, and call again.")
+            raise ToolError(f"{len(started)} to-dos are in_progress. Mark at most one so, and call again.")
         todos = [entry.todo for entry in params.todos]
         title = f"To-dos: {describe_todos(todos)}"
         detail = "\n".join(f"{entry.status}: {entry.text}" for entry in params.todos)

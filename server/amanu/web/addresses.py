@@ -1,4 +1,4 @@
-"""Which addresses and names are of the public internet. Everything else may be a router, a database, or the service
+"""Which addresses and names are on the public internet. Everything else may be a router, a database, or the service
 that gives a cloud machine its credentials."""
 
 import ipaddress
@@ -27,7 +27,7 @@ _PRIVATE_NAME = re.compile(
 
 
 def is_public(address: str) -> bool:
-    """Whether an IP address is of the public internet. False for what is no address."""
+    """Whether an IP address is on the public internet. False for anything that is not an IP address."""
     try:
         ip = ipaddress.ip_address(address)
     except ValueError:

@@ -1,4 +1,4 @@
-"""The body of a response, bounded: what is compressed counts as what it becomes."""
+"""The body of a response, bounded: it is its size after decompression that counts."""
 
 import asyncio
 import zlib
@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from amanu.web.errors import WebError
 
 _AT_ONCE = 1 << 18
-"""Bytes undone at once, then others get their turn."""
+"""Bytes decompressed at once, before other tasks get their turn."""
 
 
 async def read_body(chunks: AsyncIterator[bytes], encoding: str, limit: int) -> tuple[bytes, bool]:
@@ -22,7 +22,7 @@ async def read_body(chunks: AsyncIterator[bytes], encoding: str, limit: int) -> 
             try:
                 data, chunk = (chunk, b"") if undo is None else (undo.decompress(chunk, _AT_ONCE), undo.unconsumed_tail)
             except zlib.error as error:
-                raise WebError("broken", f"The compression of the page is damaged: {error}.") from None
+                raise WebError("broken", f"The compressed page is damaged: {error}.") from None
             parts.append(data)
             size += len(data)
             if size > limit:
@@ -40,4 +40,4 @@ def _is_compressed(encoding: str) -> bool:
         case "gzip" | "x-gzip" | "deflate":
             return True
         case other:
-            raise WebError("broken", f"The page came in an encoding that was not asked for: {other[:40]!r}.")
+            raise WebError("broken", f"The page was sent in an encoding that was not requested: {other[:40]!r}.")

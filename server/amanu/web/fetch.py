@@ -1,4 +1,4 @@
-"""Fetches pages of the web, so that a page, a name or a redirect leads nowhere it was not allowed to.
+"""Fetches web pages, such that no page, name or redirect leads anywhere that was not allowed.
 
 A name is resolved once for each request; every address it has must be public, and the connection goes to one of those
 very addresses. A redirect is a new URL, with all the checks of one; it is followed only within its host, or where the
@@ -45,9 +45,9 @@ _REDIRECTS = (301, 302, 303, 307, 308)
 _ERROR_BODY = 64 << 10
 _ERROR_CHARACTERS = 300
 _AT_ONCE = 6
-"""Pages that are fetched side by side: a reply may ask for many, and each is a process and megabytes."""
+"""Pages fetched at the same time: a reply may ask for many, and each takes a process and megabytes of memory."""
 _MAX_ADDRESSES = 3
-"""Tried of a host that has several."""
+"""Addresses tried of a host that has several."""
 _READ_AS_IS = re.compile(
     r"text/.*|application/(?:(?:.*\+)?(?:json|xml|yaml)|x-yaml|toml|javascript|ecmascript|x-ndjson|x-sh|sql|graphql)"
 )
@@ -71,7 +71,7 @@ class FetchLimits:
     reading: float = 25.0
     """Seconds to make text of the page."""
     size: int = 10 << 20
-    """Bytes, with compression undone. Of text the beginning is kept; a longer PDF is refused."""
+    """Bytes after decompression. Longer text is cut off; a longer PDF is refused."""
     redirects: int = 5
     cached_seconds: float = 900.0
     cached_characters: int = 20_000_000
@@ -177,14 +177,14 @@ class PageFetcher:
         try:
             target = self.parse(urljoin(str(url), location))
         except ValueError:
-            raise WebError("badUrl", f"{url.authority} redirects to something that is no URL.") from None
+            raise WebError("badUrl", f"{url.authority} redirects to something that is not a URL.") from None
         except WebError as error:
             raise WebError(error.kind, f"{url.authority} redirects to another place: {error}") from None
         if target.local and not url.local:
             raise WebError(
                 "denied",
-                f"{url.authority} redirects to {target.authority}, a place on the user's own network. A page of the "
-                "web may not lead there.",
+                f"{url.authority} redirects to {target.authority}, which is on the user's own network. A public "
+                "page may not redirect there.",
             )
         return target
 
@@ -212,8 +212,8 @@ class PageFetcher:
                 failure = error
             except (httpx2.HTTPError, httpx2.StreamError, httpx2.InvalidURL, httpx2.CookieConflict) as error:
                 log.info("fetching from %s failed: %r", url.authority, error)
-                raise WebError("broken", f"{url.authority} broke off its answer: {_cause(error)}.") from None
-        message = f"No connection to {url.authority} could be made: {_cause(failure)}."
+                raise WebError("broken", f"{url.authority} broke off its response: {_cause(error)}.") from None
+        message = f"Could not connect to {url.authority}: {_cause(failure)}."
         raise WebError("unreachable", message)
 
     async def _addresses(self, url: WebUrl) -> Sequence[str]:
@@ -224,7 +224,7 @@ class PageFetcher:
         if not addresses:
             raise WebError("unreachable", f"There is no host named {url.host}.")
         if not url.local and not all(map(is_public, addresses)):
-            raise WebError("denied", f"{url.host} is not fetched: its name leads to an address of a private network.")
+            raise WebError("denied", f"{url.host} is not fetched: its name resolves to a private address.")
         return addresses
 
     async def _ask(self, client: "httpx2.AsyncClient", url: WebUrl, address: str) -> "_Answer":
@@ -327,7 +327,7 @@ class PageFetcher:
                 said, _ = await process.communicate(json.dumps(about).encode() + b"\n" + answer.data)
             result: dict[str, Any] = json.loads(said)
         except (TimeoutError, ValueError):
-            message = f"The page from {answer.url.authority} took too long to read, or too much memory."
+            message = f"The page from {answer.url.authority} took too much time or memory to read."
             raise WebError("broken", message) from None
         finally:
             if process.returncode is None:
@@ -407,7 +407,7 @@ def _is_binary(data: bytes, charset: str) -> bool:
 
 def _no_text(url: WebUrl, media_type: str, size: str) -> WebError:
     about = f"{media_type[:60] or 'binary data'}, {size[:20]} bytes" if size else media_type[:60]
-    return WebError("type", f"{url.authority} sent no text that could be read ({about}).")
+    return WebError("type", f"{url.authority} sent nothing that can be read as text ({about}).")
 
 
 def _too_big(url: WebUrl, limit: int) -> WebError:

@@ -50,10 +50,10 @@ class SearchService:
             raise WebError("unreachable", f"{self._engine} cannot be reached: {type(error).__name__}.") from None
         except ValueError:
             raise WebError(
-                "broken", f"{self._engine} sent no JSON. A SearXNG must have the format json enabled."
+                "broken", f"{self._engine} sent no JSON. A SearXNG must have the json format enabled."
             ) from None
         if status in (401, 403):
-            raise WebError("status", f"{self._engine} does not accept the request (status {status}). {self._hint()}")
+            raise WebError("status", f"{self._engine} refused the request (status {status}). {self._hint()}")
         if status != 200:
             raise WebError("status", f"{self._engine} answered with status {status}. Try again later.")
         return SearchAnswer("", list(_sources(found))[:_MAX_RESULTS])
@@ -62,16 +62,18 @@ class SearchService:
         address = urlsplit(self._base_url)
         if address.scheme not in ("http", "https") or not address.hostname:
             raise WebError(
-                "badUrl", f"[web] search_url of the user's config.toml is no http(s) URL for {self._engine}."
+                "badUrl", f"[web] search_url in the user's config.toml must be an http(s) URL for {self._engine}."
             )
         if self._engine in SEARCH_KEYS and not key:
             raise WebError("denied", f"There is no key for {self._engine}. {self._hint()}")
         if key and address.scheme == "http" and address.hostname not in _LOOPBACK:
-            raise WebError("denied", f"The key of {self._engine} would be sent unencrypted: search_url needs https://.")
+            raise WebError(
+                "denied", f"The key of {self._engine} is never sent unencrypted: search_url must be https://…."
+            )
 
     def _hint(self) -> str:
         if self._engine == "searxng":
-            return "The user must enable the format json in its settings.yml."
+            return "The user must enable the json format in its settings.yml."
         return f"The user can set {SEARCH_KEYS[self._engine]}, or run: amanu auth set {self._engine}"
 
     def _request(self, query: str, key: str) -> tuple[str, str, dict[str, Any]]:
@@ -87,7 +89,7 @@ class SearchService:
 
 
 def _sources(found: Any) -> "Sequence[Source]":
-    """The pages of an answer: Brave's are under `web`; what is not as documented is passed over."""
+    """The pages of an answer: Brave's are under `web`; what is not as documented is skipped."""
     outer = _object(found)
     results = _object(outer.get("web")).get("results") or outer.get("results")
     pages = map(_object, cast("list[Any]", results) if isinstance(results, list) else [])

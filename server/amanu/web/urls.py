@@ -1,5 +1,5 @@
-"""A URL that may be fetched. What is odd about one is refused, not repaired: two programs that read a URL differently
-are how a check is passed by."""
+"""A URL that may be fetched. An odd one is refused, not repaired: checks are bypassed where two programs read
+the same URL differently."""
 
 import ipaddress
 import re
@@ -53,7 +53,7 @@ class WebUrl:
 
     @property
     def carries_data(self) -> bool:
-        """Whether it is long enough to carry data away that nobody would see in it."""
+        """Whether it is long enough to carry data away without anybody noticing."""
         path, _, query = self.target.partition("?")
         return len(query) > _LONG_QUERY or any(len(part) > _LONG_PART for part in path.split("/"))
 
@@ -76,13 +76,13 @@ def parse_url(text: str, allow_hosts: Collection[str] = ()) -> WebUrl:
     if scheme == "http" and port in (None, 80):
         scheme, number = "https", 443
     if (number < 1024 and number not in (80, 443)) or number in _OTHER_SERVICES:
-        raise WebError("denied", f"Port {number} is not one of the web, so {_shown(text)} is not fetched.")
+        raise WebError("denied", f"Port {number} is not a web port, so {_shown(text)} is not fetched.")
     return WebUrl(scheme, host, number, target)
 
 
 def _split(text: str) -> tuple[str, str, str, str]:
     if len(text) > MAX_URL:
-        raise WebError("badUrl", f"The URL has {len(text):,} characters; at most {MAX_URL:,} are taken.")
+        raise WebError("badUrl", f"The URL has {len(text):,} characters; at most {MAX_URL:,} are allowed.")
     if _ODD.search(text):
         raise WebError("badUrl", f"The URL {_shown(text)} contains spaces, backslashes or invisible characters.")
     if not re.match(r"https?://[^/?#]", text, re.IGNORECASE):
@@ -97,7 +97,7 @@ def _split(text: str) -> tuple[str, str, str, str]:
 def _host_and_port(netloc: str, text: str) -> tuple[str, int | None]:
     match = re.fullmatch(r"(\[[0-9A-Fa-f:.]+\]|[^\[\]@:%]+)(?::(\d{1,5}))?", netloc)
     if match is None:
-        raise WebError("badUrl", f"{_shown(text)} names no plain host: no user, no password, nothing escaped.")
+        raise WebError("badUrl", f"{_shown(text)} must name a plain host, without user, password or escapes.")
     port = None if match[2] is None else int(match[2])
     if port is not None and not 1 <= port <= 65535:
         raise WebError("badUrl", f"{_shown(text)} has no valid port.")
@@ -122,7 +122,8 @@ def _host(name: str, text: str) -> str:
         try:
             return str(ipaddress.IPv4Address(host))
         except ValueError:
-            raise WebError("badUrl", f"{_shown(text)} writes an IP address in an unusual way.") from None
+            message = f"{_shown(text)} writes an IP address in an unusual way. Write it as in 192.0.2.1."
+            raise WebError("badUrl", message) from None
     if len(host) > 253 or not all(_LABEL.fullmatch(label) for label in host.split(".")):
         raise WebError("badUrl", f"The host of {_shown(text)} is not a valid name.")
     return host

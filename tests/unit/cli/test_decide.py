@@ -292,7 +292,7 @@ async def test_a_plan(pair: tuple[DaemonClient, FakeDaemon], answers: list[str],
     (given,) = stage.daemon.said("amanu/approval/resolve")
     assert sent.items() <= given.items()
     assert "│ # Goal" in stage.out.getvalue()
-    assert "[4] Approve, accept edits, with a fresh context" in person.asked[0]
+    assert "[4] Approve: accept edits, with a fresh context" in person.asked[0]
 
 
 async def test_a_plan_is_edited_before_it_is_approved(pair: tuple[DaemonClient, FakeDaemon], tmp_path: Path) -> None:

@@ -74,9 +74,9 @@ REFUSED: list[tuple[list[dict[str, Any]], str]] = [
     ([], "questions: List should have at least 1 item"),
     ([question()] * 5, "questions: List should have at most 4 items"),
     ([question(question=" ")], "has no text"),
-    ([question(options=options("a"))], "at least two options that differ"),
-    ([question(options=options("a", "a "))], "at least two options that differ"),
-    ([question(options=options("a", ""))], "at least two options that differ"),
+    ([question(options=options("a"))], "at least two different options"),
+    ([question(options=options("a", "a "))], "at least two different options"),
+    ([question(options=options("a", ""))], "at least two different options"),
     ([question(options=options("a", "b", "c", "d", "e"))], "at most 4 items"),
     ([{"header": "H"}], "question: Field required"),
 ]

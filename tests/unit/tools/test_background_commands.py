@@ -213,7 +213,7 @@ async def test_not_too_many_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     async with harness(tmp_path) as made:
         await start(made, "sleep 30", wait_s=0.01)
         outcome = await start(made, "sleep 30", wait_s=0.01)
-        assert "Besides: 1 background command runs: job-1 (sleep 30)." in outcome.for_model
+        assert "Also: 1 background command is running: job-1 (sleep 30)." in outcome.for_model
         with pytest.raises(ToolError, match="Stop one with stop_command"):
             await start(made, "sleep 30")
 

@@ -84,8 +84,8 @@ def harness(tmp_path: Path) -> Harness:
         ({"path": "book.pdf"}, "[PDF, pages 1–20 of 30; read on with pages '21-30']\n[only the text", "20 of 30", []),
         (
             {"path": "plot.ipynb"},
-            "[notebook, 2 cells; edits change its JSON, which start_line 1 shows]\n--- cell 1: markdown ---\n# Plot\n\n"
-            "--- cell 2: code, run 1 ---\nplot()\n[output 2.1, picture image/png]\n",
+            "[notebook, 2 cells; edits apply to its JSON, which start_line 1 shows]\n--- cell 1: markdown ---\n# Plot\n"
+            "\n--- cell 2: code, run 1 ---\nplot()\n[output 2.1, picture image/png]\n",
             "notebook, 2 cells, 1 picture",
             ["plot.ipynb output 2.1"],
         ),
@@ -112,7 +112,7 @@ async def test_each_kind_is_shown_as_what_it_is(
         ({"path": "data.gz"}, r"data.gz is a binary file \(GZIP .*, \d+ bytes\); it cannot be read as text"),
         ({"path": "no-nul.bin"}, r"no-nul.bin is a binary file \(unknown kind, 5 bytes\)"),
         ({"path": "paper.pdf", "pages": "9"}, "has 4 pages; page 9 does not exist"),
-        ({"path": "paper.pdf", "pages": "last"}, "no range of pages"),
+        ({"path": "paper.pdf", "pages": "last"}, "not a page range"),
         ({"path": "paper.pdf", "pages": "3-2"}, "before the first page"),
         ({"path": "a.txt", "pages": "1"}, "is text and has no pages"),
     ],
@@ -146,7 +146,7 @@ async def test_tools_leave_room_for_the_users_pictures(harness: Harness) -> None
     shown: list[Picture] = []
     for width in range(1, 51):  # as parallel calls do, before any result is in the conversation
         shown += (await harness.run("read_file", {"path": f"{width}.png"})).pictures
-    with pytest.raises(ToolError, match=r"no room to show shot\.png beside the other pictures"):
+    with pytest.raises(ToolError, match=r"no room to show shot\.png besides the other pictures"):
         await harness.run("read_file", {"path": "shot.png"})
     call = Call(call_id="a", tool="read_file", arguments={})
     harness.conversation.append(Assistant(parts=(call,)))

@@ -78,7 +78,7 @@ async def web(tmp_path: Path, answers: Mapping[str, Answer] | None = None) -> As
         (f"https://example.com/?q={'a' * 200}", "example.com", "web", "long enough to carry data away", "aaa"),
         ("https://example.com/ghp_" + "a1" * 18, "example.com", "web", "looks like a secret", "ghp_"),
         ("https://example.com/?api_key=sk-ant-0123456789abcdef", "example.com", "web", "looks like a secret", "sk-"),
-        ("https://аpple.com/", "xn--pple-43d.com", "web", "", "may look like others"),
+        ("https://аpple.com/", "xn--pple-43d.com", "web", "", "easily mistaken for others"),
     ],
 )
 async def test_what_is_asked_about_a_page(
@@ -169,7 +169,7 @@ SOURCES = [
     [
         (SearchAnswer("An answer.", SOURCES), "An answer.\n\n1. One<U+202E> <https://one.example/>", 2),
         (SearchAnswer("", SOURCES), "2. Two <https://two.example/>", 2),
-        (SearchAnswer("An answer.", ()), "No page was named", 0),
+        (SearchAnswer("An answer.", ()), "No source was given", 0),
         (SearchAnswer("", ()), "Nothing was found", 0),
         (None, "The session's model has no web search.", None),
         (ModelError("Overloaded."), "The search failed: Overloaded.", None),

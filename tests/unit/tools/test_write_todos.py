@@ -54,7 +54,7 @@ async def test_the_list_is_written_whole(
 @pytest.mark.parametrize(
     ("todos", "error"),
     [
-        ([entry("a", "in_progress"), entry("b", "in_progress")], "2 to-dos are in_progress. Set at most one"),
+        ([entry("a", "in_progress"), entry("b", "in_progress")], "2 to-dos are in_progress. Mark at most one"),
         ([entry("a", "blocked")], "'pending', 'in_progress', 'done' or 'cancelled'"),
         ([entry("")], "at least 1 character"),
         ([entry("a" * 201)], "at most 200 characters"),

@@ -60,8 +60,8 @@ async def test_answers(engine: Engine, body: Any, found: int, asked: str) -> Non
     [
         ("brave", answer({}), None, "denied", "amanu auth set brave"),
         ("tavily", answer({}, "401 Unauthorized"), KEY, "status", "TAVILY_API_KEY"),
-        ("searxng", answer({}, "403 Forbidden"), None, "status", "format json"),
-        ("searxng", answer("<html>"), None, "broken", "format json"),
+        ("searxng", answer({}, "403 Forbidden"), None, "status", "json format"),
+        ("searxng", answer("<html>"), None, "broken", "json format"),
         ("searxng", answer({}, "500 Oops"), None, "status", "500"),
         ("brave", answer({}, "429 Too Many Requests"), KEY, "status", "429"),
     ],

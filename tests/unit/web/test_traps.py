@@ -254,5 +254,5 @@ async def test_the_event_loop_goes_on_while_a_big_page_is_read() -> None:
 
 async def test_a_reader_that_does_not_end_is_ended() -> None:
     async with running_site({"/": send("<p>hello")}, reading=0.0) as (_, fetcher):
-        with pytest.raises(WebError, match="too long to read"):
+        with pytest.raises(WebError, match="too much time or memory to read"):
             await fetcher.fetch(fetcher.parse(PLACE))

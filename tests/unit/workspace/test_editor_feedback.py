@@ -109,7 +109,7 @@ async def until(reached: Callable[[], object]) -> None:
         ),
         ("one\n", "zero\none\nwrong 1\n", ["- 3: error: wrong 1 (toy)"]),
         ("wrong two\nthree\n", "two\nwrong three\n", ["adds 1 error, fixes 1 (", "- 3: error: wrong three (toy)"]),
-        ("wrong two", "two", ["fixes 1, adds nothing new."]),
+        ("wrong two", "two", ["fixes 1 and adds nothing new."]),
         ("one\n", "zero\none\n", []),
     ],
 )
@@ -135,7 +135,7 @@ async def test_edits_one_after_the_other_are_compared_with_each_other(tmp_path: 
     third = await edit(held, "wrong 3", "three", step=3)
     assert "wrong 3" in first.for_model
     assert "wrong 4" in second.for_model and "wrong 3" not in second.for_model
-    assert "fixes 1, adds nothing new" in third.for_model
+    assert "fixes 1 and adds nothing new" in third.for_model
     await held.aftermath.close()
 
 

@@ -57,7 +57,9 @@ class ReadFile(SessionTool[ReadFileParams]):
         if shown_type(file.text[:5].encode()) == PDF:  # one without a byte that is no text
             return await self._show(path, params, BinaryFile("", PDF))
         if params.pages is not None:
-            raise ToolError(f"{self._workspace.display_path(path)} is text and has no pages. Use start_line, end_line.")
+            raise ToolError(
+                f"{self._workspace.display_path(path)} is text and has no pages. Use start_line and end_line."
+            )
         self._workspace.shown_files.show(file, call.call_id)
         if is_notebook(path) and params.start_line is None and params.end_line is None:
             notebook = await asyncio.to_thread(read_notebook, file.text)

@@ -21,7 +21,7 @@ _RANGE = re.compile(r"\s*(\d+)\s*(?:[-–]\s*(\d+)\s*)?")
 
 
 class FileViewer:
-    """Shows such files to the model; without `pictures` there is nobody to be shown any, and text must do."""
+    """Shows such files to the model; without `pictures` there is no model to see them, and text must do."""
 
     def __init__(self, pictures: ShownPictures | None) -> None:
         self._pictures = pictures
@@ -51,7 +51,7 @@ class FileViewer:
             except ToolError as error:
                 notes.append(f"only the text: {error}")
         elif len(read.pages) > PAGES_SHOWN:
-            notes.append(f"only the text; up to {PAGES_SHOWN} pages at once are also shown as they look")
+            notes.append(f"only the text; ask for at most {PAGES_SHOWN} pages to see how they look, too")
         text = "\n".join(
             f"--- page {number} ---\n{page or '[no text: a scan or a drawing]'}"
             for number, page in enumerate(read.pages, read.first_page)
@@ -72,7 +72,7 @@ class FileViewer:
             except ToolError as error:
                 unshown.append(f"[{output} is not shown: {error}]\n")
         cells = f"{notebook.cells} cell{'s' * (notebook.cells != 1)}"
-        raw = "edits change its JSON, which start_line 1 shows"
+        raw = "edits apply to its JSON, which start_line 1 shows"
         left_out = notebook.cells - notebook.shown_cells
         rest = f"[{left_out} more cells left out; they are in the JSON]\n" if left_out else ""
         count = f", {len(shown)} picture{'s' * (len(shown) != 1)}" if shown else ""
@@ -84,7 +84,7 @@ class FileViewer:
 
 
 def describe_picture(data: bytes) -> str:
-    """What the user is told that the model sees: "picture 640×480 PNG"."""
+    """The picture in words, for the user and the model: "picture 640×480 PNG"."""
     size = pixels(data)
     return f"picture {size[0]}×{size[1]} {kind_of(data, '').removesuffix(' picture')}" if size else "damaged picture"
 
@@ -95,7 +95,7 @@ def page_range(pages: str | None) -> tuple[int, int | None]:
         return 1, None
     found = _RANGE.fullmatch(pages)
     if found is None or int(found[1]) < 1:
-        raise ToolError(f"pages {pages!r} is no range of pages, such as '3' or '3-7'.")
+        raise ToolError(f"pages {pages!r} is not a page range. Write '3' or '3-7'.")
     first, last = int(found[1]), int(found[2] or found[1])
     if last < first:
         raise ToolError(f"The last page {last} is before the first page {first}.")

@@ -108,9 +108,9 @@ class CommandProcess:
                     self.process.stdin.write(data)
                     await self.process.stdin.drain()
         except TimeoutError:
-            raise ToolError("It does not read its input, so not all of that could be typed.") from None
+            raise ToolError("The command does not read its input, so not all of the text could be typed.") from None
         except (OSError, RuntimeError):
-            raise ToolError("It has closed its input, so nothing can be typed into it.") from None
+            raise ToolError("The command has closed its input, so nothing can be typed into it.") from None
 
     async def interrupt(self) -> None:
         """Do what Ctrl-C does."""

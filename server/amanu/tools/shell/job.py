@@ -23,8 +23,8 @@ PROGRESS_SECONDS = 0.5
 """Between two reports of what a job prints."""
 _PAUSE_SECONDS = 0.1  # without output, after which what was printed counts as complete
 _PORT_SECONDS = 0.1  # between two looks for a port that is waited for
-_LOOK_SECONDS = (0.25, 5.0)  # between two looks for any port: at first, and at last
-_HELD_SECONDS = 1.0  # between two looks whether a command has ended whose pipe others hold
+_LOOK_SECONDS = (0.25, 5.0)  # between two looks for any port: at first, and later
+_HELD_SECONDS = 1.0  # between two checks whether a command has ended while others hold its pipe
 
 Reached = Literal["ready", "ended", "timeout"]
 
@@ -123,7 +123,7 @@ class Job:
                 remaining = _HELD_SECONDS if until is None else min(_HELD_SECONDS, until - time.monotonic())
                 await asyncio.wait(tasks, timeout=max(0.0, remaining), return_when=asyncio.FIRST_COMPLETED)
                 if self._stop.is_set():
-                    return f"The command was ended: stopped {self.stopped_by}."
+                    return f"The command was stopped {self.stopped_by}."
                 if process.process.returncode is not None:
                     await process.drain(reading)
                     return ""

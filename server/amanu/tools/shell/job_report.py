@@ -17,12 +17,12 @@ from amanu_protocol.items import Job as ShownJob
 async def report(
     job: Job, jobs: Jobs, limit: int, *, since: int | None = None, first: str = "", in_call: bool = False
 ) -> Outcome:
-    """What it has printed since the model last read, or since that offset, at most so many characters; `first` is said
-    before all else. The end counts as told from here on. `in_call`: this ends the call that started it."""
+    """What it has printed since the model last read, or since that offset, at most so many characters; `first` comes
+    before the other notes. The model now counts as told of the end. `in_call`: this ends the call that started it."""
     has_news = since is not None or job.output.size != job.read_size
     start = job.read_from if since is None else since
     text = await asyncio.to_thread(job.output.text_since, start) if has_news else ""
-    # No await from here on: what is said must be so.
+    # No await from here on: the report must match the job's state.
     job.read_size, job.read_from = job.output.size, job.output.line_start()
     shown = text if len(text) <= limit else _ends(text, limit)
     notes = [*([first] if first else ()), *_notes(job, jobs)]
@@ -46,17 +46,17 @@ async def report(
 
 
 def running_line(jobs: Sequence[ShownJob]) -> str:
-    """Which background commands run, as a sentence; "" when none does."""
+    """Which background commands are running, as a sentence; "" for none."""
     if not jobs:
         return ""
     names = ", ".join(f"{job.job_id} ({job.title}{f', port {job.port}' if job.port else ''})" for job in jobs)
-    return f"{plural(len(jobs), 'background command')} run{'s' * (len(jobs) == 1)}: {names}."
+    return f"{plural(len(jobs), 'background command')} {'is' if len(jobs) == 1 else 'are'} running: {names}."
 
 
 def end_line(job: ShownJob) -> str:
     """How a background command ended, as a sentence."""
     stored = f' Output: read_output(id="{job.blob.blob_id[:ID_LENGTH]}").' if job.blob else ""
-    return f"The background command {job.job_id} ({job.title}) has ended. {job.summary}.{stored}"
+    return f"Background command {job.job_id} ({job.title}) has ended. {job.summary}.{stored}"
 
 
 def _notes(job: Job, jobs: Jobs) -> list[str]:
@@ -64,17 +64,17 @@ def _notes(job: Job, jobs: Jobs) -> list[str]:
     notes: list[str] = []
     if end is None:
         listening = "" if shown.port is None else f" and listens on port {shown.port}"
-        notes.append(f"{job.job_id} runs since {seconds(job.seconds)}{listening}.")
+        notes.append(f"{job.job_id} has been running for {seconds(job.seconds)}{listening}.")
         if shown.port is not None and not is_reachable(shown):
             notes.append(
-                "Only commands in the same sandbox reach that port: not the user's browser, not you. Where they must, "
-                "stop it and start it again with network=true."
+                "Only commands in the same sandbox can reach that port: not the user's browser, not you. If that is "
+                "needed, stop it and start it again with network=true."
             )
     else:
         notes.append(f"{job.job_id} has ended after {seconds(job.seconds)}. {end.note}")
         notes += [end.details] if end.details else []
     others = [other.shown for other in jobs.running if other is not job]
-    return [*notes, *([f"Besides: {running_line(others)}"] if others else [])]
+    return [*notes, *([f"Also: {running_line(others)}"] if others else [])]
 
 
 def _ends(text: str, limit: int) -> str:

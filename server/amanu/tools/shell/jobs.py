@@ -53,18 +53,18 @@ class Jobs:
         """The job of that id. Raises `ToolError`."""
         job = self._jobs.get(job_id)
         if job is None:
-            known = ", ".join(self._jobs) or "there is none"
+            known = ", ".join(self._jobs) or "none"
             raise ToolError(f"There is no background command {job_id!r}. Known: {known}.")
         return job
 
     async def start(
         self, call_id: str, title: str, run: Run, *, sandbox: CommandSandbox | None = None, tty: bool = False
     ) -> Job:
-        """Start a command, and return when it runs. If this is cancelled, it is ended. Raises `ToolError`."""
+        """Start a command, and return once it runs. Cancelling this ends the command. Raises `ToolError`."""
         if self._closed:
             raise ToolError("The session is being closed, so nothing can be started.")
         if len(self.running) >= MAX_RUNNING:
-            raise ToolError(f"{plural(MAX_RUNNING, 'background command')} run already. Stop one with stop_command.")
+            raise ToolError(f"{plural(MAX_RUNNING, 'background command')} are running. Stop one with stop_command.")
         self._count += 1
         shown = ShownJob(
             job_id=f"job-{self._count}",

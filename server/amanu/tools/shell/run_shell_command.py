@@ -44,7 +44,7 @@ _LONGEST = 64 * 1024  # characters of a command; nobody can judge a longer one
 _PLANNING = (
     "This is plan mode: until the user has approved the plan, commands run in a sandbox that lets them change nothing."
 )
-_PLAN_INSTEAD = "Leave it to a step of the plan, and call exit_plan_mode when the plan is complete."
+_PLAN_INSTEAD = "Make it a step of the plan, and call exit_plan_mode when the plan is complete."
 
 
 class RunShellCommandParams(Params):
@@ -68,7 +68,7 @@ class RunShellCommandParams(Params):
         default=None, ge=1, le=65_535, description="With background: return when it listens on this port."
     )
     wait_s: float | None = Field(
-        default=None, gt=0, le=300, description="With background: seconds to wait for that at most. Default: 30."
+        default=None, gt=0, le=300, description="With background: longest wait in seconds. Default: 30."
     )
     tty: bool = Field(default=False, description="With background: give it a terminal.")
     network: bool = Field(default=False, description="It needs the network, which is off otherwise; the user is asked.")
@@ -97,7 +97,7 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
     effect = "run"
     description = (
         "Runs a command with bash in the workspace and returns its output and exit code. Nobody can answer prompts: "
-        "pass flags such as --yes. It must end by itself, and processes it leaves (`&`) are ended with it; run servers "
+        "pass flags such as --yes. It must end by itself, and what it leaves running (`&`) is ended; run servers "
         "and watchers with background=true. Output beyond 30,000 characters is cut in the middle. Use the file and "
         "search tools instead of cat, sed, find and grep."
     )
@@ -389,16 +389,16 @@ def _background_lines(params: RunShellCommandParams) -> list[str]:
     """What there is to know of a command in the background, for the user."""
     if not params.background:
         return []
-    lines = ["It runs on after this call, until it ends, you or the model stop it, or the session is closed."]
+    lines = ["It keeps running after this call until it ends, you or the model stop it, or the session is closed."]
     if not (params.network or params.outside):
-        lines.append("If it is a server, your browser reaches it only if you allow it with the network.")
+        lines.append("If it is a server, your browser can reach it only if you allow it with network access.")
     return lines
 
 
 def _not_ready(params: RunShellCommandParams, seconds: float) -> str:
     awaited = [f"nothing in its output matches {params.until!r}"] if params.until is not None else []
     awaited += [f"nothing listens on port {params.port}"] if params.port is not None else []
-    return f"Not ready after {seconds:g} s: {' and '.join(awaited)}. It goes on running."
+    return f"Not ready after {seconds:g} s: {' and '.join(awaited)}. It is still running."
 
 
 def _requested(params: RunShellCommandParams) -> str:

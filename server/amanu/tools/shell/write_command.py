@@ -35,7 +35,7 @@ class WriteCommand(SessionTool[WriteCommandParams]):
     name = "write_command"
     effect = "run"
     description = (
-        "Types into a background command and returns what it then prints. The user is asked. Other keys than enter and "
+        "Types into a background command and returns what it prints then. The user is asked. Keys other than enter and "
         "ctrl-c need tty=true at its start."
     )
     params = WriteCommandParams
@@ -53,7 +53,7 @@ class WriteCommand(SessionTool[WriteCommandParams]):
                 "read" if only_interrupts else self.effect,
                 typed,
                 unclear=not only_interrupts,
-                because="What it does with this input is not known.",
+                because="Amanu cannot tell what it does with this input.",
             ),
             detail=f"{visible(typed)}\nTyped into {job.job_id}: {visible(job.shown.title)}",
             sandbox=job.shown.sandbox,
@@ -83,5 +83,5 @@ class WriteCommand(SessionTool[WriteCommandParams]):
         if not params.text and params.key is None:
             raise ToolError("There is nothing to type: give `text`, `key` or both.")
         if params.key is not None and not job.shown.tty and params.key not in (*_WITHOUT_TERMINAL, "ctrl-c"):
-            raise ToolError(f"{job.job_id} has no terminal, so {params.key} means nothing. Start it with tty=true.")
+            raise ToolError(f"{job.job_id} has no terminal, so {params.key} has no effect. Restart it with tty=true.")
         return job

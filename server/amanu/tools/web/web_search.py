@@ -1,4 +1,4 @@
-"""Search the web, through the service of the session's model or one that the user has named."""
+"""Searches the web, through the service of the session's model or one that the user has named."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -33,7 +33,7 @@ class WebSearch(SessionTool[WebSearchParams]):
 
     async def preview(self, params: WebSearchParams, call: CallContext) -> Preview:
         masked = self._environment.secrets.mask_output(params.query)
-        must_ask = "the query holds what looks like a secret" if masked != params.query else ""
+        must_ask = "the query contains what looks like a secret" if masked != params.query else ""
         return Preview(
             title=f"Search the web for {params.query}",
             subject=Subject(self.name, self.effect, params.query, must_ask=must_ask),
@@ -49,7 +49,7 @@ class WebSearch(SessionTool[WebSearchParams]):
             f"{number}. {one_line(source.title)} <{source.url}>" + (f"\n   {source.quote}" if source.quote else "")
             for number, source in enumerate(sources, 1)
         ]
-        note = "" if sources else "(No page was named: this may be the searching model's own knowledge.)"
+        note = "" if sources else "(No source was given: this may be the searching model's own knowledge.)"
         text = "\n\n".join(filter(None, [answer.text, "\n".join(listed), note]))
         count = f"{len(sources)} source{'s' * (len(sources) != 1)}"
         return Outcome(block("web_search", text, params.query), count, sources=sources)

@@ -124,7 +124,7 @@ export class Composer {
       ? "Another daemon holds this session: it can be looked at only"
       : this.busy
         ? "Enter steers, Alt+Enter queues"
-        : "What shall be done? @ names files and more";
+        : "What should be done? @ mentions files and more";
     this.input.disabled = state.readOnly;
     if (this.restored && this.wasSent(this.restored)) this.put({ text: "", attachments: [] });
     this.enable();

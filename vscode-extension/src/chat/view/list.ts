@@ -201,11 +201,12 @@ export class List {
     }
   }
 
-  /** The end; but a question about a command that is taller than the list begins at the top, once: nobody shall say
+  /** The end; but a question, or one about a command, that is taller than the list begins at the top, once: nobody shall say
    * yes to what is out of sight. */
   private toEnd(): void {
     const { scrollHeight, clientHeight } = this.element;
-    const asked = this.desk.session.state.approvals.find(({ proposalId }) => proposalId === null)?.toolCallId;
+    const { approvals, questions } = this.desk.session.state;
+    const asked = approvals.find(({ proposalId }) => proposalId === null)?.toolCallId ?? questions[0]?.itemId;
     const card = this.cards.get(asked ?? "")?.element;
     const below = card !== undefined && card.offsetTop < scrollHeight - clientHeight;
     if (!below || card.contains(document.activeElement)) this.element.scrollTop = scrollHeight;

@@ -4,8 +4,8 @@ import { BUTTONS } from "../../labels";
 import type { ToHost } from "../messages";
 import { button, h } from "./dom";
 
-/** The question about a plan: its text stands in the editor, so here is only what becomes of it. `answer` takes how it is
- * carried out, or why it is not. */
+/** The question about a plan. The editor shows its text; here the user only decides. `answer` takes how it is carried
+ * out, or why it is not. */
 export function planForm(
   { toolCallId, options, lines }: Approval,
   post: (message: ToHost) => void,
@@ -36,7 +36,7 @@ export function planForm(
       options.length > ways.length &&
         h(
           "label",
-          { title: "Of the conversation so far the model keeps your words and the plan" },
+          { title: "From the conversation so far, the model keeps only your messages and the plan" },
           fresh,
           "With a fresh context",
         ),

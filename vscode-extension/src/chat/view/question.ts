@@ -53,7 +53,7 @@ export class QuestionCard implements Card {
     const note = h("input", {
       class: "reason",
       placeholder: "Reason (optional)",
-      "aria-label": "Reason to decline",
+      "aria-label": "Reason for declining (optional)",
     });
     note.addEventListener("keydown", (event) => {
       if (event.key === "Enter") answer("declined");

@@ -19,8 +19,8 @@ def form_text(question: Question) -> str:
     lines = [
         f"# {one_line(question.asker)} asks: {question.title}",
         "",
-        "Put an x into the box of what you choose; write any other answer on a line of its own under its question. The "
-        f"code action “{SEND_ANSWERS}” sends them, “{DECLINE}” does not.",
+        "Put an x into the box of what you choose, or write your own answer on a separate line under the question. "
+        f"Then use the code action “{SEND_ANSWERS}”, or “{DECLINE}”.",
         "",
     ]
     for number, field in enumerate(question.fields, 1):

@@ -91,7 +91,7 @@ class UserQuestions:
         """Open that question as a form before the user."""
         question = next((each for each in session.state.questions if each.item_id == arguments.question), None)
         if question is None:
-            raise AmanuError("questionNotFound", "That question is not open any more.")
+            raise AmanuError("questionNotFound", "That question is no longer open.")
         document = self._documents.of(session.state.session_id, f"{question.item_id}.md")
         if document.path not in self._forms:
             await document.replace(form_text(question))
