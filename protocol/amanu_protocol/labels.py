@@ -78,7 +78,7 @@ IGNORED: dict[Ignored, str] = {
 """Why an answer did not count."""
 
 MODES: dict[Mode, Label] = {
-    "plan": Label("Plan", "reads only, and writes plan files"),
+    "plan": Label("Plan", "changes nothing; writes a plan that you edit, approve or reject"),
     "ask": Label("Ask", "asks before it edits or runs anything"),
     "acceptEdits": Label("Accept edits", "edits files in the workspace without asking"),
     "auto": Label("Auto", "asks only when a rule or a command requires it"),

@@ -287,7 +287,7 @@ for _, each in ipairs({
   { kind = "notice", level = "info", text = evil, detail = evil },
   { kind = "toolCall", title = evil, state = "failed", error = evil, output = evil, effect = "run", sandbox = sandbox,
     decision = decision },
-  { kind = "plan", entries = { { text = evil, status = "pending" } } },
+  { kind = "todoList", summary = evil, todos = { { text = evil, status = "pending" } } },
   { kind = "citations", sources = { { title = evil, url = evil, quote = evil } } },
   { kind = "userMessage", text = evil, attachments = { { kind = "file", path = evil } } },
 }) do
@@ -386,7 +386,7 @@ local approval = { toolCallId = "c", title = "Carry out this plan", detail = "# 
   scopes = {}, askedAt = 0, digest = "d1", parts = {}, grants = {}, likelyGrants = {}, lines = {}, options = options,
   document = path }
 session.state = { sessionId = "s", title = "", mode = "plan", modelId = "scripted:x", proposals = {}, queue = {},
-  roots = { "/w" }, approvals = { approval }, items = {} }
+  roots = { "/w" }, approvals = { approval }, items = {}, questions = {}, jobs = {}, todos = {} }
 session.changed({ kind = "approvalRequested", approval = approval })
 """
 

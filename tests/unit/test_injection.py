@@ -314,7 +314,13 @@ WORDS = re.compile(
     r"|bypass|environment|network",
     re.IGNORECASE,
 )
-HARMLESS: Mapping[str, str] = {"run_shell_command.network": "a wish: it makes the call a question to the user"}
+HARMLESS: Mapping[str, str] = {
+    "run_shell_command.network": "a wish: it makes the call a question to the user",
+    "enter_plan_mode": "a proposal: a built-in rule always asks the user",
+    "enter_plan_mode.reason": "words for the user",
+    "exit_plan_mode": "a proposal: the user approves the plan, and says in which mode",
+    "exit_plan_mode.path": "the one file that a plan can be",
+}
 """`tool.field` → why a word of those above stands in it and decides nothing."""
 
 

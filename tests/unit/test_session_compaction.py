@@ -109,7 +109,7 @@ async def test_nothing_to_compact(tmp_path: Path) -> None:
 
 
 async def test_what_was_masked_and_cut_can_be_read_again_after_a_restart(tmp_path: Path) -> None:
-    small_window(tmp_path, 8_600)
+    small_window(tmp_path, 11_000)
     big = "".join(f"a line of some length, number {at}\n" for at in range(1_500))
     steps = [step("", call("read_file", path="big.txt")), step("Seen.")]
     async with scripted_session(tmp_path, *steps) as d:

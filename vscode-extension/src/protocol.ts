@@ -345,12 +345,12 @@ export interface Citations {
 
 /** A ready answer. */
 export interface QuestionOption {
-  /** Is the answer, too. */
+  /** Also the answer that is sent. */
   label: string;
   description: string;
 }
 
-/** One thing that is asked. Its answer is a string; of `choices` a list of strings, of `confirm` a boolean. */
+/** One thing that is asked. Its answer is a string; for `choices` a list of strings, for `confirm` a boolean. */
 export interface QuestionField {
   fieldId: string;
   /** Some text · one of the options · any number of them · yes or no · a path, absolute or in the workspace. */
@@ -364,13 +364,13 @@ export interface QuestionField {
   other: boolean;
   required: boolean;
   placeholder: string;
-  /** Counts where no answer is given. */
+  /** The answer if none is given. */
   default: unknown | null;
 }
 
 /**
- * Questions to the user, answered together. Open until somebody answers or declines, or cancels its turn: no time
- * ends it, and a restart of the daemon does not either. Its `itemId` is the `questionId`.
+ * Questions to the user, answered together. Open until somebody answers, declines or cancels its turn: it has no
+ * time limit, and a restart of the daemon leaves it open. Its `itemId` is the `questionId`.
  */
 export interface Question {
   kind: "question";
@@ -386,7 +386,7 @@ export interface Question {
   state: "open" | "answered" | "declined" | "cancelled";
   /** By `fieldId`, once answered. */
   answers: { [key: string]: unknown };
-  /** What the user said besides, when answering or declining. */
+  /** What the user added when answering or declining. */
   note: string;
   /** Name of the client that was used. */
   client: string | null;
@@ -571,9 +571,12 @@ export interface Job {
 export interface PlanDocument {
   /** Absolute. */
   path: string;
-  state: "draft" | "approved";
+  /** `done`: all its steps are done or cancelled. */
+  state: "draft" | "approved" | "done";
   /** Of an approved plan: SHA-256 of the text the user approved, which is also the id of its blob. */
   digest: string;
+  /** Of an approved plan: the turn in which it was approved. */
+  turnId: string;
 }
 
 /** A prompt that waits for the running turn to end. */
@@ -959,7 +962,7 @@ export interface SessionState {
   /** Items before the first one exist; page them with `amanu/history/page`. */
   hasEarlier: boolean;
   approvals: Approval[];
-  /** The open ones, also of a turn that is over, and of those among `items` or earlier. */
+  /** Those still open, even if their turn is over or their item is no longer among `items`. */
   questions: Question[];
   proposals: Proposal[];
   queue: QueuedPrompt[];
@@ -1170,7 +1173,7 @@ export interface JobOutputParams {
 export interface JobOutputResult {
   text: string;
   nextOffset: number;
-  /** Bytes before `text` that are no longer kept: of a long output only the beginning and the end are. */
+  /** Bytes before `text` that are no longer kept: only the beginning and the end of a long output are. */
   missing: number;
 }
 
@@ -1215,8 +1218,8 @@ export interface ApprovalResolveResult {
 }
 
 /**
- * Failures: `questionNotFound`; `invalidParams`, with `path` `answers.<fieldId>`, when an answer does not fit: then
- * the question still stands.
+ * Failures: `questionNotFound`; `invalidParams`, with `path` `answers.<fieldId>`, when an answer does not fit; the
+ * question then stays open.
  */
 export interface QuestionAnswerParams {
   sessionId: Id;
@@ -1224,7 +1227,7 @@ export interface QuestionAnswerParams {
   outcome: "answered" | "declined";
   /** By `fieldId`, with `answered`. */
   answers?: { [key: string]: unknown };
-  /** What the user says besides, or instead. */
+  /** What the user adds, or says instead of answering. */
   note?: string;
 }
 

@@ -238,10 +238,10 @@
 
 ---A ready answer.
 ---@class amanu.QuestionOption
----@field label string Is the answer, too.
+---@field label string Also the answer that is sent.
 ---@field description string
 
----One thing that is asked. Its answer is a string; of `choices` a list of strings, of `confirm` a boolean.
+---One thing that is asked. Its answer is a string; for `choices` a list of strings, for `confirm` a boolean.
 ---@class amanu.QuestionField
 ---@field fieldId string
 ---@field kind "text"|"choice"|"choices"|"confirm"|"file" Some text · one of the options · any number of them · yes or no · a path, absolute or in the workspace.
@@ -251,10 +251,10 @@
 ---@field other boolean The user may also answer with a text of their own.
 ---@field required boolean
 ---@field placeholder string
----@field default? any Counts where no answer is given.
+---@field default? any The answer if none is given.
 
----Questions to the user, answered together. Open until somebody answers or declines, or cancels its turn: no time
----ends it, and a restart of the daemon does not either. Its `itemId` is the `questionId`.
+---Questions to the user, answered together. Open until somebody answers, declines or cancels its turn: it has no
+---time limit, and a restart of the daemon leaves it open. Its `itemId` is the `questionId`.
 ---@class amanu.Question
 ---@field kind "question"
 ---@field itemId string
@@ -265,7 +265,7 @@
 ---@field fields amanu.QuestionField[]
 ---@field state "open"|"answered"|"declined"|"cancelled"
 ---@field answers table<string, any> By `fieldId`, once answered.
----@field note string What the user said besides, when answering or declining.
+---@field note string What the user added when answering or declining.
 ---@field client? string Name of the client that was used.
 ---@field summary string For the user, on one line: what became of it; "" while it is open.
 
@@ -371,8 +371,9 @@
 ---The plan of a session: a Markdown file that the model writes in plan mode and the user edits and approves.
 ---@class amanu.PlanDocument
 ---@field path string Absolute.
----@field state "draft"|"approved"
+---@field state "draft"|"approved"|"done" `done`: all its steps are done or cancelled.
 ---@field digest string Of an approved plan: SHA-256 of the text the user approved, which is also the id of its blob.
+---@field turnId string Of an approved plan: the turn in which it was approved.
 
 ---A prompt that waits for the running turn to end.
 ---@class amanu.QueuedPrompt
@@ -629,7 +630,7 @@
 ---@field items amanu.Item[]
 ---@field hasEarlier boolean Items before the first one exist; page them with `amanu/history/page`.
 ---@field approvals amanu.Approval[]
----@field questions amanu.Question[] The open ones, also of a turn that is over, and of those among `items` or earlier.
+---@field questions amanu.Question[] Those still open, even if their turn is over or their item is no longer among `items`.
 ---@field proposals amanu.Proposal[]
 ---@field queue amanu.QueuedPrompt[]
 ---@field retry? amanu.Retry
@@ -784,7 +785,7 @@
 ---@class amanu.JobOutputResult
 ---@field text string
 ---@field nextOffset integer
----@field missing integer Bytes before `text` that are no longer kept: of a long output only the beginning and the end are.
+---@field missing integer Bytes before `text` that are no longer kept: only the beginning and the end of a long output are.
 
 ---@class amanu.JobInputParams
 ---@field sessionId amanu.Id
@@ -810,14 +811,14 @@
 ---@field outcome? "allowed"|"reviewed"|"rejected"|"denied"|"cancelled"
 ---@field client? string Who decided.
 
----Failures: `questionNotFound`; `invalidParams`, with `path` `answers.<fieldId>`, when an answer does not fit: then
----the question still stands.
+---Failures: `questionNotFound`; `invalidParams`, with `path` `answers.<fieldId>`, when an answer does not fit; the
+---question then stays open.
 ---@class amanu.QuestionAnswerParams
 ---@field sessionId amanu.Id
 ---@field questionId string
 ---@field outcome "answered"|"declined"
 ---@field answers? table<string, any> By `fieldId`, with `answered`.
----@field note? string What the user says besides, or instead.
+---@field note? string What the user adds, or says instead of answering.
 
 ---`alreadyAnswered`: it was over before.
 ---@class amanu.QuestionAnswerResult
