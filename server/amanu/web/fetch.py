@@ -54,7 +54,7 @@ _READ_AS_IS = re.compile(
 _HTML = ("text/html", "application/xhtml+xml")
 _UNSAID = ("", "application/octet-stream")
 """Types that say nothing."""
-_LOOKS_LIKE_HTML = re.compile(rb"\s*(?:<!--.*?-->\s*)*<(?:!doctype html|html|head|body)\b", re.IGNORECASE | re.DOTALL)
+_HTML_START = re.compile(rb"<(?:!doctype html|html|head|body)\b", re.IGNORECASE)
 
 
 MAX_PAGES = 200
@@ -397,7 +397,10 @@ def _sniffed(data: bytes) -> str:
     """The type of what came without one."""
     if data.startswith(b"%PDF-"):
         return "application/pdf"
-    return "text/html" if _LOOKS_LIKE_HTML.match(data[:1024]) else "text/plain"
+    start = data[:1024].lstrip()
+    while start.startswith(b"<!--"):
+        start = start[4:].partition(b"-->")[2].lstrip()
+    return "text/html" if _HTML_START.match(start) else "text/plain"
 
 
 def _is_binary(data: bytes, charset: str) -> bool:

@@ -185,6 +185,10 @@ CONTENT = {
     "an image": broken(send(b"\x89PNG\r\n", "image/png"), "type"),
     "a program": broken(send(b"\x7fELF\0\0\0\0", "application/octet-stream"), "type"),
     "a program that says it is text": broken(send(b"\x7fELF\0\0\0\0", "text/plain"), "type"),
+    "comments of nothing, without a type": page(send("<!---->" * 100 + "text", ""), "text"),
+    "comments before a page without a type": page(
+        send("<!-- a -->\n<!---->" * 9 + "<html><p>hello", ""), "hello", "<!--"
+    ),
     "no type": page(send("<!doctype html><script>x</script><p>hello", ""), "hello", "script"),
     "a PDF": page(send(pdf("Hello", "World"), "application/pdf"), "[page 2 of 2]\nWorld"),
     "a PDF without a type": page(send(pdf("Hello"), "application/octet-stream"), "Hello"),
