@@ -49,8 +49,12 @@ _AT_ONCE = 6
 _MAX_ADDRESSES = 3
 """Addresses tried of a host that has several."""
 _READ_AS_IS = re.compile(
-    r"text/.*|application/(?:(?:.*\+)?(?:json|xml|yaml)|x-yaml|toml|javascript|ecmascript|x-ndjson|x-sh|sql|graphql)"
+    r"text/[\w.+-]+|application/"
+    r"(?:(?:[\w.+-]+\+)?(?:json|xml|yaml)|x-yaml|toml|javascript|ecmascript|x-ndjson|x-sh|sql|graphql)",
+    re.ASCII,
 )
+"""Names only: the type is shown outside of what frames the page's own words."""
+_TYPE_CHARACTERS = 100
 _HTML = ("text/html", "application/xhtml+xml")
 _UNSAID = ("", "application/octet-stream")
 """Types that say nothing."""
@@ -385,7 +389,7 @@ def _content_type(header: str) -> tuple[str, str]:
     """(Media type in lower case, charset); "" for what is not said."""
     media_type, _, rest = header[:500].partition(";")
     charset = re.search(r"charset\s*=\s*\"?([\w.:-]{1,40})", rest, re.IGNORECASE)
-    return media_type.strip().lower(), charset[1] if charset else ""
+    return media_type.strip().lower()[:_TYPE_CHARACTERS], charset[1] if charset else ""
 
 
 def _may_be_text(media_type: str) -> bool:
