@@ -161,6 +161,8 @@ class PageFetcher:
             if isinstance(answer, Redirected):
                 return answer
             page = await self._read(answer)
+        if not _same_host(answer.url, url):  # who asks for the first URL again may not be allowed to follow
+            url = answer.url
         if not url.local:  # what is being built changes all the time
             self._keep(str(url), page)
         return page
@@ -171,7 +173,7 @@ class PageFetcher:
             if answer.location is None:
                 return answer
             target = self._redirect(url, answer.location)
-            if (target.host, target.port) != (url.host, url.port) and not may_follow(target):
+            if not _same_host(target, url) and not may_follow(target):
                 return Redirected(str(url), target)
             url = target
         raise WebError("redirects", f"{url.authority} redirects more than {self._limits.redirects} times.")
@@ -367,6 +369,10 @@ class _Answer:
     location: str | None = None
     """Where it redirects to."""
     note: str = ""
+
+
+def _same_host(one: WebUrl, other: WebUrl) -> bool:
+    return (one.host, one.port) == (other.host, other.port)
 
 
 def _trust() -> ssl.SSLContext:

@@ -66,6 +66,23 @@ async def test_only_so_many_pages_are_fetched_at_once() -> None:
     assert most <= 6
 
 
+@pytest.mark.parametrize(
+    ("location", "again", "asked"),
+    [
+        ("/b", PLACE, ["/", "/b"]),
+        ("https://other.example/b", PLACE, ["/", "/b", "/"]),
+        ("https://other.example/b", "https://other.example/b", ["/", "/b"]),
+    ],
+)
+async def test_a_page_of_another_host_is_kept_as_that_hosts(location: str, again: str, asked: list[str]) -> None:
+    """Whoever asks for the first URL again is asked again whether to follow."""
+    async with running_site({"/": redirect(location), "/b": send("<p>b")}) as (site, fetcher):
+        await fetcher.fetch(fetcher.parse(PLACE), lambda url: True)
+        got = await fetcher.fetch(fetcher.parse(again), lambda url: False)
+    assert [head.split()[1] for head in site.requests] == asked
+    assert isinstance(got, Redirected) == (asked[2:] == ["/"])
+
+
 async def test_a_page_is_not_kept_for_long() -> None:
     async with running_site({"/": send("<p>hello")}, cached_seconds=0.0) as (site, fetcher):
         for _ in range(2):
