@@ -30,7 +30,7 @@ from amanu.text.pdf_text import PdfError, pdf_text
 from amanu.web.addresses import is_public
 from amanu.web.body import read_body
 from amanu.web.errors import WebError
-from amanu.web.page_text import PageText, decode, plain
+from amanu.web.page_text import MAX_CHARACTERS, PageText, decode, plain
 from amanu.web.urls import WebUrl, parse_url
 
 if TYPE_CHECKING:
@@ -308,13 +308,9 @@ class PageFetcher:
     async def _read_pdf(self, answer: "_Answer") -> PageText:
         """The text of a PDF document. Raises `WebError`."""
         try:
-            read = await asyncio.to_thread(pdf_text, answer.data, 1, MAX_PAGES, seconds=self._limits.reading)
+            return await asyncio.to_thread(_pdf, answer.data, self._limits.reading)
         except PdfError as error:
             raise WebError("broken", f"The page from {answer.url.authority} cannot be read: {error}") from None
-        if not any(read.pages):
-            return PageText("", "(The PDF document has no text; it may be scanned.)")
-        pages = [f"[page {number} of {read.page_count}]\n{text}" for number, text in enumerate(read.pages, 1)]
-        return PageText("", plain("\n\n".join(pages)), len(read.pages) < read.page_count)
 
     async def _read_apart(self, answer: "_Answer") -> PageText:
         """Have the page read by a process of its own. Raises `WebError`."""
@@ -389,6 +385,17 @@ async def _kill(process: asyncio.subprocess.Process) -> None:
 
 def _as_is(data: bytes, charset: str) -> PageText:
     return PageText("", plain(decode(data, charset, is_html=False)))
+
+
+def _pdf(data: bytes, seconds: float) -> PageText:
+    """Raises `PdfError`."""
+    read = pdf_text(data, 1, MAX_PAGES, seconds=seconds)
+    if not any(read.pages):
+        return PageText("", "(The PDF document has no text; it may be scanned.)")
+    pages = [f"[page {number} of {read.page_count}]\n{text}" for number, text in enumerate(read.pages, 1)]
+    text = "\n\n".join(pages)
+    cut = len(read.pages) < read.page_count or len(text) > MAX_CHARACTERS
+    return PageText("", plain(text[:MAX_CHARACTERS]), cut)
 
 
 def _content_type(header: str) -> tuple[str, str]:
