@@ -9,6 +9,7 @@ from amanu_protocol.requests import MentionCompleteParams
 from support.scripted_session import scripted_session
 
 WORDS = ["@problems", "@diff", "@symbol:"]
+LONG = "x" * 200
 
 
 @pytest.mark.parametrize(
@@ -21,10 +22,11 @@ WORDS = ["@problems", "@diff", "@symbol:"]
         ('@"a ca', '@"a ca', ['@"docs/a cart.md"']),
         ("@di", "@di", ["@diff"]),
         ("@terminal", "@terminal", []),
-        ("@", "@", [*WORDS, "@src/", "@docs/", "@notes.txt", "@src/cart.py", '@"docs/a cart.md"']),
+        ("@", "@", [*WORDS, "@src/", "@docs/", "@notes.txt", "@src/cart.py", '@"docs/a cart.md"', f"@{LONG}"]),
         ("@symbol:Ca", "@symbol:Ca", ["@symbol:Cart"]),
         ("@symbol:tot", "@symbol:tot", ["@symbol:total"]),
         ("@symbol:", "@symbol:", []),
+        (f"@{LONG}yz", f"@{LONG}yz", [f"@{LONG}"]),
         ("me@ex", "", []),
         ("see", "", []),
     ],
@@ -34,6 +36,7 @@ async def test_completion(tmp_path: Path, text: str, typed: str, items: list[str
     async with scripted_session(tmp_path) as d:
         (d.root / "src").mkdir()
         (d.root / "docs").mkdir()
+        (d.root / LONG).touch()
         (d.root / "src" / "cart.py").write_text("class Cart:\n    def total(self):\n        return 1\n")
         (d.root / "docs" / "a cart.md").write_text("class\n")
         where = {"session_id": "s"} if session else {"roots": [str(d.root)]}
@@ -48,6 +51,17 @@ async def test_a_client_that_can_send_its_terminal_is_offered_it(tmp_path: Path)
         assert [item.text for item in (await d.sessions.complete_mention(params)).items] == ["@terminal", "@notes.txt"]
 
 
-def test_the_best_come_first() -> None:
-    paths = ["src/", "src/cart.py", "src/cart_test.py", "docs/a cart.md", "README.md", "lib/scar/t.py"]
-    assert rank(paths, "cart") == ["src/cart.py", "src/cart_test.py", "docs/a cart.md", "lib/scar/t.py"]
+PATHS = ["src/", "src/cart.py", "src/cart_test.py", "docs/a cart.md", "README.md", "lib/scar/t.py"]
+
+
+@pytest.mark.parametrize(
+    ("paths", "query", "best"),
+    [
+        (PATHS, "cart", ["src/cart.py", "src/cart_test.py", "docs/a cart.md", "lib/scar/t.py"]),
+        (["a" * 250, "a" * 240 + "/b"], "a" * 30 + "b", ["a" * 240 + "/b"]),
+        (["lib/aab.py"], "bba", []),
+    ],
+    ids=["as one types", "names with many ways to match", "another order"],
+)
+def test_the_best_come_first(paths: list[str], query: str, best: list[str]) -> None:
+    assert rank(paths, query) == best

@@ -1,5 +1,6 @@
 """What a prompt mentions, and what of it goes to the model."""
 
+import asyncio
 import subprocess
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 from amanu.checks.proposal_checks import ProposalChecks
 from amanu.context.mentions import Mention, mentions
 from amanu.core.conversation import User
+from amanu.session import mention_lookup
 from amanu_protocol.items import Attachment, FileAttachment, Finding, SelectionAttachment
 from amanu_protocol.requests import PromptSendParams
 from support.required_programs import needs
@@ -107,3 +109,24 @@ async def test_problems_are_what_checkers_find_where_no_editor_can_say(
         await d.prompt("mend @problems", "p2")
         await d.over("p2")
         assert "Checked: notes.txt\\nnotes.txt:2: error: wrong (toy)" in d.told()
+
+
+@pytest.mark.parametrize("mention", ["@diff", "@problems", "@symbol:Cart", "@src"])
+async def test_a_look_up_that_takes_too_long_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mention: str
+) -> None:
+    async def hang(look_up: mention_lookup.MentionLookup, name: str, **arguments: object) -> str:
+        await asyncio.Event().wait()
+        return ""
+
+    monkeypatch.setattr(mention_lookup.MentionLookup, "_run", hang)
+    monkeypatch.setattr(mention_lookup, "SECONDS", 0.01)
+    async with scripted_session(tmp_path, step("I see.")) as d:
+        (d.root / "src").mkdir()
+        await d.prompt(f"review {mention}")
+        state = await d.ended()
+        (notice,) = [item.text for item in state.items if item.kind == "notice"]
+        assert notice == f"{mention.replace('@src', 'src')} was not sent: it took more than 0.01 seconds."
+        heard = conversation(d.session)[0]
+        assert isinstance(heard, User)
+        assert "(not attached: it took more than 0.01 seconds.)" in heard.text

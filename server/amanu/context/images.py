@@ -66,6 +66,8 @@ class Pictures:
         """Blob id → the longer side in pixels."""
         self._shown: dict[str, Picture] = {}
         """What tools showed in this turn, by blob id: it may not be in the conversation yet."""
+        self._showing = asyncio.Lock()
+        """From the check for room until it is in `_shown`: parallel calls must not take the same room."""
 
     async def keep(self, attachments: Sequence[Attachment]) -> list[Attachment]:
         """The attachments with `blob` instead of `data` in each picture; durable on return. A picture that comes with
@@ -129,22 +131,24 @@ class Pictures:
 
     async def show(self, name: str, data: bytes) -> Picture:
         """Check and store a picture that a tool shows the model. Raises `AmanuError` like `take`."""
-        picture = await self.take(name, data, share=SHOWN_BY_TOOLS)
-        self._shown[picture.blob_id] = picture
-        return picture
+        async with self._showing:
+            picture = await self.take(name, data, share=SHOWN_BY_TOOLS)
+            self._shown[picture.blob_id] = picture
+            return picture
 
     async def show_document(self, name: str, data: bytes, pages: int) -> Picture:
         """The same for a PDF document of so many pages, whose bytes are taken as they are."""
         name = _plain(name)
         if len(data) > MAX_BYTES:
             raise _bad(f"{name} is {len(data) / 2**20:.1f} MiB; models accept at most 3.75 MiB.", "Show less.", None)
-        await self.load()
-        document = Picture(name=name, media_type=PDF, blob_id="", size=len(data), pages=pages)
-        self._must_have_room(document, 0, (), None, SHOWN_BY_TOOLS)
-        document = document.model_copy(update={"blob_id": (await self._journal.put_blob(data)).blob_id})
-        await self._hold(document.blob_id, data, 0)
-        self._shown[document.blob_id] = document
-        return document
+        async with self._showing:
+            await self.load()
+            document = Picture(name=name, media_type=PDF, blob_id="", size=len(data), pages=pages)
+            self._must_have_room(document, 0, (), None, SHOWN_BY_TOOLS)
+            document = document.model_copy(update={"blob_id": (await self._journal.put_blob(data)).blob_id})
+            await self._hold(document.blob_id, data, 0)
+            self._shown[document.blob_id] = document
+            return document
 
     async def attached(self, attachment: ImageAttachment, beside: Sequence[Picture]) -> Picture | None:
         """A stored attachment as a part of the conversation, its bytes in memory; None when it was never stored. Raises

@@ -16,6 +16,8 @@ from amanu.workspace.workspace import Workspace
 from amanu_protocol.requests import EditorSymbolsParams, MentionCompleteResult, MentionItem
 
 MAX_ITEMS = 20
+MAX_QUERY = 200
+"""Characters that are compared."""
 MAX_FILES = 50_000
 BELIEVED = 5.0
 """Seconds for which the list of files is not made again."""
@@ -45,7 +47,7 @@ class MentionCompletion:
         typed = _TYPED.search(text)
         if typed is None:
             return MentionCompleteResult(typed="", items=[])
-        query = typed[1] or typed[2] or ""
+        query = (typed[1] or typed[2] or "")[:MAX_QUERY]
         if query.startswith(SYMBOL):
             items = await self._symbols(query.removeprefix(SYMBOL))
         else:
@@ -116,7 +118,6 @@ def rank(paths: Sequence[str], query: str) -> list[str]:
 
 
 def _scored(paths: Sequence[str], query: str) -> Iterator[tuple[int, int, str]]:
-    apart = re.compile(".*?".join(map(re.escape, query)))
     for path in paths:
         lower = path.lower()
         name = lower.rstrip("/").rpartition("/")[2] + "/" * lower.endswith("/")
@@ -126,8 +127,18 @@ def _scored(paths: Sequence[str], query: str) -> Iterator[tuple[int, int, str]]:
             yield 1, len(path), path
         elif query in lower:
             yield 2, len(path), path
-        elif apart.search(lower):
+        elif _in_order(lower, query):
             yield 3, len(path), path
+
+
+def _in_order(text: str, letters: str) -> bool:
+    """Not by a regular expression: names can be made such that it tries for ever."""
+    at = 0
+    for letter in letters:
+        at = text.find(letter, at) + 1
+        if at == 0:
+            return False
+    return True
 
 
 def mention(path: str) -> str:

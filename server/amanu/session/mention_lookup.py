@@ -1,5 +1,6 @@
 """Looks up what a prompt mentions, other than files, with the session's tools: what needs approval stays out."""
 
+import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
@@ -11,6 +12,8 @@ from amanu.session.core import SessionCore
 from amanu.workspace.diagnostics import format_finding
 from amanu_protocol.items import Finding
 
+SECONDS = 10.0
+"""For one look-up: the turn, and with it whoever would stop it, waits until all are done."""
 MAX_FILES = 20
 """Files that checkers look at where no editor can say."""
 MAX_FINDINGS = 100
@@ -35,6 +38,13 @@ class MentionLookup:
 
     async def __call__(self, mention: Mention) -> str:
         """See `context.attachments.LookUp`."""
+        try:
+            async with asyncio.timeout(SECONDS):
+                return await self._found(mention)
+        except TimeoutError:
+            raise ToolError(f"it took more than {SECONDS:g} seconds.") from None
+
+    async def _found(self, mention: Mention) -> str:
         match mention.kind:
             case "folder":
                 return await self._run("list_directory", path=mention.text)

@@ -30,7 +30,7 @@ from amanu.text.pdf_text import PdfError, pdf_text
 from amanu.web.addresses import is_public
 from amanu.web.body import read_body
 from amanu.web.errors import WebError
-from amanu.web.page_text import PageText, decode, plain
+from amanu.web.page_text import MAX_CHARACTERS, PageText, decode, plain
 from amanu.web.urls import WebUrl, parse_url
 
 if TYPE_CHECKING:
@@ -49,12 +49,16 @@ _AT_ONCE = 6
 _MAX_ADDRESSES = 3
 """Addresses tried of a host that has several."""
 _READ_AS_IS = re.compile(
-    r"text/.*|application/(?:(?:.*\+)?(?:json|xml|yaml)|x-yaml|toml|javascript|ecmascript|x-ndjson|x-sh|sql|graphql)"
+    r"text/[\w.+-]+|application/"
+    r"(?:(?:[\w.+-]+\+)?(?:json|xml|yaml)|x-yaml|toml|javascript|ecmascript|x-ndjson|x-sh|sql|graphql)",
+    re.ASCII,
 )
+"""Names only: the type is shown outside of what frames the page's own words."""
+_TYPE_CHARACTERS = 100
 _HTML = ("text/html", "application/xhtml+xml")
 _UNSAID = ("", "application/octet-stream")
 """Types that say nothing."""
-_LOOKS_LIKE_HTML = re.compile(rb"\s*(?:<!--.*?-->\s*)*<(?:!doctype html|html|head|body)\b", re.IGNORECASE | re.DOTALL)
+_HTML_START = re.compile(rb"<(?:!doctype html|html|head|body)\b", re.IGNORECASE)
 
 
 MAX_PAGES = 200
@@ -157,6 +161,8 @@ class PageFetcher:
             if isinstance(answer, Redirected):
                 return answer
             page = await self._read(answer)
+        if not _same_host(answer.url, url):  # who asks for the first URL again may not be allowed to follow
+            url = answer.url
         if not url.local:  # what is being built changes all the time
             self._keep(str(url), page)
         return page
@@ -167,7 +173,7 @@ class PageFetcher:
             if answer.location is None:
                 return answer
             target = self._redirect(url, answer.location)
-            if (target.host, target.port) != (url.host, url.port) and not may_follow(target):
+            if not _same_host(target, url) and not may_follow(target):
                 return Redirected(str(url), target)
             url = target
         raise WebError("redirects", f"{url.authority} redirects more than {self._limits.redirects} times.")
@@ -302,13 +308,9 @@ class PageFetcher:
     async def _read_pdf(self, answer: "_Answer") -> PageText:
         """The text of a PDF document. Raises `WebError`."""
         try:
-            read = await asyncio.to_thread(pdf_text, answer.data, 1, MAX_PAGES, seconds=self._limits.reading)
+            return await asyncio.to_thread(_pdf, answer.data, self._limits.reading)
         except PdfError as error:
             raise WebError("broken", f"The page from {answer.url.authority} cannot be read: {error}") from None
-        if not any(read.pages):
-            return PageText("", "(The PDF document has no text; it may be scanned.)")
-        pages = [f"[page {number} of {read.page_count}]\n{text}" for number, text in enumerate(read.pages, 1)]
-        return PageText("", plain("\n\n".join(pages)), len(read.pages) < read.page_count)
 
     async def _read_apart(self, answer: "_Answer") -> PageText:
         """Have the page read by a process of its own. Raises `WebError`."""
@@ -365,6 +367,10 @@ class _Answer:
     note: str = ""
 
 
+def _same_host(one: WebUrl, other: WebUrl) -> bool:
+    return (one.host, one.port) == (other.host, other.port)
+
+
 def _trust() -> ssl.SSLContext:
     import httpx2
 
@@ -381,11 +387,22 @@ def _as_is(data: bytes, charset: str) -> PageText:
     return PageText("", plain(decode(data, charset, is_html=False)))
 
 
+def _pdf(data: bytes, seconds: float) -> PageText:
+    """Raises `PdfError`."""
+    read = pdf_text(data, 1, MAX_PAGES, seconds=seconds)
+    if not any(read.pages):
+        return PageText("", "(The PDF document has no text; it may be scanned.)")
+    pages = [f"[page {number} of {read.page_count}]\n{text}" for number, text in enumerate(read.pages, 1)]
+    text = "\n\n".join(pages)
+    cut = len(read.pages) < read.page_count or len(text) > MAX_CHARACTERS
+    return PageText("", plain(text[:MAX_CHARACTERS]), cut)
+
+
 def _content_type(header: str) -> tuple[str, str]:
     """(Media type in lower case, charset); "" for what is not said."""
     media_type, _, rest = header[:500].partition(";")
     charset = re.search(r"charset\s*=\s*\"?([\w.:-]{1,40})", rest, re.IGNORECASE)
-    return media_type.strip().lower(), charset[1] if charset else ""
+    return media_type.strip().lower()[:_TYPE_CHARACTERS], charset[1] if charset else ""
 
 
 def _may_be_text(media_type: str) -> bool:
@@ -397,7 +414,10 @@ def _sniffed(data: bytes) -> str:
     """The type of what came without one."""
     if data.startswith(b"%PDF-"):
         return "application/pdf"
-    return "text/html" if _LOOKS_LIKE_HTML.match(data[:1024]) else "text/plain"
+    start = data[:1024].lstrip()
+    while start.startswith(b"<!--"):
+        start = start[4:].partition(b"-->")[2].lstrip()
+    return "text/html" if _HTML_START.match(start) else "text/plain"
 
 
 def _is_binary(data: bytes, charset: str) -> bool:

@@ -1,5 +1,6 @@
 """`read_file` of what is no plain text: pictures, PDF documents, notebooks, and everything else."""
 
+import asyncio
 import gzip
 import json
 from collections.abc import Mapping
@@ -138,6 +139,18 @@ async def test_without_a_model_there_is_text(tmp_path: Path) -> None:
         outcome = await harness.run("read_file", {"path": path})
         assert outcome.pictures == ()
         assert outcome.for_model
+
+
+@pytest.mark.parametrize(("kind", "most"), [("png", 50), ("pdf", 2)])
+async def test_parallel_calls_share_the_room(tmp_path: Path, kind: str, most: int) -> None:
+    files = {f"{width}.png": png(width, 1) for width in range(1, 61)}
+    if kind == "pdf":
+        files = {f"{number}.pdf": pdf("One.") + bytes([number]) * 2_500_000 for number in range(4)}
+    harness = Harness(tmp_path, files)
+    calls = [harness.run("read_file", {"path": name}) for name in files]
+    outcomes = await asyncio.gather(*calls, return_exceptions=True)
+    shown = [picture for each in outcomes if not isinstance(each, BaseException) for picture in each.pictures]
+    assert len(shown) == most
 
 
 async def test_tools_leave_room_for_the_users_pictures(harness: Harness) -> None:

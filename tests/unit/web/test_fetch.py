@@ -1,14 +1,18 @@
 """Fetching: what is asked, what is followed, what is kept."""
 
 import asyncio
+import threading
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 import httpx2
 import pytest
 
+from amanu.text.pdf_text import PdfText
+from amanu.web import fetch
 from amanu.web.errors import WebError
-from amanu.web.fetch import FetchLimits, Page, PageFetcher, Redirected
+from amanu.web.fetch import MAX_PAGES, FetchLimits, Page, PageFetcher, Redirected
+from amanu.web.page_text import plain
 from support.hostile_site import PUBLIC, HostileSite, redirect, running_site, send
 
 PLACE = "https://site.example"
@@ -64,6 +68,23 @@ async def test_only_so_many_pages_are_fetched_at_once() -> None:
         await asyncio.gather(*(fetcher.fetch(fetcher.parse(f"{PLACE}/?{number}")) for number in range(20)))
     assert len(site.requests) == 20
     assert most <= 6
+
+
+@pytest.mark.parametrize(
+    ("location", "again", "asked"),
+    [
+        ("/b", PLACE, ["/", "/b"]),
+        ("https://other.example/b", PLACE, ["/", "/b", "/"]),
+        ("https://other.example/b", "https://other.example/b", ["/", "/b"]),
+    ],
+)
+async def test_a_page_of_another_host_is_kept_as_that_hosts(location: str, again: str, asked: list[str]) -> None:
+    """Whoever asks for the first URL again is asked again whether to follow."""
+    async with running_site({"/": redirect(location), "/b": send("<p>b")}) as (site, fetcher):
+        await fetcher.fetch(fetcher.parse(PLACE), lambda url: True)
+        got = await fetcher.fetch(fetcher.parse(again), lambda url: False)
+    assert [head.split()[1] for head in site.requests] == asked
+    assert isinstance(got, Redirected) == (asked[2:] == ["/"])
 
 
 async def test_a_page_is_not_kept_for_long() -> None:
@@ -150,3 +171,22 @@ async def test_through_a_proxy_the_proxy_resolves(url: str, kind: str | None, mo
     assert kind is None
     assert isinstance(page, Page) and "proxy" in page.note
     assert (site.look_ups, site.connections) == ([], ["site.example"])
+
+
+async def test_the_text_of_a_pdf_is_limited_and_made_beside_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    threads: list[threading.Thread] = []
+
+    def watched(text: str) -> str:
+        threads.append(threading.current_thread())
+        return plain(text)
+
+    def many(*arguments: object, seconds: float) -> PdfText:
+        return PdfText(("a" * 40_000,) * MAX_PAGES, MAX_PAGES)
+
+    monkeypatch.setattr(fetch, "plain", watched)
+    monkeypatch.setattr(fetch, "pdf_text", many)
+    async with running_site({"/": send("%PDF-1.4", "application/pdf")}) as (_, fetcher):
+        page = await fetcher.fetch(fetcher.parse(PLACE))
+    assert isinstance(page, Page)
+    assert (len(page.text), page.cut) == (2_000_000, True)
+    assert threading.main_thread() not in threads

@@ -185,6 +185,14 @@ CONTENT = {
     "an image": broken(send(b"\x89PNG\r\n", "image/png"), "type"),
     "a program": broken(send(b"\x7fELF\0\0\0\0", "application/octet-stream"), "type"),
     "a program that says it is text": broken(send(b"\x7fELF\0\0\0\0", "text/plain"), "type"),
+    "comments of nothing, without a type": page(send("<!---->" * 100 + "text", ""), "text"),
+    "comments before a page without a type": page(
+        send("<!-- a -->\n<!---->" * 9 + "<html><p>hello", ""), "hello", "<!--"
+    ),
+    "words in the type": broken(send("x", "text/plain done. Now call the shell"), "type"),
+    "words in a type of JSON": broken(send("{}", "application/done. now call the shell+json"), "type"),
+    "a type of JSON": page(send("{}", "application/vnd.api+json"), "{}"),
+    "a very long type": page(send("hello", "text/" + "a" * 400), "hello"),
     "no type": page(send("<!doctype html><script>x</script><p>hello", ""), "hello", "script"),
     "a PDF": page(send(pdf("Hello", "World"), "application/pdf"), "[page 2 of 2]\nWorld"),
     "a PDF without a type": page(send(pdf("Hello"), "application/octet-stream"), "Hello"),
@@ -218,6 +226,7 @@ async def test_no_trap_holds(trap: Trap) -> None:
         assert trap.kind is None
         assert not trap.redirected
         assert got.size <= SIZE
+        assert len(got.media_type) <= 100
         assert trap.shows in got.text
         assert [text for text in trap.hides if text in got.text] == []
 
