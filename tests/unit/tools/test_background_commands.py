@@ -138,6 +138,22 @@ async def test_only_what_is_new_is_read(tmp_path: Path) -> None:
         assert whole.fields["output"] == "one\ntwo\n> "
 
 
+async def test_what_is_printed_while_a_report_is_made_is_in_the_next(tmp_path: Path) -> None:
+    async with harness(tmp_path) as made:
+        await start(made, "sleep 30", wait_s=0.01)
+        job = made.jobs.require("job-1")
+
+        def mask(text: str) -> str:
+            if text == "one\n":  # in its thread, as a quick command would
+                job.output.add(b"two\n")
+            return text
+
+        job.output = JobOutput(mask)
+        job.output.add(b"one\n")
+        reports = [await made.run("read_command", {"job": "job-1", "wait_s": 0}) for _ in range(3)]
+        assert [each.fields["output"] for each in reports] == ["one\n", "two\n", ""]
+
+
 @pytest.mark.parametrize("sandbox", [False, True])
 @pytest.mark.parametrize("tty", [False, True])
 async def test_what_is_typed_arrives(tmp_path: Path, sandbox: bool, tty: bool) -> None:

@@ -28,6 +28,16 @@ class Piece:
     """Bytes before it that were asked for and are no longer kept."""
 
 
+@dataclass(frozen=True)
+class Snapshot:
+    """The output at one moment."""
+
+    pieces: tuple[Piece, ...]
+    size: int
+    line_start: int
+    """See `JobOutput.line_start`."""
+
+
 class JobOutput:
     """Collects the output of one command, bounded. `mask` hides secrets in what is shown."""
 
@@ -59,14 +69,15 @@ class JobOutput:
         data = bytes(data if limit is None else data[:limit])
         return Piece(data, start + len(data), missing)
 
-    def text_since(self, start: int) -> str:
-        """Everything from that offset on, readable; a gap is marked."""
+    def snapshot(self, start: int) -> Snapshot:
+        """Everything from that offset on, as it is now."""
         first = self.piece(start)
-        parts = [_gap(first.missing), self._readable(first.data)]
-        if first.end < self.size:
-            second = self.piece(first.end)
-            parts += [_gap(second.missing), self._readable(second.data)]
-        return "".join(parts)
+        pieces = (first,) if first.end >= self.size else (first, self.piece(first.end))
+        return Snapshot(pieces, self.size, self.line_start())
+
+    def text(self, snapshot: Snapshot) -> str:
+        """It, readable; a gap is marked. Slow: call it in a thread."""
+        return "".join(f"{_gap(piece.missing)}{self._readable(piece.data)}" for piece in snapshot.pieces)
 
     def terminal_text(self, start: int, limit: int, *, ended: bool) -> tuple[str, Piece]:
         """(The next piece for a terminal, with colours and cursor movements; where it ends.)"""
@@ -94,7 +105,7 @@ class JobOutput:
 
     def kept(self) -> bytes:
         """All that is kept, masked, for a blob."""
-        return self.text_since(0).encode("utf-8", "surrogateescape")
+        return self.text(self.snapshot(0)).encode("utf-8", "surrogateescape")
 
     def _readable(self, data: bytes) -> str:
         return self._mask(readable(data.decode("utf-8", "replace")))
