@@ -3,6 +3,7 @@
 import asyncio
 import os
 import sys
+import threading
 import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -136,6 +137,22 @@ async def test_only_what_is_new_is_read(tmp_path: Path) -> None:
         assert second.fields["output"] == "two\n> "
         whole = await made.run("read_command", {"job": "job-1", "offset": 0})
         assert whole.fields["output"] == "one\ntwo\n> "
+
+
+async def test_the_daemon_goes_on_while_output_is_masked(tmp_path: Path) -> None:
+    async with harness(tmp_path) as made:
+        await start(made, "sleep 30", wait_s=0.01)
+        job = made.jobs.require("job-1")
+        threads: set[threading.Thread] = set()
+
+        def mask(text: str) -> str:
+            threads.add(threading.current_thread())
+            return text
+
+        job.output = JobOutput(mask)
+        job.output.add(b"ready\n")
+        assert await job.wait(10, until="ready") == "ready"
+        assert threads and threading.main_thread() not in threads
 
 
 async def test_what_is_printed_while_a_report_is_made_is_in_the_next(tmp_path: Path) -> None:

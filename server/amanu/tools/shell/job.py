@@ -263,7 +263,7 @@ class Job:
             while not answer.done():
                 news, is_last = self._news, self.ended.is_set()
                 snapshot = self.output.snapshot(start)
-                text, start = self.output.text(snapshot), snapshot.line_start
+                text, start = await asyncio.to_thread(self.output.text, snapshot), snapshot.line_start
                 with contextlib.suppress(ConnectionError):  # it has found what it looks for
                     process.stdin.write(json.dumps(text).encode() + b"\n")
                     await process.stdin.drain()
