@@ -278,3 +278,44 @@ def test_a_terminal_gets_colours_but_no_orders() -> None:
     output.add(b"\xa9\n")
     assert output.terminal_text(piece.end, 1000, ended=False)[0] == "é\n"
     assert output.last_line == "red  *** é"
+
+
+GAP = b"x" * (HEAD - 1)
+
+
+@pytest.mark.parametrize(
+    ("pieces", "ended", "expected"),
+    [
+        ([b"a\x1b]52;c;", b"aGk=\x07b"], False, "ab"),
+        ([b"a\x1b", b"]52;c;aGk=\x07b"], False, "ab"),
+        ([b"a\x1b]8;;http://x\x1b", b"\\b"], False, "ab"),
+        ([b"a\x1bP1;", b"q\x1b\\b"], False, "ab"),
+        ([b"a\x1b[3", b"1mb"], False, "a\x1b[31mb"),
+        ([b"a\x1b]52;c;aGk="], False, "a"),
+        ([b"a\x1b]52;c;aGk="], True, "a"),
+        ([b"a\x1b]" + b"y" * 5000], False, "a" + "y" * 5000),
+        ([GAP + b"\x1b" + b"z" * 200_000 + b"]52;c;aGk=\x07" + b"z" * (TAIL - 12)], True, None),
+        ([GAP + b"\xc3", b"z" * 1_200_000], False, None),
+    ],
+)
+def test_no_order_reaches_a_terminal_in_two_pieces(pieces: list[bytes], ended: bool, expected: str | None) -> None:
+    output, shown, at = JobOutput(), "", 0
+    for number, data in enumerate(pieces, 1):
+        output.add(data)
+        while at < output.size:
+            text, piece = output.terminal_text(at, 64 * 1024, ended=ended and number == len(pieces))
+            if piece.end == at:
+                break
+            shown, at = shown + text, piece.end
+    assert "\x1b]" not in shown and not shown.endswith("\x1b")
+    assert shown == expected if expected is not None else at == output.size
+
+
+def test_plain_text_is_cut_between_lines() -> None:
+    output = JobOutput(lambda text: text.replace("s3cret", "***"))
+    output.add(b"one\ntwo s3cret\nmore s3c")
+    texts, at = list[str](), 0
+    for limit in (10, 15, 5):
+        text, piece = output.readable_piece(at, limit)
+        texts, at = [*texts, text], piece.end
+    assert texts == ["one\n", "two ***\n", "more "], "a line that is longer than a piece is cut"

@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 
 from amanu.text.display import one_line
+from amanu.text.redaction import maskable_length
 from amanu.tools.shell.output import Mask, readable
 
 HEAD = 64 * 1024
@@ -15,6 +16,10 @@ _NOT_FOR_TERMINALS = re.compile(
     r"\x1b\](?:[^\x07\x1b]{0,4096}(?:\x07|\x1b\\))?|\x1b[PX^_](?:[^\x1b]{0,4096}\x1b\\)?|[\x90\x98\x9b\x9d-\x9f]"
 )
 """Sequences that do more than draw: titles, links, the clipboard, answers of the terminal."""
+_UNFINISHED = re.compile(
+    rb"\x1b(?:\][^\x07\x1b]{0,4096}\x1b?|[PX^_][^\x1b]{0,4096}\x1b?|\[[0-?]{0,64}[ -/]{0,16}|[ -/]{0,16})\Z"
+)
+"""The beginning of a sequence whose end has not come yet."""
 
 
 @dataclass(frozen=True)
@@ -82,13 +87,19 @@ class JobOutput:
     def terminal_text(self, start: int, limit: int, *, ended: bool) -> tuple[str, Piece]:
         """(The next piece for a terminal, with colours and cursor movements; where it ends.)"""
         piece = self.piece(start, limit)
-        whole = piece.data if ended and piece.end >= self.size else _whole_characters(piece.data)
+        whole, end = _UNFINISHED.sub(b"", piece.data), piece.end
+        # A sequence or character whose other half comes next waits for it; else it has no other half.
+        if not (ended if end >= self.size else self.piece(end, 1).missing):
+            whole = _whole_characters(whole)
+            end -= len(piece.data) - len(whole)
         text = _NOT_FOR_TERMINALS.sub("", whole.decode("utf-8", "replace"))
-        return self._mask(text), Piece(whole, piece.end - len(piece.data) + len(whole), piece.missing)
+        return self._mask(text), Piece(whole, end, piece.missing)
 
     def readable_piece(self, start: int, limit: int) -> tuple[str, Piece]:
-        """(The next piece as plain text, where it ends.)"""
+        """(The next piece as plain text, where it ends.) It ends between lines if it can, so that no secret is cut."""
         piece = self.piece(start, limit)
+        if piece.end < self.size and (length := maskable_length(piece.data.decode("latin-1"))):
+            piece = Piece(piece.data[:length], piece.end - len(piece.data) + length, piece.missing)
         return self._readable(piece.data), piece
 
     def line_start(self) -> int:
