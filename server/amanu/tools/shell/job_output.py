@@ -16,6 +16,8 @@ _NOT_FOR_TERMINALS = re.compile(
     r"\x1b\](?:[^\x07\x1b]{0,4096}(?:\x07|\x1b\\))?|\x1b[PX^_](?:[^\x1b]{0,4096}\x1b\\)?|[\x90\x98\x9b\x9d-\x9f]"
 )
 """Sequences that do more than draw: titles, links, the clipboard, answers of the terminal."""
+_WITHIN_ESCAPE = re.compile(r"\x1b[\x00-\x17\x19\x1b-\x1f\x7f-\x9f]+")
+"""What does not end an escape: with it between, or when it is taken out, the rest could become another sequence."""
 _UNFINISHED = re.compile(
     rb"\x1b(?:\][^\x07\x1b]{0,4096}\x1b?|[PX^_][^\x1b]{0,4096}\x1b?|\[[0-?]{0,64}[ -/]{0,16}|[ -/]{0,16})\Z"
 )
@@ -92,7 +94,8 @@ class JobOutput:
         if not (ended if end >= self.size else self.piece(end, 1).missing):
             whole = _whole_characters(whole)
             end -= len(piece.data) - len(whole)
-        text = _NOT_FOR_TERMINALS.sub("", whole.decode("utf-8", "replace"))
+        text = _WITHIN_ESCAPE.sub("\x1b", whole.decode("utf-8", "replace"))
+        text = _NOT_FOR_TERMINALS.sub("", text).removesuffix("\x1b")
         return self._mask(text), Piece(whole, end, piece.missing)
 
     def readable_piece(self, start: int, limit: int) -> tuple[str, Piece]:
