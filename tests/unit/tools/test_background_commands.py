@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from amanu.home import find_home
 from amanu.sandbox.sandbox import Sandbox
 from amanu.tools.shell import jobs as job_limits
 from amanu.tools.shell.job_output import HEAD, TAIL, JobOutput
+from amanu_protocol.items import CommandSandbox
 from support.required_programs import needs
 from support.tool_harness import ToolHarness
 from unit.tools.test_run_shell_command import running
@@ -207,6 +208,30 @@ async def test_to_type_is_asked_about_and_to_interrupt_is_not(tmp_path: Path) ->
         assert (typed.subject.effect, typed.subject.unclear) == ("run", True)
         interrupted = await made.preview("write_command", {"job": "job-1", "key": "ctrl-c"})
         assert (interrupted.subject.effect, interrupted.subject.unclear) == ("read", False)
+
+
+@pytest.mark.parametrize(
+    ("writes", "arguments", "refused"),
+    [
+        (None, {"text": "rm x\n"}, True),
+        ("everything", {"key": "enter"}, True),
+        ("workspace", {"text": "rm x\n", "key": "ctrl-c"}, True),
+        ("workspace", {"key": "ctrl-c"}, False),
+        ("nothing", {"text": "6*7\n"}, False),
+    ],
+)
+async def test_in_plan_mode_nothing_is_typed_into_what_can_change_files(
+    tmp_path: Path, writes: Any, arguments: dict[str, Any], refused: bool
+) -> None:
+    async with harness(tmp_path) as made:
+        await start(made, "sleep 30", wait_s=0.01)
+        job = made.jobs.require("job-1")
+        if writes is not None:
+            box = CommandSandbox(tier="bubblewrap", writes=writes, network=False, summary="Sandboxed")
+            job.show(sandbox=box)
+        object.__setattr__(made.environment, "read_only", lambda: True)
+        with pytest.raises(ToolError, match=r"plan mode.*Make it a step of") if refused else nullcontext():
+            await made.preview("write_command", {"job": "job-1", **arguments})
 
 
 async def test_a_flood_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
