@@ -17,6 +17,7 @@ from amanu.core.tool import Outcome, ToolError
 from amanu.home import find_home
 from amanu.sandbox.sandbox import Sandbox
 from amanu.tools.shell import jobs as job_limits
+from amanu.tools.shell.job import Job, JobEnd
 from amanu.tools.shell.job_output import HEAD, TAIL, JobOutput
 from amanu_protocol.items import CommandSandbox
 from support.required_programs import needs
@@ -274,6 +275,20 @@ async def test_not_too_many_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         assert "Also: 1 background command is running: job-1 (sleep 30)." in outcome.for_model
         with pytest.raises(ToolError, match="Stop one with stop_command"):
             await start(made, "sleep 30")
+
+
+async def test_all_are_stopped_though_one_has_just_failed_to_start() -> None:
+    jobs, fails = job_limits.Jobs(), asyncio.Event()
+
+    async def run(job: Job) -> JobEnd:
+        fails.set()
+        raise ToolError("It cannot be started.")
+
+    starting = asyncio.create_task(jobs.start("c1", "true", run))
+    await fails.wait()
+    await jobs.stop_all("at the end")
+    with pytest.raises(ToolError, match="cannot be started"):
+        await starting
 
 
 @pytest.mark.parametrize("sizes", [[10, 20], [HEAD, 5], [HEAD - 1, TAIL, 70_000], [3 * TAIL]])
