@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from amanu.permissions import approvals as approval
+from amanu.sandbox.sandbox import Sandbox
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Job, Notice, UserMessage
 from amanu_protocol.requests import (
@@ -167,3 +168,17 @@ async def test_typing_asks_in_every_mode(tmp_path: Path) -> None:
         await d.answer("allow")
         await d.ended()
         assert "typed\\n" in d.told()
+
+
+async def test_no_command_of_any_session_is_blamed_for_an_edit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    accepted: list[tuple[str, str]] = []
+
+    async def accept(sandbox: Sandbox, path: Path) -> None:
+        accepted.append((path.name, path.read_text()))
+
+    monkeypatch.setattr(Sandbox, "accept", accept)
+    steps = [step("", call("write_file", path="new.txt", content="new\n")), step("Done.")]
+    async with scripted_session(tmp_path, *steps, mode="auto") as d:
+        await d.prompt("go")
+        await d.ended()
+        assert accepted == [("new.txt", "new\n")], "though this session runs nothing in the background"

@@ -327,7 +327,15 @@ async def test_a_page_of_a_blob_ends_between_characters(tmp_path: Path) -> None:
 async def test_a_full_disk_changes_no_file_and_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     disk = Disk(monkeypatch)
     first = step("", call("read_file", path="notes.txt"), call("run_shell_command", command="touch before"))
-    steps = first, WRITE, step("", call("run_shell_command", command="touch ran")), step("Pity."), step("Better.")
+    again = step("", call("run_shell_command", command="echo ok", background=True))
+    steps = (
+        first,
+        WRITE,
+        step("", call("run_shell_command", command="touch ran")),
+        step("Pity."),
+        again,
+        step("Better."),
+    )
     async with scripted_session(tmp_path, *steps, mode="acceptEdits") as d:
         d.session.allow("run_shell_command(touch ran)")
         await d.prompt("change it")
@@ -344,7 +352,8 @@ async def test_a_full_disk_changes_no_file_and_loses_nothing(tmp_path: Path, mon
         assert d.client.state is not None and not d.client.state.closed
         disk.full = False
         await d.prompt("and now?", "p2")
-        await d.over("p2")
+        state = await d.over("p2")
+        assert [job.title for job in state.jobs] == ["echo ok"], "what runs in the background can be started again, too"
 
 
 async def test_a_prompt_that_was_refused_for_want_of_disk_never_runs(

@@ -42,8 +42,11 @@ class _Refused(Exception):
         self.file = file
 
 
-async def apply(workspace: Workspace, files: Sequence[LiveFile], save_preimage: SavePreimage, turn_id: str) -> None:
+async def apply(
+    workspace: Workspace, files: Sequence[LiveFile], save_preimage: SavePreimage, turn_id: str
+) -> list[Path]:
     """Bring accepted hunks to these files and take back those that are `undoing`; all are settled when this returns.
+    Returns the paths that changed.
 
     Editors come first: once a file on disk is changed, only the disk is left, and what a crash interrupts can be
     finished (`crash_recovery.py`)."""
@@ -73,10 +76,12 @@ async def apply(workspace: Workspace, files: Sequence[LiveFile], save_preimage: 
                 succeeded=False,
                 reason=str(refused) if is_refused else f"Not done alone: {failed_path} failed. {refused}",
             )
+        return []
     else:
         for plan in plans:
             settle(plan.file, succeeded=True)
             _note_shown(workspace, plan)
+        return [version.path for plan in plans for version in (plan.old_version, plan.new_version)]
 
 
 def _note_shown(workspace: Workspace, plan: _Plan) -> None:

@@ -9,7 +9,7 @@ afterwards: kept or undone. Both are states of the same hunks, and each can be t
 import asyncio
 import contextlib
 import secrets
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -57,18 +57,21 @@ class SkippedHunk:
 
 
 class Proposals:
-    """`changed` hears of each new version of a proposal, in order; `save_preimage` is durable when it returns."""
+    """`on_change` hears of each new version of a proposal, in order; `save_preimage` is durable when it returns;
+    `accept_change` is told each path that was changed, and does not raise."""
 
     def __init__(
         self,
         workspace: Workspace,
         on_change: Callable[[Proposal], None],
         save_preimage: SavePreimage,
+        accept_change: Callable[[Path], Awaitable[None]] | None = None,
         shared_hunk_seconds: float = _SHARED_HUNK_SECONDS,
     ) -> None:
         self._workspace = workspace
         self._on_change = on_change
         self._save_preimage = save_preimage
+        self._accept_change = accept_change
         self._shared_hunk_seconds = shared_hunk_seconds
         self._live: dict[str, LiveProposal] = {}
         """Oldest first."""
@@ -431,7 +434,10 @@ class Proposals:
         self._publish(live)
         try:
             await self._tracking.catch_up_others(live, files)
-            await apply(self._workspace, files, self._save_preimage, live.turn_id)
+            changed = await apply(self._workspace, files, self._save_preimage, live.turn_id)
+            if self._accept_change is not None:
+                for path in dict.fromkeys(changed):
+                    await self._accept_change(path)
         except AmanuError as error:  # its pre-image could not be kept: the file is as it was
             for file in files:
                 settle(file, succeeded=False, reason=str(error))

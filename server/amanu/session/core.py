@@ -102,7 +102,7 @@ class SessionCore:
         for result in self.conversation.results():
             self.workspace.shown_files.restore(result.known_files)
         self.jobs = SessionJobs(self.state, self.emit, self.notices, journal, services.secrets.mask_output)
-        self.proposals = Proposals(self.workspace, self._proposal_changed, self._save_preimage)
+        self.proposals = Proposals(self.workspace, self._proposal_changed, self._save_preimage, services.sandbox.accept)
         self.proposal_listeners: list[Callable[[Proposal], None]] = []
         """Called with each version of a proposal, after it has been emitted."""
         self.policy = SessionPolicy(services, self.state)
@@ -182,8 +182,6 @@ class SessionCore:
     def _proposal_changed(self, proposal: Proposal) -> None:
         previous = self.policy.proposal(proposal.proposal_id)
         self.emit(ProposalChanged(proposal=self.state.lean(proposal)))
-        if self.jobs.running:
-            self.jobs.accept_changes(proposal, self.services.sandbox)
         if self.state.turn is None and (previous is None or previous.waiting != proposal.waiting):
             self.list_changed()  # the end of a turn tells it anyway
         for listener in self.proposal_listeners:

@@ -2,11 +2,9 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from pathlib import Path
 from typing import Any
 
 from amanu.core.tool import ToolError
-from amanu.sandbox.sandbox import Sandbox
 from amanu.session.events import EventStream
 from amanu.session.notices import Notices
 from amanu.storage.journal import Journal
@@ -17,7 +15,6 @@ from amanu.tools.shell.jobs import Jobs
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import JobChanged, JobProgress
 from amanu_protocol.items import Job as ShownJob
-from amanu_protocol.items import Proposal
 from amanu_protocol.requests import JobInputParams, JobOutputParams, JobOutputResult, JobParams, JobResult
 from amanu_protocol.state import SessionState
 
@@ -45,13 +42,6 @@ class SessionJobs:
         """Stop all of them: the session is being closed."""
         await self.jobs.stop_all("with the session")
         await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    def accept_changes(self, proposal: Proposal, sandbox: Sandbox) -> None:
-        """The files of a proposal have changed: what runs in the background meanwhile has not done that."""
-        for file in proposal.files:
-            if any(hunk.state in ("applied", "reverted") for hunk in file.hunks):
-                for path in filter(None, (file.path, file.new_path)):
-                    self._wait_for(sandbox.accept(Path(path)))
 
     # Requests ---------------------------------------------------------------------------------------
 

@@ -113,6 +113,7 @@ class Session:
             except AmanuError:
                 if not anyway:
                     self.core.access.closed = False
+                    self.core.jobs.jobs.reopen()
                     raise
             await self.core.proposals.close()
             self.core.plan.close()

@@ -3,9 +3,10 @@
 import asyncio
 import os
 import sys
+import threading
 import time
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,9 @@ from amanu.core.tool import Outcome, ToolError
 from amanu.home import find_home
 from amanu.sandbox.sandbox import Sandbox
 from amanu.tools.shell import jobs as job_limits
+from amanu.tools.shell.job import Job, JobEnd
 from amanu.tools.shell.job_output import HEAD, TAIL, JobOutput
+from amanu_protocol.items import CommandSandbox
 from support.required_programs import needs
 from support.tool_harness import ToolHarness
 from unit.tools.test_run_shell_command import running
@@ -138,6 +141,38 @@ async def test_only_what_is_new_is_read(tmp_path: Path) -> None:
         assert whole.fields["output"] == "one\ntwo\n> "
 
 
+async def test_the_daemon_goes_on_while_output_is_masked(tmp_path: Path) -> None:
+    async with harness(tmp_path) as made:
+        await start(made, "sleep 30", wait_s=0.01)
+        job = made.jobs.require("job-1")
+        threads: set[threading.Thread] = set()
+
+        def mask(text: str) -> str:
+            threads.add(threading.current_thread())
+            return text
+
+        job.output = JobOutput(mask)
+        job.output.add(b"ready\n")
+        assert await job.wait(10, until="ready") == "ready"
+        assert threads and threading.main_thread() not in threads
+
+
+async def test_what_is_printed_while_a_report_is_made_is_in_the_next(tmp_path: Path) -> None:
+    async with harness(tmp_path) as made:
+        await start(made, "sleep 30", wait_s=0.01)
+        job = made.jobs.require("job-1")
+
+        def mask(text: str) -> str:
+            if text == "one\n":  # in its thread, as a quick command would
+                job.output.add(b"two\n")
+            return text
+
+        job.output = JobOutput(mask)
+        job.output.add(b"one\n")
+        reports = [await made.run("read_command", {"job": "job-1", "wait_s": 0}) for _ in range(3)]
+        assert [each.fields["output"] for each in reports] == ["one\n", "two\n", ""]
+
+
 @pytest.mark.parametrize("sandbox", [False, True])
 @pytest.mark.parametrize("tty", [False, True])
 async def test_what_is_typed_arrives(tmp_path: Path, sandbox: bool, tty: bool) -> None:
@@ -174,6 +209,30 @@ async def test_to_type_is_asked_about_and_to_interrupt_is_not(tmp_path: Path) ->
         assert (typed.subject.effect, typed.subject.unclear) == ("run", True)
         interrupted = await made.preview("write_command", {"job": "job-1", "key": "ctrl-c"})
         assert (interrupted.subject.effect, interrupted.subject.unclear) == ("read", False)
+
+
+@pytest.mark.parametrize(
+    ("writes", "arguments", "refused"),
+    [
+        (None, {"text": "rm x\n"}, True),
+        ("everything", {"key": "enter"}, True),
+        ("workspace", {"text": "rm x\n", "key": "ctrl-c"}, True),
+        ("workspace", {"key": "ctrl-c"}, False),
+        ("nothing", {"text": "6*7\n"}, False),
+    ],
+)
+async def test_in_plan_mode_nothing_is_typed_into_what_can_change_files(
+    tmp_path: Path, writes: Any, arguments: dict[str, Any], refused: bool
+) -> None:
+    async with harness(tmp_path) as made:
+        await start(made, "sleep 30", wait_s=0.01)
+        job = made.jobs.require("job-1")
+        if writes is not None:
+            box = CommandSandbox(tier="bubblewrap", writes=writes, network=False, summary="Sandboxed")
+            job.show(sandbox=box)
+        object.__setattr__(made.environment, "read_only", lambda: True)
+        with pytest.raises(ToolError, match=r"plan mode.*Make it a step of") if refused else nullcontext():
+            await made.preview("write_command", {"job": "job-1", **arguments})
 
 
 async def test_a_flood_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -218,6 +277,20 @@ async def test_not_too_many_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
             await start(made, "sleep 30")
 
 
+async def test_all_are_stopped_though_one_has_just_failed_to_start() -> None:
+    jobs, fails = job_limits.Jobs(), asyncio.Event()
+
+    async def run(job: Job) -> JobEnd:
+        fails.set()
+        raise ToolError("It cannot be started.")
+
+    starting = asyncio.create_task(jobs.start("c1", "true", run))
+    await fails.wait()
+    await jobs.stop_all("at the end")
+    with pytest.raises(ToolError, match="cannot be started"):
+        await starting
+
+
 @pytest.mark.parametrize("sizes", [[10, 20], [HEAD, 5], [HEAD - 1, TAIL, 70_000], [3 * TAIL]])
 def test_output_is_kept_from_both_ends(sizes: list[int]) -> None:
     whole = b"".join(bytes([97 + at]) * size for at, size in enumerate(sizes))
@@ -245,3 +318,49 @@ def test_a_terminal_gets_colours_but_no_orders() -> None:
     output.add(b"\xa9\n")
     assert output.terminal_text(piece.end, 1000, ended=False)[0] == "é\n"
     assert output.last_line == "red  *** é"
+
+
+GAP = b"x" * (HEAD - 1)
+
+
+@pytest.mark.parametrize(
+    ("pieces", "ended", "expected"),
+    [
+        ([b"a\x1b]52;c;", b"aGk=\x07b"], False, "ab"),
+        ([b"a\x1b", b"]52;c;aGk=\x07b"], False, "ab"),
+        ([b"a\x1b]8;;http://x\x1b", b"\\b"], False, "ab"),
+        ([b"a\x1bP1;", b"q\x1b\\b"], False, "ab"),
+        ([b"a\x1b[3", b"1mb"], False, "a\x1b[31mb"),
+        ([b"a\x1b\x1b]x\x07]52;c;aGk=\x07b"], False, "a]52;c;aGk=\x07b"),
+        ([b"a\x1b\x1b", b"]x\x07]52;c;aGk=\x07b"], False, "a]52;c;aGk=\x07b"),
+        ([b"a\x1b\xc2\x9d]52;c;aGk=\x07b"], False, "ab"),
+        ([b"a\x1b\n]52;c;aGk=\x07b"], False, "ab"),
+        ([b"a\x1b\0", b"]52;c;aGk=\x07b"], False, "a]52;c;aGk=\x07b"),
+        ([b"a\x1b]52;c;aGk="], False, "a"),
+        ([b"a\x1b]52;c;aGk="], True, "a"),
+        ([b"a\x1b]" + b"y" * 5000], False, "a" + "y" * 5000),
+        ([GAP + b"\x1b" + b"z" * 200_000 + b"]52;c;aGk=\x07" + b"z" * (TAIL - 12)], True, None),
+        ([GAP + b"\xc3", b"z" * 1_200_000], False, None),
+    ],
+)
+def test_no_order_reaches_a_terminal_in_two_pieces(pieces: list[bytes], ended: bool, expected: str | None) -> None:
+    output, shown, at = JobOutput(), "", 0
+    for number, data in enumerate(pieces, 1):
+        output.add(data)
+        while at < output.size:
+            text, piece = output.terminal_text(at, 64 * 1024, ended=ended and number == len(pieces))
+            if piece.end == at:
+                break
+            shown, at = shown + text, piece.end
+    assert "\x1b]" not in shown and not shown.endswith("\x1b")
+    assert shown == expected if expected is not None else at == output.size
+
+
+def test_plain_text_is_cut_between_lines() -> None:
+    output = JobOutput(lambda text: text.replace("s3cret", "***"))
+    output.add(b"one\ntwo s3cret\nmore s3c")
+    texts, at = list[str](), 0
+    for limit in (10, 15, 5):
+        text, piece = output.readable_piece(at, limit)
+        texts, at = [*texts, text], piece.end
+    assert texts == ["one\n", "two ***\n", "more "], "a line that is longer than a piece is cut"

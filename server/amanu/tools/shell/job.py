@@ -262,7 +262,8 @@ class Job:
         try:
             while not answer.done():
                 news, is_last = self._news, self.ended.is_set()
-                text, start = self.output.text_since(start), self.output.line_start()
+                snapshot = self.output.snapshot(start)
+                text, start = await asyncio.to_thread(self.output.text, snapshot), snapshot.line_start
                 with contextlib.suppress(ConnectionError):  # it has found what it looks for
                     process.stdin.write(json.dumps(text).encode() + b"\n")
                     await process.stdin.drain()

@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 
 from amanu.text.display import one_line
+from amanu.text.redaction import maskable_length
 from amanu.tools.shell.output import Mask, readable
 
 HEAD = 64 * 1024
@@ -15,6 +16,12 @@ _NOT_FOR_TERMINALS = re.compile(
     r"\x1b\](?:[^\x07\x1b]{0,4096}(?:\x07|\x1b\\))?|\x1b[PX^_](?:[^\x1b]{0,4096}\x1b\\)?|[\x90\x98\x9b\x9d-\x9f]"
 )
 """Sequences that do more than draw: titles, links, the clipboard, answers of the terminal."""
+_WITHIN_ESCAPE = re.compile(r"\x1b[\x00-\x17\x19\x1b-\x1f\x7f-\x9f]+")
+"""What does not end an escape: with it between, or when it is taken out, the rest could become another sequence."""
+_UNFINISHED = re.compile(
+    rb"\x1b(?:\][^\x07\x1b]{0,4096}\x1b?|[PX^_][^\x1b]{0,4096}\x1b?|\[[0-?]{0,64}[ -/]{0,16}|[ -/]{0,16})\Z"
+)
+"""The beginning of a sequence whose end has not come yet."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +33,16 @@ class Piece:
     """The offset after it."""
     missing: int
     """Bytes before it that were asked for and are no longer kept."""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The output at one moment."""
+
+    pieces: tuple[Piece, ...]
+    size: int
+    line_start: int
+    """See `JobOutput.line_start`."""
 
 
 class JobOutput:
@@ -59,25 +76,33 @@ class JobOutput:
         data = bytes(data if limit is None else data[:limit])
         return Piece(data, start + len(data), missing)
 
-    def text_since(self, start: int) -> str:
-        """Everything from that offset on, readable; a gap is marked."""
+    def snapshot(self, start: int) -> Snapshot:
+        """Everything from that offset on, as it is now."""
         first = self.piece(start)
-        parts = [_gap(first.missing), self._readable(first.data)]
-        if first.end < self.size:
-            second = self.piece(first.end)
-            parts += [_gap(second.missing), self._readable(second.data)]
-        return "".join(parts)
+        pieces = (first,) if first.end >= self.size else (first, self.piece(first.end))
+        return Snapshot(pieces, self.size, self.line_start())
+
+    def text(self, snapshot: Snapshot) -> str:
+        """It, readable; a gap is marked. Slow: call it in a thread."""
+        return "".join(f"{_gap(piece.missing)}{self._readable(piece.data)}" for piece in snapshot.pieces)
 
     def terminal_text(self, start: int, limit: int, *, ended: bool) -> tuple[str, Piece]:
         """(The next piece for a terminal, with colours and cursor movements; where it ends.)"""
         piece = self.piece(start, limit)
-        whole = piece.data if ended and piece.end >= self.size else _whole_characters(piece.data)
-        text = _NOT_FOR_TERMINALS.sub("", whole.decode("utf-8", "replace"))
-        return self._mask(text), Piece(whole, piece.end - len(piece.data) + len(whole), piece.missing)
+        whole, end = _UNFINISHED.sub(b"", piece.data), piece.end
+        # A sequence or character whose other half comes next waits for it; else it has no other half.
+        if not (ended if end >= self.size else self.piece(end, 1).missing):
+            whole = _whole_characters(whole)
+            end -= len(piece.data) - len(whole)
+        text = _WITHIN_ESCAPE.sub("\x1b", whole.decode("utf-8", "replace"))
+        text = _NOT_FOR_TERMINALS.sub("", text).removesuffix("\x1b")
+        return self._mask(text), Piece(whole, end, piece.missing)
 
     def readable_piece(self, start: int, limit: int) -> tuple[str, Piece]:
-        """(The next piece as plain text, where it ends.)"""
+        """(The next piece as plain text, where it ends.) It ends between lines if it can, so that no secret is cut."""
         piece = self.piece(start, limit)
+        if piece.end < self.size and (length := maskable_length(piece.data.decode("latin-1"))):
+            piece = Piece(piece.data[:length], piece.end - len(piece.data) + length, piece.missing)
         return self._readable(piece.data), piece
 
     def line_start(self) -> int:
@@ -94,7 +119,7 @@ class JobOutput:
 
     def kept(self) -> bytes:
         """All that is kept, masked, for a blob."""
-        return self.text_since(0).encode("utf-8", "surrogateescape")
+        return self.text(self.snapshot(0)).encode("utf-8", "surrogateescape")
 
     def _readable(self, data: bytes) -> str:
         return self._mask(readable(data.decode("utf-8", "replace")))

@@ -21,9 +21,13 @@ async def report(
     before the other notes. The model now counts as told of the end. `in_call`: this ends the call that started it."""
     has_news = since is not None or job.output.size != job.read_size
     start = job.read_from if since is None else since
-    text = await asyncio.to_thread(job.output.text_since, start) if has_news else ""
+    snapshot = job.output.snapshot(start)
+    text = await asyncio.to_thread(job.output.text, snapshot) if has_news else ""
+    if job.ended.is_set() and snapshot.size < job.output.size:  # an end is reported with its last lines
+        snapshot = job.output.snapshot(start)
+        text = await asyncio.to_thread(job.output.text, snapshot)
     # No await from here on: the report must match the job's state.
-    job.read_size, job.read_from = job.output.size, job.output.line_start()
+    job.read_size, job.read_from = snapshot.size, snapshot.line_start
     shown = text if len(text) <= limit else _ends(text, limit)
     notes = [*([first] if first else ()), *_notes(job, jobs)]
     end = job.end

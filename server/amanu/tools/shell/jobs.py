@@ -94,14 +94,19 @@ class Jobs:
         return job
 
     async def stop_all(self, by: str) -> None:
-        """Stop all jobs, for good."""
+        """Stop all jobs; none starts until `reopen`."""
         self._closed = True
         tasks = list(self._tasks.values())
         for job_id, task in self._tasks.items():
-            if not self._jobs[job_id].started.is_set():
+            job = self._jobs.get(job_id)  # None: it has just failed to start
+            if job is not None and not job.started.is_set():
                 task.cancel()
         await asyncio.gather(*(job.stop(by) for job in self.running))
         await asyncio.gather(*tasks, return_exceptions=True)
+
+    def reopen(self) -> None:
+        """Jobs can be started again: the session stays open after all."""
+        self._closed = False
 
     async def _run(self, job: Job, run: Run) -> None:
         try:

@@ -41,10 +41,10 @@ _READY_SECONDS, _BRIEF_SECONDS = 30.0, 2.0
 """How long a background command is waited for if the call does not say: to be ready, or, where nothing says when that
 is, to fail at once."""
 _LONGEST = 64 * 1024  # characters of a command; nobody can judge a longer one
-_PLANNING = (
+PLANNING = (
     "This is plan mode: until the user has approved the plan, commands run in a sandbox that lets them change nothing."
 )
-_PLAN_INSTEAD = "Make it a step of the plan, and call exit_plan_mode when the plan is complete."
+PLAN_INSTEAD = "Make it a step of the plan, and call exit_plan_mode when the plan is complete."
 
 
 class RunShellCommandParams(Params):
@@ -228,12 +228,12 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
             return
         online = any(command.network and command.effect != "none" for command in reading.commands)
         if params.network or params.outside or online:
-            raise ToolError(f"{_PLANNING} It has no network, and nothing runs outside it. {_PLAN_INSTEAD}")
+            raise ToolError(f"{PLANNING} It has no network, and nothing runs outside it. {PLAN_INSTEAD}")
         sandboxed = self._sandbox is not None and self._sandbox.tier != "none"
         if reading.effect != "none" and not sandboxed:
             raise ToolError(
-                f"{_PLANNING} No sandbox works on this machine, so only commands that are known to change nothing "
-                f"can run. {_PLAN_INSTEAD}"
+                f"{PLANNING} No sandbox works on this machine, so only commands that are known to change nothing "
+                f"can run. {PLAN_INSTEAD}"
             )
 
     def _subjects(self, params: RunShellCommandParams, reading: Reading) -> list[Subject]:

@@ -9,6 +9,7 @@ from amanu.text.display import visible
 from amanu.tools.environment import SessionTool
 from amanu.tools.shell.job import Job
 from amanu.tools.shell.job_report import report
+from amanu.tools.shell.run_shell_command import PLAN_INSTEAD, PLANNING
 
 Key = Literal["enter", "ctrl-c", "ctrl-d", "tab", "escape", "up", "down"]
 
@@ -43,9 +44,8 @@ class WriteCommand(SessionTool[WriteCommandParams]):
     async def preview(self, params: WriteCommandParams, call: CallContext) -> Preview:
         job = self._running(params)
         typed = f"{params.text}{f'<{params.key}>' if params.key else ''}"
-        # To interrupt what the session itself has started is as harmless as to stop it. Any other input may be a
-        # command to a shell, and nobody has analyzed it: only the user can allow it.
-        only_interrupts = not params.text and params.key == "ctrl-c"
+        # Any other input may be a command to a shell, and nobody has analyzed it: only the user can allow it.
+        only_interrupts = _only_interrupts(params)
         return Preview(
             title=f"Type into {job.job_id} ({job.shown.title}): {typed.strip()}",
             subject=Subject(
@@ -84,4 +84,15 @@ class WriteCommand(SessionTool[WriteCommandParams]):
             raise ToolError("There is nothing to type: give `text`, `key` or both.")
         if params.key is not None and not job.shown.tty and params.key not in (*_WITHOUT_TERMINAL, "ctrl-c"):
             raise ToolError(f"{job.job_id} has no terminal, so {params.key} has no effect. Restart it with tty=true.")
+        writes = "everything" if job.shown.sandbox is None else job.shown.sandbox.writes
+        if self._environment.read_only() and writes != "nothing" and not _only_interrupts(params):
+            raise ToolError(
+                f"{PLANNING} {job.job_id} was started before and can change files, so only ctrl-c can be typed into "
+                f"it. {PLAN_INSTEAD}"
+            )
         return job
+
+
+def _only_interrupts(params: WriteCommandParams) -> bool:
+    """Whether it is ctrl-c alone: to interrupt what the session itself has started is as harmless as to stop it."""
+    return not params.text and params.key == "ctrl-c"
