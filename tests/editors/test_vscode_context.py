@@ -17,7 +17,7 @@ pytestmark = [
 ]
 
 MODEL = "gemini:gemini-3.5-flash"
-WINDOW = 23_000
+WINDOW = 30_000
 PARTS = 6
 FULL = int(WINDOW * 0.58)
 """Tokens of a request at which the gauge says that the window fills up, and the model asks the user."""
