@@ -46,6 +46,13 @@ async def start_process(end: Callable[[Process], Awaitable[object]], *argv: str,
         raise
 
 
+async def kill(process: Process) -> None:
+    """Kill the process, not its children, and wait for its end as `wait_killed` does."""
+    with contextlib.suppress(ProcessLookupError):
+        process.kill()
+    await wait_killed(process)
+
+
 async def wait_killed(process: Process, seconds: float = KERNEL) -> None:
     """Return when that killed process has ended, or after so many seconds. Output that nobody has read is lost.
 

@@ -12,7 +12,6 @@ import json
 import logging
 import os
 import re
-import signal
 import socket
 import ssl
 import sys
@@ -25,7 +24,7 @@ from urllib.parse import urljoin
 
 from amanu import __version__
 from amanu.models.http import LazyValue, proxy_for
-from amanu.system.tasks import start_process, wait_killed
+from amanu.system.tasks import kill, start_process
 from amanu.text.pdf_text import PdfError, pdf_text
 from amanu.web.addresses import is_public
 from amanu.web.body import read_body
@@ -316,7 +315,7 @@ class PageFetcher:
         """Have the page read by a process of its own. Raises `WebError`."""
         about = {"charset": answer.charset, "url": str(answer.url)}
         process = await start_process(
-            _kill,
+            kill,
             *(sys.executable, "-P", "-m", "amanu.web.page_text"),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
@@ -333,7 +332,7 @@ class PageFetcher:
             raise WebError("broken", message) from None
         finally:
             if process.returncode is None:
-                await _kill(process)
+                await kill(process)
         if "error" in result:
             raise WebError("broken", f"The page from {answer.url.authority} cannot be read: {result['error']}")
         return PageText(result["title"], result["text"], result["cut"])
@@ -375,12 +374,6 @@ def _trust() -> ssl.SSLContext:
     import httpx2
 
     return httpx2.create_ssl_context()
-
-
-async def _kill(process: asyncio.subprocess.Process) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    await wait_killed(process)
 
 
 def _as_is(data: bytes, charset: str) -> PageText:

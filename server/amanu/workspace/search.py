@@ -19,7 +19,7 @@ from itertools import chain
 from pathlib import Path
 
 from amanu.core.tool import ToolError
-from amanu.system.tasks import run_to_completion, start_process, wait_killed
+from amanu.system.tasks import kill, run_to_completion, start_process
 from amanu.workspace.globs import glob_pattern
 from amanu.workspace.ignore import MAX_DEPTH, NEVER, find_special_ignore_file, is_ignored, walk
 from amanu.workspace.text_file import FileText
@@ -375,7 +375,7 @@ async def _run(args: Sequence[str], cwd: Path, data: bytes | None = None) -> tup
     there is nothing of the user's it should look up there."""
     pipe, none = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
     process = await start_process(
-        _kill,
+        kill,
         *args,
         cwd=cwd,
         env={"LC_ALL": "C.UTF-8", "HOME": os.devnull},
@@ -405,14 +405,7 @@ async def _run(args: Sequence[str], cwd: Path, data: bytes | None = None) -> tup
         for task in (errors, feeding):
             if task is not None:
                 task.cancel()
-        await run_to_completion(_kill(process))
-
-
-async def _kill(process: asyncio.subprocess.Process) -> None:
-    if process.returncode is None:
-        with contextlib.suppress(ProcessLookupError):
-            process.kill()
-    await wait_killed(process)
+        await run_to_completion(kill(process))
 
 
 async def _feed(stdin: asyncio.StreamWriter, data: bytes) -> None:

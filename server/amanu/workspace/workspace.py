@@ -83,10 +83,6 @@ class Workspace:
         file = await asyncio.to_thread(disk.read, self.guard, path)
         return None if file is None else file.data
 
-    def read_disk(self, path: Path) -> FileText | None:
-        """What is on disk, whatever an editor shows. Blocking."""
-        return self._read_through(path, [])
-
     async def unsaved(self) -> list[FileText]:
         """The files in the roots whose text in an editor is not the one on disk, those that only an editor has among
         them; in path order."""

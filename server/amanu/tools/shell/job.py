@@ -13,7 +13,7 @@ from typing import Literal, Protocol
 
 from amanu.core.tool import ToolError
 from amanu.system.listening_ports import listening_ports
-from amanu.system.tasks import Process, start_process, wait_killed
+from amanu.system.tasks import Process, kill, start_process
 from amanu.text.wording import summarize_job
 from amanu.tools.shell.job_output import JobOutput
 from amanu_protocol.items import BlobRef
@@ -255,7 +255,7 @@ class Job:
         worker = Path(__file__).with_name("pattern_worker.py")
         pipe, nothing = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
         process = await start_process(
-            _kill, sys.executable, "-I", "-S", str(worker), pattern, stdin=pipe, stdout=pipe, stderr=nothing, env={}
+            kill, sys.executable, "-I", "-S", str(worker), pattern, stdin=pipe, stdout=pipe, stderr=nothing, env={}
         )
         assert process.stdin is not None and process.stdout is not None
         answer = asyncio.create_task(process.stdout.readline())
@@ -277,7 +277,7 @@ class Job:
             return bool(await answer)
         finally:
             answer.cancel()
-            await _kill(process)
+            await kill(process)
 
 
 def checked_pattern(pattern: str | None) -> str | None:
@@ -299,9 +299,3 @@ async def _connects(port: int) -> bool:
         writer.close()
         return True
     return False
-
-
-async def _kill(process: Process) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        process.kill()
-    await wait_killed(process)
