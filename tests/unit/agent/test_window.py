@@ -270,9 +270,13 @@ def test_a_cut_never_parts_a_call_from_its_result(kinds: list[str], keep: float)
     assert all(text in everything for text in said)
 
 
+ATTACHED = ("editor_context", "environment", "background_commands", "files_changed", "session_status", "approved_plan")
+"""What the daemon puts beside the user's words; none of it is theirs."""
+
+
 def test_what_the_record_holds() -> None:
     messages: list[Message] = [
-        User(text="Mend a.py\n\n<editor_context>\nold\n</editor_context>"),
+        User(text="\n\n".join(["Mend a.py", *(f"<{name}>\nold\n</{name}>" for name in ATTACHED)])),
         *step(call("c1", path="a.py"), text="Looking."),
         *step(call("c2", "write", path="a.py"), notes=("with tabs", SystemText(text="nudge"))),
         User(text="summary of before", from_system=True),

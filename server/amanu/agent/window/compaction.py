@@ -41,7 +41,9 @@ MAX_ACTIONS = 30
 """How many of the last actions are listed when no model could summarise them."""
 
 _ATTACHED = re.compile(
-    r"<(editor_context|session_status|files_changed|project_memory|approved_plan)>\n.*?\n</\1>", re.DOTALL
+    r"<(editor_context|environment|background_commands|session_status|files_changed|project_memory|approved_plan)>\n"
+    r".*?\n</\1>",
+    re.DOTALL,
 )
 """Blocks the daemon attached to the user's words; they are sent again after a compaction."""
 _INTRODUCTION = (
