@@ -169,7 +169,7 @@ class SessionState(Wire):
             self.todos, self.todos_summary = item.todos, item.summary
 
     def _put_question(self, question: Question) -> None:
-        others = [each for each in self.questions if each.item_id != question.item_id]
+        others = [other for other in self.questions if other.item_id != question.item_id]
         self.questions = [*others, question] if question.state == "open" else others
 
     def remove(self, item_ids: set[str]) -> None:
@@ -189,7 +189,7 @@ def fold(state: SessionState, event: Event) -> None:
             state.put(event.item)
         case ItemsWithdrawn():
             state.remove(set(event.item_ids))
-            state.questions = [each for each in state.questions if each.item_id not in event.item_ids]
+            state.questions = [question for question in state.questions if question.item_id not in event.item_ids]
         case ItemsReplaced():
             state.remove(set(event.withdrawn))
             for item in event.items:
@@ -228,7 +228,7 @@ def fold(state: SessionState, event: Event) -> None:
             state.reindex()
             state.last_turn = None
             state.todos, state.todos_summary = event.todos, event.todos_summary
-            state.questions = [each for each in state.questions if each.turn_id not in event.turn_ids]
+            state.questions = [question for question in state.questions if question.turn_id not in event.turn_ids]
         case UsageChanged():
             state.usage = event.usage
         case JobChanged():
@@ -264,12 +264,12 @@ def _put_proposal(state: SessionState, proposal: Proposal) -> None:
 
 def _put_job(state: SessionState, job: Job) -> None:
     """Replace the job of the same id in its place, or append; then forget the first that ended, if there are many."""
-    if any(known.job_id == job.job_id for known in state.jobs):
-        state.jobs = [job if known.job_id == job.job_id else known for known in state.jobs]
+    if any(listed_job.job_id == job.job_id for listed_job in state.jobs):
+        state.jobs = [job if listed_job.job_id == job.job_id else listed_job for listed_job in state.jobs]
         return
     jobs = [*state.jobs, job]
     if len(jobs) > MAX_JOBS:
-        ended = next((at for at, known in enumerate(jobs) if known.state != "running"), None)
+        ended = next((at for at, listed_job in enumerate(jobs) if listed_job.state != "running"), None)
         jobs = jobs if ended is None else [*jobs[:ended], *jobs[ended + 1 :]]
     state.jobs = jobs
 

@@ -103,7 +103,7 @@ async def search(
                 raise ModelError(f"The search was refused. {reply.detail}".strip())
             break
         conversation.append(reply.message)
-    found: dict[str, Source] = {}
+    unique_sources: dict[str, Source] = {}
     for source in sources:
-        found.setdefault(source.url or source.title, source)
-    return SearchAnswer("\n\n".join(filter(None, texts)), list(found.values()))
+        unique_sources.setdefault(source.url or source.title, source)
+    return SearchAnswer("\n\n".join(filter(None, texts)), list(unique_sources.values()))

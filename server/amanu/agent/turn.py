@@ -112,7 +112,7 @@ class Turn:
         """What the service of the utility model, else of the turn's, finds on the web; None when neither searches.
         Raises `ModelError`."""
         candidates = [candidate for candidate in (self.utility, self.candidate) if candidate is not None]
-        candidate = next((each for each in candidates if searches(each.model)), None)
+        candidate = next((candidate for candidate in candidates if searches(candidate.model)), None)
         if candidate is None:
             return None
 

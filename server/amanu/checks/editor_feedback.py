@@ -179,8 +179,8 @@ class EditorFeedback:
 
         old_text = None if file.change == "create" and not was else having(was)
         change = (path, old_text, new_text := having(applied))
-        seen = any(check.about == "proposed" and check.state == "done" for check in file.checks)
-        noted_at = None if seen or self._languages(path) else (proposal_id, Path(file.path))
+        was_checked = any(check.about == "proposed" and check.state == "done" for check in file.checks)
+        noted_at = None if was_checked or self._languages(path) else (proposal_id, Path(file.path))
         self._checked.start(path, new_text, self._check_applied(*change, noted_at))
 
     async def _check_applied(
@@ -188,13 +188,13 @@ class EditorFeedback:
     ) -> FindingsChange:
         """What the checkers find, noted for the user where they have not seen it: they were not asked, and have no
         editor that shows it."""
-        found = await self._check_text(path, old_text, new_text)
-        if found and noted_at is not None:
-            sources = dict.fromkeys(finding.source for finding in found.added if finding.source)
-            check = _done(", ".join(sources) or "checkers", found)
+        findings = await self._check_text(path, old_text, new_text)
+        if findings and noted_at is not None:
+            sources = dict.fromkeys(finding.source for finding in findings.added if finding.source)
+            check = _finished_check(", ".join(sources) or "checkers", findings)
             with suppress(AmanuError):  # the proposal no longer exists
                 await self._note(*noted_at, "applied", [check])
-        return found
+        return findings
 
     def _look(self, path: Path, base: str) -> None:
         """Ask for the findings before an edit; again when the user has changed the file."""
@@ -295,15 +295,17 @@ class EditorFeedback:
 
     def _check(self, path: Path, current: FindingsChange) -> Check:
         names = [language.name for language in self._languages(path)]
-        return _done((names[0] if names else "") or "the editor", current)
+        return _finished_check((names[0] if names else "") or "the editor", current)
 
 
 _OPEN: frozenset[HunkState] = frozenset(("pending", "accepted", "conflicted", "undoing"))
 
 
-def _done(checker: str, found: FindingsChange) -> Check:
+def _finished_check(checker: str, findings: FindingsChange) -> Check:
     return with_summary(
-        Check(checker=checker, about="applied", state="done", added=list(found.added[:MAX_NOTED]), fixed=found.fixed)
+        Check(
+            checker=checker, about="applied", state="done", added=list(findings.added[:MAX_NOTED]), fixed=findings.fixed
+        )
     )
 
 

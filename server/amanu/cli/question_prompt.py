@@ -38,8 +38,8 @@ class QuestionPrompt:
         start = 0
         while self._is_open(question):
             try:
-                for asked in question.fields[start:]:
-                    await self._ask(question, asked)
+                for field in question.fields[start:]:
+                    await self._ask(question, field)
                 outcome, note = "answered", ""
             except _Declined as declined:
                 outcome, note = "declined", str(declined)
@@ -59,26 +59,26 @@ class QuestionPrompt:
             return
         self.console.line(("dim", "  already settled"))
 
-    async def _ask(self, question: Question, asked: QuestionField) -> None:
+    async def _ask(self, question: Question, field: QuestionField) -> None:
         """Ask one field until it has an answer. Raises `_Declined`."""
-        self._show(asked, alone=len(question.fields) == 1)
+        self._show(field, alone=len(question.fields) == 1)
         while self._is_open(question):
             try:
-                text = await self.user_input.ask(_hint(asked), valid=lambda: self._is_open(question))
+                text = await self.user_input.ask(_hint(field), valid=lambda: self._is_open(question))
             except StopRequested:
                 await self._decline(question)
                 continue
             if text is None:
                 continue
             if text:
-                answer = _read(asked, text)
-            elif asked.required and asked.default is None:
+                answer = _read(field, text)
+            elif field.required and field.default is None:
                 await self._decline(question)
                 continue
             else:
                 return  # the daemon takes the default
             if answer is not None:
-                self._answers[asked.field_id] = answer
+                self._answers[field.field_id] = answer
                 return
             self.console.line(("yellow", f"  “{visible(text)}” is not one of the answers. Try again."))
 
@@ -93,27 +93,27 @@ class QuestionPrompt:
         if reason:
             raise _Declined("" if reason.lower() in YES else reason)
 
-    def _show(self, asked: QuestionField, *, alone: bool) -> None:
-        head, *more = visible(asked.text).split("\n")
-        header = f"{one_line(asked.header)}: " if asked.header and not alone else ""
+    def _show(self, field: QuestionField, *, alone: bool) -> None:
+        head, *further_lines = visible(field.text).split("\n")
+        header = f"{one_line(field.header)}: " if field.header and not alone else ""
         self.console.line(("bold", f"  {header}{head}"))
-        for line in more:
+        for line in further_lines:
             self.console.line(("", f"  {line}"))
-        for number, option in enumerate(asked.options, 1):
+        for number, option in enumerate(field.options, 1):
             about = f" — {one_line(option.description)}" if option.description else ""
             self.console.line(("bold", f"    {number} "), ("", one_line(option.label)), ("dim", about))
 
     def _is_open(self, question: Question) -> bool:
-        return any(each.item_id == question.item_id for each in self.view.state.questions)
+        return any(open_question.item_id == question.item_id for open_question in self.view.state.questions)
 
 
 def _field_at(question: Question, path: str | None) -> int:
-    ids = [f"answers.{asked.field_id}" for asked in question.fields]
+    ids = [f"answers.{field.field_id}" for field in question.fields]
     return ids.index(path) if path in ids else 0
 
 
-def _hint(asked: QuestionField) -> str:
-    match asked.kind:
+def _hint(field: QuestionField) -> str:
+    match field.kind:
         case "confirm":
             hint = "y or n"
         case "choice":
@@ -121,29 +121,29 @@ def _hint(asked: QuestionField) -> str:
         case "choices":
             hint = "numbers, such as 1 3"
         case "text" | "file":
-            hint = one_line(asked.placeholder)
-    if asked.options and asked.other:
+            hint = one_line(field.placeholder)
+    if field.options and field.other:
         hint += ", or your own words"
     return f"  {hint} › " if hint else "  › "
 
 
-def _read(asked: QuestionField, text: str) -> JsonValue:
+def _read(field: QuestionField, text: str) -> JsonValue:
     """The answer that the text means; None for none."""
-    labels = [option.label for option in asked.options]
-    match asked.kind:
+    labels = [option.label for option in field.options]
+    match field.kind:
         case "confirm":
             return {**dict.fromkeys(YES, True), **dict.fromkeys(NO, False)}.get(text.lower())
         case "choice":
             chosen = _numbered(labels, text)
             if chosen is not None:
                 return chosen[0] if len(chosen) == 1 else None
-            return _named(labels, text) or (text if asked.other else None)
+            return _named(labels, text) or (text if field.other else None)
         case "choices":
             chosen = _numbered(labels, text)
             if chosen is not None:
                 return [*chosen] or None
             named = _named(labels, text)
-            return [named] if named else [text] if asked.other else None
+            return [named] if named else [text] if field.other else None
         case "text" | "file":
             return text
 

@@ -321,14 +321,14 @@ def prompt_completer(context: PromptContext) -> "Completer":
         async def get_completions_async(
             self, document: Document, complete_event: CompleteEvent
         ) -> AsyncGenerator[Completion]:
-            for each in self.get_completions(document, complete_event):
-                yield each
+            for completion in self.get_completions(document, complete_event):
+                yield completion
             try:
-                found = await context.mentions(document.text_before_cursor)
+                mentions = await context.mentions(document.text_before_cursor)
             except (AmanuError, Disconnected):
                 return
-            for item in found.items:
+            for item in mentions.items:
                 label, detail = one_line(item.text), one_line(item.detail)
-                yield Completion(item.text, -len(found.typed), display=label, display_meta=detail)
+                yield Completion(item.text, -len(mentions.typed), display=label, display_meta=detail)
 
     return PromptCompleter()

@@ -216,11 +216,11 @@ class _History:
         status = b""
         match message:
             case User() | Results():
-                notes, told = split_status(message, self._info)
+                notes, status_text = split_status(message, self._info)
                 said = _said(laid_out(notes, conversation, self._info))
                 results = self._results(message, conversation) if isinstance(message, Results) else []
                 role, blocks = "user", [*results, *said] or _said(["(no text)"])
-                status = dumps(_said([told])) if told else b""
+                status = dumps(_said([status_text])) if status_text else b""
             case Assistant():
                 role = "assistant"
                 native = _own(message, self._model)

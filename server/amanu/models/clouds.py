@@ -71,11 +71,11 @@ def bedrock(cloud_model: CloudModel) -> tuple[str, str | AwsCredentials]:
     base_url = cloud_model.base_url or f"https://bedrock-mantle.{region}.api.aws/anthropic"
     if cloud_model.key is not None:
         return base_url, cloud_model.key
-    given = {name: cloud_model.environment.get(name, "").strip() or None for name in _AWS}
-    access_key, secret_key = given["AWS_ACCESS_KEY_ID"], given["AWS_SECRET_ACCESS_KEY"]
+    variables = {name: cloud_model.environment.get(name, "").strip() or None for name in _AWS}
+    access_key, secret_key = variables["AWS_ACCESS_KEY_ID"], variables["AWS_SECRET_ACCESS_KEY"]
     if access_key is None or secret_key is None:
-        return base_url, AwsCredentials(region, profile=given["AWS_PROFILE"])
-    return base_url, AwsCredentials(region, access_key, secret_key, given["AWS_SESSION_TOKEN"])
+        return base_url, AwsCredentials(region, profile=variables["AWS_PROFILE"])
+    return base_url, AwsCredentials(region, access_key, secret_key, variables["AWS_SESSION_TOKEN"])
 
 
 _AWS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE")

@@ -22,32 +22,32 @@ class GoogleCredentials:
 
     def __init__(self, project: GoogleProject) -> None:
         self._project = project
-        self._found: Any = None
+        self._credentials: Any = None
         self._renewing = asyncio.Lock()
 
     def load(self) -> Any:
         """`google.auth.credentials.Credentials`, as far as SDKs ask: always those found last. Blocks. Raises
         `ModelError`."""
-        if self._found is None:
-            self._found = self._load_credentials()
+        if self._credentials is None:
+            self._credentials = self._load_credentials()
         return _Latest(self)
 
     async def token(self) -> str:
         """An access token that is valid for some minutes; renewed if need be. Raises `ModelError`."""
         async with self._renewing:
             await asyncio.to_thread(self.load)
-            if self._found.expired or not self._found.token:
+            if self._credentials.expired or not self._credentials.token:
                 try:
-                    await asyncio.to_thread(_renew, self._found)
+                    await asyncio.to_thread(_renew, self._credentials)
                 except AuthFailed:
-                    self._found = await asyncio.to_thread(self._load_credentials)
-                    await asyncio.to_thread(_renew, self._found)
-            return str(self._found.token)
+                    self._credentials = await asyncio.to_thread(self._load_credentials)
+                    await asyncio.to_thread(_renew, self._credentials)
+            return str(self._credentials.token)
 
     @property
     def found(self) -> Any:
         """The credentials found last."""
-        return self._found
+        return self._credentials
 
     def _load_credentials(self) -> Any:
         try:

@@ -102,10 +102,10 @@ def split_status(message: User | Results, model: ModelInfo) -> tuple[Sequence[No
     the user only, for whom it stays among the notes (`ModelFamily.status_role`)."""
     if isinstance(message, User):
         notes, status = message.parts, message.status
-        rest: Sequence[Note] = message.model_copy(update={"status": ""}).parts
+        other_notes: Sequence[Note] = message.model_copy(update={"status": ""}).parts
     else:
         notes = message.notes
         status_notes = [note for note in notes if isinstance(note, SystemText) and note.status]
         status = "\n\n".join(note.text for note in status_notes)
-        rest = [note for note in notes if note not in status_notes]
-    return (notes, "") if family(model.model_id).status_role == "user" else (rest, status)
+        other_notes = [note for note in notes if note not in status_notes]
+    return (notes, "") if family(model.model_id).status_role == "user" else (other_notes, status)

@@ -69,11 +69,17 @@ class PriorState:
         top = next((part for part in reversed(below) if is_protected(part.name, part.parent.name)), None)
         if top is None:
             return self
-        identities = {known: file_identity for known, file_identity in self.identities.items() if known not in below}
+        identities = {
+            recorded_path: file_identity
+            for recorded_path, file_identity in self.identities.items()
+            if recorded_path not in below
+        }
         identities |= {part: file_identity for part in below if (file_identity := identity(part)) is not None}
         # The command may be able to write what was replaced under it, and what is new.
         written = top if top in self.contents or top not in self.identities else path
-        contents = {known: content for known, content in self.contents.items() if known != written}
+        contents = {
+            recorded_path: content for recorded_path, content in self.contents.items() if recorded_path != written
+        }
         with contextlib.suppress(TooLarge):
             contents[written] = read_tree(written)
         return replace(self, identities=identities, contents=contents)

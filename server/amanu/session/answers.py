@@ -16,9 +16,9 @@ MAX_CHOICES = 100
 def read_answers(fields: Sequence[QuestionField], answers: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
     """The answers by field, in the fields' order, with defaults where none was given. Raises `AmanuError`
     (invalidParams) whose `path` names the first field that is wrong, or that there is not."""
-    known = {field.field_id for field in fields}
+    field_ids = {field.field_id for field in fields}
     for field_id in answers:
-        if field_id not in known:
+        if field_id not in field_ids:
             raise _fault(field_id, "The question has no such field.")
     read: dict[str, JsonValue] = {}
     for field in fields:
@@ -44,11 +44,11 @@ def _read(field: QuestionField, answer: JsonValue) -> JsonValue:
                 raise _fault(field.field_id, "The answer must be true or false.")
             return answer
         case "choices":
-            if not isinstance(answer, list) or not all(isinstance(each, str) for each in answer):
+            if not isinstance(answer, list) or not all(isinstance(text, str) for text in answer):
                 raise _fault(field.field_id, "The answer must be a list of texts.")
             if len(answer) > MAX_CHOICES:
                 raise _fault(field.field_id, f"At most {MAX_CHOICES} can be chosen.")
-            chosen = list(dict.fromkeys(_option(field, each) for each in cast("list[str]", answer) if each.strip()))
+            chosen = list(dict.fromkeys(_option(field, text) for text in cast("list[str]", answer) if text.strip()))
             return cast("JsonValue", chosen)
         case "choice":
             return _option(field, answer)

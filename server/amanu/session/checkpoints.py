@@ -117,11 +117,15 @@ class Checkpoints:
 
     async def _todos_before(self, turn_ids: Sequence[str]) -> "list[Todo]":
         """The to-dos as they were left by the turns before these."""
-        kept = {turn.turn_id for turn in await self._turns()} - set(turn_ids)
+        remaining_turn_ids = {turn.turn_id for turn in await self._turns()} - set(turn_ids)
         for record in reversed(await self._journal.holding('"kind":"todoList"')):
             with contextlib.suppress(ValidationError):
                 event = EVENT.validate_json(record.event)
-                if isinstance(event, ItemCompleted) and isinstance(event.item, TodoList) and event.item.turn_id in kept:
+                if (
+                    isinstance(event, ItemCompleted)
+                    and isinstance(event.item, TodoList)
+                    and event.item.turn_id in remaining_turn_ids
+                ):
                     return [] if is_finished(event.item.todos) else event.item.todos
         return []
 

@@ -118,9 +118,9 @@ class SessionJobs:
         """Have it done, while nobody waits."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._done)
+        task.add_done_callback(self._forget_task)
 
-    def _done(self, task: "asyncio.Task[None]") -> None:
+    def _forget_task(self, task: "asyncio.Task[None]") -> None:
         self._tasks.discard(task)
         if not task.cancelled():
             task.exception()  # a full disk: whoever waits for the journal is told

@@ -86,10 +86,10 @@ class MentionCompletion:
                     self._workspace.roots,
                     lambda language: language.symbols(EditorSymbolsParams(query=query)),
                 )
-            found = [(symbol.name, symbol.kind) for symbol in answer.symbols]
+            symbols = [(symbol.name, symbol.kind) for symbol in answer.symbols]
         except (ToolError, TimeoutError):
-            found = await self._definitions(query)
-        names = [(name, kind) for name, kind in dict(found).items() if re.fullmatch(r"[\w$.:#]+", name)]
+            symbols = await self._definitions(query)
+        names = [(name, kind) for name, kind in dict(symbols).items() if re.fullmatch(r"[\w$.:#]+", name)]
         return [MentionItem(text=f"@{SYMBOL}{name}", detail=one_line(kind)) for name, kind in names]
 
     async def _definitions(self, query: str) -> list[tuple[str, str]]:
@@ -97,7 +97,7 @@ class MentionCompletion:
         beginning = re.escape(query)
         pattern = definition_pattern(rf"{beginning}\w*")
         line_start = re.compile(pattern)
-        found: list[tuple[str, str]] = []
+        definitions: list[tuple[str, str]] = []
         for root in self._workspace.roots:
             try:
                 async with asyncio.timeout(SYMBOL_SECONDS):
@@ -106,8 +106,8 @@ class MentionCompletion:
                 continue
             for file in result.files:
                 starts = [line_start.search(line.text) for line in file.lines if line.matches]
-                found += [(re.findall(r"\w+", start[0])[-1], file.path) for start in starts if start is not None]
-        return found
+                definitions += [(re.findall(r"\w+", start[0])[-1], file.path) for start in starts if start is not None]
+        return definitions
 
 
 def rank(paths: Sequence[str], query: str) -> list[str]:

@@ -40,11 +40,11 @@ class MentionLookup:
         """See `context.attachments.LookUp`."""
         try:
             async with asyncio.timeout(SECONDS):
-                return await self._found(mention)
+                return await self._text_of(mention)
         except TimeoutError:
             raise ToolError(f"it took more than {SECONDS:g} seconds.") from None
 
-    async def _found(self, mention: Mention) -> str:
+    async def _text_of(self, mention: Mention) -> str:
         match mention.kind:
             case "folder":
                 return await self._run("list_directory", path=mention.text)
@@ -65,24 +65,24 @@ class MentionLookup:
         """Where it is defined: as an editor says, else the lines that look like it."""
         last = re.split(r"\.|::|#", name)[-1]
         try:
-            found = await self._run("list_symbols", query=last)
-            lines = [line for line in found.splitlines() if re.search(rf"\b{re.escape(last)}\b", line)]
+            symbols = await self._run("list_symbols", query=last)
+            lines = [line for line in symbols.splitlines() if re.search(rf"\b{re.escape(last)}\b", line)]
         except ToolError:
             lines = []
         if lines:
             return "\n".join(lines)
-        found = await self._run("grep", pattern=definition_pattern(re.escape(last)), context=2)
-        if last not in found.partition("\n")[2]:
+        matches = await self._run("grep", pattern=definition_pattern(re.escape(last)), context=2)
+        if last not in matches.partition("\n")[2]:
             raise ToolError(f"nothing that looks like a definition of {last} was found.")
-        return found
+        return matches
 
     async def _problems(self) -> str:
         try:
             return await self._run("get_diagnostics")
         except ToolError:
-            return await self._checked()
+            return await self._checker_findings()
 
-    async def _checked(self) -> str:
+    async def _checker_findings(self) -> str:
         """What checkers find in the files that the session changed, and those with unsaved text."""
         changed = [Path(file.path) for proposal in reversed(self._state.proposals) for file in proposal.files]
         unsaved = [file.path for file in await self._workspace.unsaved()]
@@ -93,9 +93,9 @@ class MentionLookup:
             lines += [f"{name}:{format_finding(finding)}" for finding in await self._find(path)]
         if not paths:
             raise ToolError("no editor reports problems, and this session has changed no file that could be checked.")
-        more = [f"[{len(lines) - MAX_FINDINGS} more]"] if len(lines) > MAX_FINDINGS else []
+        note = [f"[{len(lines) - MAX_FINDINGS} more]"] if len(lines) > MAX_FINDINGS else []
         names = ", ".join(map(self._workspace.display_path, paths))
-        return "\n".join([f"Checked: {names}", *lines[:MAX_FINDINGS], *more] if lines else [f"No problems in {names}."])
+        return "\n".join([f"Checked: {names}", *lines[:MAX_FINDINGS], *note] if lines else [f"No problems in {names}."])
 
     async def _run(self, name: str, **arguments: Any) -> str:
         """The tool's result for the model. Raises `ToolError`, also when the call would need approval."""

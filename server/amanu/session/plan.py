@@ -177,12 +177,12 @@ class SessionPlan:
             case SessionChanged(plan=PlanDocument(state="draft" | "done")):
                 self._approved_text, self._fresh_context = None, False
             case ApprovalResolved() | TurnEnded():
-                if self._stop_watching is not None and not self._asked():
+                if self._stop_watching is not None and not self._awaits_approval():
                     self.close()
             case _:
                 pass
 
-    def _asked(self) -> bool:
+    def _awaits_approval(self) -> bool:
         return any(approval.document is not None for approval in self._emit.state.approvals)
 
     def _schedule(self, call_id: str) -> None:

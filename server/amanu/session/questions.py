@@ -58,7 +58,7 @@ class Questions:
 
     def open(self, question_id: str) -> Question | None:
         """The question, if it is open."""
-        return next((each for each in self._state.questions if each.item_id == question_id), None)
+        return next((question for question in self._state.questions if question.item_id == question_id), None)
 
     def over(self, question_id: str) -> Question:
         """The question, which is not open any more. Raises `AmanuError` (questionNotFound)."""
@@ -82,7 +82,7 @@ class Questions:
             if isinstance(answer, str):
                 answers[field_id] = mask(answer)
             elif isinstance(answer, list):
-                answers[field_id] = [mask(each) if isinstance(each, str) else each for each in answer]
+                answers[field_id] = [mask(choice) if isinstance(choice, str) else choice for choice in answer]
         return question.model_copy(
             update={"state": params.outcome, "answers": answers, "note": mask(params.note.strip()), "client": client}
         )

@@ -538,11 +538,11 @@ def _open_questions(state: SessionState) -> list[OpenQuestion]:
     about_approvals = [
         OpenQuestion(tool_call_id=approval.tool_call_id, title=approval.title) for approval in state.approvals
     ]
-    asked = [
+    about_questions = [
         OpenQuestion(tool_call_id=question.tool_call_id or "", title=question.title, question_id=question.item_id)
         for question in state.questions
     ]
-    return [*about_approvals, *asked]
+    return [*about_approvals, *about_questions]
 
 
 def _root(path: str) -> str:

@@ -29,12 +29,12 @@ def listening_ports(leader: int) -> list[int]:
 
 
 def _family(leader: int) -> Iterator[int]:
-    todo, seen = [leader], set[int]()
-    while todo and len(seen) < _MAX_PROCESSES:
+    todo, visited = [leader], set[int]()
+    while todo and len(visited) < _MAX_PROCESSES:
         pid = todo.pop()
-        if pid in seen:
+        if pid in visited:
             continue
-        seen.add(pid)
+        visited.add(pid)
         yield pid
         with contextlib.suppress(OSError):
             for thread in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208

@@ -69,8 +69,8 @@ def _output(output: dict[str, Any], number: str, notebook: Notebook) -> list[str
             return [f"[output {number}, {output.get('name', 'stdout')}]", _bounded(_joined(output.get("text")))]
         case "error":
             trace: Any = output.get("traceback")
-            told = _joined([f"{line}\n" for line in cast("list[Any]", trace)] if isinstance(trace, list) else "")
-            return [f"[output {number}, error {output.get('ename')}: {output.get('evalue')}]", _bounded(told)]
+            trace_text = _joined([f"{line}\n" for line in cast("list[Any]", trace)] if isinstance(trace, list) else "")
+            return [f"[output {number}, error {output.get('ename')}: {output.get('evalue')}]", _bounded(trace_text)]
         case _:
             data: Any = output.get("data")
             return _data(cast("dict[str, Any]", data) if isinstance(data, dict) else {}, number, notebook)

@@ -51,12 +51,12 @@ def pdf_text(
 ) -> PdfText:
     """The pages from `first_page` to `last_page`, counted from 1; without a last one at most `MAX_PAGES`. Blocking, for
     at most so many seconds. Raises `PdfError`."""
-    found = importlib.util.find_spec("pypdf")
-    assert found is not None and found.origin is not None, "it is one of our dependencies"
+    spec = importlib.util.find_spec("pypdf")
+    assert spec is not None and spec.origin is not None, "it is one of our dependencies"
     last = first_page + MAX_PAGES - 1 if last_page is None else last_page
-    order = {"path": str(Path(found.origin).parents[1]), "first": first_page, "last": last, "extract": extract}
+    order = {"path": str(Path(spec.origin).parents[1]), "first": first_page, "last": last, "extract": extract}
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-I", "-S", __file__],
             input=json.dumps(order).encode() + b"\n" + data,
             stdout=subprocess.PIPE,
@@ -67,14 +67,14 @@ def pdf_text(
         )
     except subprocess.TimeoutExpired:
         raise PdfError(f"Reading the PDF document took more than {seconds:.0f} seconds. Ask for fewer pages.") from None
-    head, _, rest = done.stdout.partition(b"\n")
+    head, _, extracted_document = process.stdout.partition(b"\n")
     try:
         answer: dict[str, Any] = json.loads(head)
     except ValueError:
         raise PdfError("The PDF document is damaged, or takes too much memory to read.") from None
     if "error" in answer:
         raise PdfError(answer["error"])
-    return PdfText(tuple(answer["pages"]), answer["count"], first_page, rest)
+    return PdfText(tuple(answer["pages"]), answer["count"], first_page, extracted_document)
 
 
 # The program -------------------------------------------------------------------------------------------

@@ -41,13 +41,13 @@ def title(fields: Sequence[QuestionField]) -> str:
 def summary(question: Question) -> str:
     """One line for what became of it."""
     where = f" in {question.client}" if question.client and question.state != "cancelled" else ""
-    said = f"{_STATES.get(question.state, '')}{where}"
+    outcome = f"{_STATES.get(question.state, '')}{where}"
     if question.state == "answered":
-        given = [_with_header(field, question.answers[field.field_id]) for field in _answered(question)]
-        said += f": {'; '.join(given)}" if given else ""
+        answers = [_with_header(field, question.answers[field.field_id]) for field in _answered(question)]
+        outcome += f": {'; '.join(answers)}" if answers else ""
     if question.note:
-        said += f" (“{_short(question.note)}”)" if question.state == "answered" else f": {_short(question.note)}"
-    return one_line(f"{said}." if question.state == "cancelled" else said)
+        outcome += f" (“{_short(question.note)}”)" if question.state == "answered" else f": {_short(question.note)}"
+    return one_line(f"{outcome}." if question.state == "cancelled" else outcome)
 
 
 def late(question: Question) -> str:

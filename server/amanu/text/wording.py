@@ -337,9 +337,9 @@ def is_finished(todos: Sequence[Todo]) -> bool:
 def describe_todos(todos: Sequence[Todo]) -> str:
     """How far a to-do list is, and what is in progress: "1 of 3 done · Write the tests"."""
     wanted = [todo for todo in todos if todo.status != "cancelled"]
-    done = sum(todo.status == "done" for todo in wanted)
+    done_count = sum(todo.status == "done" for todo in wanted)
     started = [_brief(one_line(todo.text)) for todo in wanted if todo.status == "inProgress"]
-    return " · ".join([f"{done} of {len(wanted)} done", *started]) if wanted else "none"
+    return " · ".join([f"{done_count} of {len(wanted)} done", *started]) if wanted else "none"
 
 
 def _brief(text: str) -> str:

@@ -104,8 +104,8 @@ class ExitPlanMode(SessionTool[ExitPlanModeParams]):
                 "Denied: nobody is there to approve the plan, and until then nothing may change. Do not carry "
                 "it out. End your turn with the plan as your answer."
             )
-        said = f" They said: {reason}" if reason else ""
+        reply = f" They said: {reason}" if reason else ""
         return (
-            f"The user has not approved the plan.{said} You are still in plan mode: revise it, then call "
+            f"The user has not approved the plan.{reply} You are still in plan mode: revise it, then call "
             "exit_plan_mode again."
         )

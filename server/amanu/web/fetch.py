@@ -111,8 +111,8 @@ class Redirected:
 
 async def resolve_host(host: str, port: int) -> Sequence[str]:
     """As the system resolves it."""
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(address[4][0]) for address in found))
+    addresses = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(address[4][0]) for address in addresses))
 
 
 def _transport(tls: ssl.SSLContext, proxy: str | None) -> "httpx2.AsyncBaseTransport":
@@ -148,8 +148,8 @@ class PageFetcher:
     async def fetch(self, url: WebUrl, may_follow: Callable[[WebUrl], bool] = lambda url: False) -> Page | Redirected:
         """The page at the URL, from the last minutes if it was fetched then. `may_follow` says whether a redirect may
         lead to that URL of another host. Raises `WebError`."""
-        if (kept := self._kept(str(url))) is not None:
-            return kept
+        if (cached_page := self._cached_page(str(url))) is not None:
+            return cached_page
         async with self._at_once:
             try:
                 async with asyncio.timeout(self._limits.seconds):
@@ -266,8 +266,8 @@ class PageFetcher:
         url, data = answer.url, answer.data
         media_type = _sniffed(data) if answer.media_type in _UNSAID else answer.media_type
         if answer.status >= 400:
-            said = await self._said(answer, media_type)
-            raise WebError("status", f"{url.authority} answered with status {answer.status}.{said}")
+            error_text = await self._error_text(answer, media_type)
+            raise WebError("status", f"{url.authority} answered with status {answer.status}.{error_text}")
         if media_type == "application/pdf":
             if answer.cut:
                 raise _too_big(url, self._limits.size)
@@ -290,7 +290,7 @@ class PageFetcher:
             answer.note,
         )
 
-    async def _said(self, answer: "_Answer", media_type: str) -> str:
+    async def _error_text(self, answer: "_Answer", media_type: str) -> str:
         """The beginning of what comes with an error status."""
         try:
             if media_type in _HTML:
@@ -325,8 +325,8 @@ class PageFetcher:
         )
         try:
             async with asyncio.timeout(self._limits.reading):
-                said, _ = await process.communicate(json.dumps(about).encode() + b"\n" + answer.data)
-            result: dict[str, Any] = json.loads(said)
+                output, _ = await process.communicate(json.dumps(about).encode() + b"\n" + answer.data)
+            result: dict[str, Any] = json.loads(output)
         except (TimeoutError, ValueError):
             message = f"The page from {answer.url.authority} took too much time or memory to read."
             raise WebError("broken", message) from None
@@ -337,7 +337,7 @@ class PageFetcher:
             raise WebError("broken", f"The page from {answer.url.authority} cannot be read: {result['error']}")
         return PageText(result["title"], result["text"], result["cut"])
 
-    def _kept(self, url: str) -> Page | None:
+    def _cached_page(self, url: str) -> Page | None:
         page = self._pages.get(url)
         if page is None or time.monotonic() - page.fetched_at > self._limits.cached_seconds:
             self._pages.pop(url, None)
@@ -347,7 +347,7 @@ class PageFetcher:
 
     def _keep(self, url: str, page: Page) -> None:
         self._pages[url] = page
-        while sum(len(kept.text) for kept in self._pages.values()) > self._limits.cached_characters:
+        while sum(len(cached_page.text) for cached_page in self._pages.values()) > self._limits.cached_characters:
             self._pages.popitem(last=False)
 
 
@@ -393,8 +393,8 @@ def _pdf(data: bytes, seconds: float) -> PageText:
 
 def _content_type(header: str) -> tuple[str, str]:
     """(Media type in lower case, charset); "" for what is not said."""
-    media_type, _, rest = header[:500].partition(";")
-    charset = re.search(r"charset\s*=\s*\"?([\w.:-]{1,40})", rest, re.IGNORECASE)
+    media_type, _, parameters = header[:500].partition(";")
+    charset = re.search(r"charset\s*=\s*\"?([\w.:-]{1,40})", parameters, re.IGNORECASE)
     return media_type.strip().lower()[:_TYPE_CHARACTERS], charset[1] if charset else ""
 
 

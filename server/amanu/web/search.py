@@ -43,7 +43,7 @@ class SearchService:
                 response = await client.request(
                     method, f"{self._base_url}{path}", timeout=httpx2.Timeout(_SECONDS), **options
                 )
-            status, found = response.status_code, response.json() if response.status_code == 200 else None
+            status, answer = response.status_code, response.json() if response.status_code == 200 else None
         except httpx2.TimeoutException:
             raise WebError("timeout", f"{self._engine} did not answer within {_SECONDS:g} seconds.") from None
         except httpx2.HTTPError as error:
@@ -56,7 +56,7 @@ class SearchService:
             raise WebError("status", f"{self._engine} refused the request (status {status}). {self._hint()}")
         if status != 200:
             raise WebError("status", f"{self._engine} answered with status {status}. Try again later.")
-        return SearchAnswer("", list(_sources(found))[:_MAX_RESULTS])
+        return SearchAnswer("", list(_sources(answer))[:_MAX_RESULTS])
 
     def _check(self, key: str | None) -> None:
         address = urlsplit(self._base_url)
@@ -88,9 +88,9 @@ class SearchService:
                 return "POST", "/search", {"json": body, "headers": {"authorization": f"Bearer {key}"}}
 
 
-def _sources(found: Any) -> "Sequence[Source]":
+def _sources(answer: Any) -> "Sequence[Source]":
     """The pages of an answer: Brave's are under `web`; what is not as documented is skipped."""
-    outer = _object(found)
+    outer = _object(answer)
     results = _object(outer.get("web")).get("results") or outer.get("results")
     pages = map(_object, cast("list[Any]", results) if isinstance(results, list) else [])
     return [

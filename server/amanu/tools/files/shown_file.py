@@ -74,10 +74,10 @@ class FileViewer:
         cells = f"{notebook.cells} cell{'s' * (notebook.cells != 1)}"
         raw = "edits apply to its JSON, which start_line 1 shows"
         left_out = notebook.cells - notebook.shown_cells
-        rest = f"[{left_out} more cells left out; they are in the JSON]\n" if left_out else ""
+        left_out_note = f"[{left_out} more cells left out; they are in the JSON]\n" if left_out else ""
         count = f", {len(shown)} picture{'s' * (len(shown) != 1)}" if shown else ""
         return Outcome(
-            f"[notebook, {cells}; {raw}]\n{notebook.text}{rest}{''.join(unshown)}",
+            f"[notebook, {cells}; {raw}]\n{notebook.text}{left_out_note}{''.join(unshown)}",
             f"notebook, {cells}{count}",
             pictures=tuple(shown),
         )
@@ -93,10 +93,10 @@ def page_range(pages: str | None) -> tuple[int, int | None]:
     """First and last page of "3" or "3-7". Raises `ToolError`."""
     if pages is None:
         return 1, None
-    found = _RANGE.fullmatch(pages)
-    if found is None or int(found[1]) < 1:
+    match = _RANGE.fullmatch(pages)
+    if match is None or int(match[1]) < 1:
         raise ToolError(f"pages {pages!r} is not a page range. Write '3' or '3-7'.")
-    first, last = int(found[1]), int(found[2] or found[1])
+    first, last = int(match[1]), int(match[2] or match[1])
     if last < first:
         raise ToolError(f"The last page {last} is before the first page {first}.")
     return first, min(last, first + MAX_PAGES - 1)
@@ -107,9 +107,9 @@ def is_notebook(path: PurePath) -> bool:
 
 
 def _pages_note(read: PdfText) -> str:
-    rest = read.page_count - read.last_page
+    remaining_pages = read.page_count - read.last_page
     go_on = f"; read on with pages '{read.last_page + 1}-{min(read.page_count, read.last_page + MAX_PAGES)}'"
-    return f"PDF, pages {read.first_page}–{read.last_page} of {read.page_count}{go_on if rest else ''}"
+    return f"PDF, pages {read.first_page}–{read.last_page} of {read.page_count}{go_on if remaining_pages else ''}"
 
 
 async def _taken(shown: Awaitable[Picture]) -> Picture:

@@ -181,12 +181,12 @@ class Job:
         tasks += [asyncio.create_task(self._listens_on(port))] if port is not None else []
         tasks = tasks or [asyncio.create_task(self._until_end())]
         try:
-            done, _ = await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+            finished_tasks, _ = await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         finally:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-        if any(task.result() for task in done):
+        if any(task.result() for task in finished_tasks):
             return "ready"
         return "ended" if self.ended.is_set() else "timeout"
 

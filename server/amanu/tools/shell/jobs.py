@@ -53,8 +53,8 @@ class Jobs:
         """The job of that id. Raises `ToolError`."""
         job = self._jobs.get(job_id)
         if job is None:
-            known = ", ".join(self._jobs) or "none"
-            raise ToolError(f"There is no background command {job_id!r}. Known: {known}.")
+            job_ids = ", ".join(self._jobs) or "none"
+            raise ToolError(f"There is no background command {job_id!r}. Known: {job_ids}.")
         return job
 
     async def start(
@@ -130,6 +130,6 @@ class Jobs:
             job.finish(end)
         else:
             del self._jobs[job.job_id]
-        ended = [job_id for job_id, known in self._jobs.items() if known.ended.is_set()]
+        ended = [job_id for job_id, job in self._jobs.items() if job.ended.is_set()]
         for job_id in ended[: max(0, len(self._jobs) - MAX_JOBS)]:
             del self._jobs[job_id]

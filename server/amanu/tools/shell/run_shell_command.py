@@ -272,8 +272,8 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
 
     def _grants(self) -> tuple[Grant, ...]:
         """What the user may allow besides; nothing without a sandbox, since nothing holds it then."""
-        held = self._sandbox is not None and self._sandbox.tier != "none"
-        return ("network", "unsandboxed") if held and not self._read_only() else ()
+        has_sandbox = self._sandbox is not None and self._sandbox.tier != "none"
+        return ("network", "unsandboxed") if has_sandbox and not self._read_only() else ()
 
     async def run(self, params: RunShellCommandParams, call: CallContext) -> Outcome:
         folder = self._workspace.resolve(params.path or str(self._workspace.roots[0]))
@@ -324,13 +324,13 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
             raise
 
     async def _job_end(self, job: Job, end: CommandEnd, plan: CommandPlan) -> JobEnd:
-        kept = await asyncio.to_thread(job.output.kept)
-        text = kept.decode("utf-8", "replace")
+        output = await asyncio.to_thread(job.output.kept)
+        text = output.decode("utf-8", "replace")
         notes = await self._results.notes(text, end, plan)
         details = "\n".join(notes) + await self._results.put_aside(end)
         blob: BlobRef | None = None
         with contextlib.suppress(AmanuError):  # a full disk: the output is in memory still
-            blob = await self._environment.blobs.put_blob(kept) if kept else None
+            blob = await self._environment.blobs.put_blob(output) if output else None
         return JobEnd(end.code, end.exit_note(), details, blob, end.failed)
 
     async def _follow(

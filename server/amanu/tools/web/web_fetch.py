@@ -90,8 +90,8 @@ class WebFetch(SessionTool[WebFetchParams]):
         text = page.text[start : start + PART]
         end = start + len(text)
         if start or end < len(page.text):
-            rest = f"; read on with start {end}" if end < len(page.text) else ""
-            facts = [*facts, f"characters {start}–{end} of {len(page.text)}{rest}"]
+            next_part = f"; read on with start {end}" if end < len(page.text) else ""
+            facts = [*facts, f"characters {start}–{end} of {len(page.text)}{next_part}"]
         if page.cut:
             facts = [*facts, "the page is longer, but the rest was not fetched"]
         title = f"# {page.title}\n\n" if page.title and not start else ""
@@ -101,12 +101,12 @@ class WebFetch(SessionTool[WebFetchParams]):
         """What the utility model finds in the page; "" when it cannot be asked."""
         if call.ask_model is None:
             return ""
-        asked = page.text[:_ASKED_ABOUT]
+        excerpt = page.text[:_ASKED_ABOUT]
         try:
-            answer = await call.ask_model(_ANSWER, f"{prompt}\n\n{block('web_page', asked, page.url)}")
+            answer = await call.ask_model(_ANSWER, f"{prompt}\n\n{block('web_page', excerpt, page.url)}")
         except ModelError:
             return ""
         if not answer:
             return ""
-        about = f"answered by a smaller model that read {len(asked):,} of {len(page.text):,} characters"
+        about = f"answered by a smaller model that read {len(excerpt):,} of {len(page.text):,} characters"
         return f"[{' · '.join([*facts, about])}]\n" + block("web_page_answer", answer, page.url)

@@ -90,8 +90,8 @@ class Diagnostics:
         if self._current_uri is not None and not self._rule_editor.shows(self._current_uri):
             for approval in self._questions.unanswered.values():
                 by_uri.setdefault(self._current_uri, []).append(diagnostic(approval))
-            if asked := self._user_questions.diagnostics():
-                by_uri.setdefault(self._current_uri, []).extend(asked)
+            if question_diagnostics := self._user_questions.diagnostics():
+                by_uri.setdefault(self._current_uri, []).extend(question_diagnostics)
         for uri in self._published.keys() - by_uri.keys():
             self._editor.publish(uri, [])
         for uri, diagnostics in by_uri.items():

@@ -24,10 +24,10 @@ def form_text(question: Question) -> str:
         "",
     ]
     for number, field in enumerate(question.fields, 1):
-        head, *more = field.text.split("\n")
+        head, *further_lines = field.text.split("\n")
         header = f"{field.header}: " if field.header else ""
-        lines += [f"{_start(number)}{header}{head}", *(f"> {each}" for each in more)]
-        lines += ["", *(f"- [ ] {each}" for each in _options(field)), ""]
+        lines += [f"{_start(number)}{header}{head}", *(f"> {line}" for line in further_lines)]
+        lines += ["", *(f"- [ ] {option}" for option in _options(field)), ""]
     return "\n".join(lines)
 
 

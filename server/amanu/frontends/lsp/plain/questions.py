@@ -174,7 +174,9 @@ class Questions:
     @staticmethod
     def _pending(session: "Session", approval: Approval) -> Approval | None:
         """The question as it is asked by now; None when it no longer is."""
-        return next((asked for asked in session.state.approvals if _key(asked) == _key(approval)), None)
+        return next(
+            (open_approval for open_approval in session.state.approvals if _key(open_approval) == _key(approval)), None
+        )
 
 
 def _key(approval: Approval) -> tuple[str, str]:

@@ -51,9 +51,9 @@ class UserQuestions:
     def update(self, session: "Session") -> None:
         """Ask what is new; forget what is over."""
         is_open = {question.item_id: question for question in session.state.questions}
-        left = {question_id: is_open[question_id] for question_id in self._undecided if question_id in is_open}
-        if left != self._undecided:
-            self._undecided = left
+        undecided = {question_id: is_open[question_id] for question_id in self._undecided if question_id in is_open}
+        if undecided != self._undecided:
+            self._undecided = undecided
             self._changed()
         for question_id, question in is_open.items():
             if question_id not in self._tasks:
@@ -89,7 +89,9 @@ class UserQuestions:
 
     async def show(self, session: "Session", arguments: QuestionArguments) -> None:
         """Open that question as a form before the user."""
-        question = next((each for each in session.state.questions if each.item_id == arguments.question), None)
+        question = next(
+            (question for question in session.state.questions if question.item_id == arguments.question), None
+        )
         if question is None:
             raise AmanuError("questionNotFound", "That question is no longer open.")
         document = self._documents.of(session.state.session_id, f"{question.item_id}.md")
@@ -102,7 +104,9 @@ class UserQuestions:
     async def answer(self, session: "Session", arguments: QuestionAnswerArguments) -> None:
         """Pass an answer on, of the form where it has none of its own, and say what became of it."""
         answers = arguments.answers
-        form = next((path for path, (_, each) in self._forms.items() if each.item_id == arguments.question), None)
+        form = next(
+            (path for path, (_, question) in self._forms.items() if question.item_id == arguments.question), None
+        )
         if answers is None and form is not None and arguments.outcome == "answered":
             answers = dict(read_form(self._forms[form][1], await self._documents.at(form).text() or ""))
         params = QuestionAnswerParams(
@@ -128,8 +132,8 @@ class UserQuestions:
                 await self.show(session, arguments)
             elif title is not None and title != LATER:
                 outcome: Outcome = "declined" if title == NO_ANSWER else "answered"
-                given = QuestionAnswerArguments(**dict(arguments), outcome=outcome, answers=choices[title])
-                await self.answer(session, given)
+                answer = QuestionAnswerArguments(**dict(arguments), outcome=outcome, answers=choices[title])
+                await self.answer(session, answer)
         except ClientError:
             pass
         except AmanuError as error:
