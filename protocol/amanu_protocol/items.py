@@ -116,11 +116,11 @@ class AllowOption(Wire):
 
     grants: list[Grant]
     label: str
-    """Goes after "Allow once": "with network access"; "" where there is nothing to add. Of a plan: the whole label."""
+    """Goes after "Allow once": "with network access"; "" where there is nothing to add. For a plan: the whole label."""
     mode: Mode | None = None
-    """Of a plan: the mode it is carried out in."""
+    """For a plan: the mode it is carried out in."""
     fresh_context: bool = False
-    """Of a plan: the model forgets the conversation before it."""
+    """For a plan: the model forgets the conversation before it."""
 
 
 SandboxTier = Literal["bubblewrap", "landlock", "seatbelt", "none"]
@@ -165,8 +165,8 @@ class Approval(Wire):
     asked_at: int
     """Milliseconds since the epoch. Answers within half a second of it are not taken."""
     document: str | None = None
-    """Of a plan: the absolute path of its file, which clients open as a document. `detail` is its text, as it stands in
-    the editor that has it open."""
+    """For a plan: the absolute path of its file, which clients open as a document. `detail` is its text, as it stands
+    in the editor that has it open."""
     digest: str = ""
     """Of all that is asked about: a yes is for exactly this, and names it. Changes with what it is about; then the
     question is asked again."""
@@ -199,7 +199,7 @@ class Decision(Wire):
     grants: list[Grant] = []
     """What the user added to a yes."""
     mode: Mode | None = None
-    """Of a plan: the mode it is carried out in."""
+    """For a plan: the mode it is carried out in."""
     fresh_context: bool = False
     permitted_by: str | None = None
     """Denied because nobody could be asked: the rule that would have allowed it."""
@@ -545,9 +545,9 @@ class PlanDocument(Wire):
     state: Literal["draft", "approved", "done"]
     """`done`: all its steps are done or cancelled."""
     digest: str = ""
-    """Of an approved plan: SHA-256 of the text the user approved, which is also the id of its blob."""
+    """For an approved plan: SHA-256 of the text the user approved, which is also the id of its blob."""
     turn_id: str = ""
-    """Of an approved plan: the turn in which it was approved."""
+    """For an approved plan: the turn in which it was approved."""
 
 
 class QueuedPrompt(Wire):

@@ -226,7 +226,7 @@ class JobOutputResult(Wire):
     text: str
     next_offset: int
     missing: int = 0
-    """Bytes before `text` that are no longer kept: only the beginning and the end of a long output are."""
+    """Bytes before `text` that are no longer kept: of a long output only the beginning and the end are."""
 
 
 class JobInputParams(Wire):
@@ -577,7 +577,7 @@ class MentionItem(Wire):
 
 class MentionCompleteResult(Wire):
     typed: str
-    """The end of the text that an item takes the place of; "" where nothing is mentioned."""
+    """The end of the text, which the chosen item replaces; "" where nothing is mentioned."""
     items: list[MentionItem]
     """Best first."""
 

@@ -100,7 +100,7 @@ class SessionState(Wire):
     retry: Retry | None = None
     usage: Usage | None = None
     todos: list[Todo] = []
-    """What the model means to do: of the last `TodoList`, until a turn ends with all of it done or cancelled."""
+    """What the model means to do: the last `TodoList`, until a turn ends with all of it done or cancelled."""
     todos_summary: str = ""
     """For the user, on one line."""
     jobs: list[Job] = []

@@ -162,9 +162,9 @@ class WebSettings(SettingsSection):
 
     allow_hosts: tuple[str, ...] = ()
     """Hosts in your own network that may be fetched from, as `host:port`; you are still asked about each. Servers on
-    this machine, such as `localhost:3000`, need no entry from port 1024 on."""
+    this machine from port 1024 on, such as `localhost:3000`, need no entry."""
     search: Literal["searxng", "brave", "tavily"] | None = None
-    """The service that searches the web; without it that of the session's model, if it has a search. Keys:
+    """The service that searches the web; if not set, that of the session's model, if it has one. Keys:
     `amanu auth set brave`, or `BRAVE_API_KEY`; the same for `tavily`."""
     search_url: str | None = None
     """The address of that service, such as `http://localhost:8888` for your own SearXNG, which must offer JSON."""

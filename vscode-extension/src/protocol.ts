@@ -140,11 +140,11 @@ export type Grant = "network" | "unsandboxed";
 /** One way to allow something once. */
 export interface AllowOption {
   grants: Grant[];
-  /** Goes after "Allow once": "with network access"; "" where there is nothing to add. Of a plan: the whole label. */
+  /** Goes after "Allow once": "with network access"; "" where there is nothing to add. For a plan: the whole label. */
   label: string;
-  /** Of a plan: the mode it is carried out in. */
+  /** For a plan: the mode it is carried out in. */
   mode: Mode | null;
-  /** Of a plan: the model forgets the conversation before it. */
+  /** For a plan: the model forgets the conversation before it. */
   freshContext: boolean;
 }
 
@@ -186,8 +186,8 @@ export interface Approval {
   /** Milliseconds since the epoch. Answers within half a second of it are not taken. */
   askedAt: number;
   /**
-   * Of a plan: the absolute path of its file, which clients open as a document. `detail` is its text, as it stands in
-   * the editor that has it open.
+   * For a plan: the absolute path of its file, which clients open as a document. `detail` is its text, as it stands
+   * in the editor that has it open.
    */
   document: string | null;
   /**
@@ -224,7 +224,7 @@ export interface Decision {
   reason: string | null;
   /** What the user added to a yes. */
   grants: Grant[];
-  /** Of a plan: the mode it is carried out in. */
+  /** For a plan: the mode it is carried out in. */
   mode: Mode | null;
   freshContext: boolean;
   /** Denied because nobody could be asked: the rule that would have allowed it. */
@@ -573,9 +573,9 @@ export interface PlanDocument {
   path: string;
   /** `done`: all its steps are done or cancelled. */
   state: "draft" | "approved" | "done";
-  /** Of an approved plan: SHA-256 of the text the user approved, which is also the id of its blob. */
+  /** For an approved plan: SHA-256 of the text the user approved, which is also the id of its blob. */
   digest: string;
-  /** Of an approved plan: the turn in which it was approved. */
+  /** For an approved plan: the turn in which it was approved. */
   turnId: string;
 }
 
@@ -968,7 +968,7 @@ export interface SessionState {
   queue: QueuedPrompt[];
   retry: Retry | null;
   usage: Usage | null;
-  /** What the model means to do: of the last `TodoList`, until a turn ends with all of it done or cancelled. */
+  /** What the model means to do: the last `TodoList`, until a turn ends with all of it done or cancelled. */
   todos: Todo[];
   /** For the user, on one line. */
   todosSummary: string;
@@ -1173,7 +1173,7 @@ export interface JobOutputParams {
 export interface JobOutputResult {
   text: string;
   nextOffset: number;
-  /** Bytes before `text` that are no longer kept: only the beginning and the end of a long output are. */
+  /** Bytes before `text` that are no longer kept: of a long output only the beginning and the end are. */
   missing: number;
 }
 
@@ -1514,7 +1514,7 @@ export interface MentionItem {
 }
 
 export interface MentionCompleteResult {
-  /** The end of the text that an item takes the place of; "" where nothing is mentioned. */
+  /** The end of the text, which the chosen item replaces; "" where nothing is mentioned. */
   typed: string;
   /** Best first. */
   items: MentionItem[];

@@ -73,7 +73,7 @@ async function ask(question: Question, field: QuestionField): Promise<unknown> {
   return typeof own === "string" ? [...values, own] : own;
 }
 
-/** A text of the user's own; empty where one is needed, the question is declined. */
+/** A text of the user's own. If it is empty where one is needed, the question is declined. */
 async function write(title: string, field: QuestionField): Promise<unknown> {
   const text = await vscode.window.showInputBox({
     title,

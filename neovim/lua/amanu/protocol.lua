@@ -100,9 +100,9 @@
 ---One way to allow something once.
 ---@class amanu.AllowOption
 ---@field grants amanu.Grant[]
----@field label string Goes after "Allow once": "with network access"; "" where there is nothing to add. Of a plan: the whole label.
----@field mode? amanu.Mode Of a plan: the mode it is carried out in.
----@field freshContext boolean Of a plan: the model forgets the conversation before it.
+---@field label string Goes after "Allow once": "with network access"; "" where there is nothing to add. For a plan: the whole label.
+---@field mode? amanu.Mode For a plan: the mode it is carried out in.
+---@field freshContext boolean For a plan: the model forgets the conversation before it.
 
 ---What holds a command. `none`: it runs with the user's own permissions.
 ---@alias amanu.SandboxTier "bubblewrap"|"landlock"|"seatbelt"|"none"
@@ -132,7 +132,7 @@
 ---@field scopes amanu.ScopeOffer[]
 ---@field proposalId? string
 ---@field askedAt integer Milliseconds since the epoch. Answers within half a second of it are not taken.
----@field document? string Of a plan: the absolute path of its file, which clients open as a document. `detail` is its text, as it stands in the editor that has it open.
+---@field document? string For a plan: the absolute path of its file, which clients open as a document. `detail` is its text, as it stands in the editor that has it open.
 ---@field digest string Of all that is asked about: a yes is for exactly this, and names it. Changes with what it is about; then the question is asked again.
 ---@field parts amanu.CommandPart[] Of a command line: each command in it, also those behind wrappers and in substitutions.
 ---@field sandbox? amanu.CommandSandbox Of a command: what will hold it.
@@ -150,7 +150,7 @@
 ---@field scope? amanu.Scope
 ---@field reason? string What the user said when rejecting; it goes to the model.
 ---@field grants amanu.Grant[] What the user added to a yes.
----@field mode? amanu.Mode Of a plan: the mode it is carried out in.
+---@field mode? amanu.Mode For a plan: the mode it is carried out in.
 ---@field freshContext boolean
 ---@field permittedBy? string Denied because nobody could be asked: the rule that would have allowed it.
 ---@field summary string For the user, on one line: what was decided and by what, all but `client`.
@@ -372,8 +372,8 @@
 ---@class amanu.PlanDocument
 ---@field path string Absolute.
 ---@field state "draft"|"approved"|"done" `done`: all its steps are done or cancelled.
----@field digest string Of an approved plan: SHA-256 of the text the user approved, which is also the id of its blob.
----@field turnId string Of an approved plan: the turn in which it was approved.
+---@field digest string For an approved plan: SHA-256 of the text the user approved, which is also the id of its blob.
+---@field turnId string For an approved plan: the turn in which it was approved.
 
 ---A prompt that waits for the running turn to end.
 ---@class amanu.QueuedPrompt
@@ -635,7 +635,7 @@
 ---@field queue amanu.QueuedPrompt[]
 ---@field retry? amanu.Retry
 ---@field usage? amanu.Usage
----@field todos amanu.Todo[] What the model means to do: of the last `TodoList`, until a turn ends with all of it done or cancelled.
+---@field todos amanu.Todo[] What the model means to do: the last `TodoList`, until a turn ends with all of it done or cancelled.
 ---@field todosSummary string For the user, on one line.
 ---@field jobs amanu.Job[] Background commands, the oldest first: those that run, and the last ones that ended.
 
@@ -785,7 +785,7 @@
 ---@class amanu.JobOutputResult
 ---@field text string
 ---@field nextOffset integer
----@field missing integer Bytes before `text` that are no longer kept: only the beginning and the end of a long output are.
+---@field missing integer Bytes before `text` that are no longer kept: of a long output only the beginning and the end are.
 
 ---@class amanu.JobInputParams
 ---@field sessionId amanu.Id
@@ -1022,7 +1022,7 @@
 ---@field detail string For the user.
 
 ---@class amanu.MentionCompleteResult
----@field typed string The end of the text that an item takes the place of; "" where nothing is mentioned.
+---@field typed string The end of the text, which the chosen item replaces; "" where nothing is mentioned.
 ---@field items amanu.MentionItem[] Best first.
 
 ---@class amanu.ModelListResult

@@ -85,7 +85,7 @@ class CallEnvironment:
     """Shortens a result that is too big for the model's window."""
     listeners: Sequence[TurnListener] = ()
     fit_fields: Callable[[Fields], Awaitable[Fields]] = _as_they_are
-    """The same for one in fields."""
+    """The same for a result in fields."""
     ask_model: Callable[[str, str], Awaitable[str]] | None = None
     search_web: Callable[[str], Awaitable[SearchAnswer | None]] | None = None
 
@@ -186,7 +186,7 @@ class Calls:
             raise
         except Exception:
             log.exception("tool %s failed unexpectedly", run.call.tool)
-            text = f"{run.call.tool} failed because of an internal error of Amanu. Try another way."
+            text = f"{run.call.tool} failed because of an internal error in Amanu. Try another way."
             self._finish(run, "failed", _error_result(run.call, text), error=text)
         finally:
             run.previewed.set()

@@ -25,7 +25,7 @@ _SEARCH = (
 _SEARCH_OUTPUT = 4_000
 """Tokens."""
 _SEARCH_REQUESTS = 4
-"""The first, and those that go on with a search that paused."""
+"""Requests: the first, and those that continue a search that paused."""
 
 
 class SideQuery(Protocol):
@@ -78,7 +78,7 @@ async def search(
     model: Model, info: ModelInfo, query: str, *, session_id: str, count: Callable[[TokenUsage], None]
 ) -> SearchAnswer:
     """What the model's service finds on the web. `count` is told of the tokens each request takes: a long search
-    pauses, and is gone on with. Raises `ModelError`, also when there is no answer within `SECONDS`."""
+    pauses and is then continued. Raises `ModelError`, also when there is no answer within `SECONDS`."""
     conversation = Conversation([User(text=query)])
     sources: list[Source] = []
     texts: list[str] = []

@@ -63,7 +63,7 @@ async def before_call(
 async def after_call(listener: TurnListener, call: Call, result: Result) -> Result:
     """The result as one listener leaves it. One at a time, so that a cancel keeps what earlier listeners changed."""
     changed = await _guarded(listener.after_call(call, result), listener, result)
-    if result.fields and changed.fields == result.fields and changed.text != result.text:  # it knows of the text only
+    if result.fields and changed.fields == result.fields and changed.text != result.text:  # it knows only the text
         addition = changed.text.removeprefix(result.text)
         fields = result.amended(addition.strip()).fields if addition != changed.text else {}
         changed = changed.model_copy(update={"fields": fields})

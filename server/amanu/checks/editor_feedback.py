@@ -186,7 +186,7 @@ class EditorFeedback:
     async def _check_applied(
         self, path: Path, old_text: str | None, new_text: str, noted_at: tuple[str, Path] | None
     ) -> FindingsChange:
-        """What the checkers find, noted for the user where they have not seen it: they were not asked, and have no
+        """What the checkers find, noted for the user unless they have seen it already: at the proposal, or in an
         editor that shows it."""
         findings = await self._check_text(path, old_text, new_text)
         if findings and noted_at is not None:

@@ -128,7 +128,7 @@ def _hint(field: QuestionField) -> str:
 
 
 def _read(field: QuestionField, text: str) -> JsonValue:
-    """The answer that the text means; None for none."""
+    """The answer that the text means; None if it means none."""
     labels = [option.label for option in field.options]
     match field.kind:
         case "confirm":
@@ -149,7 +149,7 @@ def _read(field: QuestionField, text: str) -> JsonValue:
 
 
 def _numbered(labels: list[str], text: str) -> list[str] | None:
-    """The options of those numbers, none when one is wrong; None when the text is no numbers."""
+    """The options with those numbers: empty when one is wrong, None when the text is not numbers."""
     words = text.replace(",", " ").split()
     if not words or not all(word.isdecimal() and len(word) < 4 for word in words):
         return None

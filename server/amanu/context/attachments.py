@@ -38,7 +38,7 @@ _SUFFIXES = re.compile(
 """Suffixes that only file names have."""
 
 TERMINAL = "@terminal"
-"""The path of a selection that a client took of its terminal."""
+"""The path of a selection that a client took from its terminal."""
 
 LookUp = Callable[[Mention], Awaitable[str]]
 """What is mentioned, other than a file: text for the model. Raises `ToolError` saying why it cannot be sent."""
@@ -68,7 +68,7 @@ async def with_attachments(
     look_up: LookUp = no_look_up,
 ) -> PromptMessage:
     """The prompt followed by the files and whatever else it mentions, and its pictures. A file whose bytes are a
-    picture becomes one. For what cannot be read or is missing the message says so. An `@word` that names nothing stays
+    picture becomes one. The message says what cannot be read or is missing. An `@word` that names nothing stays
     as it is; so does a mention in a workspace's slash command of a file that needs approval to be read.
 
     `mask` hides secrets in files; the user's own words and selections stay as they are. Raises `AmanuError` when the

@@ -2,7 +2,7 @@
 
     @src/a.py  @"a file.txt"  @src/  @symbol:Name  @problems  @diff  @terminal  @https://example.org/page
 
-A file or folder that is called like one of the words is meant by `@./diff` or `@diff/`.
+A file or folder with the name of one of the words is written `@./diff` or `@diff/`.
 """
 
 import re
@@ -35,7 +35,7 @@ class Mention:
 
     @property
     def label(self) -> str:
-        """Where the block that holds it says it is from."""
+        """The source named by the block that holds it."""
         return self.text or self.kind
 
 

@@ -25,6 +25,6 @@ class PlanMode(Protocol):
 
     async def approve(self, text: str, mode: Mode, *, fresh_context: bool) -> None:
         """The user approved the plan with that text, to be carried out in that mode. It is kept and told to the model;
-        with `fresh_context` in the place of the conversation so far. Raises `AmanuError` storageError; then nothing has
+        with `fresh_context`, in place of the conversation so far. Raises `AmanuError` storageError; then nothing has
         changed."""
         ...

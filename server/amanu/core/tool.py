@@ -52,7 +52,7 @@ class Subject:
     because: str = field(default="", compare=False)
     """Why it is not understood, as a sentence for the user."""
     plan: bool = False
-    """A file: it is the session's plan."""
+    """Whether the file is the session's plan."""
     arguments: Mapping[str, Any] = field(default_factory=dict[str, Any], compare=False)
     """The call's arguments as the model wrote them."""
     reach: Reach = "workspace"
@@ -176,7 +176,7 @@ class CallContext:
     """Asks the utility model (instructions, question) something outside the conversation; the cost counts as the
     turn's. Raises `ModelError`. None when the tool does not run in a turn."""
     search_web: Callable[[str], Awaitable[SearchAnswer | None]] | None = None
-    """Has the service of the turn's models search the web; None for an answer: it has no search. Raises
+    """Has the service of the turn's models search the web; an answer of None: it has no search. Raises
     `ModelError`."""
 
     def require_reviewed(self, path: Path) -> None:

@@ -23,7 +23,7 @@ class WirePicture(NamedTuple):
 
     @property
     def file_name(self) -> str:
-        """Of a document; services look at how it ends."""
+        """Of a document; services look at its suffix."""
         return self.name if self.name.lower().endswith(".pdf") else f"{self.name}.pdf"
 
 

@@ -36,7 +36,7 @@ class ResponsesModel:
         self._concessions = _Concessions(REFUSED_FIELDS if on_plan else ())
         self._must_stream = on_plan
         self.searches = vendor == "openai"
-        """Of services that copy the API it is not known."""
+        """Not known for services that copy the API."""
 
     def __repr__(self) -> str:
         return f"ResponsesModel({self._endpoint.vendor!r}, {self._endpoint.base_url!r})"

@@ -67,7 +67,9 @@ def _matches_path(rule: Rule, subject: Subject) -> bool:
         return False
     if any(_compiled(glob, fold_case=False).fullmatch(subject.text) for glob in rule.unless):
         return False
-    if rule.kind == "allow" and subject.reach == "local":  # who allows a whole tool did not mean their own database
+    if (
+        rule.kind == "allow" and subject.reach == "local"
+    ):  # whoever allowed a whole tool did not mean their own database
         return escape_glob(subject.text) in rule.patterns
     return not rule.patterns or any(_matches(rule, glob, subject.text) for glob in rule.patterns)
 

@@ -8,7 +8,7 @@ class UserWait:
 
     def __init__(self) -> None:
         self.seconds = 0.0
-        """In all, without what is being waited for now."""
+        """In all, without the wait that is going on now."""
         self._waiting = 0
         self._since = 0.0
 

@@ -128,7 +128,7 @@ class CommandRecords:
                 record.close()
 
     def accept(self, path: Path) -> None:
-        """Take the path as it is now for what was there before each command that runs here: Amanu has written it."""
+        """Treat the path as it is now as its state before each command that runs here: Amanu has written it."""
         if self._running:
             with self.lock():
                 for record in list(self._running):

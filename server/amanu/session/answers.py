@@ -15,7 +15,7 @@ MAX_CHOICES = 100
 
 def read_answers(fields: Sequence[QuestionField], answers: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
     """The answers by field, in the fields' order, with defaults where none was given. Raises `AmanuError`
-    (invalidParams) whose `path` names the first field that is wrong, or that there is not."""
+    (invalidParams) whose `path` names the first field that is wrong or does not exist."""
     field_ids = {field.field_id for field in fields}
     for field_id in answers:
         if field_id not in field_ids:

@@ -156,7 +156,7 @@ class SessionCore:
         )
 
     def _model_searches(self) -> bool:
-        """Whether a turn's model may turn out to be one whose service searches the web, or its utility model is."""
+        """Whether the service of a turn's model, or of its utility model, may be one that searches the web."""
         settings = self.services.settings
         routing = settings.routing
         models = [self.state.model_id, routing.utility]

@@ -115,7 +115,7 @@ class SessionJobs:
         self._notices.report_on_session("jobEnded", level, text)
 
     def _wait_for(self, work: Coroutine[Any, Any, None]) -> None:
-        """Have it done, while nobody waits."""
+        """Run it in the background."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._forget_task)

@@ -20,7 +20,7 @@ MAX_QUERY = 200
 """Characters that are compared."""
 MAX_FILES = 50_000
 BELIEVED = 5.0
-"""Seconds for which the list of files is not made again."""
+"""Seconds for which the list of files is used again."""
 SYMBOL_SECONDS = 2.0
 """How long an editor may take to name symbols."""
 
@@ -43,7 +43,7 @@ class MentionCompletion:
         self._listed = -BELIEVED
 
     async def complete(self, text: str, *, terminal: bool = False) -> MentionCompleteResult:
-        """What fits the end of `text`, best first. `terminal`: `@terminal` is something the client can send."""
+        """What fits the end of `text`, best first. `terminal`: the client can send `@terminal`."""
         typed = _TYPED.search(text)
         if typed is None:
             return MentionCompleteResult(typed="", items=[])
@@ -93,7 +93,7 @@ class MentionCompletion:
         return [MentionItem(text=f"@{SYMBOL}{name}", detail=one_line(kind)) for name, kind in names]
 
     async def _definitions(self, query: str) -> list[tuple[str, str]]:
-        """Names that begin so in lines that look like a definition, and the files they are in."""
+        """Names that begin with `query`, in lines that look like a definition, and the files they are in."""
         beginning = re.escape(query)
         pattern = definition_pattern(rf"{beginning}\w*")
         line_start = re.compile(pattern)
@@ -132,7 +132,7 @@ def _scored(paths: Sequence[str], query: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _in_order(text: str, letters: str) -> bool:
-    """Not by a regular expression: names can be made such that it tries for ever."""
+    """Not by a regular expression: a name can be made such that matching takes for ever."""
     at = 0
     for letter in letters:
         at = text.find(letter, at) + 1

@@ -62,7 +62,7 @@ class MentionLookup:
                 raise AssertionError("files are read elsewhere")
 
     async def _symbol(self, name: str) -> str:
-        """Where it is defined: as an editor says, else the lines that look like it."""
+        """Where it is defined: as an editor says, else the lines that look like its definition."""
         last = re.split(r"\.|::|#", name)[-1]
         try:
             symbols = await self._run("list_symbols", query=last)

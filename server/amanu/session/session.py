@@ -123,7 +123,7 @@ class Session:
 
     @property
     def idle(self) -> bool:
-        """No client is attached, and nothing is running, in the background neither."""
+        """No client is attached, and nothing is running, not even in the background."""
         return (
             not self.running
             and not self.core.jobs.running
@@ -200,9 +200,9 @@ class Session:
         return result
 
     async def answer_question(self, params: QuestionAnswerParams, client: Client) -> QuestionAnswerResult:
-        """Take a client's answer; the first one counts. Where the turn that asked is gone, the answer is sent as a
-        prompt: then it is refused as that would be, and the question stands. Raises `AmanuError` (questionNotFound,
-        invalidParams)."""
+        """Take a client's answer; the first one counts. If the turn that asked is gone, the answer is sent as a
+        prompt; if that is refused, so is the answer, and the question stays open. Raises `AmanuError`
+        (questionNotFound, invalidParams)."""
         self.core.access.require_writable()
         questions = self.core.questions
         async with self._answering:

@@ -13,7 +13,7 @@ def shown_type(data: bytes) -> str:
 
 
 def kind_of(data: bytes, name: str) -> str:
-    """The kind in a few words. `name`: of the file, whose suffix decides where several kinds begin alike (of ZIP)."""
+    """The kind in a few words. `name`: of the file, whose suffix decides where several kinds begin alike (ZIP)."""
     if kind := shown_type(data):
         return "PDF document" if kind == PDF else f"{kind.removeprefix('image/').upper()} picture"
     import puremagic  # its table is read when it is imported, and is seldom needed
@@ -25,4 +25,4 @@ def kind_of(data: bytes, name: str) -> str:
     return str(matches[0].name).strip() or "unknown kind"
 
 
-_ENOUGH = 64 * 1024  # bytes of head and tail, which hold all that kinds are told by
+_ENOUGH = 64 * 1024  # bytes of head and tail, which hold all that tells kinds apart

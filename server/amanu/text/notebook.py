@@ -30,7 +30,7 @@ class Notebook:
 
 
 def read_notebook(source: str) -> Notebook | None:
-    """The notebook that JSON says; None if it is none."""
+    """The notebook in that JSON; None if there is none."""
     try:
         document: Any = json.loads(source)
         cells = document["cells"]

@@ -111,7 +111,7 @@ def _read(data: bytes, order: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
 
     reader = pypdf.PdfReader(io.BytesIO(data))
     if reader.is_encrypted and not reader.decrypt(""):
-        raise PdfError("The PDF document is encrypted: it can only be read with its password.")
+        raise PdfError("The PDF document is encrypted. Ask the user for a copy without a password.")
     count = len(reader.pages)
     first, last = order["first"], min(order["last"], count)
     if first > count:

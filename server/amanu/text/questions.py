@@ -69,7 +69,7 @@ def report(question: Question) -> str:
 
 
 def late_report(question: Question) -> str:
-    """The same as a prompt of the user, who answers what a turn asked that is over."""
+    """The same as a prompt of the user, when the turn that asked is over."""
     if question.state == "declined":
         return f"About what you asked before you were interrupted ({question.title}): {question.note}"
     return f"My answer to what you asked before you were interrupted:\n\n{report(question)}"

@@ -10,7 +10,7 @@ _NOT_PUBLIC = tuple(
     map(
         ipaddress.ip_network,
         (
-            # What `is_global` of some Python before 3.13 takes for public, or only part of it.
+            # What `is_global` takes for public, in whole or in part, in some Python before 3.13.
             *("100.64.0.0/10", "192.0.0.0/24", "192.88.99.0/24", "198.18.0.0/15"),
             *("::/96", "64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32", "3fff::/20", "5f00::/16"),
             *("fc00::/7", "fe80::/10", "fec0::/10"),

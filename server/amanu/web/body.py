@@ -1,4 +1,4 @@
-"""The body of a response, bounded: it is its size after decompression that counts."""
+"""The body of a response, bounded by its size after decompression."""
 
 import asyncio
 import zlib

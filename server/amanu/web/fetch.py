@@ -132,7 +132,7 @@ class PageFetcher:
         resolve: Resolve = resolve_host,
         transport: "Callable[[ssl.SSLContext, str | None], httpx2.AsyncBaseTransport]" = _transport,
     ) -> None:
-        """`allow_hosts`: as `parse_url` takes them. `transport`: makes what connects, from the trust and a proxy."""
+        """`allow_hosts`: as `parse_url` takes them. `transport`: makes what connects, from TLS trust and a proxy."""
         self._allow_hosts = frozenset(host.lower() for host in allow_hosts)
         self._limits = limits or FetchLimits()
         self._resolve = resolve

@@ -73,7 +73,7 @@ async def test_results_go_back_in_call_order_whatever_finishes_first() -> None:
         (call("read", "x", path=7), "Wrong arguments for read: path: Input should be a valid string."),
         (Call(call_id="x", tool="read", arguments='{"path": "a'), "The arguments of read are not a JSON object."),
         (call("read", "x", fails=True), "it did not work; try another way"),
-        (call("crash", "x"), "crash failed because of an internal error of Amanu."),
+        (call("crash", "x"), "crash failed because of an internal error in Amanu."),
     ],
 )
 async def test_a_call_that_cannot_work_tells_the_model_why(bad: Call, expected: str) -> None:

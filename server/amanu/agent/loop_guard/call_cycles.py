@@ -139,7 +139,7 @@ class _Rounds:
 
 
 def _outcome(result: Result) -> str:
-    """What a result says and shows: a later screenshot is none of the same."""
+    """What a result says and shows: a different screenshot is a different result."""
     return "\n".join([result.text, *(picture.blob_id for picture in result.pictures)])
 
 

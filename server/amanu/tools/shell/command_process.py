@@ -51,7 +51,7 @@ COMMAND_VARIABLES = {
 """Set for every command: nobody can page, answer a prompt or see colors."""
 
 Take = Callable[[bytes, bool], None]
-"""Takes a piece of output; the flag says that it is from stderr."""
+"""Takes a piece of output; the flag says whether it is from stderr."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class CommandProcess:
         await asyncio.wait({reading}, timeout=_DRAIN)
 
     async def write(self, data: bytes) -> None:
-        """Type that. Raises `ToolError` when it does not take it."""
+        """Type that. Raises `ToolError` when the command does not take it."""
         try:
             async with asyncio.timeout(_INPUT_SECONDS):
                 while self._terminal is not None and data:

@@ -24,7 +24,7 @@ PROGRESS_SECONDS = 0.5
 _PAUSE_SECONDS = 0.1  # without output, after which what was printed counts as complete
 _PORT_SECONDS = 0.1  # between two looks for a port that is waited for
 _LOOK_SECONDS = (0.25, 5.0)  # between two looks for any port: at first, and later
-_HELD_SECONDS = 1.0  # between two checks whether a command has ended while others hold its pipe
+_HELD_SECONDS = 1.0  # between two checks of whether a command has ended while others hold its pipe
 
 Reached = Literal["ready", "ended", "timeout"]
 

@@ -83,7 +83,7 @@ class JobOutput:
         return Snapshot(pieces, self.size, self.line_start())
 
     def text(self, snapshot: Snapshot) -> str:
-        """It, readable; a gap is marked. Slow: call it in a thread."""
+        """The output as readable text, gaps marked. Slow: call it in a thread."""
         return "".join(f"{_gap(piece.missing)}{self._readable(piece.data)}" for piece in snapshot.pieces)
 
     def terminal_text(self, start: int, limit: int, *, ended: bool) -> tuple[str, Piece]:

@@ -121,7 +121,7 @@ class Jobs:
                 raise
         except Exception:
             log.exception("%s failed unexpectedly", job.job_id)
-            self._close(job, JobEnd(None, "Ended because of an internal error of Amanu.", failed=True))
+            self._close(job, JobEnd(None, "Ended because of an internal error in Amanu.", failed=True))
         else:
             self._close(job, end)
 

@@ -38,8 +38,8 @@ from amanu_protocol.items import BlobRef, Grant
 
 _SHOW_EVERY = 0.1  # seconds between two pieces of live output
 _READY_SECONDS, _BRIEF_SECONDS = 30.0, 2.0
-"""How long a background command is waited for if the call does not say: to be ready, or, where nothing says when that
-is, to fail at once."""
+"""How long to wait for a background command if the call does not say: for it to be ready; and, where nothing says when
+that is, for it to fail at once."""
 _LONGEST = 64 * 1024  # characters of a command; nobody can judge a longer one
 PLANNING = (
     "This is plan mode: until the user has approved the plan, commands run in a sandbox that lets them change nothing."
@@ -300,7 +300,7 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
         return await self._results.outcome(streams, end, unsaved, plan)
 
     async def _run_in_background(self, params: RunShellCommandParams, plan: CommandPlan, call: CallContext) -> Outcome:
-        """Start it as a job and wait until it is ready. A cancelled call takes it along: it belongs to the session only
+        """Start it as a job and wait until it is ready. A cancelled call ends the job: it belongs to the session only
         once the model knows of it."""
 
         async def run(job: Job) -> JobEnd:

@@ -72,7 +72,7 @@ class WebFetch(SessionTool[WebFetchParams]):
         return Outcome(text or self._shown(page, params.start, facts), " · ".join(facts[:-1]), blob=blob)
 
     def _url(self, params: WebFetchParams) -> WebUrl:
-        """Of a file that GitHub shows, the file itself. Raises `ToolError`."""
+        """For a page on which GitHub shows a file, the file itself. Raises `ToolError`."""
         text = _GITHUB_FILE.sub(r"https://raw.githubusercontent.com/\1/\2", params.url.strip())
         return self._environment.pages.parse(text)
 

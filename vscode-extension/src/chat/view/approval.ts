@@ -183,8 +183,8 @@ function reasons(lines: Line[]): HTMLElement {
   );
 }
 
-/** What is asked: another key is another question. A proposal's changes are drawn beside it, and mostly
- * the user's; so are those of a plan, in its document. */
+/** What is asked: another key is another question. A proposal's changes are drawn beside it, and are
+ * mostly the user's own; those of a plan are shown in its document. */
 function key(approval: Approval | undefined): string {
   if (approval === undefined) return "";
   const { toolCallId, askedAt, digest, proposalId, document } = approval;

@@ -118,7 +118,7 @@ export class Completion {
     option.run?.();
   }
 
-  /** What begins something longer, a folder say, is not ended. */
+  /** What begins something longer, such as a folder, is not followed by a space. */
   private mention(typed: string, text: string): void {
     const caret = this.input.selectionStart;
     if (!this.input.value.slice(0, caret).endsWith(typed)) return;
