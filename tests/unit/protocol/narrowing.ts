@@ -15,6 +15,8 @@ export function textOf(item: Item): string {
       return item.todos.map((todo) => todo.text).join("\n");
     case "citations":
       return item.sources.map((source) => source.title).join("\n");
+    case "question":
+      return item.title;
   }
 }
 
