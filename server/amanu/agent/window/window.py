@@ -42,7 +42,8 @@ WORDS_PER_TOKEN = 0.06
 MAX_SUMMARY_WORDS = 2_500
 """… but at most this many."""
 CRAMPED_SHARE = 0.6
-"""If more than this share of the room is still taken after a compaction, the next waits until the room is full."""
+"""If more than this share of the room is still taken after a compaction, the next waits until the room is full, but for what our
+count may be off."""
 MIN_REFUSED_SHARE = 0.25
 """A refusal of a request smaller than this share of the room teaches us nothing about the window."""
 MIN_REPLY = 1_024
@@ -231,7 +232,7 @@ class ContextWindow:
         if share >= self._tiers.mask:
             rewritten = await self._mask(step)
             share = self.tokens / self.room
-        if share >= (max(1.0, self._tiers.compact) if self._cramped else self._tiers.compact):
+        if share >= (max(1 / COUNT_MARGIN, self._tiers.compact) if self._cramped else self._tiers.compact):
             rewritten = await self._compact(step, "", must=share >= 1) or rewritten
             if self.tokens > self.room:
                 rewritten = await self._cut_last_results(step) or rewritten
