@@ -42,8 +42,8 @@ WORDS_PER_TOKEN = 0.06
 MAX_SUMMARY_WORDS = 2_500
 """… but at most this many."""
 CRAMPED_SHARE = 0.6
-"""If more than this share of the room is still taken after a compaction, the next waits until the room is full, but for what our
-count may be off."""
+"""If more than this share of the room is still taken after a compaction, the next waits until the room is full, or
+might be: our count may be too low."""
 MIN_REFUSED_SHARE = 0.25
 """A refusal of a request smaller than this share of the room teaches us nothing about the window."""
 MIN_REPLY = 1_024
