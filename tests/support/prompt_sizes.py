@@ -2,6 +2,7 @@
 Part of docs/prompts.md (`vendor_matrix.py`)."""
 
 import asyncio
+import dataclasses
 import json
 import tempfile
 from datetime import date
@@ -14,6 +15,7 @@ from amanu.context.surroundings import Surroundings
 from amanu.core.conversation import Conversation
 from amanu.core.model import ToolSpec
 from amanu.core.model_families import family
+from amanu.tools.registry import make_tools
 from amanu.workspace.overlay import Overlay
 from amanu.workspace.workspace import Workspace
 from support.strict_services.http import Say
@@ -22,6 +24,8 @@ from support.vendors import VENDORS, Vendor, answer, request, running
 
 ROWS = ("anthropic", "openai", "gemini", "gemini-2.5", "local")
 """The vendors of `vendors.py` to show: one for each family with words of its own, and one for all the rest."""
+TOOL_BUDGET = 4_200
+"""Tokens that all tools of a session may take together, in any family. New tools may raise it, never above 5,000."""
 SAMPLE = ("README.md", "pyproject.toml", "src/shop/__init__.py", "tests/test_shop.py", ".git/HEAD")
 PROGRAMS = ("git", "rg", "make", "docker", "python3", "uv", "node", "npm")
 
@@ -34,15 +38,16 @@ def sizes_table() -> str:
 async def _table() -> str:
     with tempfile.TemporaryDirectory() as folder:
         note = estimate(await _environment_note(Path(folder)))
-        tools = [tool.spec() for tool in ToolHarness(Path(folder)).tools.values()]
-    rows = [await _row(next(each for each in VENDORS if each.name == name), note, tools) for name in ROWS]
+        tools = all_tools(Path(folder))
+    rows = [await _row(vendor_named(name), note, tools) for name in ROWS]
     return "\n".join(
         [
-            f"What that takes, in tokens, with the {len(tools)} tools of a session in an editor: as estimated before a "
-            "service has counted (a quarter of a token per ASCII character), to ten. The rules are those above, with "
-            "the family's words and the workspace root; `<environment>` is that of a small Python project, and goes "
-            "with the first prompt; tools are counted as each wire declares them. It is the same at the beginning of "
-            "every request of a session, so caches hold it (`bench/cache.md`).",
+            f"What that takes, in tokens, with the {len(tools)} tools that a session in an editor can have: as "
+            "estimated before a service has counted (a quarter of a token per ASCII character), to ten. The rules are "
+            "those above, with the family's words and the workspace root; `<environment>` is that of a small Python "
+            "project, and goes with the first prompt; tools are counted as each wire declares them, and a test holds "
+            f"them under {TOOL_BUDGET:,}. It is the same at the beginning of every request of a session, so caches "
+            "hold it (`bench/cache.md`).",
             "",
             "| family | a model | rules | `<environment>` | tools | together |",
             "|---|---|---|---|---|---|",
@@ -51,14 +56,32 @@ async def _table() -> str:
     )
 
 
+def vendor_named(name: str) -> Vendor:
+    return next(each for each in VENDORS if each.name == name)
+
+
+def all_tools(folder: Path) -> list[ToolSpec]:
+    """All that a session in an editor can have, for which the folder is a workspace."""
+    environment = dataclasses.replace(ToolHarness(folder).environment, model_searches=True)
+    return [tool.spec() for tool in make_tools(environment).values()]
+
+
+async def tool_tokens(vendor: Vendor, tools: list[ToolSpec]) -> dict[str, float]:
+    """Tool → the tokens it takes as the vendor's wire declares it."""
+    async with running(vendor, [Say(text="Hello.")]) as (service, model):
+        await answer(model, request(vendor, tools=tools))
+    body: dict[str, Any] = service.requests[-1].json
+    declared: list[Any] = body["tools"]
+    if "functionDeclarations" in declared[0]:
+        declared = declared[0]["functionDeclarations"]
+    texts = [json.dumps(each, ensure_ascii=False, separators=(",", ":")) for each in declared]
+    return {tool.name: estimate(text) for tool, text in zip(tools, texts, strict=True)}
+
+
 async def _row(vendor: Vendor, note: float, tools: list[ToolSpec]) -> str:
     name = family(vendor.model_id).name
     rules = system_prompt(name, ["/home/ada/shop"]).core
-    async with running(vendor, [Say(text="Hello.")]) as (service, model):
-        await answer(model, request(vendor, system=rules, tools=tools))
-    body: dict[str, Any] = service.requests[-1].json
-    declared = json.dumps(body["tools"], ensure_ascii=False, separators=(",", ":"))
-    counts = [estimate(rules), note, estimate(declared)]
+    counts = [estimate(rules), note, sum((await tool_tokens(vendor, tools)).values())]
     cells = [f"{round(each, -1):,.0f}" for each in (*counts, sum(counts))]
     return f"| {name} | `{vendor.model_id}` | " + " | ".join(cells) + " |"
 

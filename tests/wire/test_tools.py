@@ -4,8 +4,11 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from amanu.core.conversation import Conversation, Result, Results, User
 from amanu.tools.registry import make_tools
+from support.prompt_sizes import ROWS, TOOL_BUDGET, all_tools, tool_tokens, vendor_named
 from support.strict_services.http import Say, ToolUse
 from support.tool_harness import ToolHarness
 from support.vendors import Vendor, answer, over_vendors, request, running
@@ -69,3 +72,12 @@ async def test_every_tool_is_declared_called_and_answered(vendor: Vendor, tmp_pa
         made = [Result(call_id=call.call_id, tool=call.tool, text="Done.") for call in reply.calls]
         conversation.append(Results(results=tuple(made)))
         await answer(model, request(vendor, conversation=conversation, tools=specs))
+
+
+@pytest.mark.parametrize("name", ROWS)
+async def test_all_tools_together_cost_little(name: str, tmp_path: Path) -> None:
+    tokens = await tool_tokens(vendor_named(name), all_tools(tmp_path))
+    largest = sorted(tokens, key=lambda tool: -tokens[tool])[:3]
+    assert sum(tokens.values()) <= TOOL_BUDGET, "the largest: " + ", ".join(
+        f"{tool} ({tokens[tool]:.0f} tokens)" for tool in largest
+    )

@@ -282,9 +282,22 @@ class Tool(ABC, Generic[P]):
 AnyTool = Tool[Any]
 
 
+_UNTOLD = frozenset(
+    {
+        *("title", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"),
+        *("minLength", "maxLength", "minItems", "maxItems"),
+    }
+)
+"""What no schema tells: titles, and limits, which `Tool.parse` holds and its error states. A limit that a model must
+know before is in the description."""
+
+
 @functools.cache
 def tool_schema(params: type[BaseModel]) -> dict[str, Any]:
     """A JSON Schema that all vendors accept: one object, no `$ref`, no titles, no null types, no top-level unions.
+
+    It is part of every request, so it says nothing that `Tool.parse` says to the few calls that need it: no limits, no
+    ban on other arguments, and no default that means the same as nothing (false, 0, "", []).
 
     Cached, so do not change it: every session has all tools, and making their schemas takes 6 ms."""
     schema = params.model_json_schema()
@@ -306,7 +319,7 @@ def tool_schema(params: type[BaseModel]) -> dict[str, Any]:
 
     def clean_member(key: str, value: Any) -> Any:
         if key == "properties":
-            return {name: clean(member) for name, member in _members(value)}
+            return {name: clean(member) for name, member in cast("dict[str, Any]", value).items()}
         return clean(value)
 
     cleaned = clean(schema)
@@ -316,6 +329,15 @@ def tool_schema(params: type[BaseModel]) -> dict[str, Any]:
 
 
 def _members(node: Any) -> list[tuple[str, Any]]:
-    """The members of a schema object that matter to a model: all but titles."""
-    members = cast("dict[str, Any]", node).items()
-    return [(key, value) for key, value in members if not (key == "title" and isinstance(value, str))]
+    """The members of a schema object that matter to a model."""
+    return [(key, value) for key, value in cast("dict[str, Any]", node).items() if _matters(key, value)]
+
+
+def _matters(key: str, value: Any) -> bool:
+    match key:
+        case "default":
+            return bool(value)
+        case "additionalProperties":
+            return value is not False
+        case _:
+            return key not in _UNTOLD

@@ -31,16 +31,15 @@ class UserQuestion(BaseModel):
 
 
 class AskUserParams(Params):
-    questions: list[UserQuestion] = Field(min_length=1, max_length=4, description="Asked together.")
+    questions: list[UserQuestion] = Field(min_length=1, max_length=4, description="At most 4.")
 
 
 class AskUser(SessionTool[AskUserParams]):
     name = "ask_user"
     effect = "read"
     description = (
-        "Asks the user. Only for what you cannot find out by reading and must not assume: intent, "
-        "preferences, trade-offs. Put your recommendation first and say so. If the user declines, decide and say "
-        "what you assumed."
+        "Asks the user what you cannot find out by reading and must not assume: intent, preferences, trade-offs. Put "
+        "your recommendation first and say so. If the user declines, decide and say what you assumed."
     )
     params = AskUserParams
 

@@ -12,15 +12,15 @@ MAX_PLAN = 64 * 1024
 
 
 class EnterPlanModeParams(Params):
-    reason: str = Field(description="Why this needs a plan, in one sentence for the user.")
+    reason: str = Field(description="Why, in one sentence for the user.")
 
 
 class EnterPlanMode(SessionTool[EnterPlanModeParams]):
     name = "enter_plan_mode"
     effect = "read"
     description = (
-        "Asks the user to let you plan before you change anything. For work with several sensible approaches or "
-        "many files, not for clear tasks. If the user agrees, you are told how."
+        "Asks the user to let you plan before you change anything: for work with several sensible approaches or many "
+        "files, not for clear tasks."
     )
     params = EnterPlanModeParams
 
@@ -43,7 +43,7 @@ class EnterPlanMode(SessionTool[EnterPlanModeParams]):
 
 
 class ExitPlanModeParams(Params):
-    path: str = Field(default="", description="The plan's file; optional.")
+    path: str = ""
 
 
 class ExitPlanMode(SessionTool[ExitPlanModeParams]):

@@ -16,7 +16,7 @@ _NAMES_ELSEWHERE = {"completed": "done", "inProgress": "in_progress"}
 
 
 class TodoParams(BaseModel):
-    text: str = Field(min_length=1, max_length=MAX_TEXT)
+    text: str = Field(min_length=1, max_length=MAX_TEXT, description=f"At most {MAX_TEXT} characters.")
     status: Literal["pending", "in_progress", "done", "cancelled"]
 
     @field_validator("status", mode="before")
@@ -30,16 +30,16 @@ class TodoParams(BaseModel):
 
 
 class WriteTodosParams(Params):
-    todos: list[TodoParams] = Field(max_length=MAX_TODOS, description="The whole list.")
+    todos: list[TodoParams] = Field(max_length=MAX_TODOS)
 
 
 class WriteTodos(SessionTool[WriteTodosParams]):
     name = "write_todos"
     effect = "read"
     description = (
-        "Keeps your to-do list, which the user sees. Use it for work of three or more steps, not for anything trivial. "
-        "Each call replaces the whole list. Set an item in_progress when you begin it, one at a time, and done as soon "
-        "as it is done and checked; cancelled if it is no longer needed. Add what turns up on the way."
+        "Replaces the whole of your to-do list, which the user sees. Use it for work of three or more steps. Set an "
+        "item in_progress when you begin it, one at a time, and done as soon as it is done and checked; add what turns "
+        "up on the way."
     )
     params = WriteTodosParams
 

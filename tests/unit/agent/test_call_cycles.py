@@ -56,14 +56,15 @@ def test_a_circle_of_six_is_none() -> None:
         ({"a": "x"}, {"a": "x", "b": None}),
         ({"a": "ls  -la "}, {"a": "ls -la"}),
         ({"path": "./src/a.py"}, {"path": "src/a.py"}),
-        ({"a": "x"}, {"a": "x", "context": 0}),
+        ({"a": "x"}, {"a": "x", "context": 1}),
+        ({"a": "x"}, {"a": "x", "all": False, "start": 0, "text": "", "ignore": []}),
         ({"command": "ls", "description": "look"}, {"command": "ls", "description": "look again"}),
         ('{"a": ', '{"a":  '),
     ],
 )
 def test_what_means_the_same_is_the_same(one: Any, other: Any) -> None:
     steps: list[list[Made]] = [[("t", one if at % 2 else other, "x", False)] for at in range(ROUNDS[0])]
-    assert run(*steps, defaults={"t": {"context": 0}}) == ROUNDS[0]
+    assert run(*steps, defaults={"t": {"context": 1}}) == ROUNDS[0]
 
 
 @pytest.mark.parametrize(
@@ -73,12 +74,13 @@ def test_what_means_the_same_is_the_same(one: Any, other: Any) -> None:
         ({"old_text": "  a\n  b"}, {"old_text": "  a\n b"}),
         ({"a": 1}, {"a": 2}),
         ({"description": "one"}, {"description": "two"}),
-        ({"a": "x", "context": 1}, {"a": "x"}),
+        ({"a": "x", "context": 0}, {"a": "x"}),
+        ({"a": "x", "start": 1}, {"a": "x"}),
     ],
 )
 def test_what_does_not_is_not(one: Any, other: Any) -> None:
     steps: list[list[Made]] = [[("t", one if at % 2 else other, "x", False)] for at in range(ROUNDS[0])]
-    assert run(*steps, defaults={"t": {"context": 0}}) is None
+    assert run(*steps, defaults={"t": {"context": 1}}) is None
 
 
 NOISE = [

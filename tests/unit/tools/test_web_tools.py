@@ -8,10 +8,8 @@ from typing import Any
 
 import pytest
 
-from amanu.agent.window.token_gauge import estimate
 from amanu.core.model import ModelError
 from amanu.core.tool import CallContext, Outcome, Preview, SearchAnswer, Subject, Tool, ToolError
-from amanu.models.wire_messages import dumps
 from amanu.tools.registry import make_tools
 from amanu_protocol.items import Source
 from support.hostile_site import Answer, redirect, running_site, send
@@ -199,9 +197,3 @@ async def test_a_search_for_a_secret_is_asked_about(tmp_path: Path) -> None:
 def test_a_search_is_declared_where_there_is_one(tmp_path: Path, searches: bool, names: Sequence[str]) -> None:
     environment = dataclasses.replace(ToolHarness(tmp_path).environment, model_searches=searches)
     assert [name for name in make_tools(environment) if name.startswith("web")] == names
-
-
-def test_the_tools_are_short(tmp_path: Path) -> None:
-    tools = make_tools(dataclasses.replace(ToolHarness(tmp_path).environment, model_searches=True))
-    specs = [tools[name].spec() for name in ("web_fetch", "web_search")]
-    assert estimate("".join(f"{each.name}{each.description}{dumps(each.parameters).decode()}" for each in specs)) < 450

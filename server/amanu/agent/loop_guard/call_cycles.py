@@ -47,11 +47,12 @@ _REJECTED = "rejected"
 """Marks a rejection by the user, which is no failure of the model."""
 
 Defaults = Mapping[str, Mapping[str, Any]]
-"""Tool → argument → its default value."""
+"""Tool → argument → its default value, where that is not as good as nothing (false, 0, "", [])."""
 
 
 class CallCycles:
-    """Watches the steps of a turn. An argument that equals its default counts as absent."""
+    """Watches the steps of a turn. An argument that equals its default counts as absent, and so does one that says
+    nothing where no default is known: schemas do not state such defaults."""
 
     def __init__(self, defaults: Defaults) -> None:
         self._defaults = defaults
@@ -112,7 +113,7 @@ class CallCycles:
         arguments = {
             name: _plain(value)
             for name, value in call.arguments.items()
-            if value is not None and name not in commentary and (name not in defaults or value != defaults[name])
+            if value is not None and name not in commentary and (value != defaults[name] if name in defaults else value)
         }
         return f"{call.tool} {json.dumps(arguments, sort_keys=True, ensure_ascii=False)}"
 

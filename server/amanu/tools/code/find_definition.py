@@ -20,9 +20,9 @@ _LAST_NAME = re.compile(r"[\w$]+(?=\W*$)")
 
 
 class SymbolParams(Params):
-    path: str = Field(description="File in which the symbol occurs, relative to the workspace root or absolute.")
-    line: int = Field(ge=1, description="Line on which it occurs, 1-based.")
-    symbol: str = Field(min_length=1, description="The symbol as written on that line, e.g. 'subtotal'.")
+    path: str = Field(description="A file in which the symbol occurs.")
+    line: int = Field(ge=1, description="A line on which it occurs, 1-based.")
+    symbol: str = Field(min_length=1, description="The symbol as written on that line.")
 
 
 class _SymbolTool(SessionTool[SymbolParams]):
@@ -69,9 +69,8 @@ class _SymbolTool(SessionTool[SymbolParams]):
 class FindDefinition(_SymbolTool):
     name = "find_definition"
     description = (
-        "Finds where a symbol is defined, by asking the language servers of the user's editor; exact where grep "
-        "guesses. Name a line where the symbol occurs. Shows `path:line: text`; definitions outside the workspace "
-        "(libraries) are named, not quoted."
+        "Finds where a symbol is defined, by asking the user's editor: exact where grep guesses. Definitions outside "
+        "the workspace (libraries) are named, not quoted."
     )
     question = "definition"
     title = "Find the definition of"
@@ -84,9 +83,8 @@ class FindDefinition(_SymbolTool):
 class FindReferences(_SymbolTool):
     name = "find_references"
     description = (
-        "Finds where a symbol is used, by asking the language servers of the user's editor; unlike grep it tells "
-        "symbols of the same name apart. Name a line where the symbol occurs. Shows `path:line: text`, at most 100. "
-        "Use it before you rename or change what others call."
+        "Finds where a symbol is used, at most 100 places, by asking the user's editor: unlike grep it tells symbols "
+        "of the same name apart. Use it before you change what others call."
     )
     question = "references"
     title = "Find uses of"

@@ -22,9 +22,8 @@ class GetDiagnostics(SessionTool[GetDiagnosticsParams]):
     name = "get_diagnostics"
     effect = "read"
     description = (
-        "Shows the errors and warnings that the language servers and linters of the user's editor report, unsaved "
-        "text included: `path`, then `line: severity: message`. Quick to look at after an edit; many editors check "
-        "only files that are open, so it does not replace the project's own checks."
+        "Shows the errors and warnings that the user's editor reports, unsaved changes included. Quick to look at "
+        "after an edit, but many editors check only open files, so it does not replace the project's own checks."
     )
     params = GetDiagnosticsParams
 

@@ -10,16 +10,16 @@ from amanu_protocol.requests import EditorSymbolsParams, Symbol
 
 
 class ListSymbolsParams(Params):
-    path: str | None = Field(default=None, description="File to outline. Give this or query.")
-    query: str | None = Field(default=None, description="Part of a symbol's name, to find in the whole workspace.")
+    path: str | None = Field(default=None, description="File to outline.")
+    query: str | None = Field(default=None, description="Part of a symbol's name.")
 
 
 class ListSymbols(SessionTool[ListSymbolsParams]):
     name = "list_symbols"
     effect = "read"
     description = (
-        "Lists the classes, functions and other symbols of a file (its outline, with line ranges), or finds symbols "
-        "of the workspace by name, by asking the language servers of the user's editor. Give path or query, not both."
+        "Lists the symbols of a file with their line ranges, or finds symbols of the workspace by name, by asking the "
+        "user's editor. Give path or query, not both."
     )
     params = ListSymbolsParams
 

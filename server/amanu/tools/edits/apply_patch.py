@@ -33,21 +33,21 @@ LF: /\n/
 
 class ApplyPatchParams(EditParams):
     patch: str = Field(
-        description="The whole patch, e.g.\n*** Begin Patch\n*** Update File: src/a.py\n@@ def total(items):\n"
-        " \n     count = 0\n-    for each in items\n+    for each in items:\n*** Add File: src/b.py\n+new = True\n"
+        description="E.g.\n*** Begin Patch\n*** Update File: src/a.py\n@@ def total(items):\n"
+        "     count = 0\n-    for each in items\n+    for each in items:\n*** Add File: src/b.py\n+new = True\n"
         "*** Delete File: src/c.py\n*** End Patch\n"
-        "After '*** Update File' may follow '*** Move to: new/path'. Lines that stay begin with one blank, removed "
-        "ones with '-', new ones with '+'."
+        "'*** Move to: new/path' may follow '*** Update File'. Lines that stay begin with one blank, removed ones "
+        "with '-', new ones with '+'."
     )
 
 
 class ApplyPatch(EditTool[ApplyPatchParams]):
     name = "apply_patch"
     description = (
-        "Changes, adds, deletes and moves files by one patch, all of it or nothing. Use it for changes that belong "
-        "together in several files or many places; for one place in one file edit_file is simpler. Each hunk is found "
-        "by its lines: give about three that stay around every change, copied exactly, and a line '@@ def name' above "
-        "it where they are not unique. A unified diff as git writes it is taken too; its line numbers do not matter."
+        "Changes, adds, deletes and moves files by one patch, all of it or nothing, for changes that belong together "
+        "in several files or many places. Each hunk is found by its lines: give about three that stay around every "
+        "change, copied exactly, and a line '@@ def name' above it where they are not unique. Unified diffs are taken "
+        "too."
     )
     params = ApplyPatchParams
     freeform = Freeform("patch", _GRAMMAR)

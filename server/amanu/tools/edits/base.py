@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal, TypeVar
 
-from pydantic import Field, GetJsonSchemaHandler
+from pydantic import GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
@@ -26,9 +26,7 @@ from amanu_protocol.items import Effect, Proposal, ProposedFile
 
 
 class EditParams(Params):
-    explanation: str | None = Field(
-        default=None, description="One short sentence for the user who reviews the change: what it is for."
-    )
+    explanation: str | None = None  # the system prompt says what it is, once for all tools
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:

@@ -2,22 +2,17 @@
 
 from collections.abc import Sequence
 
-from pydantic import Field
-
 from amanu.tools.edits.base import EditParams, EditTool, FileChange
 from amanu.workspace.text_file import FileText
 
 
 class DeleteFileParams(EditParams):
-    path: str = Field(description="Path of the file, relative to the workspace root. Not a folder.")
+    path: str
 
 
 class DeleteFile(EditTool[DeleteFileParams]):
     name = "delete_file"
-    description = (
-        "Deletes one text file. Only files, no folders; not one with unsaved changes in the editor. Prefer this to "
-        "commands such as rm: the user can undo it."
-    )
+    description = "Deletes one text file; not a folder, and not a file with unsaved changes in the editor."
     params = DeleteFileParams
     verb = "Delete"
 

@@ -14,24 +14,24 @@ from amanu.workspace.text_file import FileText
 
 
 class TextEdit(Params):
-    old_text: str = Field(description="As old_text above; it must be in what the edits before this one left.")
-    new_text: str = Field(description="The text to put in its place.")
-    replace_all: bool = Field(default=False, description="Replace every occurrence instead of exactly one.")
+    old_text: str
+    new_text: str
+    replace_all: bool = False
 
 
 class EditFileParams(EditParams):
-    path: str = Field(description="Path of the file, relative to the workspace root.")
+    path: str
     old_text: str | None = Field(
         default=None,
-        description="The text to replace, copied exactly from the file with its indentation, with enough lines "
-        "around it to be unique. Empty only to create a file.",
+        description="Copied exactly from the file with its indentation, with enough lines around it to be unique. "
+        "Empty only to create a file.",
     )
-    new_text: str | None = Field(default=None, description="The text to put in its place.")
-    replace_all: bool = Field(default=False, description="Replace every occurrence instead of exactly one.")
+    new_text: str | None = None
+    replace_all: bool = Field(default=False, description="Replace every occurrence.")
     edits: list[TextEdit] | None = Field(
         default=None,
-        description="Several edits of this file, instead of old_text and new_text: in order, each made to the result "
-        "of the one before, all of them or none.",
+        description="Several edits, instead of old_text and new_text: in order, each made to the result of the one "
+        "before, all of them or none.",
     )
 
 
@@ -39,11 +39,9 @@ class EditFile(EditTool[EditFileParams]):
     name = "edit_file"
     argument_signs: ClassVar[Mapping[str, str]] = {"old_text": "-", "new_text": "+"}
     description = (
-        "Replaces old_text by new_text in a file; several places at once by edits. old_text must be in the file "
-        "exactly once (or set replace_all); read the file first and copy it exactly. For changes that belong together "
-        "in several files apply_patch is there. Several calls for one file can be sent in one step; each is applied "
-        "to the result of the one before. The result says what was really applied: the user may reject or change "
-        "parts of it."
+        "Replaces old_text by new_text in a file, or several texts by edits. Read the file first: old_text must be in "
+        "it exactly once, unless replace_all is set. Several calls for one file can be sent in one step; each is "
+        "applied to the result of the one before."
     )
     params = EditFileParams
 

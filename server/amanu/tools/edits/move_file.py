@@ -8,16 +8,15 @@ from amanu.tools.edits.base import EditParams, EditTool, FileChange
 
 
 class MoveFileParams(EditParams):
-    path: str = Field(description="Path of the file, relative to the workspace root. Not a folder.")
-    new_path: str = Field(description="Its whole new path, name included; nothing may be there. Folders are made.")
+    path: str
+    new_path: str = Field(description="The whole new path, name included; nothing may be there.")
 
 
 class MoveFile(EditTool[MoveFileParams]):
     name = "move_file"
     description = (
-        "Renames a file or moves it to another folder; its content stays. What names the file elsewhere (imports, "
-        "settings) is not changed: search for it. To change the content as well use apply_patch with '*** Move to:'. "
-        "Prefer this to commands such as mv: the user can undo it."
+        "Renames a file, or moves it to another folder; not a folder itself. What names the file elsewhere (imports, "
+        "settings) is not changed: search for it. To change its content as well, use apply_patch with '*** Move to:'."
     )
     params = MoveFileParams
     verb = "Rename"

@@ -4,16 +4,14 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import ClassVar
 
-from pydantic import Field
-
 from amanu.tools.edits.base import EditParams, EditTool, FileChange
 from amanu.tools.edits.placeholders import refuse_placeholders
 from amanu.workspace.text_file import FileText
 
 
 class WriteFileParams(EditParams):
-    path: str = Field(description="Path of the file, relative to the workspace root. Missing folders are made.")
-    content: str = Field(description="The whole content, nothing left out.")
+    path: str
+    content: str
 
 
 class WriteFile(EditTool[WriteFileParams]):
@@ -21,8 +19,8 @@ class WriteFile(EditTool[WriteFileParams]):
     verb = "Write"
     argument_signs: ClassVar[Mapping[str, str]] = {"content": "+"}
     description = (
-        "Creates a file, or replaces the whole content of one. For a change to a part of a file use edit_file. "
-        "Write the content in full: placeholders such as '// rest of the code' are refused."
+        "Creates a file with its folders, or replaces the whole content of one; to change a part, use edit_file. Write "
+        "the content in full: placeholders such as '// rest of the code' are refused."
     )
     params = WriteFileParams
 

@@ -13,18 +13,15 @@ from amanu.workspace.globs import glob_pattern
 class GlobParams(Params):
     pattern: str = Field(
         min_length=1,
-        description="Glob such as 'src/**/*.{ts,tsx}', relative to path. Without a / it matches names in any folder: "
-        "'*.py'.",
+        description="Glob relative to path, e.g. 'src/**/*.{ts,tsx}'; without a / it matches names in any folder.",
     )
-    path: str | None = Field(default=None, description="Folder to look in. Default: the whole workspace.")
+    path: str | None = Field(default=None, description="Folder to look in. Default: the workspace.")
 
 
 class Glob(SessionTool[GlobParams]):
     name = "glob"
     effect = "read"
-    description = (
-        "Finds files by name, in path order; files ignored by git and node_modules are left out. At most 500 paths."
-    )
+    description = "Finds files by name, at most 500, without node_modules and files that git ignores."
     params = GlobParams
 
     async def preview(self, params: GlobParams, call: CallContext) -> Preview:

@@ -15,24 +15,24 @@ _NAMED = 5  # of the files left out
 
 
 class GrepParams(Params):
-    pattern: str = Field(
-        min_length=1, description="Regular expression, matched line by line; or literal text with fixed."
-    )
-    path: str | None = Field(default=None, description="File or folder to search in. Default: the whole workspace.")
+    pattern: str = Field(min_length=1, description="Regular expression, matched line by line.")
+    path: str | None = Field(default=None, description="File or folder to search in. Default: the workspace.")
     include: str | None = Field(default=None, description="Only files whose path matches this glob, e.g. '*.{ts,tsx}'.")
-    ignore_case: bool = Field(default=False, description="Match upper and lower case alike.")
-    fixed: bool = Field(default=False, description="The pattern is literal text, not a regular expression.")
-    context: int = Field(default=0, ge=0, le=50, description="Lines to show before and after each match.")
-    limit: int | None = Field(default=None, ge=1, le=2000, description="Matching lines to show. Default: 100.")
+    ignore_case: bool = False
+    fixed: bool = Field(default=False, description="The pattern is literal text.")
+    context: int = Field(default=0, ge=0, le=50, description="Lines to show around each match.")
+    limit: int | None = Field(
+        default=None, ge=1, le=2000, description="Matching lines to show. Default: 100; at most 2000."
+    )
 
 
 class Grep(SessionTool[GrepParams]):
     name = "grep"
     effect = "read"
     description = (
-        "Searches file contents, unsaved text in the editor included. Left out are files ignored by git, node_modules, "
-        "binary files, and files that need the user's approval to be read (.env, keys), unless path names one. "
-        "Shows `path`, then `line: text` for each match, in path order."
+        "Searches file contents, unsaved changes in the editor included. Left out are binary files, node_modules, "
+        "files that git ignores, and files with secrets (.env, keys), unless path names one. Shows `path`, then "
+        "`line: text` for each match."
     )
     params = GrepParams
 

@@ -14,14 +14,14 @@ from amanu.workspace.globs import glob_pattern
 
 
 class ListDirectoryParams(Params):
-    path: str = Field(default=".", description="The folder, relative to the workspace root. Default: the root.")
+    path: str = "."
     ignore: list[str] = Field(default=[], description="Globs of names to leave out, e.g. ['*.pyc'].")
 
 
 class ListDirectory(SessionTool[ListDirectoryParams]):
     name = "list_directory"
     effect = "read"
-    description = "Lists the files (with their size) and folders directly in a folder; folders come first and end in /."
+    description = "Lists the folders and the files (with their size) directly in a folder."
     params = ListDirectoryParams
 
     async def preview(self, params: ListDirectoryParams, call: CallContext) -> Preview:

@@ -14,20 +14,19 @@ from amanu.workspace.text_file import BinaryFile, FileText, split_lines
 
 
 class ReadFileParams(Params):
-    path: str = Field(description="Path of the file, relative to the workspace root or absolute.")
-    start_line: int | None = Field(default=None, ge=1, description="First line to read, 1-based. Default: 1.")
-    end_line: int | None = Field(default=None, ge=1, description="Last line to read, inclusive. Default: the end.")
-    pages: str | None = Field(default=None, description="Pages of a PDF, e.g. '3-7'; 20 at most. Default: from 1.")
+    path: str = Field(description="Relative to the workspace root, or absolute.")
+    start_line: int | None = Field(default=None, ge=1, description="First line to read, 1-based.")
+    end_line: int | None = Field(default=None, ge=1, description="Last line to read, inclusive.")
+    pages: str | None = Field(default=None, description="Pages of a PDF, e.g. '3-7'; 20 at most.")
 
 
 class ReadFile(SessionTool[ReadFileParams]):
     name = "read_file"
     effect = "read"
     description = (
-        "Reads a text file of the workspace, unsaved changes in the editor included. At most 2000 lines at once; "
-        "the result says how to continue. The text is exact, without line numbers. Read a file before you "
-        "edit it; read several files at once with parallel calls or read_many_files. Also shows pictures (PNG, JPEG, "
-        "GIF, WebP; a command must save its screenshot in the workspace), pages of PDF, and notebooks by cell."
+        "Reads a text file of the workspace, unsaved changes in the editor included, at most 2000 lines at once. The "
+        "text is exact, without line numbers. Read a file before you edit it. Also shows pictures (PNG, JPEG, GIF, "
+        "WebP), pages of a PDF, and notebooks by cell."
     )
     params = ReadFileParams
 

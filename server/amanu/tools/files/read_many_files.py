@@ -16,7 +16,7 @@ from amanu.workspace.text_file import split_lines
 class ReadManyFilesParams(Params):
     paths: list[str] = Field(
         min_length=1,
-        description="Paths or globs, relative to the workspace root, e.g. ['README.md', 'src/**/*.py'].",
+        description="Paths or globs, e.g. ['README.md', 'src/**/*.{ts,tsx}'].",
     )
 
 
@@ -24,8 +24,8 @@ class ReadManyFiles(SessionTool[ReadManyFilesParams]):
     name = "read_many_files"
     effect = "read"
     description = (
-        "Reads several text files at once, named by path or glob (`*`, `**`, `?`, `{a,b}`); files ignored by git are "
-        "not matched by globs. At most 100 files and 200,000 characters; the result says what was left out."
+        "Reads several text files at once, at most 100 files and 200,000 characters. Globs do not match files that "
+        "git ignores."
     )
     params = ReadManyFilesParams
 

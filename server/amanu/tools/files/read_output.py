@@ -11,18 +11,18 @@ ID_LENGTH = 16
 
 
 class ReadOutputParams(Params):
-    id: str = Field(description="The id that the shortened output names.", min_length=8, max_length=64)
-    start: int = Field(default=0, ge=0, description="Character to start at. Default: 0.")
-    length: int = Field(default=10_000, ge=1, description="Characters to read, at most 30,000. Default: 10,000.")
-    find: str | None = Field(default=None, description="Return only the lines that contain this text, numbered.")
+    id: str = Field(min_length=8, max_length=64)
+    start: int = Field(default=0, ge=0, description="Character to start at.")
+    length: int = Field(default=10_000, ge=1, description="Characters to read, at most 30,000.")
+    find: str | None = Field(default=None, description="Return only the lines that contain this text.")
 
 
 class ReadOutput(SessionTool[ReadOutputParams]):
     name = "read_output"
     effect = "read"
     description = (
-        "Reads the output of an earlier tool call that was shortened or removed to save space; the text in its place "
-        "names the id. For the current content of a file, read the file instead."
+        "Reads output of an earlier tool call that was shortened or removed; the text in its place names the id. For "
+        "the current content of a file, read the file instead."
     )
     params = ReadOutputParams
 

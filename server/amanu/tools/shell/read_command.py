@@ -9,9 +9,11 @@ from amanu.tools.shell.job_report import report
 
 
 class ReadCommandParams(Params):
-    job: str = Field(description="Its id.")
-    wait_s: float = Field(default=0, ge=0, le=300, description="Seconds to wait for `until`, or for any new output.")
-    until: str | None = Field(default=None, max_length=500, description="A regular expression to wait for.")
+    job: str
+    wait_s: float = Field(
+        default=0, ge=0, le=300, description="Longest wait for `until`, or for any new output; at most 300."
+    )
+    until: str | None = Field(default=None, max_length=500, description="A regex to wait for.")
     offset: int | None = Field(default=None, ge=0, description="Read again from this byte on.")
 
 

@@ -48,39 +48,33 @@ PLAN_INSTEAD = "Make it a step of the plan, and call exit_plan_mode when the pla
 
 
 class RunShellCommandParams(Params):
-    command: str = Field(min_length=1, description="The command, run as `bash -c`.")
+    command: str = Field(min_length=1)
     description: str | None = Field(default=None, description="What it does, in a short sentence for the user.")
     path: str | None = Field(default=None, description="Folder to run it in. Default: the workspace root.")
     timeout_s: float | None = Field(
         default=None,
         gt=0,
         le=86_400,
-        description="Time limit in seconds. Default: 1800; at most 300 for commands that only read; none with "
-        "background.",
+        description="Default: 1800; at most 300 for commands that only read; no limit with background.",
     )
     background: bool = Field(
-        default=False, description="Keep it running after this call (servers, watchers, REPLs) and return its id."
+        default=False,
+        description="Keep it running after this call and return its id; until, port, wait_s and tty are for this.",
     )
-    until: str | None = Field(
-        default=None, max_length=500, description="With background: return when its output matches this regex."
-    )
-    port: int | None = Field(
-        default=None, ge=1, le=65_535, description="With background: return when it listens on this port."
-    )
+    until: str | None = Field(default=None, max_length=500, description="Return when its output matches this regex.")
+    port: int | None = Field(default=None, ge=1, le=65_535, description="Return when it listens on this port.")
     wait_s: float | None = Field(
-        default=None, gt=0, le=300, description="With background: longest wait in seconds. Default: 30."
+        default=None, gt=0, le=300, description="Longest wait for either. Default: 30; at most 300."
     )
-    tty: bool = Field(default=False, description="With background: give it a terminal.")
-    network: bool = Field(default=False, description="It needs the network, which is off otherwise; the user is asked.")
+    tty: bool = Field(default=False, description="Give it a terminal.")
+    network: bool = Field(default=False, description="It needs the network, which is off otherwise.")
     outside: bool = Field(
         default=False,
-        description="It cannot work in the sandbox, because it needs a service's socket (docker), the user's keys "
-        "(gh, ssh) or to write outside the workspace; the user is asked.",
+        description="It cannot work in the sandbox: it needs a service's socket (docker), the user's keys (gh, ssh) "
+        "or to write outside the workspace.",
     )
-    secrets: bool = Field(
-        default=False, description="It needs files with secrets (.env, keys), hidden otherwise; the user is asked."
-    )
-    reason: str | None = Field(default=None, description="Why it needs network, outside or secrets, for the user.")
+    secrets: bool = Field(default=False, description="It needs files with secrets (.env, keys), hidden otherwise.")
+    reason: str | None = Field(default=None, description="Why it needs network, outside or secrets; the user is asked.")
 
 
 @dataclass(frozen=True)
@@ -96,10 +90,9 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
     name = "run_shell_command"
     effect = "run"
     description = (
-        "Runs a command with bash in the workspace and returns its output and exit code. Nobody can answer prompts: "
-        "pass flags such as --yes. It must end by itself, and what it leaves running (`&`) is ended; run servers "
-        "and watchers with background=true. Output beyond 30,000 characters is cut in the middle. Use the file and "
-        "search tools instead of cat, sed, find and grep."
+        "Runs a command with `bash -c` and returns its output and exit code. It must end by itself, and what it leaves "
+        "running (`&`) is ended; run servers, watchers and REPLs with background=true. Output beyond 30,000 characters "
+        "is cut in the middle. Use the file and search tools instead of cat, sed, find and grep."
     )
     params = RunShellCommandParams
 

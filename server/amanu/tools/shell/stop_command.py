@@ -1,14 +1,12 @@
 """The tool that ends a background command."""
 
-from pydantic import Field
-
 from amanu.core.tool import CallContext, Outcome, Params, Preview, Subject
 from amanu.tools.environment import SessionTool
 from amanu.tools.shell.job_report import report
 
 
 class StopCommandParams(Params):
-    job: str = Field(description="Its id.")
+    job: str
 
 
 class StopCommand(SessionTool[StopCommandParams]):

@@ -26,17 +26,17 @@ _WITHOUT_TERMINAL: dict[Key, bytes] = {"enter": b"\n"}
 
 
 class WriteCommandParams(Params):
-    job: str = Field(description="Its id.")
+    job: str
     text: str = Field(default="", max_length=65_536, description="Typed as it is; end a line with \\n.")
-    key: Key | None = Field(default=None, description="A key to press after the text.")
-    wait_s: float = Field(default=1, ge=0, le=300, description="Seconds to wait for output. Default: 1.")
+    key: Key | None = Field(default=None, description="Pressed after the text.")
+    wait_s: float = Field(default=1, ge=0, le=300, description="Seconds to wait for output.")
 
 
 class WriteCommand(SessionTool[WriteCommandParams]):
     name = "write_command"
     effect = "run"
     description = (
-        "Types into a background command and returns what it prints then. The user is asked. Keys other than enter and "
+        "Types into a background command and returns what it prints then; the user is asked. Keys other than enter and "
         "ctrl-c need tty=true at its start."
     )
     params = WriteCommandParams

@@ -19,13 +19,13 @@ _NO_SEARCH = (
 
 
 class WebSearchParams(Params):
-    query: str = Field(description="What to look for, in words.", min_length=2, max_length=400)
+    query: str = Field(min_length=2, max_length=400)
 
 
 class WebSearch(SessionTool[WebSearchParams]):
     name = "web_search"
     effect = "read"
-    description = "Searches the web and returns what was found, with numbered sources. Read those with web_fetch."
+    description = "Searches the web and returns what was found, with numbered sources; read those with web_fetch."
     params = WebSearchParams
 
     def title_of(self, arguments: Mapping[str, Any]) -> str:
