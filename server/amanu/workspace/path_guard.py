@@ -58,7 +58,10 @@ class PathGuard:
         inside_paths = [inside for candidate in candidates if (inside := self._inside(candidate)) is not None]
         if not inside_paths:
             roots = ", ".join(str(root) for root in self.roots)
-            raise ToolError(f"{path} is outside the workspace ({roots}). Use a path inside it.")
+            raise ToolError(
+                f"{path} is outside the workspace ({roots}). Use a path inside it: commands can save or copy files "
+                "there."
+            )
         existing = list(dict.fromkeys(candidate for candidate in inside_paths if os.path.lexists(self.real(candidate))))
         if len(existing) > 1:
             raise ToolError(f"{path} exists in several roots. Give one of: {', '.join(map(str, existing))}.")
