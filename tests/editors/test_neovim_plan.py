@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from editors.test_neovim import ENDED, STATE, Start, folder, home, serving, start
+from editors.test_neovim import ENDED, STATE, Start, folder, home, start
 from support.neovim import Neovim
 from support.planner import Planner
+from support.service_thread import serving
 from support.strict_services.anthropic import Anthropic
 
 __all__ = ["folder", "home", "start"]  # fixtures: pytest finds them by name
