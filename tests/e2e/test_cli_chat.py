@@ -5,6 +5,7 @@ import pty
 import re
 import signal
 import subprocess
+import termios
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,15 +22,17 @@ SECONDS = 40.0
 class Screen:
     """A chat in a process of its own, and somebody who looks and types."""
 
-    def __init__(self, *arguments: str, cwd: Path) -> None:
+    def __init__(self, *arguments: str, cwd: Path, size: tuple[int, int] = (100, 40)) -> None:
+        columns, lines = size
         self._screen, side = pty.openpty()
+        termios.tcsetwinsize(side, (lines, columns))
         self.process = subprocess.Popen(
             [*AMANU, "chat", *arguments],
             stdin=side,
             stdout=side,
             stderr=side,
             cwd=cwd,
-            env={**os.environ, "TERM": "xterm", "COLUMNS": "100", "LINES": "40"},
+            env={**os.environ, "TERM": "xterm", "COLUMNS": f"{columns}", "LINES": f"{lines}"},
             start_new_session=True,
         )
         os.close(side)

@@ -3,15 +3,12 @@
 `AMANU_NVIM=/path/to/nvim` tests that Neovim; `make test-neovim-versions` goes through the versions that are supported.
 """
 
-import asyncio
 import json
 import os
 import random
 import signal
 import sys
-import threading
-from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +18,7 @@ from amanu.text.display import visible
 from support.neovim import Neovim
 from support.required_programs import needs
 from support.running_daemon import daemon_pid, signal_daemon
+from support.service_thread import serving
 from support.strict_services.anthropic import Anthropic
 from support.strict_services.gemini import Gemini
 from support.strict_services.http import Say, Script, Service, ToolUse
@@ -105,21 +103,6 @@ def write(name: str, content: str) -> dict[str, Any]:
 
 def edit(name: str, old: str, new: str) -> dict[str, Any]:
     return {"tool": "edit_file", "arguments": {"path": name, "old_text": old, "new_text": new}}
-
-
-@contextmanager
-def serving(service: Service) -> Generator[str]:
-    """That service, on a thread of its own; its URL."""
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever)
-    thread.start()
-    try:
-        yield asyncio.run_coroutine_threadsafe(service.start(), loop).result()
-    finally:
-        asyncio.run_coroutine_threadsafe(service.stop(), loop).result()
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        loop.close()
 
 
 STATE = "require('amanu.session').state"

@@ -347,7 +347,7 @@ def test_comments_reach_the_model(start: Start, folder: Path) -> None:
     vim.keys("9GSline 8<Esc>")
     vim.keys(":Amanu look<CR>")
     vim.until(DONE)
-    assert "┆ with notes.txt:9-9 “why not nine?”" in vim.chat(), "its lines moved along"
+    assert "┆ with notes.txt:9 “why not nine?”" in vim.chat(), "its lines moved along"
     vim.until(f"#(function() {marks} end)() == 0")
 
     vim.keys("3GVj:Amanu /comment and these?<CR>")
@@ -366,7 +366,7 @@ def test_comments_reach_the_model(start: Start, folder: Path) -> None:
     vim.wait_for_answers()
     vim.keys(":Amanu /send-comments<CR>")  # into the turn that waits
     vim.until(f"vim.iter({STATE}.items):any(function(item) return item.kind == 'userMessage' and item.steer end)")
-    assert "┆ with notes.txt:21-21 “too loud”" in vim.chat()
+    assert "┆ with notes.txt:21 “too loud”" in vim.chat()
 
 
 def test_back_to_before_a_turn(start: Start, folder: Path) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from amanu.checks.applied_checks import Check, no_check
 from amanu.checks.editor_feedback import EditorFeedback
 from amanu.config import Settings
 from amanu.core.tool import CallContext, Outcome, Preview, Tool
@@ -74,7 +75,10 @@ class ToolHarness:
         ripgrep: str | None = None,
         sandbox: Sandbox | None = None,
         trusted: bool = False,
+        check: Check = no_check,
+        wait: float = 3,
     ) -> None:
+        """`check`: Amanu's checkers; the result of an edit waits so many seconds for them."""
         self.root = root.resolve()
         self.overlay = Overlay()
         self.editor = FakeEditor()
@@ -86,7 +90,7 @@ class ToolHarness:
         self.live: list[str] = []
         # Calls are run here one after the other: one that waited for those it shares a hunk with would wait in vain.
         self.proposals = Proposals(self.workspace, self._changed, self._save, shared_hunk_seconds=0)
-        self.aftermath = EditorFeedback(self.workspace, self.proposals.note_checks, wait=3)
+        self.aftermath = EditorFeedback(self.workspace, self.proposals.note_checks, wait, check)
         self.environment = ToolEnvironment(
             self.workspace,
             self.proposals,

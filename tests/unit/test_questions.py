@@ -11,7 +11,13 @@ from amanu.core.conversation import Result
 from amanu.session.answers import read_answers
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Question, QuestionField, QuestionOption
-from amanu_protocol.requests import QuestionAnswerParams, QuestionAnswerResult, SessionListParams, TurnCancelParams
+from amanu_protocol.requests import (
+    PromptSteerParams,
+    QuestionAnswerParams,
+    QuestionAnswerResult,
+    SessionListParams,
+    TurnCancelParams,
+)
 from support.scripted_session import ScriptedSession, call, conversation, scripted_session, step
 from support.session_client import Client
 
@@ -182,6 +188,50 @@ async def test_a_cancelled_turn_takes_its_question_along(tmp_path: Path) -> None
         assert next(item for item in state.items if item.kind == "question").state == "cancelled"
         late = await answer(d, question, answers=GOOD)
         assert (late.status, late.outcome) == ("alreadyAnswered", "cancelled")
+
+
+WHERE = call("ask_user", questions=[{"header": "Where", "question": "Where to?"}])
+WORDS = "SQLite, and call it shop."
+SEE_FILE = "see @notes.txt"
+
+SPOKEN: list[tuple[list[dict[str, Any]], str, list[str], int]] = [
+    ([ASK], WORDS, [f"They said: {WORDS}"], 0),
+    ([ASK, WHERE], WORDS, [f"They said: {WORDS}", "They said: see my other answer"], 0),
+    ([ASK], SEE_FILE, ["They said: see the message"], 1),
+]
+"""What is asked, what the user says into the turn, what the calls return, and how often it is said beside them."""
+
+
+@pytest.mark.parametrize(("asks", "text", "returned", "beside"), SPOKEN)
+async def test_a_message_into_the_turn_answers_in_other_words(
+    tmp_path: Path, asks: list[dict[str, Any]], text: str, returned: list[str], beside: int
+) -> None:
+    async with scripted_session(tmp_path, step("", *asks), step("Heard.")) as d:
+        turn_id = await d.prompt("make it")
+        await d.until(lambda state: len(state.questions) == len(asks))
+        params = PromptSteerParams(session_id="s", turn_id=str(turn_id), prompt_id="p2", text=text)
+        await asyncio.gather(d.session.prompts.steer(params, d.client), d.session.prompts.steer(params, d.client))
+        state = await d.ended()
+        results = next(message for message in conversation(d.session) if message.role == "results")
+        assert [result.text for result in results.results] == [
+            f"The user declined to answer. {each}" for each in returned
+        ]
+        said = [note for note in results.notes if isinstance(note, str) and text in note]
+        assert len(said) == beside
+        assert [item.state for item in state.items if item.kind == "question"] == ["declined"] * len(asks)
+        assert [item.text for item in state.items if item.kind == "userMessage"] == ["make it", text]
+
+
+async def test_a_queued_prompt_waits_for_the_answer(tmp_path: Path) -> None:
+    async with scripted_session(tmp_path, step("", ASK), step("Thanks."), step("And that.")) as d:
+        await d.prompt("make it")
+        question = await asked(d)
+        await d.prompt("and then test it", "p2")
+        assert d.session.state.questions == [question]
+        assert [queued.text for queued in d.session.state.queue] == ["and then test it"]
+        await answer(d, question, answers=GOOD)
+        await d.over("p2")
+        assert d.told().count("and then test it") == 1
 
 
 async def test_the_time_a_user_takes_is_not_the_turns(tmp_path: Path) -> None:

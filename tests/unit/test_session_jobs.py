@@ -170,6 +170,34 @@ async def test_typing_asks_in_every_mode(tmp_path: Path) -> None:
         assert "typed\\n" in d.told()
 
 
+KEEPS = "1 background command keeps running: job-1 (sleep 60)."
+KEEP = "2 background commands keep running: job-1 (sleep 60), job-2 (sleep 61)."
+TOLD = "Plan mode does not stop what runs in the background: "
+
+
+@pytest.mark.parametrize("by_model", [False, True])
+@pytest.mark.parametrize(("commands", "said"), [([], ""), (["sleep 60"], KEEPS), (["sleep 60", "sleep 61"], KEEP)])
+async def test_what_goes_on_in_plan_mode_is_said_to_the_user_and_the_model(
+    tmp_path: Path, commands: list[str], said: str, by_model: bool
+) -> None:
+    began = [step("", *map(start, commands))] if commands else []
+    enters = [step("", call("enter_plan_mode", reason="Two designs."))] if by_model else []
+    async with scripted_session(tmp_path, *began, step("Started."), *enters, step("Planned."), mode="auto") as d:
+        await d.prompt("start", "p1")
+        await d.over("p1")
+        if not by_model:
+            await d.session.set_mode("plan")
+            await d.session.set_mode("plan")
+        await d.prompt("plan it", "p2")
+        if by_model:
+            await d.answer("allow")
+        state = await d.over("p2")
+        notices = [item.text for item in state.items if isinstance(item, Notice) and item.code == "jobsGoOn"]
+        assert notices == ([said] if said else [])
+        assert d.told().count(TOLD) == len(notices)
+        assert (TOLD + said.partition(": ")[2] in d.told()) == bool(said)
+
+
 async def test_no_command_of_any_session_is_blamed_for_an_edit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     accepted: list[tuple[str, str]] = []
 

@@ -11,6 +11,7 @@ from amanu_protocol.items import Approval, CommandPart, CommandSandbox, Decision
 SANDBOXED = CommandSandbox(
     tier="landlock", writes="workspace", network=False, summary="Sandboxed (landlock). No network."
 )
+FORGOTTEN = "p Cannot be remembered: asked every time"
 ONCE, SESSION = ScopeOffer(scope="once", rule=""), ScopeOffer(scope="session", rule="x")
 MAKE = CommandPart(text="make", decision="ask", rule="no rule", reason="Runs make.")
 LS = CommandPart(text="ls", decision="allow", rule="built in: only looks", reason="Reads only.")
@@ -41,7 +42,12 @@ def check(lines: list[Line], expected: list[str]) -> None:
     ("changes", "expected"),
     [
         ({}, ["p Needs approval: no rule"]),
-        ({"scopes": [ONCE]}, ["p Needs approval: no rule", "p Cannot be remembered: asked every time"]),
+        ({"scopes": [ONCE]}, ["p Needs approval: no rule", FORGOTTEN]),
+        ({"scopes": [ONCE], "rule": "built in: mustAsk exit_plan_mode (the user decides)"}, []),
+        (
+            {"scopes": [ONCE], "rule": "mine: mustAsk exit_plan"},
+            ["p Needs approval: mine: mustAsk exit_plan", FORGOTTEN],
+        ),
         ({"detail": "make", "parts": [MAKE]}, ["w ? Runs make.", "p Needs approval: no rule"]),
         (
             {"parts": [LS, MAKE, RM], "sandbox": SANDBOXED, "likely_grants": ["network"]},

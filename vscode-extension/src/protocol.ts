@@ -1843,7 +1843,7 @@ export interface RequestsToDaemon {
   "amanu/session/record": { params: SessionRecordParams; result: Empty };
   /** Say something: starts a turn, or queues on a busy session. Answers at once. */
   "amanu/prompt/send": { params: PromptSendParams; result: PromptSendResult };
-  /** Say something into the running turn; reaches the model with its next request. */
+  /** Say something into the running turn; reaches the model with its next request. The model's open questions end with it, and a plan that waits is sent back. */
   "amanu/prompt/steer": { params: PromptSteerParams; result: Empty };
   /** Take a queued prompt back. Unknown ids are fine. */
   "amanu/prompt/unqueue": { params: PromptUnqueueParams; result: Empty };

@@ -2,12 +2,14 @@
 
 local ask = require("amanu.ask")
 local client = require("amanu.client")
+local config = require("amanu.config")
 local labels = require("amanu.labels")
 local protocol = require("amanu.protocol")
 local say = require("amanu.say")
 local session = require("amanu.session")
 local view = require("amanu.view")
 local visible = require("amanu.visible")
+local worded = require("amanu.worded")
 
 local M = {}
 
@@ -26,15 +28,27 @@ local put ---@type fun(approval: amanu.Approval)
 
 local STALE_MS = 2000 -- in which the question comes anew
 
+---@param approval amanu.Approval
+---@return boolean The plan that is asked about is what the user has before them, typed a moment ago.
+local function is_as_typed(approval)
+  local buffer = approval.document and vim.fn.bufadd(approval.document)
+  local text = buffer and table.concat(vim.api.nvim_buf_get_lines(buffer, 0, -1, true), "\n") or ""
+  return vim.trim(text) ~= "" and vim.trim(text) == vim.trim(approval.detail)
+end
+
 ---Put the question again, once it is there as it is now.
 ---@param approval amanu.Approval
-local function again(approval)
+---@param answer_again fun(found: amanu.Approval) Where the user need not be asked again.
+local function again(approval, answer_again)
   local function changed()
     local found = now(approval)
     return not found or found.digest ~= approval.digest
   end
   vim.wait(STALE_MS, changed, 20)
   local found = now(approval)
+  if found and found.digest ~= approval.digest and is_as_typed(found) then
+    return answer_again(found)
+  end
   say.now(labels.IGNORED.stale)
   if found then
     put(found)
@@ -60,7 +74,9 @@ local function resolve(approval, answer, done)
       return say.now(labels.IGNORED.tooSoon)
     elseif result.status == "stale" then
       return vim.schedule(function()
-        again(approval)
+        again(found, function(asked)
+          resolve(asked, answer, done)
+        end)
       end)
     elseif result.status == "alreadyResolved" then
       local by = result.client and result.client ~= "" and " by " .. result.client or ""
@@ -74,7 +90,8 @@ end
 
 ---@param approval amanu.Approval
 local function reject(approval)
-  ask.input({ prompt = "Why not? (goes to the model, may be empty) " }, function(reason)
+  local prompt = approval.document and "What should change in the plan? (may be empty) " or "Tell the model why (may be empty): "
+  ask.input({ prompt = prompt }, function(reason)
     if not reason then
       return say.now("nothing decided")
     end
@@ -111,21 +128,58 @@ local function allow(scope, option)
   return vim.trim(("Allow %s %s"):format(labels.SCOPES[scope], option.label))
 end
 
----Open the plan that is asked about in a window of its own, where the user edits it and comments on it.
+---@type table<string, integer> The window that was opened for a plan, by its path.
+local plans = {}
+
+---Open the plan that is asked about in a window of its own, where the user edits it and comments on it: above the file
+---they are in, so that the chat with the question keeps its height.
 ---@param approval amanu.Approval
 ---@param stay? boolean The cursor stays where it is.
 function M.open_plan(approval, stay)
-  local back = vim.api.nvim_get_current_win()
   local buffer = vim.fn.bufadd(approval.document)
   vim.bo[buffer].buflisted = true
   local window = vim.fn.win_findbuf(buffer)[1]
   if not window then
-    vim.cmd.split({ mods = { split = "topleft", keepalt = true } })
-    window = vim.api.nvim_get_current_win()
-    vim.api.nvim_win_set_buf(window, buffer)
+    local beside = require("amanu.context").file_window()
+    vim.api.nvim_win_call(beside or vim.api.nvim_get_current_win(), function()
+      vim.cmd.split({ mods = { split = beside and "aboveleft" or "topleft", keepalt = true } })
+      window = vim.api.nvim_get_current_win()
+      vim.api.nvim_win_set_buf(window, buffer)
+    end)
     vim.bo[buffer].autoread = true
+    vim.wo[window].linebreak = true
+    plans[approval.document] = window
   end
-  vim.api.nvim_set_current_win(stay and back or window)
+  client.add_document(approval.document)
+  local key = config.key("approve")
+  local answer = key ~= "" and key or ":Amanu /approve"
+  vim.wo[window].winbar = (" Plan: edit it, /comment it, answer with %s"):format(answer):gsub("%%", "%%%%") .. "%<"
+  if not stay then
+    vim.api.nvim_set_current_win(window)
+  end
+end
+
+---The question about that plan is settled. An approved one is carried out: what the user changed in it is saved, and
+---its window closed. One that is sent back stays, and is revised there.
+---@param document string
+---@param approved boolean
+function M.close_plan(document, approved)
+  local buffer = vim.fn.bufadd(document)
+  for _, window in ipairs(vim.fn.win_findbuf(buffer)) do
+    vim.wo[window].winbar = ""
+  end
+  local window = plans[document]
+  if not approved or not window then
+    return
+  end
+  plans[document] = nil
+  vim.api.nvim_buf_call(buffer, function()
+    vim.cmd("silent! update")
+  end)
+  local ours = vim.api.nvim_win_is_valid(window) and vim.api.nvim_win_get_buf(window) == buffer
+  if ours and not vim.bo[buffer].modified then
+    pcall(vim.api.nvim_win_close, window, false) -- the last window stays
+  end
 end
 
 ---@param approval amanu.Approval
@@ -219,11 +273,13 @@ function put(approval)
   view.show() -- the whole of it stands in the chat
   local run = approval.effect == "run" and "Run " .. visible.line(approval.detail, 160)
   local alone = approval.sandbox and approval.sandbox.tier == "none" and " — " .. labels.SANDBOX.none:upper() or ""
-  local prompt = ("Amanu asks: %s%s — needs approval: %s"):format(
-    run or visible.line(approval.title, 120),
-    alone,
-    visible.line(approval.rule, 80)
-  )
+  local why = ""
+  for _, line in ipairs(worded.lines(approval.lines)) do
+    if vim.startswith(line, "Needs approval") then -- not where the user is always asked, and it is no news
+      why = " — n" .. visible.line(line, 100):sub(2)
+    end
+  end
+  local prompt = ("Amanu asks: %s%s%s"):format(run or visible.line(approval.title, 120), alone, why)
   ask.select(choices(approval), {
     prompt = prompt,
     kind = "amanu-approval",

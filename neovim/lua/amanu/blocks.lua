@@ -64,9 +64,12 @@ function M.attachment(attachment)
   if attachment.kind == "image" then
     return "picture " .. visible.line(attachment.name)
   end
-  local name = visible.line(vim.fn.fnamemodify(attachment.path, ":."))
-  if attachment.startLine then
-    name = ("%s:%d-%d"):format(name, attachment.startLine, attachment.endLine or attachment.startLine)
+  local plan = (require("amanu.session").state or {}).plan
+  local is_plan = plan and plan.path == attachment.path -- which lies beside the session, a long way off
+  local name = is_plan and "the plan" or visible.line(vim.fn.fnamemodify(attachment.path, ":."))
+  local first, last = attachment.startLine, attachment.endLine or attachment.startLine
+  if first then
+    name = name .. (first == last and (":%d"):format(first) or (":%d-%d"):format(first, last))
   end
   if attachment.kind == "comment" then
     return ("%s “%s”"):format(name, visible.line(attachment.comment))
@@ -193,7 +196,8 @@ local of = {
         table.insert(lines, "┆ " .. found[at])
       end
     else
-      if item.error then
+      local reason = item.decision and item.decision.reason
+      if item.error and item.error ~= reason then -- which stands above
         add(lines, "┆", item.error, 10)
       end
       add(lines, "│", item.output, OUTPUT_LINES)

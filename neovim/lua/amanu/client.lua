@@ -91,6 +91,20 @@ end
 ---@type table<integer, boolean> Buffers that show what was in a file before we deleted it.
 local gone = {}
 
+---@type string[] Plans: files outside the roots that the user edits, too.
+local documents = {}
+
+---@param real string
+---@return boolean
+local function is_shown(real)
+  for _, place in ipairs(vim.list_extend(vim.list_slice(M.roots), documents)) do
+    if M.inside(real, place) then
+      return true
+    end
+  end
+  return false
+end
+
 ---@param buffer integer
 local function attach(buffer)
   local client = M.get()
@@ -98,26 +112,23 @@ local function attach(buffer)
   if not client or not ready or not vim.api.nvim_buf_is_loaded(buffer) or vim.bo[buffer].buftype ~= "" or name == "" then
     return
   end
-  local real = apply.real(name)
-  for _, root in ipairs(M.roots) do
-    if M.inside(real, root) then
-      gone[buffer] = gone[buffer] and not vim.bo[buffer].modified and not vim.uv.fs_stat(name) or nil
-      if gone[buffer] or is_blank(buffer, name) then
-        vim.api.nvim_create_autocmd({ "TextChanged", "TextChangedI", "BufModifiedSet" }, {
-          group = vim.api.nvim_create_augroup("amanu.blank." .. buffer, {}),
-          buffer = buffer,
-          once = true,
-          callback = function()
-            attach(buffer)
-          end,
-        })
-      elseif not vim.lsp.buf_is_attached(buffer, client.id) then
-        vim.lsp.buf_attach_client(buffer, client.id)
-      end
-      M.on_attach(buffer)
-      return
-    end
+  if not is_shown(apply.real(name)) then
+    return
   end
+  gone[buffer] = gone[buffer] and not vim.bo[buffer].modified and not vim.uv.fs_stat(name) or nil
+  if gone[buffer] or is_blank(buffer, name) then
+    vim.api.nvim_create_autocmd({ "TextChanged", "TextChangedI", "BufModifiedSet" }, {
+      group = vim.api.nvim_create_augroup("amanu.blank." .. buffer, {}),
+      buffer = buffer,
+      once = true,
+      callback = function()
+        attach(buffer)
+      end,
+    })
+  elseif not vim.lsp.buf_is_attached(buffer, client.id) then
+    vim.lsp.buf_attach_client(buffer, client.id)
+  end
+  M.on_attach(buffer)
 end
 
 ---Show the daemon the files of that folder.
@@ -129,6 +140,16 @@ function M.add_root(root)
   end
   vim.tbl_map(attach, vim.api.nvim_list_bufs())
   M.on_shown()
+end
+
+---Show the daemon that file, wherever it is.
+---@param path string
+function M.add_document(path)
+  path = apply.real(path)
+  if not vim.list_contains(documents, path) then
+    table.insert(documents, path)
+  end
+  vim.tbl_map(attach, vim.api.nvim_list_bufs())
 end
 
 ---The buffer's file was deleted: what it shows is in no file any more, until the user types or writes it.

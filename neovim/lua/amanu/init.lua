@@ -9,7 +9,7 @@ function M.setup(options)
 end
 
 local wired = false
-local plans = {} ---@type table<string, true> Calls whose plan was opened.
+local plans = {} ---@type table<string, string> By call: the plan that was opened for it.
 
 ---@param event? table
 local function changed(event)
@@ -37,8 +37,11 @@ local function changed(event)
     require("amanu.say").aside("asks: " .. event.approval.title .. " (:Amanu /approve)")
   end
   if kind == "approvalRequested" and event.approval.document and not plans[event.approval.toolCallId] then
-    plans[event.approval.toolCallId] = true -- once: what the user closed stays closed
+    plans[event.approval.toolCallId] = event.approval.document -- once: what the user closed stays closed
     require("amanu.approve").open_plan(event.approval, true)
+  end
+  if kind == "approvalResolved" and plans[event.toolCallId] then
+    require("amanu.approve").close_plan(plans[event.toolCallId], event.decision.outcome == "allowed")
   end
   if kind == "itemStarted" and event.item.kind == "question" and not require("amanu.view").visible() then
     require("amanu.say").aside("asks: " .. event.item.title .. " (:Amanu /approve)")

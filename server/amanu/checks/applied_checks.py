@@ -2,28 +2,32 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from amanu.workspace.diagnostics import FindingsChange
+from amanu.workspace.diagnostics import FindingsChange, combine
 
-Check = Callable[[Path, str | None, str], Coroutine[Any, Any, FindingsChange]]
-"""(path, old text or None for a new file, new text) → what that change did to the findings. Must not raise."""
+Check = Callable[[Path, str | None, str], AsyncGenerator[FindingsChange]]
+"""(path, old text or None for a new file, new text) → what that change did to the findings, as soon as each checker
+knows. Must not raise."""
 
 log = logging.getLogger(__name__)
 
 
-async def no_check(path: Path, old_text: str | None, new_text: str) -> FindingsChange:
+async def no_check(path: Path, old_text: str | None, new_text: str) -> AsyncGenerator[FindingsChange]:
     """A `Check` that finds nothing."""
-    return FindingsChange()
+    for nothing in ():
+        yield nothing
 
 
 @dataclass
 class _Edit:
     text: str
-    check: asyncio.Task[FindingsChange]
+    check: asyncio.Task[None]
+    found: list[FindingsChange] = field(default_factory=list[FindingsChange])
+    """What was found and not taken yet."""
 
 
 class AppliedChecks:
@@ -32,38 +36,41 @@ class AppliedChecks:
     def __init__(self) -> None:
         self._edits: dict[Path, _Edit] = {}
 
-    def start(self, path: Path, new_text: str, check: Coroutine[Any, Any, FindingsChange]) -> None:
+    def start(self, path: Path, new_text: str, check: AsyncGenerator[FindingsChange]) -> None:
         """Run the check of an edit of a file, instead of that of the edit before it."""
         self.forget(path)
-        self._edits[path] = _Edit(new_text, asyncio.create_task(check))
+        found: list[FindingsChange] = []
+        self._edits[path] = _Edit(new_text, asyncio.create_task(_collect(check, found)), found)
 
     def forget(self, path: Path) -> None:
         """Drop the check of that file, running or done."""
         if (edit := self._edits.pop(path, None)) is not None:
             edit.check.cancel()
 
-    def pending(self, path: Path) -> asyncio.Task[FindingsChange] | None:
+    def pending(self, path: Path) -> asyncio.Task[None] | None:
         """The check of that file while it is running, else None."""
         edit = self._edits.get(path)
         return None if edit is None or edit.check.done() else edit.check
 
     def take(self, path: Path) -> tuple[str, FindingsChange] | None:
-        """(The text that was checked, what was found), once. None while there is no result."""
+        """(The text that was checked, what was found so far), each finding once. None while there is nothing."""
         edit = self._edits.get(path)
-        if edit is None or not edit.check.done():
+        if edit is None or not (edit.found or edit.check.done()):
             return None
-        del self._edits[path]
-        if edit.check.cancelled():
-            return None
-        if (error := edit.check.exception()) is not None:
-            log.error("an applied edit could not be checked", exc_info=error)
-            return None
-        return edit.text, edit.check.result()
+        found = combine(edit.found)
+        edit.found.clear()
+        if edit.check.done():
+            del self._edits[path]
+            if edit.check.cancelled():
+                return None
+            if (error := edit.check.exception()) is not None:
+                log.error("an applied edit could not be checked", exc_info=error)
+        return edit.text, found
 
     @property
-    def done(self) -> list[Path]:
-        """The files whose result can be `take`n."""
-        return [path for path, edit in self._edits.items() if edit.check.done()]
+    def known(self) -> list[Path]:
+        """The files of which something can be `take`n."""
+        return [path for path, edit in self._edits.items() if edit.found or edit.check.done()]
 
     async def close(self) -> None:
         """Cancel all checks."""
@@ -71,3 +78,9 @@ class AppliedChecks:
         for check in checks:
             check.cancel()
         await asyncio.gather(*checks, return_exceptions=True)
+
+
+async def _collect(check: AsyncGenerator[FindingsChange], found: list[FindingsChange]) -> None:
+    async with aclosing(check):
+        async for change in check:
+            found.append(change)

@@ -7,8 +7,8 @@ count once they have stayed the same for a while: longer when they are the same 
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -17,7 +17,7 @@ from amanu.checks.applied_checks import AppliedChecks, no_check
 from amanu.checks.applied_checks import Check as CheckText
 from amanu.core.tool import ToolError
 from amanu.proposals.model import STATES_BEFORE
-from amanu.workspace.diagnostics import FindingsChange, compare_findings, format_finding, verdict, with_summary
+from amanu.workspace.diagnostics import FindingsChange, combine, compare_findings, format_finding, verdict, with_summary
 from amanu.workspace.diff import compose, first_line
 from amanu.workspace.overlay import LanguageQueries
 from amanu.workspace.text_file import split_lines
@@ -111,8 +111,8 @@ class EditorFeedback:
             await asyncio.wait(looking, timeout=HEAD_START)
 
     async def collect(self, paths: Sequence[Path]) -> str:
-        """What the last edits of these files did to their findings, for the model; "" when that is nothing, is not
-        known in time, or was told already."""
+        """What the last edits of these files did to their findings, for the model, as far as it is known in time; ""
+        when that is nothing, or was told already."""
         waiting: list[asyncio.Future[Any]] = [check for path in paths if (check := self._checked.pending(path))]
         events = [asyncio.ensure_future(self._watches[path].answered.wait()) for path in paths if path in self._watches]
         try:
@@ -129,7 +129,7 @@ class EditorFeedback:
         reports: list[str] = []
         names: list[str] = []
         untold = [path for path, watch in self._watches.items() if watch.untold]
-        for path in dict.fromkeys([*untold, *self._checked.done]):
+        for path in dict.fromkeys([*untold, *self._checked.known]):
             current = await self._text(path) if readable(path) else None
             if text := self._report(path, lambda text, current=current: text == current):
                 names.append(self._workspace.display_path(path))
@@ -185,16 +185,20 @@ class EditorFeedback:
 
     async def _check_applied(
         self, path: Path, old_text: str | None, new_text: str, noted_at: tuple[str, Path] | None
-    ) -> FindingsChange:
+    ) -> AsyncGenerator[FindingsChange]:
         """What the checkers find, noted for the user unless they have seen it already: at the proposal, or in an
         editor that shows it."""
-        findings = await self._check_text(path, old_text, new_text)
-        if findings and noted_at is not None:
-            sources = dict.fromkeys(finding.source for finding in findings.added if finding.source)
-            check = _finished_check(", ".join(sources) or "checkers", findings)
-            with suppress(AmanuError):  # the proposal no longer exists
-                await self._note(*noted_at, "applied", [check])
-        return findings
+        found: list[FindingsChange] = []
+        async with aclosing(self._check_text(path, old_text, new_text)) as changes:
+            async for change in changes:
+                found.append(change)
+                if change and noted_at is not None:
+                    findings = combine(found)
+                    sources = dict.fromkeys(finding.source for finding in findings.added if finding.source)
+                    check = _finished_check(", ".join(sources) or "checkers", findings)
+                    with suppress(AmanuError):  # the proposal no longer exists
+                        await self._note(*noted_at, "applied", [check])
+                yield change
 
     def _look(self, path: Path, base: str) -> None:
         """Ask for the findings before an edit; again when the user has changed the file."""

@@ -345,7 +345,7 @@ class Renderer:
             show_lines([Line(tone="warning" if alone else "plain", text=how)], self.console, "    ")
         if call.error and call.state == "failed":
             self.console.line(("red", indent(stripped(call.error))))
-        elif call.proposal_id is not None:
+        elif call.proposal_id is not None and not _is_new_plan(call.proposal_id, state):
             self.show_diff(call.proposal_id, state, ended_call=call)
         if call.effect == "run" and call.output.strip():
             self.console.line(("dim", indent(_last_lines(stripped(call.output)))))
@@ -455,6 +455,12 @@ def _announced_by_notice(state: SessionState) -> bool:
     """The daemon has just said it in the conversation itself."""
     last = state.items[-1] if state.items else None
     return isinstance(last, Notice) and last.code == "fallback"
+
+
+def _is_new_plan(proposal_id: str, state: SessionState) -> bool:
+    """Whether it is the first version of the plan: the question about it shows all of it."""
+    files = [file for proposal in state.proposals if proposal.proposal_id == proposal_id for file in proposal.files]
+    return state.plan is not None and [(file.path, file.change) for file in files] == [(state.plan.path, "create")]
 
 
 def decision_text(call: ToolCall) -> str:

@@ -54,7 +54,7 @@ class ReviewPrompt:
         self._console = renderer.console
         self._user_input = user_input
         self._reviewed = False
-        """Hunks were decided here: that what is asked about has changed is no news."""
+        """Hunks were decided or the plan was edited here: that what is asked about has changed is no news."""
 
     async def decide(self, approval: Approval) -> None:
         """Show it, ask, send the answer; again until it is settled, here or elsewhere. What is asked about may change
@@ -155,6 +155,7 @@ class ReviewPrompt:
             edited = await self._user_input.edit(approval.detail, ".md")
             if edited is not None and edited != approval.detail:
                 await asyncio.to_thread(Path(document).write_text, edited, encoding="utf-8")
+                self._reviewed = True
                 await self._view.wait(lambda _: not self._unchanged(approval))
             return False
         if answer.lower() in NO or len(answer) > LONGEST_SLIP:
@@ -183,7 +184,8 @@ class ReviewPrompt:
         return settled[0]
 
     async def _reject(self, approval: Approval, reason: str) -> bool:
-        explanation = reason or await self._ask("  reason (sent to the model, may be empty) › ", approval)
+        what = "what should change" if approval.document is not None else "reason"
+        explanation = reason or await self._ask(f"  {what} (sent to the model, may be empty) › ", approval)
         if explanation is None:
             return False
         return await self._answer(approval, "reject", reason=explanation or None)

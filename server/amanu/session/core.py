@@ -113,7 +113,9 @@ class SessionCore:
             ceilings=Ceilings(limits.unasked_commands, limits.unasked_seconds),
             headless=services.headless,
         )
-        self.plan = SessionPlan(journal, self.emit, self.conversation, self.approvals, self.workspace, self.todos)
+        self.plan = SessionPlan(
+            journal, self.emit, self.conversation, self.approvals, self.workspace, self.todos, self.jobs
+        )
         self.questions = Questions(self.state, self.emit, self.access, self.approvals.wait)
 
     def covers(self, path: Path, data: bytes) -> bool:

@@ -8,9 +8,10 @@ from amanu.core.tool import ToolError
 from amanu.session.events import EventStream
 from amanu.session.notices import Notices
 from amanu.storage.journal import Journal
+from amanu.text.amounts import plural
 from amanu.text.fences import block
 from amanu.tools.shell.job import Job
-from amanu.tools.shell.job_report import end_line, running_line
+from amanu.tools.shell.job_report import end_line, names, running_line
 from amanu.tools.shell.jobs import Jobs
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import JobChanged, JobProgress
@@ -19,6 +20,11 @@ from amanu_protocol.requests import JobInputParams, JobOutputParams, JobOutputRe
 from amanu_protocol.state import SessionState
 
 _PIECE = 64 * 1024  # bytes of output in one answer
+
+
+def running_jobs(state: SessionState) -> list[ShownJob]:
+    """The background commands that run now."""
+    return [job for job in state.jobs if job.state == "running"]
 
 
 class SessionJobs:
@@ -37,6 +43,12 @@ class SessionJobs:
     @property
     def running(self) -> bool:
         return bool(self.jobs.running)
+
+    def report_going_on(self) -> None:
+        """Tell the user what plan mode, which is entered now, does not stop."""
+        if jobs := running_jobs(self._state):
+            keep = f"{plural(len(jobs), 'background command')} {'keeps' if len(jobs) == 1 else 'keep'} running"
+            self._notices.report_on_session("jobsGoOn", "info", f"{keep}: {names(jobs)}.")
 
     async def close(self) -> None:
         """Stop all of them: the session is being closed."""

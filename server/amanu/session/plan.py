@@ -15,6 +15,7 @@ from amanu.agent.window.window import COMPACTED
 from amanu.core.conversation import Compacted, Conversation, Results, SystemText, User
 from amanu.permissions.approvals import Approvals
 from amanu.session.events import EventStream
+from amanu.session.jobs import SessionJobs
 from amanu.session.plan_steps import plan_steps
 from amanu.session.todos import Todos
 from amanu.storage.journal import Journal
@@ -48,6 +49,7 @@ class SessionPlan:
         approvals: Approvals,
         workspace: Workspace,
         todos: Todos,
+        jobs: SessionJobs,
     ) -> None:
         self._path = workspace.guard.plan or journal.folder / NAME
         self._journal = journal
@@ -56,6 +58,7 @@ class SessionPlan:
         self._approvals = approvals
         self._overlay = workspace.overlay
         self._todos = todos
+        self._jobs = jobs
         self._approved_text: str | None = None
         self._told_in: int | None = None
         """The conversation's generation in which the approved plan was told; None: not told yet."""
@@ -80,6 +83,7 @@ class SessionPlan:
 
     def enter(self) -> None:
         self._emit(SessionChanged(mode="plan", plan=self.draft()))
+        self._jobs.report_going_on()
         self._approvals.reconsider()
 
     async def approve(self, text: str, mode: Mode, *, fresh_context: bool) -> None:

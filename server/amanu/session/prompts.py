@@ -9,6 +9,7 @@ from amanu.context import slash_commands as commands
 from amanu.context.attachments import PromptMessage
 from amanu.context.images import PictureLimitReached
 from amanu.core.agent import AgentRun
+from amanu.core.conversation import User
 from amanu.core.ending import Ending
 from amanu.session.checkpoints import Checkpoints
 from amanu.session.core import SessionCore
@@ -41,6 +42,9 @@ _HIDDEN = (
     f"Your prompt contained what looks like a key. {MASK} replaces it, for the model and in the saved session. Put the "
     "key into a file or an environment variable that your program reads, and refer to that instead."
 )
+
+_SEE_MESSAGE = "see the message"
+"""What the user answers with a message that stands on its own."""
 
 
 class Prompts:
@@ -112,7 +116,8 @@ class Prompts:
         return PromptSendResult(status="queued")
 
     async def steer(self, params: PromptSteerParams, client: Client) -> None:
-        """Add a message to the running turn: the model gets it after the tool results of its next request."""
+        """Add a message to the running turn: the model gets it after the tool results of its next request. It also
+        answers what the turn waits for: the model's questions, in other words, and a plan, which is sent back."""
         self._require_writable()
         focus = commands.compaction(params.text)
         if focus is not None:
@@ -161,10 +166,16 @@ class Prompts:
         message = UserMessage(
             item_id=params.prompt_id, turn_id=params.turn_id, text=params.text, attachments=attachments, steer=True
         )
-        self._queue.steer(message, heard.message)
+        questions = self._core.questions
+        answers = bool(questions.waited_for) and heard.message == User(text=params.text)
+        if answers:  # the model reads it in the result of what it asked
+            self._emit(ItemCompleted(item=message))
+        else:
+            self._queue.steer(message, heard.message)
         self._composer.report_unsent(message, heard)
+        questions.decline(params.text if answers else _SEE_MESSAGE, client.name)
         self._approvals.finish_reviews(client=client.name)
-        self._approvals.reject_plan("see the message", client.name)
+        self._approvals.reject_plan(_SEE_MESSAGE, client.name)
 
     async def unqueue(self, prompt_id: str) -> None:
         async with self._turn.starting:  # a prompt that is being started counts as started

@@ -19,6 +19,9 @@ from amanu_protocol.items import Question, QuestionField
 from amanu_protocol.requests import QuestionAnswerParams
 from amanu_protocol.state import SessionState
 
+OTHER_ANSWER = "see my other answer"
+"""With the second of two questions that one message ends."""
+
 
 class Questions:
     """Implements `core.questions.UserQuestions`."""
@@ -70,6 +73,17 @@ class Questions:
     def awaited(self, question_id: str) -> bool:
         """Whether a call waits for the answer."""
         return question_id in self._waiting
+
+    @property
+    def waited_for(self) -> list[Question]:
+        """Those that calls wait for, the oldest first."""
+        return [question for question in self._state.questions if self.awaited(question.item_id)]
+
+    def decline(self, words: str, client: str) -> None:
+        """The user said something instead of answering: every question that a call waits for ends with that."""
+        for question in self.waited_for:
+            self.settle(question.model_copy(update={"state": "declined", "note": words, "client": client}))
+            words = OTHER_ANSWER
 
     def read(
         self, question: Question, params: QuestionAnswerParams, client: str, mask: Callable[[str], str]

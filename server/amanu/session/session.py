@@ -237,7 +237,10 @@ class Session:
     async def set_mode(self, mode: Mode) -> None:
         """Open questions are decided again."""
         plan = self.core.plan.draft() if mode == "plan" else None
+        is_entered = plan is not None and not self.core.plan.active
         await self._set(SessionChanged(mode=mode, plan=plan))
+        if is_entered:
+            self.core.jobs.report_going_on()
 
     async def set_model(self, model_id: str, client: Client) -> None:
         """Takes effect with the next turn. Raises `AmanuError` when there is no such model or no key for it."""

@@ -8,7 +8,9 @@ from pathlib import Path
 
 from amanu.core.conversation import Conversation
 from amanu.permissions.policy import mode_text
+from amanu.session.jobs import running_jobs
 from amanu.text.fences import block
+from amanu.tools.shell.job_report import names
 from amanu_protocol.items import CommandSandbox, Mode
 from amanu_protocol.state import SessionState
 
@@ -25,6 +27,7 @@ SANDBOX = (
     "Sandbox: commands run in one ({tier}). They can write only in the workspace and in a temporary folder, cannot see "
     "the user's secrets, and have no network access unless the user grants it."
 )
+GOING_ON = "Plan mode does not stop what runs in the background: {}."
 
 
 class SessionStatus:
@@ -55,6 +58,8 @@ class SessionStatus:
         if status == self._last_text:
             return ""
         self._last_text, self._told = status, True
+        if self._state.mode == "plan" and (jobs := running_jobs(self._state)):
+            status += f"\n{GOING_ON.format(names(jobs))}"  # once: the end of one is told by itself
         return block("session_status", status)
 
 

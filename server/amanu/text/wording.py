@@ -144,7 +144,13 @@ def _sandbox_lines(approval: Approval) -> Iterator[Line]:
         yield _line("warning", f"Probably needs {' and '.join(requests)}")
 
 
+_ALWAYS_ASKED = ("built in: mustAsk enter_plan_mode", "built in: mustAsk exit_plan_mode")
+"""Rules that are no news to the user, who is asked each time because that is what the tool is for."""
+
+
 def _rule_line(approval: Approval) -> Iterator[Line]:
+    if approval.rule.startswith(_ALWAYS_ASKED):
+        return
     yield _line("plain", f"Needs approval: {approval.rule}")
     if all(offer.scope == "once" for offer in approval.scopes):
         yield _line("plain", "Cannot be remembered: asked every time")

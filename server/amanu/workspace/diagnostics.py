@@ -56,6 +56,14 @@ class FindingsChange:
         return bool(self.added or self.fixed)
 
 
+def combine(changes: Iterable[FindingsChange]) -> FindingsChange:
+    """What several checkers say of one change."""
+    changes = list(changes)
+    return FindingsChange(
+        tuple(finding for change in changes for finding in change.added), sum(change.fixed for change in changes)
+    )
+
+
 def compare_findings(
     old_text: str, old_findings: Iterable[Finding], new_text: str, new_findings: Iterable[Finding]
 ) -> FindingsChange:

@@ -53,8 +53,12 @@ def running_line(jobs: Sequence[ShownJob]) -> str:
     """Which background commands are running, as a sentence; "" for none."""
     if not jobs:
         return ""
-    names = ", ".join(f"{job.job_id} ({job.title}{f', port {job.port}' if job.port else ''})" for job in jobs)
-    return f"{plural(len(jobs), 'background command')} {'is' if len(jobs) == 1 else 'are'} running: {names}."
+    return f"{plural(len(jobs), 'background command')} {'is' if len(jobs) == 1 else 'are'} running: {names(jobs)}."
+
+
+def names(jobs: Sequence[ShownJob]) -> str:
+    """Which these are, on one line."""
+    return ", ".join(f"{job.job_id} ({job.title}{f', port {job.port}' if job.port else ''})" for job in jobs)
 
 
 def end_line(job: ShownJob) -> str:
