@@ -69,11 +69,12 @@ BUTTONS: dict[Button, str] = {
 }
 """Answers to a question. A yes is composed: "Allow", then a scope, then what it grants."""
 
-Ignored = Literal["tooSoon", "stale"]
+Ignored = Literal["tooSoon", "stale", "settled"]
 
 IGNORED: dict[Ignored, str] = {
     "tooSoon": "Ignored: answered within 0.5 s of the question appearing. Answer again.",
     "stale": "The question has changed since. Review it again.",
+    "settled": "This question is settled already.",
 }
 """Why an answer did not count."""
 

@@ -267,6 +267,8 @@ class ApprovalResolveResult(Wire):
     outcome: Literal["allowed", "reviewed", "rejected", "denied", "cancelled"] | None = None
     client: str | None = None
     """Who decided."""
+    summary: str = ""
+    """`alreadyResolved`: for the user, on one line, that the answer came too late, and what was decided."""
 
 
 class QuestionAnswerParams(Wire):

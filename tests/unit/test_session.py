@@ -277,6 +277,7 @@ async def test_the_first_of_two_clients_decides_and_the_other_is_told_who(tmp_pa
         late = ApprovalResolveParams(session_id="s", tool_call_id=call_id, decision="allow")
         answer = await d.session.resolve_approval(late, d.client)
         assert (answer.status, answer.outcome, answer.client) == ("alreadyResolved", "rejected", "two")
+        assert answer.summary == "Your answer came too late. Rejected by you: “no need” (two)."
         await d.ended()
         kinds = [message.event.kind for message in other.messages]
         assert "approvalResolved" in kinds

@@ -132,11 +132,14 @@ async def test_clients_stop_read_and_type(tmp_path: Path) -> None:
         for asked in (
             jobs.stop(JobParams(session_id="s", job_id="job-9")),
             jobs.output(JobOutputParams(session_id="s", job_id="job-9")),
-            jobs.input(JobInputParams(session_id="s", job_id="job-1", text="x")),
+            jobs.input(JobInputParams(session_id="s", job_id="job-9", text="x")),
         ):
             with pytest.raises(AmanuError) as refused:
                 await asked
             assert refused.value.kind == "jobNotFound"
+        with pytest.raises(AmanuError, match="has ended: it takes no input") as refused:
+            await jobs.input(JobInputParams(session_id="s", job_id="job-1", text="x"))
+        assert refused.value.kind == "invalidParams"
 
 
 async def test_a_cancelled_turn_leaves_what_its_earlier_calls_started(tmp_path: Path) -> None:

@@ -173,11 +173,7 @@ export class Desk implements vscode.Disposable {
     const result = await this.daemon.request("amanu/approval/resolve", { ...answer, sessionId });
     if (result.status === "tooSoon") this.tooSoon(answer.toolCallId);
     if (result.status === "stale") this.stale(answer.toolCallId);
-    if (result.status === "alreadyResolved")
-      this.tell({
-        level: "info",
-        text: `Already ${result.outcome ?? "decided"}${result.client ? ` in ${result.client}` : ""}.`,
-      });
+    if (result.status === "alreadyResolved") this.tell({ level: "info", text: result.summary });
   }
 
   /** Answer a question, or decline to. */

@@ -43,12 +43,13 @@ export const BUTTONS: Record<Button, string> = {
   decline: "Decline to answer",
 };
 
-export type Ignored = "tooSoon" | "stale";
+export type Ignored = "tooSoon" | "stale" | "settled";
 
 /** Why an answer did not count. */
 export const IGNORED: Record<Ignored, string> = {
   tooSoon: "Ignored: answered within 0.5 s of the question appearing. Answer again.",
   stale: "The question has changed since. Review it again.",
+  settled: "This question is settled already.",
 };
 
 /** What happens without a question. */

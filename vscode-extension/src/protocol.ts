@@ -1215,6 +1215,8 @@ export interface ApprovalResolveResult {
   outcome: "allowed" | "reviewed" | "rejected" | "denied" | "cancelled" | null;
   /** Who decided. */
   client: string | null;
+  /** `alreadyResolved`: for the user, on one line, that the answer came too late, and what was decided. */
+  summary: string;
 }
 
 /**

@@ -61,7 +61,7 @@ end
 local function resolve(approval, answer, done)
   local found = now(approval)
   if not found then
-    return say.now("that question is settled already")
+    return say.now(labels.IGNORED.settled)
   elseif found.digest ~= approval.digest and answer.decision == "allow" and not approval.document then
     say.now(labels.IGNORED.stale)
     return put(found)
@@ -79,8 +79,7 @@ local function resolve(approval, answer, done)
         end)
       end)
     elseif result.status == "alreadyResolved" then
-      local by = result.client and result.client ~= "" and " by " .. result.client or ""
-      say.now(("already %s%s"):format(result.outcome or "settled", by))
+      say.now(result.summary)
     end
     if done then
       done()

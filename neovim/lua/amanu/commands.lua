@@ -72,7 +72,7 @@ M.all = {
     require("amanu.audit").show(rest)
   end },
   ["/context"] = { what = "what fills the model's window, and the cost", run = function() require("amanu.usage").show() end },
-  ["/jobs"] = { what = "commands in the background: their output; stop ID, output ID", words = { "stop", "output" }, run = function(rest)
+  ["/jobs"] = { what = "background commands: their output; stop ID, output ID", words = { "stop", "output" }, run = function(rest)
     require("amanu.jobs").run(rest)
   end },
   ["/output"] = { what = "the whole output of the tool call under the cursor", run = function() require("amanu.output").open() end },

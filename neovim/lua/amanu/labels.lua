@@ -45,13 +45,14 @@ M.BUTTONS = {
   decline = "Decline to answer",
 }
 
----@alias amanu.Ignored "tooSoon"|"stale"
+---@alias amanu.Ignored "tooSoon"|"stale"|"settled"
 
 ---Why an answer did not count.
 ---@type table<amanu.Ignored, string>
 M.IGNORED = {
   tooSoon = "Ignored: answered within 0.5 s of the question appearing. Answer again.",
   stale = "The question has changed since. Review it again.",
+  settled = "This question is settled already.",
 }
 
 ---What happens without a question.

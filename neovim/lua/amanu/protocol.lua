@@ -810,6 +810,7 @@
 ---@field status "resolved"|"alreadyResolved"|"tooSoon"|"stale"
 ---@field outcome? "allowed"|"reviewed"|"rejected"|"denied"|"cancelled"
 ---@field client? string Who decided.
+---@field summary string `alreadyResolved`: for the user, on one line, that the answer came too late, and what was decided.
 
 ---Failures: `questionNotFound`; `invalidParams`, with `path` `answers.<fieldId>`, when an answer does not fit; the
 ---question then stays open.

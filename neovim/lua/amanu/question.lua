@@ -42,7 +42,7 @@ end
 
 ---@param question amanu.Question
 local function decline(question)
-  ask.input({ prompt = labels.BUTTONS.decline .. ": why? (goes to the model, may be empty) " }, function(note)
+  ask.input({ prompt = "Tell the model why, or answer in your own words (may be empty): " }, function(note)
     if not note then
       return say.now("nothing answered")
     end
@@ -72,7 +72,7 @@ end
 ---@param answers table<string, any>
 local function put(question, at, answers)
   if not open(question) then
-    return say.now("that question is settled already")
+    return say.now(labels.IGNORED.settled)
   end
   local field = question.fields[at]
   if not field then

@@ -600,7 +600,7 @@ function M.reject()
     if hunks.unreviewed(place.hunk) then
       return require("amanu.decide").undo_hunk(place)
     end
-    ask.input({ prompt = "Why not? (goes to the model, may be empty) " }, function(reason)
+    ask.input({ prompt = "Tell the model why (may be empty): " }, function(reason)
       if reason then
         local why = reason ~= "" and reason or nil
         local decision = { hunkId = place.hunk.hunkId, decision = "reject", reason = why }

@@ -11,7 +11,7 @@ from amanu.cli.text import one_line, visible
 from amanu.cli.view import SessionView
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Question, QuestionField
-from amanu_protocol.labels import BUTTONS
+from amanu_protocol.labels import BUTTONS, IGNORED
 
 YES, NO = ("y", "yes"), ("n", "no")
 DECLINE = f"  {BUTTONS['decline']}? [y], or say why; Enter goes back › "
@@ -57,7 +57,7 @@ class QuestionPrompt:
                 self.console.line(("yellow", f"  {visible(result.summary)}"))
             await self.view.wait(lambda _: not self._is_open(question))
             return
-        self.console.line(("dim", "  already settled"))
+        self.console.line(("dim", f"  {IGNORED['settled']}"))
 
     async def _ask(self, question: Question, field: QuestionField) -> None:
         """Ask one field until it has an answer. Raises `_Declined`."""

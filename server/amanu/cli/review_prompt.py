@@ -71,7 +71,7 @@ class ReviewPrompt:
                     return
             except AmanuError as error:
                 self._show_error(error)
-        self._console.line(("dim", "  already settled"))
+        self._console.line(("dim", f"  {IGNORED['settled']}"))
 
     # Showing -------------------------------------------------------------------------------------------
 
@@ -254,8 +254,7 @@ class ReviewPrompt:
                         await self._view.wait(lambda _: not self._unchanged(approval))
                 return False
             case "alreadyResolved":
-                who = f" by {one_line(result.client)}" if result.client else ""
-                self._console.line(("dim", f"  already {result.outcome}{who}"))
+                self._console.line(("yellow", f"  {one_line(result.summary, 400)}"))
             case "resolved":
                 pass
         return True

@@ -259,7 +259,12 @@ class Approvals:
         call_id = params.tool_call_id
         settled = self._settled.get(call_id)
         if settled is not None:
-            return ApprovalResolveResult(status="alreadyResolved", outcome=settled.outcome, client=settled.client)
+            return ApprovalResolveResult(
+                status="alreadyResolved",
+                outcome=settled.outcome,
+                client=settled.client,
+                summary=wording.late(settled),
+            )
         pending = self._pending.get(call_id)
         if pending is None:
             raise AmanuError("approvalNotFound", "No such question is pending in this session.")

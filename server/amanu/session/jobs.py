@@ -80,10 +80,10 @@ class SessionJobs:
         return JobOutputResult(text=text, next_offset=piece.end, missing=piece.missing)
 
     async def input(self, params: JobInputParams) -> None:
-        """Type into a job. Raises `AmanuError` (jobNotFound, invalidParams)."""
+        """Type into a job. Raises `AmanuError`: jobNotFound; invalidParams when it takes no input (any more)."""
         job = self.jobs.find(params.job_id)
         if job is None or job.process is None or job.ended.is_set():
-            raise AmanuError("jobNotFound", f"{self._shown(params.job_id).title} has ended: it takes no input.")
+            raise AmanuError("invalidParams", f"{self._shown(params.job_id).title} has ended: it takes no input.")
         try:
             await job.process.write(params.text.encode("utf-8", "replace"))
         except ToolError as error:

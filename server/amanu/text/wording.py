@@ -182,6 +182,12 @@ def describe_decision(decision: Decision | None, frontend: str = "") -> str:
     return f"{decision.summary or decision.outcome}{elsewhere}"
 
 
+def late(decision: Decision) -> str:
+    """To a user whose answer came after that decision."""
+    described = describe_decision(decision)
+    return one_line(f"Your answer came too late. {described[:1].upper()}{described[1:]}.")
+
+
 def summarize_decision(decision: Decision) -> Decision:
     """The decision with its summary."""
     return decision.model_copy(update={"summary": _summary(decision).replace("\n", "␊")})

@@ -97,7 +97,7 @@ class Stage:
         if status != "tooSoon":
             decision = Decision(outcome="allowed", by="user", client="Neovim")
             self.daemon.event(ApprovalResolved(tool_call_id=params["toolCallId"], decision=decision))
-        return {"status": status, "outcome": "allowed", "client": "Neovim"}
+        return {"status": status, "outcome": "allowed", "client": "Neovim", "summary": "Your answer came too late."}
 
     def _resolve_hunks(self, params: dict[str, Any]) -> dict[str, Any]:
         status = self.hunk_statuses.pop(0) if self.hunk_statuses else "resolved"
@@ -334,7 +334,7 @@ async def test_somebody_else_was_first(pair: tuple[DaemonClient, FakeDaemon]) ->
     stage = Stage(*pair, approval(), ())
     stage.statuses = ["alreadyResolved"]
     await stage.decide(Scripted("n no"))
-    assert "already allowed by Neovim" in stage.out.getvalue()
+    assert "Your answer came too late." in stage.out.getvalue()
 
 
 async def test_settled_while_the_person_reads(pair: tuple[DaemonClient, FakeDaemon]) -> None:
@@ -351,7 +351,7 @@ async def test_settled_while_the_person_reads(pair: tuple[DaemonClient, FakeDaem
 
     await ReviewPrompt(view, Renderer(PlainConsole(stage.out)), Slow()).decide(stage.approval)
     assert stage.answers == []
-    assert "already settled" in stage.out.getvalue()
+    assert "This question is settled already." in stage.out.getvalue()
 
 
 @pytest.mark.parametrize(

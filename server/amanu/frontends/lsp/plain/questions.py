@@ -130,8 +130,7 @@ class Questions:
             self._editor.say(IGNORED["tooSoon"])
             return False
         if result.status == "alreadyResolved":
-            who = f" by {result.client}" if result.client else ""
-            self._editor.say(f"Already decided{who}: {result.outcome}.", INFO)
+            self._editor.say(visible(result.summary), INFO)
         return True
 
     async def _ask(self, session: "Session", approval: Approval) -> None:
