@@ -74,12 +74,14 @@ class ToolHarness:
         ripgrep: str | None = None,
         sandbox: Sandbox | None = None,
         trusted: bool = False,
+        memory: Path | None = None,
     ) -> None:
         self.root = root.resolve()
         self.overlay = Overlay()
         self.editor = FakeEditor()
         self.overlay.add(self.editor)
-        self.workspace = Workspace([self.root], self.overlay, ripgrep=ripgrep)
+        private = [] if memory is None else [memory.parent]
+        self.workspace = Workspace([self.root], self.overlay, ripgrep=ripgrep, private=private, memory=memory)
         self.versions: list[Proposal] = []
         self.preimages: list[tuple[Path, bytes | None, int | None]] = []
         self.blobs: list[bytes] = []
