@@ -58,6 +58,8 @@ METHODS: tuple[Method, ...] = (
     Method("amanu/history/page", "toDaemon", r.HistoryPageParams, r.HistoryPageResult, "Earlier items."),
     Method("amanu/blob/get", "toDaemon", r.BlobGetParams, r.BlobGetResult, "A piece of a big payload."),
     Method("amanu/command/list", "toDaemon", r.CommandListParams, r.CommandListResult, "What a prompt may begin with: `/name`."),
+    Method("amanu/memory/list", "toDaemon", r.SessionParams, r.MemoryListResult, "What is remembered for later sessions, and the memory files in use."),
+    Method("amanu/memory/strike", "toDaemon", r.MemoryStrikeParams, r.MemoryStrikeResult, "Take one fact out of its file. It can be undone like any change."),
     Method("amanu/mention/complete", "toDaemon", r.MentionCompleteParams, r.MentionCompleteResult, "What the mention at the end of a text may become: `@path`, `@symbol:Name` …"),
     Method("amanu/model/list", "toDaemon", r.Empty, r.ModelListResult, "Models to choose from."),
     Method("amanu/auth/status", "toDaemon", r.Empty, r.AuthStatusResult, "Which vendors have a key, and where it comes from."),

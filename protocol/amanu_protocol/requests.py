@@ -168,9 +168,10 @@ class PromptSendParams(Wire):
 
 
 class PromptSendResult(Wire):
-    """`started`: a turn runs, `turnId` names it. `queued`: it starts when the running turn ends."""
+    """`started`: a turn runs, `turnId` names it. `queued`: it starts when the running turn ends. `answered`: it was a
+    word to the daemon (`/memory`), which has answered with a notice."""
 
-    status: Literal["started", "queued"]
+    status: Literal["started", "queued", "answered"]
     turn_id: str | None = None
 
 
@@ -558,6 +559,40 @@ class Command(Wire):
 
 class CommandListResult(Wire):
     commands: list[Command]
+
+
+# memory -----------------------------------------------------------------------------------------------
+
+
+class RememberedFact(Wire):
+    """What the agent was asked to remember: an item of the section "Remembered" of a memory file."""
+
+    number: int
+    """Counts from 1, over both scopes."""
+    scope: Literal["user", "project"]
+    path: str
+    """Absolute path of the file it is in."""
+    text: str
+
+
+class MemoryListResult(Wire):
+    facts: list[RememberedFact]
+    files: list[str]
+    """The memory files whose text models are told."""
+    summary: str
+    """All of it in words, on several lines, for the user."""
+
+
+class MemoryStrikeParams(Wire):
+    session_id: Id
+    number: int = Field(ge=1)
+    text: str
+    """As it was listed: when another fact has that number by now, nothing is struck."""
+
+
+class MemoryStrikeResult(Wire):
+    summary: str
+    """What was done, for the user."""
 
 
 class MentionCompleteParams(Wire):

@@ -77,13 +77,15 @@ class ToolHarness:
         trusted: bool = False,
         check: Check = no_check,
         wait: float = 3,
+        memory: Path | None = None,
     ) -> None:
         """`check`: Amanu's checkers; the result of an edit waits so many seconds for them."""
         self.root = root.resolve()
         self.overlay = Overlay()
         self.editor = FakeEditor()
         self.overlay.add(self.editor)
-        self.workspace = Workspace([self.root], self.overlay, ripgrep=ripgrep)
+        private = [] if memory is None else [memory.parent]
+        self.workspace = Workspace([self.root], self.overlay, ripgrep=ripgrep, private=private, memory=memory)
         self.versions: list[Proposal] = []
         self.preimages: list[tuple[Path, bytes | None, int | None]] = []
         self.blobs: list[bytes] = []

@@ -320,6 +320,9 @@ HARMLESS: Mapping[str, str] = {
     "enter_plan_mode.reason": "words for the user",
     "exit_plan_mode": "a proposal: the user approves the plan, and says in which mode",
     "exit_plan_mode.path": "the one file that a plan can be",
+    "save_memory.scope": "a proposal: a built-in rule always asks the user",
+    "save_memory.scope=user": "a proposal: a built-in rule always asks the user",
+    "save_memory.scope=project": "a proposal: a built-in rule always asks the user",
 }
 """`tool.field` → why a word of those above stands in it and decides nothing."""
 

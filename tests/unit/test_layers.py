@@ -33,7 +33,7 @@ MAY_IMPORT: dict[str, str] = {
     "amanu.proposals": "core text system workspace",
     "amanu.checks": "core config text system sandbox workspace proposals",
     "amanu.permissions": "core config text system storage workspace context checks",
-    "amanu.tools": "core config text system web shell sandbox workspace proposals checks",
+    "amanu.tools": "core config text system web shell sandbox workspace context proposals checks",
     "amanu.agent": "core text system models.availability models.retry permissions",  # no vendor, disk, process, editor
     "amanu.session": "core home config text system models web storage sandbox workspace context proposals checks "
     "permissions tools agent",

@@ -38,6 +38,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "write_todos": {"todos": [{"text": "Test it", "status": "in_progress"}]},
     "enter_plan_mode": {"reason": "Two designs."},
     "exit_plan_mode": {},
+    "save_memory": {"fact": "Run the tests with `make check`.", "scope": "project"},
     "ask_user": {
         "questions": [
             {

@@ -8,6 +8,7 @@ import { selection } from "./context";
 import type { Desk } from "./desk";
 import type { Doctor } from "./doctor";
 import { allowLocal } from "./local";
+import { reviewMemory } from "./memory";
 import type { Overview } from "./overview";
 import type { Effort, Mode } from "./protocol";
 import { MODES } from "./labels";
@@ -65,6 +66,7 @@ export function commands(
       panel.post({ type: "showContext" });
     }),
     on("amanu.compact", () => desk.compact()),
+    on("amanu.memory", () => reviewMemory(desk, daemon)),
     on("amanu.attachSelection", async () => {
       const attachment = selection();
       if (attachment === undefined)

@@ -1121,9 +1121,12 @@ export interface PromptSendParams {
   attachments?: AttachmentInput[];
 }
 
-/** `started`: a turn runs, `turnId` names it. `queued`: it starts when the running turn ends. */
+/**
+ * `started`: a turn runs, `turnId` names it. `queued`: it starts when the running turn ends. `answered`: it was a
+ * word to the daemon (`/memory`), which has answered with a notice.
+ */
 export interface PromptSendResult {
-  status: "started" | "queued";
+  status: "started" | "queued" | "answered";
   turnId: string | null;
 }
 
@@ -1496,6 +1499,36 @@ export interface Command {
 
 export interface CommandListResult {
   commands: Command[];
+}
+
+/** What the agent was asked to remember: an item of the section "Remembered" of a memory file. */
+export interface RememberedFact {
+  /** Counts from 1, over both scopes. */
+  number: number;
+  scope: "user" | "project";
+  /** Absolute path of the file it is in. */
+  path: string;
+  text: string;
+}
+
+export interface MemoryListResult {
+  facts: RememberedFact[];
+  /** The memory files whose text models are told. */
+  files: string[];
+  /** All of it in words, on several lines, for the user. */
+  summary: string;
+}
+
+export interface MemoryStrikeParams {
+  sessionId: Id;
+  number: number;
+  /** As it was listed: when another fact has that number by now, nothing is struck. */
+  text: string;
+}
+
+export interface MemoryStrikeResult {
+  /** What was done, for the user. */
+  summary: string;
 }
 
 export interface MentionCompleteParams {
@@ -1887,6 +1920,10 @@ export interface RequestsToDaemon {
   "amanu/blob/get": { params: BlobGetParams; result: BlobGetResult };
   /** What a prompt may begin with: `/name`. */
   "amanu/command/list": { params: CommandListParams; result: CommandListResult };
+  /** What is remembered for later sessions, and the memory files in use. */
+  "amanu/memory/list": { params: SessionParams; result: MemoryListResult };
+  /** Take one fact out of its file. It can be undone like any change. */
+  "amanu/memory/strike": { params: MemoryStrikeParams; result: MemoryStrikeResult };
   /** What the mention at the end of a text may become: `@path`, `@symbol:Name` … */
   "amanu/mention/complete": { params: MentionCompleteParams; result: MentionCompleteResult };
   /** Models to choose from. */

@@ -744,9 +744,10 @@
 ---@field text string
 ---@field attachments? amanu.AttachmentInput[]
 
----`started`: a turn runs, `turnId` names it. `queued`: it starts when the running turn ends.
+---`started`: a turn runs, `turnId` names it. `queued`: it starts when the running turn ends. `answered`: it was a
+---word to the daemon (`/memory`), which has answered with a notice.
 ---@class amanu.PromptSendResult
----@field status "started"|"queued"
+---@field status "started"|"queued"|"answered"
 ---@field turnId? string
 
 ---@class amanu.PromptSteerParams
@@ -1012,6 +1013,26 @@
 ---@class amanu.CommandListResult
 ---@field commands amanu.Command[]
 
+---What the agent was asked to remember: an item of the section "Remembered" of a memory file.
+---@class amanu.RememberedFact
+---@field number integer Counts from 1, over both scopes.
+---@field scope "user"|"project"
+---@field path string Absolute path of the file it is in.
+---@field text string
+
+---@class amanu.MemoryListResult
+---@field facts amanu.RememberedFact[]
+---@field files string[] The memory files whose text models are told.
+---@field summary string All of it in words, on several lines, for the user.
+
+---@class amanu.MemoryStrikeParams
+---@field sessionId amanu.Id
+---@field number integer
+---@field text string As it was listed: when another fact has that number by now, nothing is struck.
+
+---@class amanu.MemoryStrikeResult
+---@field summary string What was done, for the user.
+
 ---@class amanu.MentionCompleteParams
 ---@field sessionId? amanu.Id
 ---@field roots? string[] Absolute paths of the folders, where there is no session yet.
@@ -1256,6 +1277,8 @@ M.methods = {
   history_page = "amanu/history/page",
   blob_get = "amanu/blob/get",
   command_list = "amanu/command/list",
+  memory_list = "amanu/memory/list",
+  memory_strike = "amanu/memory/strike",
   mention_complete = "amanu/mention/complete",
   model_list = "amanu/model/list",
   auth_status = "amanu/auth/status",

@@ -217,7 +217,10 @@ async def _prompt(session: "Session", options: RunOptions, client: "RunClient", 
         attachments=[*options.attachments],
     )
     with _stopped_by_signals(client):  # before the prompt: what it prints may be answered by a signal at once
-        turn_id = (await session.prompts.send(params, client)).turn_id
+        sent = await session.prompts.send(params, client)
+        if sent.status == "answered":
+            return 0
+        turn_id = sent.turn_id
         if turn_id is None:  # only when a crash left a queue behind: it goes first
             raise AmanuError("turnInProgress", "The session is still busy with an earlier prompt.")
         end = asyncio.create_task(session.wait_for_turn(turn_id))

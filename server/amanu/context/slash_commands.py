@@ -6,7 +6,7 @@
                                          no approval
 
 A file may begin with lines `description: …` and `argument-hint: …` between two lines `---`. `$ARGUMENTS` in the rest is
-what follows the name; without it the arguments are put after the text. `/compact` is built in.
+what follows the name; without it the arguments are put after the text. `/compact` and `/memory` are built in.
 """
 
 import re
@@ -21,11 +21,18 @@ from amanu.workspace.workspace import Workspace
 from amanu_protocol.requests import Command
 
 COMPACT = "compact"
+MEMORY = "memory"
 BUILT_IN = (
     Command(
         name=COMPACT,
         description="Replace the older part of this conversation with a summary",
         argument_hint="[what must not be lost]",
+        source="daemon",
+    ),
+    Command(
+        name=MEMORY,
+        description="Show what is remembered for later sessions, or strike one fact",
+        argument_hint="[strike NUMBER]",
         source="daemon",
     ),
 )
@@ -92,8 +99,12 @@ def find(sources: Sequence[CommandSource]) -> list[Command]:
 
 def compaction(prompt: str) -> str | None:
     """What the summary must preserve ("" for nothing special) if the prompt is `/compact`; else None."""
-    match = _COMMAND.match(prompt.strip())
-    return (match[2] or "").strip() if match is not None and match[1] == COMPACT else None
+    return _arguments(COMPACT, prompt)
+
+
+def memory_request(prompt: str) -> str | None:
+    """What is asked of what is remembered ("" for all of it) if the prompt is `/memory`; else None."""
+    return _arguments(MEMORY, prompt)
 
 
 @dataclass(frozen=True)
@@ -123,6 +134,12 @@ def expand(prompt: str, sources: Sequence[CommandSource]) -> ExpandedPrompt:
             expanded = f"{body}\n\n{arguments}" if arguments else body
         return ExpandedPrompt(expanded, expanded if source.whose == "user" else arguments)
     return ExpandedPrompt(prompt, prompt)
+
+
+def _arguments(name: str, prompt: str) -> str | None:
+    """What follows that command, if the prompt begins with it."""
+    match = _COMMAND.match(prompt.strip())
+    return (match[2] or "").strip() if match is not None and match[1] == name else None
 
 
 def _read(source: CommandSource, path: Path) -> str | None:

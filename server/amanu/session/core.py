@@ -98,6 +98,7 @@ class SessionCore:
             services.overlay,
             private=services.home.private,
             plan=journal.folder / PLAN_NAME,
+            memory=services.home.memory,
         )
         for result in self.conversation.results():
             self.workspace.shown_files.restore(result.known_files)

@@ -14,6 +14,7 @@ from amanu.core.ending import Ending
 from amanu.session.checkpoints import Checkpoints
 from amanu.session.core import SessionCore
 from amanu.session.events import Client
+from amanu.session.memory import SessionMemory
 from amanu.session.prompt_composer import PromptComposer
 from amanu.session.queue import Prompt
 from amanu.session.recording import SessionRecording
@@ -57,6 +58,7 @@ class Prompts:
         trust: SessionTrust,
         recording: SessionRecording,
         checkpoints: Checkpoints,
+        memory: SessionMemory,
     ) -> None:
         self._core = core
         self._state = core.state
@@ -73,6 +75,7 @@ class Prompts:
         self._trust = trust
         self._recording = recording
         self._checkpoints = checkpoints
+        self._memory = memory
         self._prompt_after_stop: str | None = None
         """The first prompt that came while the turn was stopping: it starts right after it."""
 
@@ -80,6 +83,9 @@ class Prompts:
         """Start a turn, or queue behind the running one. Returns when the prompt is on disk. A known `promptId`
         changes nothing. Raises `AmanuError`: invalidParams for a picture no model would take; storageError when it
         cannot be saved, and then it is as if it had never been sent."""
+        if (about_memory := commands.memory_request(params.text)) is not None:
+            await self._answer(params.prompt_id, about_memory)
+            return PromptSendResult(status="answered")
         text = self._core.services.secrets.mask_content(params.text)
         async with self._turn.starting:
             self._require_writable()
@@ -120,7 +126,9 @@ class Prompts:
         answers what the turn waits for: the model's questions, in other words, and a plan, which is sent back."""
         self._require_writable()
         focus = commands.compaction(params.text)
-        if focus is not None:
+        if (about_memory := commands.memory_request(params.text)) is not None:
+            await self._answer(params.prompt_id, about_memory)
+        elif focus is not None:
             self._compact_in_turn(params, focus)
         elif params.prompt_id not in self._prompt_ids:
             attachments = await self._pictures.keep(params.attachments)
@@ -135,6 +143,13 @@ class Prompts:
             if self._queue.take_back_steering(params.prompt_id):
                 self._prompt_ids.discard(params.prompt_id)
             raise
+
+    async def _answer(self, prompt_id: str, about_memory: str) -> None:
+        """Carry out `/memory`, once for each prompt: it is a word to the daemon, and the model does not hear it."""
+        self._require_writable()
+        if prompt_id not in self._prompt_ids:
+            self._prompt_ids.add(prompt_id)
+            await self._memory.carry_out(about_memory)
 
     def _compact_in_turn(self, params: PromptSteerParams, focus: str) -> None:
         """Compact in the running turn: the message is shown, but the model does not get it."""

@@ -18,6 +18,7 @@ from amanu.session.checkpoints import Checkpoints
 from amanu.session.core import SessionCore
 from amanu.session.events import Client
 from amanu.session.history import SHOWN_ITEMS
+from amanu.session.memory import SessionMemory
 from amanu.session.mention_completion import MentionCompletion
 from amanu.session.paging import ItemPages
 from amanu.session.prompt_composer import PromptComposer
@@ -74,7 +75,8 @@ class Session:
         self.mentions = MentionCompletion(core.workspace)
         self.checkpoints = Checkpoints(core, queue, self.edits)
         self.recording = SessionRecording(core)
-        self.prompts = Prompts(core, self.composer, self.trust, self.recording, self.checkpoints)
+        self.memory = SessionMemory(core, self.composer.turn_factory.memory_files)
+        self.prompts = Prompts(core, self.composer, self.trust, self.recording, self.checkpoints, self.memory)
         self.pages = ItemPages(core)
         self._answering = asyncio.Lock()
         """Held while an answer is taken: the next one is late."""

@@ -55,8 +55,10 @@ class TurnFactory:
         environment = core.tool_environment(feedback, self.pictures)
         self.tools = make_tools(environment, headless=services.headless, until_done=services.until_done)
         self.window = self._new_window(conversation)
-        memory_files = MemoryFiles(core.workspace, services.home.memory, core.approvals.allowed, covers=core.covers)
-        self.memory = ProjectMemory(memory_files, conversation, core.trusted)
+        self.memory_files = MemoryFiles(
+            core.workspace, services.home.memory, core.approvals.allowed, covers=core.covers
+        )
+        self.memory = ProjectMemory(self.memory_files, conversation, core.trusted)
         self.status = SessionStatus(conversation, state, core.plan.path, headless=services.headless)
         self.plan = core.plan
         self._step_notes = StepNotes(core, feedback, self.status)

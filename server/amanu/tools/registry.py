@@ -14,6 +14,7 @@ from amanu.tools.edits.apply_patch import ApplyPatch
 from amanu.tools.edits.delete_file import DeleteFile
 from amanu.tools.edits.edit_file import EditFile
 from amanu.tools.edits.move_file import MoveFile
+from amanu.tools.edits.save_memory import SaveMemory
 from amanu.tools.edits.write_file import WriteFile
 from amanu.tools.environment import SessionTool, ToolEnvironment
 from amanu.tools.files.glob import Glob
@@ -47,14 +48,16 @@ def make_tools(
     """The tools by name, always in this order: prompt caches depend on it.
 
     `headless`: no editor will ever be attached and nobody is there, so the tools that ask an editor or the user are
-    left out. Otherwise they are always listed, attached or not, because the list must not change; so is the search of
-    the web, whatever model the session goes on with. `until_done`: a turn ends only when the model calls
+    left out, and so is the one whose edits no rule can allow. Otherwise they are always listed, attached or not,
+    because the list must not change; so is the search of the web, whatever model the session goes on with.
+    `until_done`: a turn ends only when the model calls
     `finish_task`."""
     code = () if headless else CODE
     planning = environment.plan_mode is not None
     plan_tools = ((ExitPlanMode,) if planning else ()) if headless else (EnterPlanMode, ExitPlanMode)
     searching = environment.search_service is not None or environment.model_searches
     web = (WebFetch, WebSearch) if searching else (WebFetch,)
+    remembering = () if headless else (SaveMemory,)
     kinds: tuple[type[SessionTool[Any]], ...] = (
         *FILES,
         *code,
@@ -64,6 +67,7 @@ def make_tools(
         *web,
         WriteTodos,
         *plan_tools,
+        *remembering,
     )
     tools: list[Tool[Any]] = [kind(environment) for kind in kinds]
     if not headless:

@@ -5,8 +5,9 @@ component. Later it is opened *beneath that root's handle, following no link at 
 between is refused, not followed. Nothing else of ours opens workspace files by name.
 
 Amanu's own folders (keys, rules, sessions, trust) are in no workspace, also when a root lies around them: who opens
-their home folder has not asked an agent to read `auth.json` or to write `rules.toml`. One file there is admitted: the
-session's plan.
+their home folder has not asked an agent to read `auth.json` or to write `rules.toml`. Two files there are admitted: the
+session's plan, to whoever names it, and the user's own memory, to the tool that proposes edits of it: no path that
+somebody wrote leads there.
 """
 
 import contextlib
@@ -30,14 +31,22 @@ _HANDLE = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
 
 
 class PathGuard:
-    """Roots of a session and the paths inside them; `private` are folders that are in no workspace, `plan` is the one
-    file that is admitted besides. Stateless but for those; safe in threads."""
+    """Roots of a session and the paths inside them; `private` are folders that are in no workspace, `plan` and `memory`
+    the files that are admitted besides. Stateless but for those; safe in threads."""
 
-    def __init__(self, roots: Sequence[Path], private: Sequence[Path] = (), plan: Path | None = None) -> None:
+    def __init__(
+        self,
+        roots: Sequence[Path],
+        private: Sequence[Path] = (),
+        plan: Path | None = None,
+        memory: Path | None = None,
+    ) -> None:
         self.roots = tuple(Path(os.path.abspath(root)) for root in roots)  # noqa: PTH100
         self.real_roots = tuple(Path(os.path.realpath(root)) for root in self.roots)
         self.private = tuple(private)
         self.plan = plan and Path(os.path.realpath(plan.parent)) / plan.name
+        self.memory = memory and Path(os.path.realpath(memory.parent)) / memory.name
+        self._admitted = tuple(file for file in (self.plan, self.memory) if file is not None)
         self._private = tuple({_folded(Path(os.path.realpath(path))) for path in private})
 
     def resolve(self, path: str) -> Path:
@@ -95,10 +104,11 @@ class PathGuard:
         return self.roots[root_index] / real.relative_to(self.real_roots[root_index])
 
     def locate(self, path: Path) -> tuple[int, Path]:
-        """(index of its root, path relative to it) of a resolved path. The plan's folder counts as a root after the
-        others."""
-        if self.plan is not None and path in (self.plan, self.plan.parent):
-            return len(self.roots), path.relative_to(self.plan.parent)
+        """(index of its root, path relative to it) of a resolved path. The folder of each admitted file counts as a
+        root after the others."""
+        for index, admitted in enumerate(self._admitted, len(self.roots)):
+            if path in (admitted, admitted.parent):
+                return index, path.relative_to(admitted.parent)
         inside = [
             (len(root.parts), index) for index, root in enumerate(self.roots) if path == root or root in path.parents
         ]
@@ -115,6 +125,10 @@ class PathGuard:
     def is_plan(self, path: Path) -> bool:
         """Whether a resolved path is the session's plan."""
         return path == self.plan
+
+    def is_admitted(self, path: Path) -> bool:
+        """Whether it is a file that is in no root: the session's plan or the user's own memory."""
+        return path in self._admitted
 
     def is_private(self, path: Path) -> bool:
         """Whether a resolved path is one of Amanu's own folders, or in one. Case never counts: on some systems it is
@@ -176,9 +190,7 @@ class PathGuard:
                 os.close(handle)
 
     def _real_root(self, index: int) -> Path:
-        if index == len(self.roots) and self.plan is not None:
-            return self.plan.parent
-        return self.real_roots[index]
+        return (*self.real_roots, *(admitted.parent for admitted in self._admitted))[index]
 
     def _spellings(self, path: str) -> list[Path]:
         """What a relative path may mean: below each root, or starting with the name of one of several."""

@@ -19,7 +19,8 @@ class Workspace:
     """Roots of one session, over the daemon's overlay.
 
     `ripgrep` is the path of a ripgrep to search with, as the editor gave it; None looks on `PATH`. `private` are
-    Amanu's own folders, which no tool gets into; `plan` is the session's plan, the one file there that tools may see.
+    Amanu's own folders, which no tool gets into; `plan` is the session's plan, the one file there that tools may see;
+    `memory` is the user's own, which one tool may edit.
     """
 
     def __init__(
@@ -30,8 +31,9 @@ class Workspace:
         ripgrep: str | None = None,
         private: Sequence[Path] = (),
         plan: Path | None = None,
+        memory: Path | None = None,
     ) -> None:
-        self.guard = PathGuard(roots, private, plan)
+        self.guard = PathGuard(roots, private, plan, memory)
         self.roots = self.guard.roots
         self.overlay = overlay
         self.ripgrep = ripgrep
@@ -46,12 +48,12 @@ class Workspace:
         return self.guard.locate(path)[1].as_posix()
 
     def root_of(self, path: Path) -> Path:
-        """The root a resolved path lies in; of the plan, its folder."""
+        """The root a resolved path lies in; of the plan and the user's memory, its folder."""
         return self.guard.roots[index] if (index := self.guard.locate(path)[0]) < len(self.roots) else path.parent
 
     def display_path(self, path: Path) -> str:
         """What the model is told and may send back: relative, or absolute when there are several roots."""
-        return self.relative(path) if len(self.roots) == 1 and not self.guard.is_plan(path) else str(path)
+        return self.relative(path) if len(self.roots) == 1 and not self.guard.is_admitted(path) else str(path)
 
     def as_written(self, path: str) -> str:
         """A path nobody has resolved yet, for people: below a root it is relative. Looks at no disk."""

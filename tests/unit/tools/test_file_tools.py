@@ -199,7 +199,9 @@ def test_the_tools_and_their_schemas(harness: ToolHarness) -> None:
         "find_references", "list_symbols", "read_output", "edit_file", "write_file", "apply_patch", "move_file",
         "delete_file", "run_shell_command", "read_command", "write_command", "stop_command", "web_fetch",
         "write_todos",
-        "enter_plan_mode", "exit_plan_mode", "ask_user",
+        "enter_plan_mode", "exit_plan_mode",
+        "save_memory",
+        "ask_user",
     ]  # fmt: skip
     for tool in harness.tools.values():
         schema = tool.spec().parameters

@@ -231,6 +231,8 @@ class Connection:
             "amanu/history/page": self._on(r.HistoryPageParams, lambda s, p: s.pages.items(p), reads=True),
             "amanu/blob/get": self._on(r.BlobGetParams, lambda s, p: s.pages.blob(p), reads=True),
             "amanu/command/list": RequestRoute(r.CommandListParams, s.commands, reads=True),
+            "amanu/memory/list": self._on(r.SessionParams, lambda s, p: s.memory.list(), reads=True),
+            "amanu/memory/strike": self._on(r.MemoryStrikeParams, lambda s, p: s.memory.strike(p.number, p.text)),
             "amanu/mention/complete": RequestRoute(r.MentionCompleteParams, s.complete_mention, reads=True),
             "amanu/model/list": RequestRoute(r.Empty, lambda p: s.models(self), reads=True),
             "amanu/auth/status": RequestRoute(r.Empty, lambda p: s.auth_status(self)),

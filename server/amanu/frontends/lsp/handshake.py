@@ -51,6 +51,8 @@ METHODS = (
     "amanu/history/page",
     "amanu/blob/get",
     "amanu/command/list",
+    "amanu/memory/list",
+    "amanu/memory/strike",
     "amanu/mention/complete",
     "amanu/model/list",
     "amanu/auth/status",

@@ -111,7 +111,11 @@ class EditTool(SessionTool[P]):
         path = arguments.get("path")
         return f"{self.verb} {self._workspace.as_written(path)}" if isinstance(path, str) else self.name
 
-    def draft(self) -> CallDraft:
+    def resolve(self, path: str) -> Path:
+        """The absolute path meant by the path of a `FileChange`. Raises `ToolError`."""
+        return self._workspace.resolve(path)
+
+    def draft(self) -> CallDraft | None:
         return EditDraft(self.title_of, self.argument_signs)
 
     async def preview(self, params: P, call: CallContext) -> Preview:
@@ -223,7 +227,7 @@ class EditTool(SessionTool[P]):
         return edits, self._forgiven_note(changes)
 
     async def _add_change(self, file_change: FileChange, call: CallContext, changes: _CallChanges) -> None:
-        path = self._workspace.resolve(file_change.path)
+        path = self.resolve(file_change.path)
         if path in self._workspace.roots:
             raise ToolError(f"{file_change.path} is a folder, the workspace root. Name a file.")
         pending = self._proposals.pending(call, path)

@@ -1,0 +1,190 @@
+"""What is remembered, in a session: proposed and asked about, told to the model, listed and struck by the user."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from amanu.permissions import approvals as approval
+from amanu_protocol.errors import AmanuError
+from amanu_protocol.items import Mode, Notice, ToolCall
+from amanu_protocol.requests import EditScope, PromptSendParams, PromptSteerParams, ProposalUndoParams
+from support.scripted_session import ScriptedSession, call, scripted_session, step
+from support.tool_harness import FakeEditor
+
+FACT = "Use tabs."
+SECTION = f"## Remembered\n\n- {FACT}\n"
+
+
+@pytest.fixture(autouse=True)
+def no_guard(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]
+    monkeypatch.setattr(approval, "GUARD_SECONDS", 0.0)
+
+
+def own() -> Path:
+    return Path(os.environ["AMANU_HOME"]) / "config" / "AGENTS.md"
+
+
+def saves(scope: str = "user", fact: str = FACT) -> dict[str, Any]:
+    return step("", call("save_memory", fact=fact, scope=scope))
+
+
+def file_of(d: ScriptedSession, scope: str) -> Path:
+    return own() if scope == "user" else d.root / "AGENTS.md"
+
+
+def answers(d: ScriptedSession) -> list[str]:
+    return [item.text for item in d.session.state.items if isinstance(item, Notice) and item.code == "memory"]
+
+
+@pytest.mark.parametrize("scope", ["user", "project"])
+@pytest.mark.parametrize("mode", ["ask", "acceptEdits", "auto"])
+async def test_the_user_is_asked_in_every_mode_and_can_undo_it(tmp_path: Path, mode: Mode, scope: str) -> None:
+    async with scripted_session(tmp_path, saves(scope), step("Noted."), step("Yes."), mode=mode) as d:
+        await d.trust()
+        await d.prompt("remember it")
+        state = await d.until(lambda state: state.approvals)
+        assert "every later session" in str(state.approvals[0].lines) and FACT in state.approvals[0].detail
+        assert [offer.scope for offer in state.approvals[0].scopes] == ["once"]
+        assert not file_of(d, scope).exists()
+        await d.answer("allow")
+        await d.ended()
+        assert file_of(d, scope).read_text() == SECTION
+        await d.prompt("what did I say?", "p2")
+        state = await d.over("p2")
+        assert state.trusted, "what the user agreed to does not end trust"
+        assert d.told().count(SECTION.strip().replace("\n", "\\n")) == 1, "the model is told as of any change"
+        await d.session.edits.undo(ProposalUndoParams(session_id="s", scope=EditScope()))
+        assert file_of(d, scope).exists() is False
+
+
+@pytest.mark.parametrize("scope", ["user", "project"])
+async def test_plan_mode_denies_it(tmp_path: Path, scope: str) -> None:
+    async with scripted_session(tmp_path, saves(scope), step("Later."), mode="plan") as d:
+        await d.prompt("remember it")
+        state = await d.ended()
+        (item,) = [item for item in state.items if isinstance(item, ToolCall)]
+        assert item.state == "rejected" or item.state == "denied"
+        assert "plan mode" in d.told()
+        assert not file_of(d, scope).exists()
+
+
+async def test_a_refusal_leaves_nothing(tmp_path: Path) -> None:
+    async with scripted_session(tmp_path, saves(), step("All right.")) as d:
+        await d.prompt("remember it")
+        await d.answer("deny")
+        await d.ended()
+        assert not own().exists()
+
+
+async def test_nobody_there_nothing_to_call(tmp_path: Path) -> None:
+    async with scripted_session(tmp_path, headless=True, mode="auto") as d:
+        assert "save_memory" not in d.session.composer.turn_factory.tools
+
+
+async def test_it_is_listed_and_struck(tmp_path: Path) -> None:
+    own().parent.mkdir(parents=True, exist_ok=True)
+    own().write_text("# Mine\n\n## Remembered\n- a\n- b\n")
+    async with scripted_session(tmp_path, step("Hm.")) as d:
+        (d.root / "AGENTS.md").write_text("## Remembered\n- c\n  - d\n")
+        await d.trust()
+        listed = await d.session.memory.list()
+        assert [(fact.number, fact.scope, fact.path, fact.text) for fact in listed.facts] == [
+            (1, "user", str(own()), "a"),
+            (2, "user", str(own()), "b"),
+            (3, "project", str(d.root / "AGENTS.md"), "c - d"),
+        ]
+        assert listed.files == [str(own()), "AGENTS.md"]
+        assert await d.prompt("/memory strike 3") is None
+        assert (d.root / "AGENTS.md").read_text() == "## Remembered\n"
+        assert answers(d)[-1].startswith("Struck from AGENTS.md: c - d\nRemembered for all projects")
+        assert d.session.state.turn is None and not d.session.core.conversation.memory
+        await d.prompt("/memory strike 3", "p1")
+        assert len(answers(d)) == 1, "the same prompt again changes nothing"
+        await d.prompt("/memory strike 1", "p2")
+        assert own().read_text() == "# Mine\n\n## Remembered\n- b\n"
+        await d.prompt("hello", "p3")
+        state = await d.over("p3")
+        assert state.trusted
+        await d.session.edits.undo(ProposalUndoParams(session_id="s", scope=EditScope()))
+        assert own().read_text() == "# Mine\n\n## Remembered\n- a\n- b\n"
+        await d.reopen()
+
+
+@pytest.mark.parametrize(
+    ("said", "answer"),
+    [
+        ("/memory", "Nothing is remembered yet"),
+        ("/memory strike 1", "Nothing was struck: see first which number is which"),
+    ],
+)
+async def test_nothing_yet(tmp_path: Path, said: str, answer: str) -> None:
+    async with scripted_session(tmp_path) as d:
+        sent = await d.session.prompts.send(PromptSendParams(session_id="s", prompt_id="p", text=said), d.client)
+        assert sent.status == "answered" and sent.turn_id is None
+        assert answers(d)[0].startswith(answer) and "Memory files in use: none." in answers(d)[0]
+
+
+@pytest.mark.parametrize(
+    "said", ["/memory strike", "/memory strike 0", "/memory strike 2", "/memory strike x", "/memory a b c"]
+)
+async def test_what_cannot_be_struck(tmp_path: Path, said: str) -> None:
+    async with scripted_session(tmp_path) as d:
+        own().parent.mkdir(parents=True, exist_ok=True)
+        own().write_text(SECTION)
+        await d.session.memory.list()
+        with pytest.raises(AmanuError):
+            await d.prompt(said)
+        assert own().read_text() == SECTION and answers(d) == []
+
+
+async def test_a_number_that_means_something_else_by_now(tmp_path: Path) -> None:
+    async with scripted_session(tmp_path) as d:
+        own().parent.mkdir(parents=True, exist_ok=True)
+        own().write_text("## Remembered\n- a\n- b\n")
+        await d.prompt("/memory")
+        own().write_text("## Remembered\n- b\n")
+        for said in ("/memory strike 1", "/memory strike 2"):
+            with pytest.raises(AmanuError, match="something else"):
+                await d.prompt(said, said[-1])
+        assert own().read_text() == "## Remembered\n- b\n"
+
+
+async def test_an_open_editor_strikes_it_in_what_was_typed(tmp_path: Path) -> None:
+    async with scripted_session(tmp_path) as d:
+        own().parent.mkdir(parents=True, exist_ok=True)
+        own().write_text(SECTION)
+        editor = FakeEditor()
+        editor.put(own(), f"typed\n{SECTION}")
+        d.sessions.overlay.add(editor)
+        listed = await d.session.memory.list()
+        struck = await d.session.memory.strike(1, listed.facts[0].text)
+        assert editor.open[own()].text == "typed\n## Remembered\n\n" and "not saved" in struck.summary
+        assert own().read_text() == SECTION
+
+
+async def test_a_file_that_cannot_be_written_stays(tmp_path: Path) -> None:
+    async with scripted_session(tmp_path) as d:
+        own().parent.mkdir(parents=True, exist_ok=True)
+        own().write_text(SECTION)
+        own().chmod(0o444)
+        with pytest.raises(AmanuError, match=r"Nothing was struck.*read-only"):
+            await d.session.memory.strike(1, FACT)
+        assert own().read_text() == SECTION
+
+
+async def test_it_is_answered_in_a_running_turn(tmp_path: Path) -> None:
+    async with scripted_session(tmp_path, saves(), step("Noted.")) as d:
+        await d.prompt("remember it")
+        state = await d.until(lambda state: state.approvals)
+        assert state.turn is not None
+        await d.session.prompts.steer(
+            PromptSteerParams(session_id="s", prompt_id="p2", turn_id=state.turn.turn_id, text="/memory"), d.client
+        )
+        assert answers(d)[0].startswith("Nothing is remembered yet")
+        await d.answer("allow")
+        await d.ended()
+        assert "/memory" not in d.told()
+        await d.prompt("/memory", "p3")
+        assert f"1. {FACT}" in answers(d)[1]

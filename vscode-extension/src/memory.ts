@@ -1,0 +1,25 @@
+import * as vscode from "vscode";
+import type { Daemon } from "./client";
+import type { Desk } from "./desk";
+import { oneLine } from "./visible";
+
+/** Show what is remembered for later sessions, and strike the one the user chooses. */
+export async function reviewMemory(desk: Desk, daemon: Daemon): Promise<void> {
+  const { sessionId } = desk.state;
+  if (sessionId === "")
+    return desk.tell({ level: "info", text: "Open a session first: memory belongs to its folder." });
+  const { facts, summary } = await daemon.request("amanu/memory/list", { sessionId });
+  if (facts.length === 0) return desk.tell({ level: "info", text: summary });
+  const items = facts.map((fact) => ({
+    label: oneLine(fact.text),
+    description: fact.scope === "user" ? "all projects" : "this project",
+    detail: fact.path,
+    fact,
+  }));
+  const title = "What is remembered for later sessions";
+  const chosen = await vscode.window.showQuickPick(items, { title, placeHolder: "Choose one to forget it" });
+  if (chosen === undefined) return;
+  const { number, text } = chosen.fact;
+  const struck = await daemon.request("amanu/memory/strike", { sessionId, number, text });
+  desk.tell({ level: "info", text: struck.summary });
+}
