@@ -134,7 +134,11 @@ async def test_commands_list_the_daemons_own(tmp_path: Path) -> None:
     (theirs / "mine.md").write_text("This.")
     async with scripted_session(tmp_path, step("x")) as d:
         listed = (await d.sessions.commands(CommandListParams(session_id="s"))).commands
-        assert [(each.name, each.source) for each in listed] == [("compact", "daemon"), ("mine", "user")]
+        assert [(each.name, each.source) for each in listed] == [
+            ("compact", "daemon"),
+            ("memory", "daemon"),
+            ("mine", "user"),
+        ]
 
 
 @pytest.mark.parametrize("text", ["/compact", "/compact\n", " /compact keep it"])

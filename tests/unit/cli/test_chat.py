@@ -266,6 +266,7 @@ async def test_a_half_typed_prompt_survives_a_question(desk: Desk, tmp_path: Pat
         ("/context", "Nothing has been sent to a model yet."),
         ("/notes", "No notices with details."),
         ("/compact keep the names", "There is nothing to compact yet"),
+        ("/memory", "Nothing is remembered yet"),
         ("/trust", "trusted"),
         ("/nonsense", "/nonsense is unknown"),
     ],
