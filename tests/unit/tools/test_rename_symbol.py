@@ -1,12 +1,14 @@
 """A rename: what a language server says of many files becomes one proposal, or nothing."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from amanu.core.tool import Subject, ToolError
+from amanu.tools.code.rename_symbol import RenameSymbol
 from amanu.workspace.text_file import sha256
 from amanu_protocol import requests as r
 from support.tool_harness import FakeEditor, ToolHarness, states
@@ -181,6 +183,34 @@ async def test_where_a_symbol_is_is_not_told_of_a_file_that_needs_approval(tmp_p
     with pytest.raises(ToolError) as refused:
         await held.preview("rename_symbol", {**CALL, "line": 2}, call=call)
     assert "needs the user's approval" in str(refused.value) and "is on line" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (None, "No attached editor can"),
+        (
+            {"status": "error", "message": "It answered with an error: no."},
+            "could not answer: It answered with an error",
+        ),
+        ({"status": "success"}, "The language server cannot rename subtotal there."),
+        ("both", None),
+    ],
+)
+async def test_without_an_editor_a_server_of_the_checks_answers(tmp_path: Path, answer: Any, said: str | None) -> None:
+    held = ToolHarness(tmp_path, FILES)
+
+    async def rename(params: r.EditorRenameParams) -> r.EditorRenameResult | None:
+        told = both(tmp_path) if answer == "both" else answer
+        return None if told is None else r.EditorRenameResult.model_validate(told)
+
+    tool = RenameSymbol(replace(held.environment, rename=rename))
+    params = tool.params.model_validate(CALL)
+    if said is None:
+        assert (await tool.preview(params, held.context())).title == "Rename subtotal to total in 2 files"
+        return
+    with pytest.raises(ToolError, match=said):
+        await tool.preview(params, held.context())
 
 
 async def test_no_editor(tmp_path: Path) -> None:

@@ -106,11 +106,23 @@ class RenameSymbol(EditTool[RenameSymbolParams]):
 
     async def _ask(self, position: EditorPositionParams, params: RenameSymbolParams) -> EditorRenameResult:
         request = EditorRenameParams(**position.model_dump(), new_name=params.new_name)
-        answer = await ask(
-            self._workspace.overlay, "rename", [Path(position.path)], lambda language: language.rename(request)
-        )
+        overlay, paths = self._workspace.overlay, [Path(position.path)]
+        try:
+            answer = await ask(overlay, "rename", paths, lambda language: language.rename(request))
+        except ToolError as error:
+            answer = await self._ask_checker(request, error)
         if not any(file.edits for file in answer.files):
-            raise ToolError(f"The editor's language server cannot rename {params.symbol} there. {_INSTEAD}")
+            raise ToolError(f"The language server cannot rename {params.symbol} there. {_INSTEAD}")
+        return answer
+
+    async def _ask_checker(self, request: EditorRenameParams, error: ToolError) -> EditorRenameResult:
+        """The answer of a language server of the checks. Raises `error` when none runs."""
+        rename = self._environment.rename
+        answer = None if rename is None else await rename(request)
+        if answer is None:
+            raise error
+        if answer.status != "success":
+            raise ToolError(f"The language server that checks edits could not answer: {answer.message} {_INSTEAD}")
         return answer
 
     async def _read(self, renamed: Sequence[RenamedFile], call: CallContext) -> list[_ReadFile]:
