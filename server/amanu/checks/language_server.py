@@ -134,7 +134,7 @@ class LanguageServer:
         return {path: self._read_findings(self._published.get(path.as_uri())) for path in paths}
 
     async def rename(self, path: Path, line: int, character: int, new_name: str) -> Any:
-        """Its WorkspaceEdit for what is at that place (line from 0, UTF-16 units) of a document that it is shown. Raises
+        """Its WorkspaceEdit for what is at that place (line from 0, UTF-16 units) of a document it is shown. Raises
         `CheckFailed`."""
         position = {"line": line, "character": character}
         params = {"textDocument": {"uri": path.as_uri()}, "position": position, "newName": new_name}
