@@ -77,6 +77,9 @@ METHODS: tuple[Method, ...] = (
     Method("amanu/editor/definition", "toClient", r.EditorPositionParams, r.EditorLocationsResult, "Where the thing at a place is defined."),
     Method("amanu/editor/references", "toClient", r.EditorPositionParams, r.EditorLocationsResult, "Where the thing at a place is used."),
     Method("amanu/editor/symbols", "toClient", r.EditorSymbolsParams, r.EditorSymbolsResult, "Symbols of a file, or of the workspace by a query."),
+    Method("amanu/editor/hover", "toClient", r.EditorPositionParams, r.EditorHoverResult, "What the language server says of the thing at a place."),
+    Method("amanu/editor/callHierarchy", "toClient", r.EditorCallHierarchyParams, r.EditorCallHierarchyResult, "Calls of the function at a place, or those it makes."),
+    Method("amanu/editor/rename", "toClient", r.EditorRenameParams, r.EditorRenameResult, "The edits that rename the thing at a place everywhere. Nothing is applied."),
 )  # fmt: skip
 
 BY_NAME = {method.name: method for method in METHODS}

@@ -25,7 +25,9 @@ class ClientCapabilities(Wire):
 
     protocol: list[int]
     """Versions of this protocol it speaks."""
-    editor: list[Literal["apply", "diagnostics", "definition", "references", "symbols"]] = []
+    editor: list[
+        Literal["apply", "diagnostics", "definition", "references", "symbols", "hover", "callHierarchy", "rename"]
+    ] = []
     """The `amanu/editor/*` requests it answers."""
     trusted_roots: list[str] | None = None
     """Workspace folders (absolute paths) the user has declared trusted in this editor; others are not. Absent or
@@ -859,6 +861,70 @@ class Symbol(Wire):
 class EditorSymbolsResult(Wire):
     status: EditorStatus
     symbols: list[Symbol] = []
+    message: str | None = None
+
+
+class EditorHoverResult(Wire):
+    """`text` is Markdown: what the language server shows where the mouse rests; "" for nothing."""
+
+    status: EditorStatus
+    text: str = ""
+    message: str | None = None
+
+
+class EditorCallHierarchyParams(EditorPositionParams):
+    """Who calls the function at a place (incoming), or whom it calls (outgoing); one level."""
+
+    direction: Literal["incoming", "outgoing"]
+
+
+class Call(Wire):
+    """The other function, and the lines on which the call is: in its file (incoming) or in the one asked about."""
+
+    symbol: Symbol
+    lines: list[int] = []
+
+
+class EditorCallHierarchyResult(Wire):
+    status: EditorStatus
+    calls: list[Call] = []
+    message: str | None = None
+
+
+class EditorRenameParams(EditorPositionParams):
+    """Nothing is applied: the answer says what would be."""
+
+    new_name: str
+
+
+class RangeEdit(Wire):
+    """As LSP's TextEdit: lines from 0, characters in units of the encoding that the answer names."""
+
+    start_line: int
+    start_character: int
+    end_line: int
+    end_character: int
+    new_text: str
+
+
+class RenamedFile(Wire):
+    """What a rename changes of one file."""
+
+    path: str
+    new_path: str | None = None
+    """The file goes there, too."""
+    sha256: str | None = None
+    """Of the open document's text when the answer was made, UTF-8, line ends as in the document. None: it is not
+    open."""
+    edits: list[RangeEdit] = []
+
+
+class EditorRenameResult(Wire):
+    """No files: the language server renames nothing there. `error` when it would also create or delete files."""
+
+    status: EditorStatus
+    encoding: Literal["utf-8", "utf-16", "utf-32"] = "utf-16"
+    files: list[RenamedFile] = []
     message: str | None = None
 
 

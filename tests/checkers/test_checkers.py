@@ -21,6 +21,8 @@ from amanu.config import CheckSettings, SandboxSettings
 from amanu.home import find_home
 from amanu.sandbox.sandbox import Sandbox
 from amanu.sandbox.self_test import Tier
+from amanu.workspace.range_edits import apply_range_edits
+from amanu_protocol.requests import EditorRenameParams
 from support.required_programs import needs
 
 TOY = Path(__file__).parents[1] / "support" / "toy_language_server.py"
@@ -460,3 +462,25 @@ async def test_pyright(tmp_path: Path) -> None:
             'b.py 4: "nothing" is not a known attribute of module "a"'
         ], "it sees the other file as it is proposed"
     assert [each.name for each in tmp_path.iterdir()] == ["a.py"]
+
+
+async def test_pyright_renames_in_files_that_are_open_and_others(tmp_path: Path) -> None:
+    """Only while it runs: no server is started for a rename."""
+    needs("node")
+    texts = {"a.py": "def total(): ...\n", "b.py": "import a\n\nx = '𝄞', a.total()\n", "c.py": "from a import total\n"}
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text if name != "b.py" else "unsaved = 1\n")
+    environment = {**ENVIRONMENT, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    params = EditorRenameParams(path=str(tmp_path / "a.py"), line=1, character=4, new_name="sum_up")
+    shown = {tmp_path / name: texts[name] for name in ("a.py", "b.py")}
+    async with started(only(pyright=(needs("pyright-langserver"), "--stdio"))) as held:
+        assert await held.rename(tmp_path, params, shown) is None
+        await verdict(held, tmp_path, ("a.py", "", texts["a.py"]), environment=environment)
+        files = await held.rename(tmp_path, params, shown)
+        assert files is not None
+        renamed = {
+            Path(file.path).name: apply_range_edits(texts[Path(file.path).name], file.edits, "utf-16") for file in files
+        }
+        assert renamed == {name: text.replace("total", "sum_up") for name, text in texts.items()}
+        assert {Path(file.path).name for file in files if file.sha256} == {"a.py", "b.py"}
+        assert await held.rename(tmp_path / "other", params, shown) is None

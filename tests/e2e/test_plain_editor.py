@@ -14,9 +14,9 @@ import pytest_lsp
 from lsprotocol import types
 from pytest_lsp import ClientServerConfig, LanguageClient, client_capabilities
 
-from amanu.frontends.lsp.document_text import units
 from amanu.frontends.lsp.plain.transcript import YOUR_TURN
 from amanu.home import find_home
+from amanu.text.code_units import units
 from support import checked_edits
 from support.cli_process import amanu
 from support.plain_editor import PlainEditor

@@ -1,12 +1,15 @@
 """What Neovim knows reaches the daemon: what is shown, as it changes; and answers of its other language servers, real
 ones of our own making. See test_neovim.py for the rest of the plugin."""
 
+import hashlib
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from amanu.workspace.range_edits import apply_range_edits
+from amanu_protocol.requests import RangeEdit
 from editors.test_neovim import ENDED, STATE, Start, folder, home, start
 from support.neovim import Neovim
 
@@ -20,6 +23,15 @@ Result = nil
 coroutine.wrap(function()
   Result = require("amanu.language")[method](nil, params)
 end)()
+"""
+ENCODED = """
+local make = vim.lsp.protocol.make_client_capabilities
+local encoding = ...
+vim.lsp.protocol.make_client_capabilities = function()
+  local made = make()
+  made.general.positionEncodings = { encoding }
+  return made
+end
 """
 RECORD = """
 Deltas = {}
@@ -67,13 +79,7 @@ def places(answer: Any) -> list[tuple[str, int]]:
 def test_places_and_symbols(start: Start, folder: Path, encoding: str) -> None:
     (folder / "shop.py").write_text(SHOP)
     vim = start("shop.py")
-    vim.lua(
-        "local make = vim.lsp.protocol.make_client_capabilities\n"
-        "local encoding = ...\n"
-        "vim.lsp.protocol.make_client_capabilities = function()\n"
-        "  local made = make()\n  made.general.positionEncodings = { encoding }\n  return made\nend",
-        encoding,
-    )
+    vim.lua(ENCODED, encoding)
     serve(vim, folder)
     file = str(folder / "shop.py")
     for character in (11, 15):  # the first and the last place within `total`
@@ -91,6 +97,58 @@ def test_places_and_symbols(start: Start, folder: Path, encoding: str) -> None:
     assert [(each["name"], each["kind"], each["startLine"]) for each in answer["symbols"]] == [
         ("items", "function", line) for line in (1, 2, 3)
     ]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_a_rename_is_answered_and_not_made(start: Start, folder: Path, encoding: str) -> None:
+    (folder / "shop.py").write_text(SHOP)
+    (folder / "other.py").write_text("𝄞; total()\n")
+    vim = start("shop.py")
+    vim.lua(ENCODED, encoding)
+    serve(vim, folder)
+    file, other = str(folder / "shop.py"), str(folder / "other.py")
+    vim.keys(":edit other.py<CR>")
+    serve(vim, folder)
+    vim.until("vim.lsp.buf_is_attached(0, vim.lsp.get_clients({ name = 'toy' })[1].id)")
+    vim.keys("Otyped<Esc>")
+    answer = ask(vim, "rename", path=file, line=2, character=11, newName="sum")
+    assert (answer["status"], answer["encoding"]) == ("success", encoding)
+    for path, shown in ((file, SHOP), (other, "typed\n𝄞; total()\n")):
+        (told,) = [each for each in answer["files"] if each["path"] == path]
+        assert told["sha256"] == hashlib.sha256(shown.encode()).hexdigest()
+        edits = [RangeEdit.model_validate(each, by_alias=True) for each in told["edits"]]
+        assert apply_range_edits(shown, edits, answer["encoding"]) == shown.replace("total", "sum")
+    assert vim.lua("return vim.fn.getline(2)") == "𝄞; total()"
+    assert (folder / "shop.py").read_text() == SHOP
+
+
+@pytest.mark.parametrize(("new_name", "status", "new_path"), [("Sum", "success", "Sum.py"), ("New", "error", None)])
+def test_a_rename_of_the_file_too(start: Start, folder: Path, new_name: str, status: str, new_path: str | None) -> None:
+    (folder / "shop.py").write_text(SHOP)
+    (folder / "other.py").write_text("def total(): ...\n")
+    vim = start("shop.py")
+    serve(vim, folder)
+    answer = ask(vim, "rename", path=str(folder / "other.py"), line=1, character=4, newName=new_name)
+    assert answer["status"] == status
+    if new_path is None:
+        assert answer["message"] == "The rename would also create or delete files."
+        return
+    moved = next(each for each in answer["files"] if each["path"] == str(folder / "other.py"))
+    assert moved["newPath"] == str(folder / new_path) and "sha256" not in moved
+    assert [(each["startLine"], each["newText"]) for each in moved["edits"]] == [(0, new_name)]
+
+
+def test_what_a_symbol_is_and_who_calls_it(start: Start, folder: Path) -> None:
+    (folder / "shop.py").write_text(SHOP)
+    vim = start("shop.py")
+    file = str(folder / "shop.py")
+    assert ask(vim, "hover", path=file, line=2, character=11) == {"status": "noServer"}
+    serve(vim, folder)
+    assert ask(vim, "hover", path=file, line=2, character=11) == {"status": "success", "text": "**total**"}
+    caller = {"name": "caller", "kind": "function", "path": file, "startLine": 1, "endLine": 1}
+    for direction, calls in (("incoming", [{"symbol": caller, "lines": [1]}]), ("outgoing", [])):
+        answer = ask(vim, "call_hierarchy", path=file, line=2, character=11, direction=direction)
+        assert (answer["status"], answer["calls"]) == ("success", calls)
 
 
 def test_a_file_that_is_not_open_is_asked_about_and_no_buffer_is_made(start: Start, folder: Path) -> None:

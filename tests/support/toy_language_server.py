@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Protocol
 
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException, JsonRpcInternalError
@@ -36,7 +37,12 @@ def places(word: str) -> Iterator[types.Location]:
                 yield types.Location(uri, types.Range(start, types.Position(number, at(line[: found.end()]))))
 
 
-async def word_at(params: types.DefinitionParams | types.ReferenceParams) -> str:
+class Question(Protocol):
+    text_document: types.TextDocumentIdentifier
+    position: types.Position
+
+
+async def word_at(params: Question) -> str:
     if HOW == "mute":
         await asyncio.Event().wait()
     if HOW == "broken":
@@ -70,6 +76,57 @@ async def definition(params: types.DefinitionParams) -> list[types.LocationLink]
 @server.feature(types.TEXT_DOCUMENT_REFERENCES)
 async def references(params: types.ReferenceParams) -> list[types.Location]:
     return list(places(await word_at(params)))
+
+
+@server.feature(types.TEXT_DOCUMENT_HOVER)
+async def hover(params: types.HoverParams) -> types.Hover:
+    return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, f"**{await word_at(params)}**"))
+
+
+@server.feature(types.TEXT_DOCUMENT_PREPARE_CALL_HIERARCHY)
+async def prepare_calls(params: types.CallHierarchyPrepareParams) -> list[types.CallHierarchyItem]:
+    first = next(places(await word_at(params)), None)
+    return [] if first is None else [item("called", first)]
+
+
+def item(name: str, place: types.Location) -> types.CallHierarchyItem:
+    return types.CallHierarchyItem(name, types.SymbolKind.Function, place.uri, place.range, place.range)
+
+
+@server.feature(types.CALL_HIERARCHY_INCOMING_CALLS)
+def incoming(params: types.CallHierarchyIncomingCallsParams) -> list[types.CallHierarchyIncomingCall]:
+    given = params.item.range
+    caller = item("caller", types.Location(params.item.uri, given))
+    return [types.CallHierarchyIncomingCall(caller, [given, given])]
+
+
+@server.feature(types.CALL_HIERARCHY_OUTGOING_CALLS)
+def outgoing(params: types.CallHierarchyOutgoingCallsParams) -> list[types.CallHierarchyOutgoingCall]:
+    return []
+
+
+@server.feature(types.TEXT_DOCUMENT_RENAME)
+async def rename(params: types.RenameParams) -> types.WorkspaceEdit:
+    """All places of the word. Of a new name in capital letters the file is named after it, too; `New` makes one."""
+    edits: dict[str, list[types.TextEdit]] = {}
+    for place in places(await word_at(params)):
+        edits.setdefault(place.uri, []).append(types.TextEdit(place.range, params.new_name))
+    if params.new_name.islower():
+        return types.WorkspaceEdit(changes=edits)
+    here = params.text_document.uri
+    there = f"{here.rpartition('/')[0]}/{params.new_name}.py"
+    operation = types.CreateFile(there) if params.new_name == "New" else types.RenameFile(here, there)
+    return types.WorkspaceEdit(
+        document_changes=[
+            operation,
+            *(
+                types.TextDocumentEdit(
+                    types.OptionalVersionedTextDocumentIdentifier(there if uri == here else uri, None), each
+                )
+                for uri, each in edits.items()
+            ),
+        ]
+    )
 
 
 @server.feature(types.TEXT_DOCUMENT_DOCUMENT_SYMBOL)

@@ -1,12 +1,19 @@
 import * as vscode from "vscode";
+import { sha256 } from "./apply";
 import { type Answers, text } from "./client";
 import { findingsOf } from "./context";
 import type {
+  Call,
+  EditorCallHierarchyResult,
+  EditorHoverResult,
   EditorLocationsResult,
+  EditorRenameResult,
   EditorStatus,
   EditorSymbolsResult,
   FileFindings,
   Location,
+  RangeEdit,
+  RenamedFile,
   Symbol,
 } from "./protocol";
 
@@ -39,12 +46,18 @@ export const language: Omit<Answers, "amanu/editor/apply"> = {
   "amanu/editor/definition": (params) => places("vscode.executeDefinitionProvider", params),
   "amanu/editor/references": (params) => places("vscode.executeReferenceProvider", params),
   "amanu/editor/symbols": ({ path, query }) => (path ? symbolsOf(path) : symbolsLike(query ?? "")),
+  "amanu/editor/hover": hover,
+  "amanu/editor/callHierarchy": calls,
+  "amanu/editor/rename": rename,
 };
 
-async function places(
-  command: string,
-  params: { path: string; line: number; character: number },
-): Promise<EditorLocationsResult> {
+interface Place {
+  path: string;
+  line: number;
+  character: number;
+}
+
+async function places(command: string, params: Place): Promise<EditorLocationsResult> {
   return answering(async () => {
     const document = await vscode.workspace.openTextDocument(params.path);
     const at = position(document, params.line, params.character);
@@ -55,6 +68,119 @@ async function places(
     );
     return { status: await statusOf(document, found.length), locations: found.slice(0, MOST).map(described) };
   });
+}
+
+async function hover(params: Place): Promise<EditorHoverResult> {
+  return answering(async () => {
+    const document = await vscode.workspace.openTextDocument(params.path);
+    const at = position(document, params.line, params.character);
+    const found = await vscode.commands.executeCommand<vscode.Hover[]>(
+      "vscode.executeHoverProvider",
+      document.uri,
+      at,
+    );
+    const parts = found
+      .flatMap(({ contents }) => contents.map(markdown))
+      .filter((part) => part.trim() !== "");
+    return { status: await statusOf(document, parts.length), text: parts.join("\n\n") };
+  });
+}
+
+async function calls(
+  params: Place & { direction: "incoming" | "outgoing" },
+): Promise<EditorCallHierarchyResult> {
+  return answering(async () => {
+    const document = await vscode.workspace.openTextDocument(params.path);
+    const at = position(document, params.line, params.character);
+    const items = await vscode.commands.executeCommand<vscode.CallHierarchyItem[]>(
+      "vscode.prepareCallHierarchy",
+      document.uri,
+      at,
+    );
+    const incoming = params.direction === "incoming";
+    const found = await Promise.all(
+      items.map((item) =>
+        vscode.commands.executeCommand<
+          (vscode.CallHierarchyIncomingCall | vscode.CallHierarchyOutgoingCall)[]
+        >(incoming ? "vscode.provideIncomingCalls" : "vscode.provideOutgoingCalls", item),
+      ),
+    );
+    const status = await statusOf(document, items.length);
+    return { status, calls: found.flat().slice(0, MOST).map(describedCall) };
+  });
+}
+
+/** The edits are computed, and left to the daemon: it proposes them. */
+async function rename(params: Place & { newName: string }): Promise<EditorRenameResult> {
+  return answering(async () => {
+    const document = await vscode.workspace.openTextDocument(params.path);
+    const at = position(document, params.line, params.character);
+    let edit: vscode.WorkspaceEdit | undefined;
+    try {
+      edit = await vscode.commands.executeCommand<vscode.WorkspaceEdit | undefined>(
+        "vscode.executeDocumentRenameProvider",
+        document.uri,
+        at,
+        params.newName,
+      );
+    } catch (error) {
+      // without a server this is an error as well
+      const status = await statusOf(document, 0);
+      return status === "success" ? { status: "error", message: text(error) } : { status };
+    }
+    const files = edit === undefined ? [] : renamedFiles(edit);
+    if (files === undefined)
+      return { status: "error", message: "The rename would also create or delete files." };
+    return { status: await statusOf(document, files.length), encoding: "utf-16", files };
+  });
+}
+
+/** What a rename changes, by file; undefined when it creates or deletes some. */
+export function renamedFiles(edit: vscode.WorkspaceEdit): RenamedFile[] | undefined {
+  type File = RenamedFile & { edits: RangeEdit[] };
+  const files = new Map<string, File>();
+  const file = (path: string): File => {
+    const known = files.get(path);
+    if (known !== undefined) return known;
+    const document = vscode.workspace.textDocuments.find(
+      (each) => each.uri.scheme === "file" && each.uri.fsPath === path && !each.isClosed,
+    );
+    const fresh = { path, sha256: document === undefined ? null : sha256(document.getText()), edits: [] };
+    files.set(path, fresh);
+    return fresh;
+  };
+  const before = new Map<string, string>();
+  for (const { _type, from, to } of operations(edit)) {
+    if (_type !== FILE_OPERATION) continue;
+    if (from === undefined || to === undefined) return undefined;
+    before.set(to.toString(), named(from));
+    Object.assign(file(named(from)), { newPath: named(to) });
+  }
+  for (const [uri, edits] of edit.entries())
+    for (const { range, newText } of edits)
+      file(before.get(uri.toString()) ?? named(uri)).edits.push({
+        startLine: range.start.line,
+        startCharacter: range.start.character,
+        endLine: range.end.line,
+        endCharacter: range.end.character,
+        newText,
+      });
+  return [...files.values()];
+}
+
+const FILE_OPERATION = 1;
+
+/**
+ * VS Code's interface gives only the edits of texts. What it does to files is in this, which has been there as long as
+ * there are such operations; without it an edit would be taken for all of the rename.
+ */
+function operations(edit: vscode.WorkspaceEdit): { _type: number; from?: vscode.Uri; to?: vscode.Uri }[] {
+  return (edit as unknown as { _allEntries(): ReturnType<typeof operations> })._allEntries();
+}
+
+/** The path of a file on the disk; of anything else its address, which the daemon refuses. */
+function named(uri: vscode.Uri): string {
+  return uri.scheme === "file" ? uri.fsPath : uri.toString();
 }
 
 async function symbolsOf(path: string): Promise<EditorSymbolsResult> {
@@ -119,6 +245,25 @@ function described(found: vscode.Location | vscode.LocationLink): Location {
       ? { uri: found.targetUri, range: found.targetSelectionRange ?? found.targetRange }
       : found;
   return { path: uri.fsPath, startLine: range.start.line + 1, endLine: range.end.line + 1 };
+}
+
+function markdown(content: vscode.MarkdownString | vscode.MarkedString): string {
+  if (typeof content === "string") return content;
+  return "language" in content ? `\`\`\`${content.language}\n${content.value}\n\`\`\`` : content.value;
+}
+
+function describedCall(call: vscode.CallHierarchyIncomingCall | vscode.CallHierarchyOutgoingCall): Call {
+  const { name, kind, uri, selectionRange, range } = "from" in call ? call.from : call.to;
+  return {
+    symbol: {
+      name,
+      kind: kindName(kind),
+      path: uri.fsPath,
+      startLine: selectionRange.start.line + 1,
+      endLine: range.end.line + 1,
+    },
+    lines: [...new Set(call.fromRanges.map(({ start }) => start.line + 1))],
+  };
 }
 
 function nested(symbol: vscode.DocumentSymbol, path: string, container: string): Symbol[] {

@@ -988,7 +988,7 @@ export interface ClientCapabilities {
   /** Versions of this protocol it speaks. */
   protocol: number[];
   /** The `amanu/editor/*` requests it answers. */
-  editor?: ("apply" | "diagnostics" | "definition" | "references" | "symbols")[];
+  editor?: ("apply" | "diagnostics" | "definition" | "references" | "symbols" | "hover" | "callHierarchy" | "rename")[];
   /**
    * Workspace folders (absolute paths) the user has declared trusted in this editor; others are not. Absent or
    * null: the editor has no say, and what the user told Amanu counts.
@@ -1787,6 +1787,71 @@ export interface EditorSymbolsResult {
   message?: string | null;
 }
 
+/** `text` is Markdown: what the language server shows where the mouse rests; "" for nothing. */
+export interface EditorHoverResult {
+  status: EditorStatus;
+  text?: string;
+  message?: string | null;
+}
+
+/** Who calls the function at a place (incoming), or whom it calls (outgoing); one level. */
+export interface EditorCallHierarchyParams {
+  path: string;
+  line: number;
+  character: number;
+  direction: "incoming" | "outgoing";
+}
+
+/** The other function, and the lines on which the call is: in its file (incoming) or in the one asked about. */
+export interface Call {
+  symbol: Symbol;
+  lines?: number[];
+}
+
+export interface EditorCallHierarchyResult {
+  status: EditorStatus;
+  calls?: Call[];
+  message?: string | null;
+}
+
+/** Nothing is applied: the answer says what would be. */
+export interface EditorRenameParams {
+  path: string;
+  line: number;
+  character: number;
+  newName: string;
+}
+
+/** As LSP's TextEdit: lines from 0, characters in units of the encoding that the answer names. */
+export interface RangeEdit {
+  startLine: number;
+  startCharacter: number;
+  endLine: number;
+  endCharacter: number;
+  newText: string;
+}
+
+/** What a rename changes of one file. */
+export interface RenamedFile {
+  path: string;
+  /** The file goes there, too. */
+  newPath?: string | null;
+  /**
+   * Of the open document's text when the answer was made, UTF-8, line ends as in the document. None: it is not
+   * open.
+   */
+  sha256?: string | null;
+  edits?: RangeEdit[];
+}
+
+/** No files: the language server renames nothing there. `error` when it would also create or delete files. */
+export interface EditorRenameResult {
+  status: EditorStatus;
+  encoding?: "utf-8" | "utf-16" | "utf-32";
+  files?: RenamedFile[];
+  message?: string | null;
+}
+
 /** Replace the characters [start, end) of the text, counted in Unicode code points, by `newText`. */
 export interface TextEdit {
   start: number;
@@ -1962,6 +2027,12 @@ export interface RequestsToClient {
   "amanu/editor/references": { params: EditorPositionParams; result: EditorLocationsResult };
   /** Symbols of a file, or of the workspace by a query. */
   "amanu/editor/symbols": { params: EditorSymbolsParams; result: EditorSymbolsResult };
+  /** What the language server says of the thing at a place. */
+  "amanu/editor/hover": { params: EditorPositionParams; result: EditorHoverResult };
+  /** Calls of the function at a place, or those it makes. */
+  "amanu/editor/callHierarchy": { params: EditorCallHierarchyParams; result: EditorCallHierarchyResult };
+  /** The edits that rename the thing at a place everywhere. Nothing is applied. */
+  "amanu/editor/rename": { params: EditorRenameParams; result: EditorRenameResult };
 }
 
 /** What the daemon tells a client. */

@@ -20,6 +20,15 @@ export const workspace = {
   workspaceFolders: [{ uri: { scheme: "file", fsPath: "/w" } }],
 };
 
+export class Position {
+  constructor(
+    readonly line: number,
+    readonly character: number,
+  ) {}
+}
+
+export const SymbolKind: Record<number, string> = { 11: "Function" };
+
 export const commands = { executeCommand: async () => undefined };
 
 interface Item {

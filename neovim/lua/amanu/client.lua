@@ -171,15 +171,22 @@ function M.reopen(buffer)
   end
 end
 
----Send what was typed and not sent yet: vim.lsp waits up to 150 ms.
+---Send a client what was typed and not sent yet: vim.lsp waits up to 150 ms.
+---@param client vim.lsp.Client
+---@param buffer? integer
+function M.flush_to(client, buffer)
+  local ok, tracking = pcall(require, "vim.lsp._changetracking")
+  for _, each in ipairs(ok and (buffer and { buffer } or vim.tbl_keys(client.attached_buffers)) or {}) do
+    pcall(tracking.flush, client, each)
+  end
+end
+
+---The same for the daemon.
 ---@param buffer? integer
 function M.flush(buffer)
   local client = M.get()
-  local ok, tracking = pcall(require, "vim.lsp._changetracking")
-  if client and ok then
-    for _, each in ipairs(buffer and { buffer } or vim.tbl_keys(client.attached_buffers)) do
-      pcall(tracking.flush, client, each)
-    end
+  if client then
+    M.flush_to(client, buffer)
   end
 end
 
@@ -239,7 +246,8 @@ function M.start(root, done)
   stopping = false
   local language = require("amanu.language")
   local capabilities = vim.lsp.protocol.make_client_capabilities()
-  local amanu = { protocol = { protocol.VERSION }, editor = { "apply", "diagnostics", "definition", "references", "symbols" } }
+  local editor = { "apply", "diagnostics", "definition", "references", "symbols", "hover", "callHierarchy", "rename" }
+  local amanu = { protocol = { protocol.VERSION }, editor = editor }
   if #config.now.trusted_roots > 0 then
     amanu.trustedRoots = config.now.trusted_roots
   end
@@ -262,6 +270,9 @@ function M.start(root, done)
       [protocol.methods.editor_definition] = language.definition,
       [protocol.methods.editor_references] = language.references,
       [protocol.methods.editor_symbols] = language.symbols,
+      [protocol.methods.editor_hover] = language.hover,
+      [protocol.methods.editor_call_hierarchy] = language.call_hierarchy,
+      [protocol.methods.editor_rename] = language.rename,
       [protocol.methods.editor_apply] = function(_, params)
         return apply.handle(params, M.flush)
       end,

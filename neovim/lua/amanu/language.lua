@@ -1,8 +1,8 @@
 ---Answers to the daemon's questions about code, from the other language servers of this Neovim: `amanu/editor/
----diagnostics`, `definition`, `references`, `symbols`. No buffer is loaded for it (that would run autocommands and
----modelines): a file nobody has open is shown to a server only while it is asked.
+---diagnostics`, `definition`, `references`, `symbols`, `hover`, `callHierarchy`, `rename`. No buffer is loaded for it (that
+---would run autocommands and modelines): a file nobody has open is shown to a server only while it is asked.
 ---
----Each of the four runs in a coroutine of vim.lsp's, which takes what is returned as the reply.
+---Each of them runs in a coroutine of vim.lsp's, which takes what is returned as the reply.
 
 local apply = require("amanu.apply")
 
@@ -237,30 +237,56 @@ local function units(client, line, character)
   return client.offset_encoding == "utf-32" and vim.fn.strchars(before) or vim.fn.strutf16len(before)
 end
 
+---@class amanu.PlaceAnswers
+---@field clients vim.lsp.Client[]
+---@field answers { client: vim.lsp.Client, result: any }[]
+---@field status amanu.EditorStatus
+---@field message? string
+---@field about amanu.Subject
+---@field over fun() To be called when nothing more is asked about the file.
+
+---Ask about a place in a file. Nothing, and what is to be said instead, when there is nobody to ask.
+---@param params amanu.EditorPositionParams
+---@param method string
+---@param more? table
+---@return amanu.PlaceAnswers?
+---@return { status: amanu.EditorStatus, message?: string }
+local function ask_at(params, method, more)
+  local about = subject(params.path)
+  if not about then
+    return nil, { status = "error", message = vim.fs.basename(params.path) .. " cannot be read." }
+  end
+  local clients, starting = clients_for(about, method)
+  if #clients == 0 then
+    return nil, { status = starting and "starting" or "noServer" }
+  end
+  for _, client in ipairs(clients) do -- with a request vim.lsp sends only what was typed in its own buffer
+    require("amanu.client").flush_to(client)
+  end
+  local over = shown(about, clients)
+  local answers, status, message = ask(clients, method, function(client)
+    local line = about.lines[params.line] or ""
+    return vim.tbl_extend("error", {
+      textDocument = { uri = about.uri },
+      position = { line = params.line - 1, character = units(client, line, params.character) },
+    }, more or {})
+  end, about.buffer)
+  local result = { status = status, message = message }
+  return vim.tbl_extend("error", result, { clients = clients, answers = answers, about = about, over = over }), result
+end
+
 ---@param method string
 ---@param more? table
 ---@return fun(_: any, params: amanu.EditorPositionParams): amanu.EditorLocationsResult
 local function places(method, more)
   return function(_, params)
-    local about = subject(params.path)
-    if not about then
-      return { status = "error", message = vim.fs.basename(params.path) .. " cannot be read." }
+    local asked, instead = ask_at(params, method, more)
+    if not asked then
+      return instead
     end
-    local clients, starting = clients_for(about, method)
-    if #clients == 0 then
-      return { status = starting and "starting" or "noServer" }
-    end
-    local over = shown(about, clients)
-    local answers, status, message = ask(clients, method, function(client)
-      local line = about.lines[params.line] or ""
-      return vim.tbl_extend("error", {
-        textDocument = { uri = about.uri },
-        position = { line = params.line - 1, character = units(client, line, params.character) },
-      }, more or {})
-    end, about.buffer)
-    over()
+    asked.over()
     local found, seen = {}, {}
-    for _, answer in ipairs(answers) do
+    for _, answer in ipairs(asked.answers) do
       local list = vim.islist(answer.result) and answer.result or { answer.result }
       for _, each in ipairs(list) do
         local range = each.targetSelectionRange or each.targetRange or each.range
@@ -272,7 +298,7 @@ local function places(method, more)
         end
       end
     end
-    return { status = judged(found, clients, status), locations = found, message = message }
+    return { status = judged(found, asked.clients, asked.status), locations = found, message = asked.message }
   end
 end
 
@@ -354,6 +380,64 @@ local function symbols_like(query)
   return { status = judged(found, clients, status), symbols = found, message = message }
 end
 
+---@param edits { path: string, edit: table }[]
+---@param moves table<string, string> New paths by the old ones.
+---@return amanu.RenamedFile[]
+local function by_file(edits, moves)
+  local files, known, old = {}, {}, {}
+  local function file(path)
+    if not known[path] then
+      local buffer = apply.find(path)
+      known[path] = { path = path, sha256 = buffer and vim.fn.sha256(apply.text(buffer)), edits = {} }
+      table.insert(files, known[path])
+    end
+    return known[path]
+  end
+  for from, to in pairs(moves) do
+    old[to] = from
+    file(from).newPath = to
+  end
+  for _, each in ipairs(edits) do
+    local first, last = each.edit.range.start, each.edit.range["end"]
+    table.insert(file(old[each.path] or each.path).edits, {
+      startLine = first.line,
+      startCharacter = first.character,
+      endLine = last.line,
+      endCharacter = last.character,
+      newText = each.edit.newText,
+    })
+  end
+  return files
+end
+
+---What a WorkspaceEdit changes, by file; nothing when it creates or deletes some.
+---@param edit table
+---@return amanu.RenamedFile[]?
+local function renamed_files(edit)
+  local edits, moves = {}, {}
+  local function add(uri, list)
+    for _, each in ipairs(list) do
+      table.insert(edits, { path = path_of(uri), edit = each })
+    end
+  end
+  if type(edit.documentChanges) ~= "table" then
+    for uri, list in pairs(type(edit.changes) == "table" and edit.changes or {}) do
+      add(uri, list)
+    end
+    return by_file(edits, moves)
+  end
+  for _, change in ipairs(edit.documentChanges) do
+    if change.kind == "rename" then
+      moves[path_of(change.oldUri)] = path_of(change.newUri)
+    elseif change.kind then
+      return nil
+    else
+      add(change.textDocument.uri, change.edits)
+    end
+  end
+  return by_file(edits, moves)
+end
+
 ---A buffer that is not loaded: findings may be known of it all the same.
 ---@param path string
 ---@return integer?
@@ -402,6 +486,90 @@ end
 
 M.definition = places("textDocument/definition")
 M.references = places("textDocument/references", { context = { includeDeclaration = true } })
+
+---@param _ any
+---@param params amanu.EditorPositionParams
+---@return amanu.EditorHoverResult
+function M.hover(_, params)
+  local asked, instead = ask_at(params, "textDocument/hover")
+  if not asked then
+    return instead
+  end
+  asked.over()
+  local parts = {}
+  for _, answer in ipairs(asked.answers) do
+    local lines = answer.result.contents and vim.lsp.util.convert_input_to_markdown_lines(answer.result.contents) or {}
+    local text = vim.trim(table.concat(lines, "\n"))
+    if text ~= "" then
+      table.insert(parts, text)
+    end
+  end
+  local status = judged(parts, asked.clients, asked.status)
+  return { status = status, text = table.concat(parts, "\n\n"), message = asked.message }
+end
+
+---@param _ any
+---@param params amanu.EditorCallHierarchyParams
+---@return amanu.EditorCallHierarchyResult
+function M.call_hierarchy(_, params)
+  local asked, instead = ask_at(params, "textDocument/prepareCallHierarchy")
+  if not asked then
+    return instead
+  end
+  local incoming = params.direction == "incoming"
+  local method = incoming and "callHierarchy/incomingCalls" or "callHierarchy/outgoingCalls"
+  local calls, status, message = {}, asked.status, asked.message
+  for _, prepared in ipairs(asked.answers) do
+    for _, item in ipairs(prepared.result) do
+      local answers, how, why = ask({ prepared.client }, method, function()
+        return { item = item }
+      end, asked.about.buffer)
+      status, message = how, why
+      for _, each in ipairs(answers[1] and answers[1].result or {}) do
+        local other, lines = incoming and each.from or each.to, {}
+        for _, range in ipairs(each.fromRanges) do
+          if lines[#lines] ~= range.start.line + 1 then
+            table.insert(lines, range.start.line + 1)
+          end
+        end
+        if #calls < MOST then
+          local symbol = {
+            name = other.name,
+            kind = (vim.lsp.protocol.SymbolKind[other.kind] or "symbol"):lower(),
+            path = path_of(other.uri),
+            startLine = other.selectionRange.start.line + 1,
+            endLine = other.range["end"].line + 1,
+          }
+          table.insert(calls, { symbol = symbol, lines = lines })
+        end
+      end
+    end
+  end
+  asked.over()
+  return { status = judged(calls, asked.clients, status), calls = calls, message = message }
+end
+
+---Nothing is changed here: the daemon proposes the edits.
+---@param _ any
+---@param params amanu.EditorRenameParams
+---@return amanu.EditorRenameResult
+function M.rename(_, params)
+  require("amanu.client").flush() -- what is typed from here on makes the answer one about older text
+  local asked, instead = ask_at(params, "textDocument/rename", { newName = params.newName })
+  if not asked then
+    return instead
+  end
+  asked.over()
+  for _, answer in ipairs(asked.answers) do -- one renames; of two the edits would be made twice
+    local files = renamed_files(answer.result)
+    if not files then
+      return { status = "error", message = "The rename would also create or delete files." }
+    elseif #files > 0 then
+      return { status = "success", encoding = answer.client.offset_encoding, files = files }
+    end
+  end
+  return { status = judged({}, asked.clients, asked.status), files = {}, message = asked.message }
+end
 
 ---@param _ any
 ---@param params amanu.EditorSymbolsParams

@@ -648,7 +648,7 @@
 ---What a client says of itself under `capabilities.experimental.amanu`.
 ---@class amanu.ClientCapabilities
 ---@field protocol integer[] Versions of this protocol it speaks.
----@field editor? ("apply"|"diagnostics"|"definition"|"references"|"symbols")[] The `amanu/editor/*` requests it answers.
+---@field editor? ("apply"|"diagnostics"|"definition"|"references"|"symbols"|"hover"|"callHierarchy"|"rename")[] The `amanu/editor/*` requests it answers.
 ---@field trustedRoots? string[] Workspace folders (absolute paths) the user has declared trusted in this editor; others are not. Absent or null: the editor has no say, and what the user told Amanu counts.
 ---@field ripgrep? string Path of a ripgrep the editor ships.
 
@@ -1206,6 +1206,58 @@
 ---@field symbols? amanu.Symbol[]
 ---@field message? string
 
+---`text` is Markdown: what the language server shows where the mouse rests; "" for nothing.
+---@class amanu.EditorHoverResult
+---@field status amanu.EditorStatus
+---@field text? string
+---@field message? string
+
+---Who calls the function at a place (incoming), or whom it calls (outgoing); one level.
+---@class amanu.EditorCallHierarchyParams
+---@field path string
+---@field line integer
+---@field character integer
+---@field direction "incoming"|"outgoing"
+
+---The other function, and the lines on which the call is: in its file (incoming) or in the one asked about.
+---@class amanu.Call
+---@field symbol amanu.Symbol
+---@field lines? integer[]
+
+---@class amanu.EditorCallHierarchyResult
+---@field status amanu.EditorStatus
+---@field calls? amanu.Call[]
+---@field message? string
+
+---Nothing is applied: the answer says what would be.
+---@class amanu.EditorRenameParams
+---@field path string
+---@field line integer
+---@field character integer
+---@field newName string
+
+---As LSP's TextEdit: lines from 0, characters in units of the encoding that the answer names.
+---@class amanu.RangeEdit
+---@field startLine integer
+---@field startCharacter integer
+---@field endLine integer
+---@field endCharacter integer
+---@field newText string
+
+---What a rename changes of one file.
+---@class amanu.RenamedFile
+---@field path string
+---@field newPath? string The file goes there, too.
+---@field sha256? string Of the open document's text when the answer was made, UTF-8, line ends as in the document. None: it is not open.
+---@field edits? amanu.RangeEdit[]
+
+---No files: the language server renames nothing there. `error` when it would also create or delete files.
+---@class amanu.EditorRenameResult
+---@field status amanu.EditorStatus
+---@field encoding? "utf-8"|"utf-16"|"utf-32"
+---@field files? amanu.RenamedFile[]
+---@field message? string
+
 ---Replace the characters [start, end) of the text, counted in Unicode code points, by `newText`.
 ---@class amanu.TextEdit
 ---@field start integer
@@ -1296,6 +1348,9 @@ M.methods = {
   editor_definition = "amanu/editor/definition",
   editor_references = "amanu/editor/references",
   editor_symbols = "amanu/editor/symbols",
+  editor_hover = "amanu/editor/hover",
+  editor_call_hierarchy = "amanu/editor/callHierarchy",
+  editor_rename = "amanu/editor/rename",
 }
 
 ---Kinds of events.

@@ -48,6 +48,7 @@ class LanguageServer:
 
     def __init__(self, checker: Checker, process: CheckerProcess, root: Path) -> None:
         self.process = process
+        self.languages = checker.languages
         self._checker = checker
         self._root = root
         self._ids = itertools.count(1)
@@ -60,6 +61,8 @@ class LanguageServer:
         """Documents with findings published since texts were last shown."""
         self._publication = asyncio.Event()
         self._pulls = False
+        self.renames = False
+        """Whether it can rename symbols."""
         self._failure: CheckFailed | None = None
         self._read = 0
         self._reading = asyncio.create_task(self._listen())
@@ -75,11 +78,16 @@ class LanguageServer:
             "workspaceFolders": [folder],
             "capabilities": {
                 "general": {"positionEncodings": ["utf-16"]},
-                "workspace": {"configuration": True, "workspaceFolders": True},
+                "workspace": {
+                    "configuration": True,
+                    "workspaceFolders": True,
+                    "workspaceEdit": {"documentChanges": True},
+                },
                 "textDocument": {
                     "synchronization": {},
                     "publishDiagnostics": {"versionSupport": True},
                     "diagnostic": {"dynamicRegistration": False},
+                    "rename": {"dynamicRegistration": False},
                 },
             },
         }
@@ -93,6 +101,7 @@ class LanguageServer:
             raise CheckFailed(f"It did not start within {START:g} seconds.") from None
         capabilities = _dict(_dict(result).get("capabilities"))
         self._pulls = isinstance(capabilities.get("diagnosticProvider"), dict)
+        self.renames = capabilities.get("renameProvider") not in (None, False)
 
     async def show(self, documents: Sequence[ServerDocument]) -> None:
         """Open the documents; those that are open get the new text. Raises `CheckFailed`."""
@@ -124,6 +133,13 @@ class LanguageServer:
             pass
         return {path: self._read_findings(self._published.get(path.as_uri())) for path in paths}
 
+    async def rename(self, path: Path, line: int, character: int, new_name: str) -> Any:
+        """Its WorkspaceEdit for what is at that place (line from 0, UTF-16 units) of a document it is shown. Raises
+        `CheckFailed`."""
+        position = {"line": line, "character": character}
+        params = {"textDocument": {"uri": path.as_uri()}, "position": position, "newName": new_name}
+        return await self._ask_patiently("textDocument/rename", params)
+
     def hide(self) -> None:
         """Close all documents."""
         for uri in self._open:
@@ -142,10 +158,14 @@ class LanguageServer:
     # Sending ----------------------------------------------------------------------------------------
 
     async def _pull(self, path: Path) -> list[Finding]:
+        answer = await self._ask_patiently("textDocument/diagnostic", {"textDocument": {"uri": path.as_uri()}})
+        return self._read_findings(_dict(answer).get("items"))
+
+    async def _ask_patiently(self, method: str, params: Any) -> Any:
         for pause in (0.1, 0.3, 1.0, 3.0):
-            answer = await self._ask("textDocument/diagnostic", {"textDocument": {"uri": path.as_uri()}})
+            answer = await self._ask(method, params)
             if answer is not _NOT_NOW:
-                return self._read_findings(_dict(answer).get("items"))
+                return answer
             await asyncio.sleep(pause)
         raise CheckFailed("It was too busy to answer.")
 

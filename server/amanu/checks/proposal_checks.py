@@ -21,6 +21,7 @@ from amanu.workspace.text_file import split_lines
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Check, Finding, HunkState, Proposal, ProposedFile
+from amanu_protocol.requests import EditorRenameParams, EditorRenameResult
 
 PAUSE = 0.2
 """Seconds to wait after a change of the proposal: hunks are often decided one after the other."""
@@ -122,6 +123,18 @@ class ProposalChecks:
             return ()
         async with contextlib.aclosing(self.check_applied(path, None, file.text)) as changes:
             return combine([change async for change in changes]).added
+
+    async def rename(self, params: EditorRenameParams) -> EditorRenameResult | None:
+        """What a language server that still runs since a check would change to rename a symbol. None: none does."""
+        if not self._checkers.enabled or not self._trusted():
+            return None
+        path = Path(params.path)
+        texts = {**await self._unsaved(), path: (await self._workspace.read(path)).text}
+        try:
+            files = await self._checkers.rename(self._workspace.root_of(path), params, texts)
+        except CheckFailed as error:
+            return EditorRenameResult(status="error", message=str(error))
+        return None if files is None else EditorRenameResult(status="success", files=files)
 
     async def stop(self) -> None:
         """Trust was taken back: check nothing in the workspace any more."""

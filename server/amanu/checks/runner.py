@@ -16,11 +16,15 @@ from amanu.checks.catalog import CHECKERS, Checker
 from amanu.checks.language_server import LanguageServer, ServerDocument
 from amanu.checks.linter import command_line, lint
 from amanu.checks.process import CheckerProcess, CheckFailed, find, start
+from amanu.checks.workspace_edit import renamed_files
 from amanu.config import CheckSettings as Settings
 from amanu.sandbox.sandbox import Sandbox
 from amanu.system.process_tree import without_secrets
+from amanu.text.code_units import units
 from amanu.workspace.diagnostics import FindingsChange, compare_findings
+from amanu.workspace.text_file import split_lines
 from amanu_protocol.items import Finding
+from amanu_protocol.requests import EditorRenameParams, RenamedFile
 
 LIMIT = 15.0
 """Seconds of one check, without starting: by then the user has read the question and decided."""
@@ -137,6 +141,43 @@ class Checkers:
                 self._failed[ready.command, ready.root] = time.monotonic() + RETRY_AFTER
                 raise
         return await asyncio.to_thread(_differences, fitting, *differences)
+
+    async def rename(
+        self, root: Path, params: EditorRenameParams, texts: Mapping[Path, str]
+    ) -> list[RenamedFile] | None:
+        """What a language server that runs for that root would change to rename the symbol at that place; `texts` are
+        those of its file and of unsaved ones. None: no such server runs; none is started. Raises `CheckFailed`."""
+        path = Path(params.path)
+        running_servers = [
+            (key, running)
+            for key, running in self._servers.items()
+            if key[1] == root
+            and running.server.renames
+            and not running.server.lost
+            and path.suffix.lower() in running.server.languages
+        ]
+        if not running_servers:
+            return None
+        key, running = running_servers[0]
+        languages = running.server.languages
+        shown = {path: text for path, text in texts.items() if path.suffix.lower() in languages}
+        documents = [ServerDocument(path, languages[path.suffix.lower()], text) for path, text in shown.items()]
+        line = next(iter(split_lines(texts[path])[params.line - 1 : params.line]), "")
+        async with running.lock:
+            running.last_used = time.monotonic()
+            try:
+                async with asyncio.timeout(LIMIT):
+                    await running.server.show(documents)
+                    answer = await running.server.rename(
+                        path, params.line - 1, units(line[: params.character], "utf-16"), params.new_name
+                    )
+            except TimeoutError:
+                self._drop(key)
+                raise CheckFailed(f"No answer within {LIMIT:g} seconds.") from None
+            finally:
+                running.server.hide()
+                self._start_idle_timer(key, running)
+        return renamed_files(answer, shown)
 
     async def end(self, roots: Collection[Path] | None = None) -> None:
         """End the servers of those roots, by default all. Returns when they are gone."""

@@ -70,7 +70,9 @@ class Session:
         self._checks = ProposalChecks(core.workspace, services.checkers, note, core.environment, core.trusted)
         self._feedback = EditorFeedback(core.workspace, note, settings.wait_seconds, self._checks.check_applied)
         queue = PromptQueue(core, restored)
-        self.composer = PromptComposer(core, queue, TurnFactory(core, queue, self._feedback), self._checks.find)
+        self.composer = PromptComposer(
+            core, queue, TurnFactory(core, queue, self._feedback, self._checks), self._checks.find
+        )
         self.edits = SessionEdits(core)
         self.mentions = MentionCompletion(core.workspace)
         self.checkpoints = Checkpoints(core, queue, self.edits)

@@ -1,7 +1,7 @@
 """Makes the turns of one session, and its agent for other conversations, with the tools and settings they share."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from amanu.agent import usage as spending
 from amanu.agent.budget import CostLimits, LimitGuard
@@ -16,6 +16,7 @@ from amanu.agent.turn import Turn
 from amanu.agent.usage import Ledger
 from amanu.agent.window.window import ContextWindow
 from amanu.checks.editor_feedback import EditorFeedback
+from amanu.checks.proposal_checks import ProposalChecks
 from amanu.context.images import Pictures
 from amanu.context.memory import ProjectMemory
 from amanu.context.memory_files import MemoryFiles
@@ -42,7 +43,7 @@ from amanu_protocol.items import Effort, ModelInfo
 class TurnFactory:
     """Makes the turns of one session."""
 
-    def __init__(self, core: SessionCore, queue: PromptQueue, feedback: EditorFeedback) -> None:
+    def __init__(self, core: SessionCore, queue: PromptQueue, feedback: EditorFeedback, checks: ProposalChecks) -> None:
         self._services = services = core.services
         self._journal = core.journal
         self._conversation = conversation = core.conversation
@@ -52,7 +53,7 @@ class TurnFactory:
         self._queue = queue
         settings = services.settings
         self.pictures = Pictures(core.journal, conversation, queue.steering_pictures, queue.queued_pictures)
-        environment = core.tool_environment(feedback, self.pictures)
+        environment = replace(core.tool_environment(feedback, self.pictures), rename=checks.rename)
         self.tools = make_tools(environment, headless=services.headless, until_done=services.until_done)
         self.window = self._new_window(conversation)
         self.memory_files = MemoryFiles(

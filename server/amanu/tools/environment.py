@@ -1,6 +1,6 @@
 """What a session's tools work with. Every tool is created as `SomeTool(environment)`."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
@@ -21,6 +21,7 @@ from amanu.web.search import SearchService
 from amanu.workspace.search import Search
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.items import BlobRef, Todo
+from amanu_protocol.requests import EditorRenameParams, EditorRenameResult
 
 
 class Blobs(Protocol):
@@ -66,6 +67,9 @@ class ToolEnvironment:
     """Nobody is there to ask."""
     feedback: EditorFeedback | None = None
     """Reports what edits do to the findings of the user's editor; None: there is no editor."""
+    rename: Callable[[EditorRenameParams], Awaitable[EditorRenameResult | None]] | None = None
+    """Asks a language server that the daemon runs for its checks, for when no editor answers; the answer None: none
+    runs."""
     set_todos: Callable[[Sequence[Todo]], None] = lambda todos: None
     """Replaces the session's to-do list."""
     pictures: ShownPictures | None = None

@@ -9,7 +9,9 @@ from amanu.proposals.proposals import Proposals
 from amanu.tools.ask_user import AskUser
 from amanu.tools.code.find_definition import FindDefinition, FindReferences
 from amanu.tools.code.get_diagnostics import GetDiagnostics
+from amanu.tools.code.inspect_symbol import InspectSymbol
 from amanu.tools.code.list_symbols import ListSymbols
+from amanu.tools.code.rename_symbol import RenameSymbol
 from amanu.tools.edits.apply_patch import ApplyPatch
 from amanu.tools.edits.delete_file import DeleteFile
 from amanu.tools.edits.edit_file import EditFile
@@ -36,7 +38,7 @@ from amanu.workspace.workspace import Workspace
 from amanu_protocol.items import BlobRef
 
 FILES = (ReadFile, ReadManyFiles, ListDirectory, Glob, Grep)
-CODE = (GetDiagnostics, FindDefinition, FindReferences, ListSymbols)
+CODE = (GetDiagnostics, FindDefinition, FindReferences, ListSymbols, InspectSymbol)
 """They ask the user's editor."""
 SHELL = (RunShellCommand, ReadCommand, WriteCommand, StopCommand)
 EDITS = (EditFile, WriteFile, ApplyPatch, MoveFile, DeleteFile)
@@ -53,6 +55,7 @@ def make_tools(
     `until_done`: a turn ends only when the model calls
     `finish_task`."""
     code = () if headless else CODE
+    renames = () if headless else (RenameSymbol,)
     planning = environment.plan_mode is not None
     plan_tools = ((ExitPlanMode,) if planning else ()) if headless else (EnterPlanMode, ExitPlanMode)
     searching = environment.search_service is not None or environment.model_searches
@@ -63,6 +66,7 @@ def make_tools(
         *code,
         ReadOutput,
         *EDITS,
+        *renames,
         *SHELL,
         *web,
         WriteTodos,

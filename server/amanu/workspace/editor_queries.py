@@ -22,6 +22,9 @@ _ABOUT: dict[Question, tuple[str, str]] = {
     "definition": ("symbols", "use grep."),
     "references": ("symbols", "use grep."),
     "symbols": ("symbols", "use grep."),
+    "hover": ("symbols", "read the definition; grep finds it."),
+    "callHierarchy": ("symbols", "use grep."),
+    "rename": ("symbols", "find the uses with grep and change them with apply_patch."),
 }
 """What the question is about, and what the model can do instead."""
 

@@ -7,16 +7,21 @@ from typing import Literal, Protocol
 
 from amanu_protocol.requests import (
     EditorApplyResult,
+    EditorCallHierarchyParams,
+    EditorCallHierarchyResult,
     EditorDiagnosticsParams,
     EditorDiagnosticsResult,
+    EditorHoverResult,
     EditorLocationsResult,
     EditorPositionParams,
+    EditorRenameParams,
+    EditorRenameResult,
     EditorSymbolsParams,
     EditorSymbolsResult,
     TextEdit,
 )
 
-Question = Literal["diagnostics", "definition", "references", "symbols"]
+Question = Literal["diagnostics", "definition", "references", "symbols", "hover", "callHierarchy", "rename"]
 """What an editor can be asked about code: the last word of `amanu/editor/*`."""
 
 
@@ -51,6 +56,12 @@ class LanguageQueries(Protocol):
     async def references(self, params: EditorPositionParams) -> EditorLocationsResult: ...
 
     async def symbols(self, params: EditorSymbolsParams) -> EditorSymbolsResult: ...
+
+    async def hover(self, params: EditorPositionParams) -> EditorHoverResult: ...
+
+    async def call_hierarchy(self, params: EditorCallHierarchyParams) -> EditorCallHierarchyResult: ...
+
+    async def rename(self, params: EditorRenameParams) -> EditorRenameResult: ...
 
 
 class Editor(Protocol):

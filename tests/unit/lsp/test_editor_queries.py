@@ -82,11 +82,19 @@ async def test_a_file_is_named_as_its_editor_knows_it(tmp_path: Path) -> None:
     await client.language.references(r.EditorPositionParams(path=real, line=1, character=0))
     await client.language.symbols(r.EditorSymbolsParams(path=real))
     await client.language.symbols(r.EditorSymbolsParams(query="q"))
+    await client.language.hover(r.EditorPositionParams(path=real, line=1, character=0))
+    await client.language.call_hierarchy(
+        r.EditorCallHierarchyParams(path=real, line=1, character=0, direction="incoming")
+    )
+    await client.language.rename(r.EditorRenameParams(path=real, line=1, character=0, new_name="x"))
     assert [params for _, params in client.asked] == [
         {"paths": [link, "/other"]},
         {"path": link, "line": 1, "character": 0},
         {"path": link, "query": None},
         {"path": None, "query": "q"},
+        {"path": link, "line": 1, "character": 0},
+        {"path": link, "line": 1, "character": 0, "direction": "incoming"},
+        {"path": link, "line": 1, "character": 0, "newName": "x"},
     ]
 
 

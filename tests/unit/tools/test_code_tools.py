@@ -44,6 +44,15 @@ class FakeLanguage:
     async def symbols(self, params: r.EditorSymbolsParams) -> r.EditorSymbolsResult:
         return r.EditorSymbolsResult.model_validate(self._next(params))
 
+    async def hover(self, params: r.EditorPositionParams) -> r.EditorHoverResult:
+        return r.EditorHoverResult.model_validate(self._next(params))
+
+    async def call_hierarchy(self, params: r.EditorCallHierarchyParams) -> r.EditorCallHierarchyResult:
+        return r.EditorCallHierarchyResult.model_validate(self._next(params))
+
+    async def rename(self, params: r.EditorRenameParams) -> r.EditorRenameResult:
+        return r.EditorRenameResult.model_validate(self._next(params))
+
     def _next(self, params: r.Wire) -> dict[str, Any]:
         self.asked.append(params)
         return self.answer_with.pop(0) if len(self.answer_with) > 1 else self.answer_with[0]
@@ -177,6 +186,55 @@ async def test_symbols_of_what(tmp_path: Path, arguments: dict[str, Any]) -> Non
         await use(harness(tmp_path), "list_symbols", arguments)
 
 
+PLACE = {"path": "cart.py", "line": 1, "symbol": "subtotal"}
+
+
+@pytest.mark.parametrize(
+    ("text", "told", "user"),
+    [
+        ("", "The editor's language server says nothing of subtotal.", "nothing"),
+        ("```python\n(function) subtotal\n```\n", "```python\n(function) subtotal\n```\n", "(function) subtotal"),
+        ("```\n```", "```\n```\n", "shown"),
+        ("\u202ex" * 1001, "\u202ex" * 1000 + "\n[2 more characters left out]\n", None),
+    ],
+)
+async def test_hover(tmp_path: Path, text: str, told: str, user: str | None) -> None:
+    language = FakeLanguage({"status": "success", "text": text})
+    result = await use(harness(tmp_path, language), "inspect_symbol", {**PLACE, "show": "hover"})
+    assert result.for_model == told
+    assert result.for_user == user or user is None
+    assert "\u202e" not in result.for_user
+    assert language.asked == [r.EditorPositionParams(path=str(tmp_path / "cart.py"), line=1, character=4)]
+
+
+@pytest.mark.parametrize("direction", ["incoming", "outgoing"])
+async def test_call_hierarchy(tmp_path: Path, direction: str) -> None:
+    def called(name: str, path: str, *lines: int) -> dict[str, Any]:
+        return {"symbol": symbol(name, path, 3, 9, "method", "Cart"), "lines": lines}
+
+    given = [
+        called("total", str(tmp_path / "cart.py"), 5),
+        called("use", str(tmp_path / "sub/use.py"), *range(1, 13)),
+        called("KEY", str(tmp_path / ".env"), 1),
+        called("sum", "/lib/x.py"),
+    ]
+    language = FakeLanguage({"status": "success", "calls": given + given[:1] * 97}, {"status": "success"})
+    held = harness(tmp_path, language)
+    result = await use(held, "inspect_symbol", {**PLACE, "show": f"{direction}_calls"})
+    assert result.for_model.splitlines()[:4] == [
+        "cart.py:3: method total (in Cart), called on line 5",
+        "sub/use.py:3: method use (in Cart), called on lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 …",
+        ".env:3 (not quoted: reading this file needs the user's approval)",
+        "/lib/x.py:3 (outside the workspace)",
+    ]
+    assert result.for_model.endswith("\n[1 more left out]\n")
+    assert result.for_user == "101 functions"
+    (asked,) = language.asked
+    assert isinstance(asked, r.EditorCallHierarchyParams) and asked.direction == direction
+    result = await use(held, "inspect_symbol", {**PLACE, "show": f"{direction}_calls"})
+    assert (result.for_model, result.for_user) == (f"The editor's language server knows no {direction} calls.", "none")
+
+
 def found(path: str, *findings: tuple[int, str, str, str]) -> dict[str, Any]:
     return {
         "path": path,
@@ -264,6 +322,8 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("find_definition", {"path": "cart.py", "line": 1, "symbol": "subtotal"}),
     ("find_references", {"path": "cart.py", "line": 1, "symbol": "subtotal"}),
     ("list_symbols", {"query": "subtotal"}),
+    ("inspect_symbol", {**PLACE, "show": "hover"}),
+    ("inspect_symbol", {**PLACE, "show": "incoming_calls"}),
 ]
 STARTING, NONE, FINE = {"status": "starting"}, {"status": "noServer"}, {"status": "success"}
 BROKEN = {"status": "error", "message": "its  answer\ncannot be read"}
@@ -302,7 +362,7 @@ async def test_who_answers(
         with pytest.raises(ToolError) as refused:
             await use(held, tool, arguments)
     assert said in str(refused.value)
-    assert str(refused.value).endswith("use grep." if tool != "get_diagnostics" else "type checker or build.")
+    assert str(refused.value).endswith(("use grep.", "type checker or build.", "grep finds it."))
 
 
 @pytest.mark.parametrize(("tool", "arguments"), [each for each in CALLS if "path" in each[1]])

@@ -196,11 +196,9 @@ async def test_many_files_are_capped(tmp_path: Path) -> None:
 def test_the_tools_and_their_schemas(harness: ToolHarness) -> None:
     assert list(harness.tools) == [
         "read_file", "read_many_files", "list_directory", "glob", "grep", "get_diagnostics", "find_definition",
-        "find_references", "list_symbols", "read_output", "edit_file", "write_file", "apply_patch", "move_file",
-        "delete_file", "run_shell_command", "read_command", "write_command", "stop_command", "web_fetch",
-        "write_todos",
-        "enter_plan_mode", "exit_plan_mode",
-        "save_memory",
+        "find_references", "list_symbols", "inspect_symbol", "read_output", "edit_file", "write_file", "apply_patch",
+        "move_file", "delete_file", "rename_symbol", "run_shell_command", "read_command", "write_command",
+        "stop_command", "web_fetch", "write_todos", "enter_plan_mode", "exit_plan_mode", "save_memory",
         "ask_user",
     ]  # fmt: skip
     for tool in harness.tools.values():

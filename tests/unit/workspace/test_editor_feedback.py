@@ -59,6 +59,15 @@ class Linting:
     async def symbols(self, params: r.EditorSymbolsParams) -> r.EditorSymbolsResult:
         raise AssertionError("not asked")
 
+    async def hover(self, params: r.EditorPositionParams) -> r.EditorHoverResult:
+        raise AssertionError("not asked")
+
+    async def call_hierarchy(self, params: r.EditorCallHierarchyParams) -> r.EditorCallHierarchyResult:
+        raise AssertionError("not asked")
+
+    async def rename(self, params: r.EditorRenameParams) -> r.EditorRenameResult:
+        raise AssertionError("not asked")
+
 
 @pytest.fixture(autouse=True)
 def quickly(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:

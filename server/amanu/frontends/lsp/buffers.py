@@ -19,8 +19,9 @@ from urllib.parse import unquote_to_bytes, urlsplit
 
 from pydantic import ValidationError
 
-from amanu.frontends.lsp.document_text import DocumentText, Encoding, Position, breaks_for
+from amanu.frontends.lsp.document_text import DocumentText, Position, breaks_for
 from amanu.frontends.lsp.jsonrpc import ClientError
+from amanu.text.code_units import Encoding
 from amanu.workspace.overlay import Buffer, LanguageQueries
 from amanu_protocol.requests import EditorApplyParams, EditorApplyResult, TextEdit
 

@@ -10,9 +10,9 @@ at `\\r`; decided when the document opens, since the buffer's format does not ch
 """
 
 import re
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
-Encoding = Literal["utf-8", "utf-16", "utf-32"]
+from amanu.text.code_units import Encoding, code_points, units
 
 STANDARD_BREAKS = re.compile(r"\r\n|\r|\n")
 NEWLINE_ONLY = re.compile(r"\n")
@@ -108,7 +108,7 @@ class DocumentText:
         if position.line >= len(self._lines):
             return len(self._lines) - 1, len(self._lines[-1])
         content = self._content(self._lines[position.line])
-        return position.line, _code_points(content, position.character, self.encoding)
+        return position.line, code_points(content, position.character, self.encoding)
 
     def _content(self, line: str) -> str:
         """The line without its line end."""
@@ -129,34 +129,6 @@ class DocumentText:
             index = match.end()
         lines.append(text[index:])
         return lines
-
-
-def _code_points(line: str, units: int, encoding: Encoding) -> int:
-    """How many code points of the line lie before that many units; a character cut in two does not count."""
-    if units <= 0:
-        return 0
-    if encoding == "utf-32" or line.isascii():
-        return min(units, len(line))
-    if encoding == "utf-8":
-        data = line.encode("utf-8", "surrogatepass")
-        length = min(units, len(data))
-        while length < len(data) and data[length] & 0xC0 == 0x80:
-            length -= 1
-        return len(data[:length].decode("utf-8", "surrogatepass"))
-    data = line.encode("utf-16-le", "surrogatepass")
-    length = min(units * 2, len(data))
-    if 0 < length < len(data) and data[length + 1] & 0xFC == 0xDC and data[length - 1] & 0xFC == 0xD8:
-        length -= 2
-    return len(data[:length].decode("utf-16-le", "surrogatepass"))
-
-
-def units(text: str, encoding: Encoding) -> int:
-    """The length of a text in units of the encoding."""
-    if encoding == "utf-32" or text.isascii():
-        return len(text)
-    if encoding == "utf-8":
-        return len(text.encode("utf-8", "surrogatepass"))
-    return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def _joined_surrogates(text: str) -> str:

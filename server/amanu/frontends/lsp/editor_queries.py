@@ -62,6 +62,18 @@ class EditorLanguage:
         resolved = params.model_copy(update={"path": self._client_path(params.path) if params.path else None})
         return await self._answer("symbols", resolved, r.EditorSymbolsResult)
 
+    async def hover(self, params: r.EditorPositionParams) -> r.EditorHoverResult:
+        resolved = params.model_copy(update={"path": self._client_path(params.path)})
+        return await self._answer("hover", resolved, r.EditorHoverResult)
+
+    async def call_hierarchy(self, params: r.EditorCallHierarchyParams) -> r.EditorCallHierarchyResult:
+        resolved = params.model_copy(update={"path": self._client_path(params.path)})
+        return await self._answer("callHierarchy", resolved, r.EditorCallHierarchyResult)
+
+    async def rename(self, params: r.EditorRenameParams) -> r.EditorRenameResult:
+        resolved = params.model_copy(update={"path": self._client_path(params.path)})
+        return await self._answer("rename", resolved, r.EditorRenameResult)
+
     def _client_path(self, path: str) -> str:
         """The path as the client spelt it when it opened the file."""
         buffer = self._editor.buffer(Path(path))

@@ -2,6 +2,7 @@
 
 import re
 from abc import abstractmethod
+from pathlib import Path
 
 from pydantic import Field
 
@@ -47,9 +48,7 @@ class _SymbolTool(SessionTool[SymbolParams]):
     async def run(self, params: SymbolParams, call: CallContext) -> Outcome:
         path = self._workspace.resolve(params.path)
         call.require_reviewed(path)
-        text = (await self._workspace.read(path)).text
-        character = symbol_column(split_lines(text), params.line, params.symbol)
-        position = EditorPositionParams(path=str(path), line=params.line, character=character)
+        position = symbol_position(path, (await self._workspace.read(path)).text, params)
         answer = await ask(
             self._workspace.overlay, self.question, [path], lambda language: self._ask(language, position)
         )
@@ -92,6 +91,12 @@ class FindReferences(_SymbolTool):
 
     async def _ask(self, language: LanguageQueries, position: EditorPositionParams) -> EditorLocationsResult:
         return await language.references(position)
+
+
+def symbol_position(path: Path, text: str, params: SymbolParams) -> EditorPositionParams:
+    """Where the symbol is in that text of the file. Raises `ToolError` like `symbol_column`."""
+    character = symbol_column(split_lines(text), params.line, params.symbol)
+    return EditorPositionParams(path=str(path), line=params.line, character=character)
 
 
 def symbol_column(lines: list[str], line: int, symbol: str) -> int:

@@ -2,7 +2,6 @@
 
 import asyncio
 import shlex
-from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -99,9 +98,13 @@ class EditTool(SessionTool[P]):
         self._proposals = environment.proposals
         self._feedback = environment.feedback
 
-    @abstractmethod
     def changes(self, params: P) -> Sequence[FileChange]:
         """What the call wants, in order. No file is looked at yet. Raises `ToolError`."""
+        return ()
+
+    async def find_changes(self, params: P, call: CallContext) -> Sequence[FileChange]:
+        """The same, for tools that must ask somebody first."""
+        return await asyncio.to_thread(self.changes, params)  # a patch may be long
 
     def display_path(self, base: FileText) -> str:
         """The path of that file, for the model."""
@@ -119,7 +122,7 @@ class EditTool(SessionTool[P]):
         return EditDraft(self.title_of, self.argument_signs)
 
     async def preview(self, params: P, call: CallContext) -> Preview:
-        file_changes = await asyncio.to_thread(self.changes, params)  # a patch may be long
+        file_changes = await self.find_changes(params, call)
         if len(file_changes) > _MAX_FILES:
             raise ToolError(
                 f"These are {len(file_changes)} files; one call changes at most {_MAX_FILES}. Nothing was changed."

@@ -2,8 +2,9 @@
 
 from lsprotocol import types
 
-from amanu.frontends.lsp.document_text import DocumentText, Encoding, Position
+from amanu.frontends.lsp.document_text import DocumentText, Position
 from amanu.session.session import Session
+from amanu.text.code_units import Encoding
 from amanu.text.display import one_line
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from amanu.frontends.lsp.buffers import Buffers, EditorClient
-from amanu.frontends.lsp.document_text import Encoding
 from amanu.frontends.lsp.jsonrpc import ClientError
+from amanu.text.code_units import Encoding
 from amanu.text.display import visible
 
 ERROR, WARNING, INFO, LOG = 1, 2, 3, 4

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from lsprotocol import types
 
-from amanu.frontends.lsp.document_text import Encoding, breaks_for, units
+from amanu.frontends.lsp.document_text import breaks_for
+from amanu.text.code_units import Encoding, units
 from amanu.workspace.diff import compose
 from amanu.workspace.text_file import split_lines
 from amanu_protocol.items import Hunk, Proposal, ProposedFile
