@@ -154,8 +154,8 @@ async def test_an_unknown_answer_is_a_refusal(word: str) -> None:
 
 
 async def test_headless_denies_and_names_what_would_have_allowed() -> None:
-    harness, _ = await play(says("", call("run", "x", path="make test")), says("ok"), headless=True)
-    assert harness.results() == [("x", "Nobody is there to approve it. Permit it with --allow 'run(make test)'.")]
+    harness, _ = await play(says("", call("write", "x", path="a.py")), says("ok"), headless=True)
+    assert harness.results() == [("x", "Nobody is there to approve it. Permit it with --allow '@write(a.py)'.")]
     assert harness.recorder.log == []
 
 
