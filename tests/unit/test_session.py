@@ -361,7 +361,7 @@ async def test_a_changed_mode_counts_for_the_next_decision(tmp_path: Path) -> No
         await d.prompt("write")
         await d.ended()
         assert not (d.root / "a.txt").exists()
-        assert "mode plan: deny @write" in d.told()
+        assert "in plan mode only the plan can be edited" in d.told()
     async with scripted_session(tmp_path, step("", write), step("Done.")) as d:
         await d.session.set_mode("acceptEdits")
 
@@ -393,7 +393,7 @@ async def test_a_changed_mode_counts_for_the_edit_on_the_screen(
         assert d.file.read_text() == text
         assert item.decision is not None and f"mode {mode}" in (item.decision.rule or "")
         assert mode == "plan" or "not that" in d.told()
-        assert mode != "plan" or "Denied by a rule: mode plan: deny @write" in d.told()
+        assert mode != "plan" or "Denied by a rule: in plan mode only the plan can be edited" in d.told()
 
 
 async def test_what_a_mode_still_asks_about_stays_and_a_yes_to_it_counts(tmp_path: Path) -> None:

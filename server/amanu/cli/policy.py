@@ -231,8 +231,10 @@ def _within_ceilings(
 
 
 def _sentence(verdict: "Verdict") -> str:
+    from amanu.text.wording import rule_in_words
+
     outcome = {"allow": "Allowed without asking", "ask": "Needs approval", "deny": "Denied"}[verdict.decision]
-    return f"{outcome}: {verdict.rule}."
+    return f"{outcome}: {rule_in_words(verdict.rule)}."
 
 
 async def _one(arguments: argparse.Namespace) -> int:

@@ -103,7 +103,7 @@ class Preview:
     requirements: SandboxRequirements | None = None
     """For a command: what it may do."""
     sandbox: CommandSandbox | None = None
-    """For a command: the sandbox it will run in."""
+    """For a command: the sandbox it will run in, with what it probably needs."""
     grants: tuple[Grant, ...] = ()
     """What the user can grant with a yes."""
     likely_grants: tuple[Grant, ...] = ()

@@ -360,7 +360,7 @@ class Approvals:
             case "allow":
                 return verdict, Decision(outcome="allowed", by="rule", rule=verdict.rule, grants=_grants_of(verdict))
             case "deny":
-                reason = f"Denied by a rule: {verdict.rule}."
+                reason = f"Denied by a rule: {wording.rule_in_words(verdict.rule)}."
                 return verdict, Decision(outcome="denied", by="rule", rule=verdict.rule, reason=reason)
             case "ask":
                 return verdict, None
@@ -452,7 +452,7 @@ class Approvals:
         elif decide_all(rules, subjects, when)[0].decision == "allow":  # but a ceiling is reached
             reason += f" It needs approval: {verdict.rule}."
         else:
-            why = "" if verdict.rule == NOTHING_MATCHED else f": {verdict.rule}"
+            why = "" if verdict.rule == NOTHING_MATCHED else f": {wording.rule_in_words(verdict.rule)}"
             reason += f" No rule can allow it, only the user{why}."
         # That nobody approves the plan is no denial of something the run was to do: the plan is its answer.
         permitted_by = None if preview.plan is not None else suggestions[0] if suggestions else ""

@@ -130,6 +130,8 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
         analysis = await asyncio.to_thread(self._analyze, params, folder, call)
         self._check_mode(params, analysis.reading)
         subject, *also = self._subjects(params, analysis.reading)
+        wants = self._wants(params, analysis.reading)
+        offered = replace(analysis.need, network="network" in wants, unsandboxed="unsandboxed" in wants)
         running = "Run in the background:" if params.background else "Run"
         return Preview(
             title=f"{running} {_short(params.command)}",
@@ -139,9 +141,9 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
             reads=frozenset([str(folder)]),
             digest=analysis.digest,
             requirements=analysis.need,
-            sandbox=None if self._sandbox is None else self._sandbox.describe(analysis.need),
+            sandbox=None if self._sandbox is None else self._sandbox.describe(offered),
             grants=self._grants(),
-            likely_grants=self._wants(params, analysis.reading),
+            likely_grants=wants,
         )
 
     async def preview_again(self, params: RunShellCommandParams, call: CallContext) -> Preview:
