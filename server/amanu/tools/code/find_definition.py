@@ -2,6 +2,8 @@
 
 import re
 from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any
 
 from pydantic import Field
 
@@ -33,6 +35,9 @@ class _SymbolTool(SessionTool[SymbolParams]):
     question: Question
     title: str
     none_found: str
+
+    def title_of(self, arguments: Mapping[str, Any]) -> str:
+        return f"{self.title} {arguments.get('symbol', '')}".rstrip()
 
     async def preview(self, params: SymbolParams, call: CallContext) -> Preview:
         path = self._workspace.resolve(params.path)

@@ -9,9 +9,10 @@ import contextlib
 import json
 import os
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from pydantic import Field
 
@@ -104,6 +105,9 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
         self._read_only = environment.read_only
         self._launcher = CommandLauncher(environment)
         self._results = CommandResults(environment, self._launcher)
+
+    def title_of(self, arguments: Mapping[str, Any]) -> str:
+        return f"Run {_short(str(arguments.get('command', 'a command')))}"
 
     async def preview(self, params: RunShellCommandParams, call: CallContext) -> Preview:
         if "\0" in params.command or not params.command.strip():

@@ -1,5 +1,8 @@
 """The tool that ends a background command."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from amanu.core.tool import CallContext, Outcome, Params, Preview, Subject
 from amanu.tools.environment import SessionTool
 from amanu.tools.shell.job_report import report
@@ -14,6 +17,9 @@ class StopCommand(SessionTool[StopCommandParams]):
     effect = "read"  # it ends only what the session itself has started
     description = "Ends a background command with all its processes."
     params = StopCommandParams
+
+    def title_of(self, arguments: Mapping[str, Any]) -> str:
+        return f"Stop {arguments.get('job', 'a background command')}"
 
     async def preview(self, params: StopCommandParams, call: CallContext) -> Preview:
         job = self._environment.jobs.require(params.job)
