@@ -1,6 +1,7 @@
 """The tool that ends a background command."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from amanu.core.tool import CallContext, Outcome, Params, Preview, Subject
@@ -32,5 +33,7 @@ class StopCommand(SessionTool[StopCommandParams]):
     async def run(self, params: StopCommandParams, call: CallContext) -> Outcome:
         jobs = self._environment.jobs
         job = jobs.require(params.job)
+        had_ended = job.ended.is_set()
         await job.stop("by the model")
-        return await report(job, jobs, self._limits.shell_model)
+        outcome = await report(job, jobs, self._limits.shell_model)
+        return replace(outcome, for_user="had already ended" if had_ended else "stopped")
