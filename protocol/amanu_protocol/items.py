@@ -202,7 +202,7 @@ class Decision(Wire):
     """For a plan: the mode it is carried out in."""
     fresh_context: bool = False
     permitted_by: str | None = None
-    """Denied because nobody could be asked: the rule that would have allowed it."""
+    """Denied because nobody could be asked: the rule that would have allowed it, "" where none could."""
     summary: str = ""
     """For the user, on one line: what was decided and by what, all but `client`."""
 

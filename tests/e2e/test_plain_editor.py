@@ -271,7 +271,7 @@ async def test_a_late_click_hears_who_decided(client: LanguageClient, shop: Path
     await editor.act("Amanu: reject", shop)
     await editor.until(lambda: editor.progress and editor.progress[-1][1]["kind"] == "end")
     editor.answers.put_nowait("Allow once")
-    await editor.until(lambda: any("Already decided by neovim: rejected" in each for each in editor.said))
+    await editor.until(lambda: "Your answer came too late. Rejected by you (neovim)." in editor.said)
     assert not (shop.parent / "made").exists()
 
 
@@ -304,7 +304,7 @@ async def test_a_short_question_is_a_dialog(client: LanguageClient, shop: Path) 
     assert asked.message == "Amanu asks: Which database?\nSQLite: One file."
     titles = [each.title for each in asked.actions or ()]
     assert titles == ["SQLite", "Postgres", "Something else …", "Decline to answer"]
-    assert "Amanu: Answered in neovim: Database: SQLite" in editor.said
+    await editor.until(lambda: "Amanu: Answered in neovim: Database: SQLite" in editor.said)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from amanu.text.amounts import token_count
+from amanu.text.amounts import byte_count, token_count
 
 
 @pytest.mark.parametrize(
@@ -22,3 +22,11 @@ from amanu.text.amounts import token_count
 )
 def test_a_number_of_tokens(count: int, expected: str) -> None:
     assert token_count(count) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [(1, "1 byte"), (812, "812 bytes"), (4213, "4.2 kB"), (999_949, "999.9 kB"), (1_300_000, "1.3 MB")],
+)
+def test_sizes(value: int, expected: str) -> None:
+    assert byte_count(value) == expected

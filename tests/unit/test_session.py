@@ -362,7 +362,7 @@ async def test_a_changed_mode_counts_for_the_next_decision(tmp_path: Path) -> No
         await d.prompt("write")
         await d.ended()
         assert not (d.root / "a.txt").exists()
-        assert "mode plan: deny @write" in d.told()
+        assert "in plan mode only the plan can be edited" in d.told()
     async with scripted_session(tmp_path, step("", write), step("Done.")) as d:
         await d.session.set_mode("acceptEdits")
 
@@ -394,7 +394,7 @@ async def test_a_changed_mode_counts_for_the_edit_on_the_screen(
         assert d.file.read_text() == text
         assert item.decision is not None and f"mode {mode}" in (item.decision.rule or "")
         assert mode == "plan" or "not that" in d.told()
-        assert mode != "plan" or "Denied by a rule: mode plan: deny @write" in d.told()
+        assert mode != "plan" or "Denied by a rule: in plan mode only the plan can be edited" in d.told()
 
 
 async def test_what_a_mode_still_asks_about_stays_and_a_yes_to_it_counts(tmp_path: Path) -> None:
@@ -553,6 +553,12 @@ async def test_an_attachment_that_cannot_go_is_said_to_be_so(tmp_path: Path, pat
     [
         ("@notse.txt", "notse.txt was not sent: There is no file notse.txt. Did you mean notes.txt?"),
         ("@src/missing", "src/missing was not sent: There is no file src/missing."),
+        ("@src/../gone.py", "src/../gone.py was not sent: There is no file gone.py.$"),  # no advice for the model
+        ("@/etc/passwd", "/etc/passwd was not sent: /etc/passwd is outside the workspace"),
+        ("@/etc", "/etc was not sent: /etc is outside the workspace"),
+        ("@../secret.txt", "../secret.txt was not sent: ../secret.txt is outside the workspace"),
+        ("@~/.bashrc", "/.bashrc was not sent: "),
+        ("@/components/Cart", None),
         ('@"no such.md"', "no such.md was not sent: There is no file no such.md."),
         ("@symbol:nowhere", "@symbol:nowhere was not sent: nothing that looks like a definition of nowhere was found."),
         ("@problems", "@problems was not sent: no editor reports problems, and this session has changed no file"),
@@ -573,7 +579,7 @@ async def test_a_mention_of_what_is_no_file_is_told(tmp_path: Path, mention: str
         state = await d.ended()
         notices = [item.text for item in state.items if item.kind == "notice"]
         assert len(notices) == (says is not None)
-        assert says is None or says in notices[0]
+        assert says is None or says in f"{notices[0]}$"
         assert ("(not attached: " in d.told()) == (says is not None)
 
 

@@ -10,8 +10,14 @@ from amanu.core.conversation import Results, SystemText, User
 from amanu.permissions import approvals as approval
 from amanu.session import plan as session_plan
 from amanu_protocol.errors import AmanuError
-from amanu_protocol.items import Mode, ToolCall
-from amanu_protocol.requests import CheckpointRestoreParams, PromptSteerParams
+from amanu_protocol.items import Mode, Notice, ToolCall
+from amanu_protocol.requests import (
+    CheckpointRestoreParams,
+    EditScope,
+    PromptSteerParams,
+    ProposalDiffParams,
+    ProposalUndoParams,
+)
 from support.scripted_session import ScriptedSession, call, conversation, scripted_session, step
 
 PLAN = "# Goal\n\n## Steps\n\n1. Edit notes.txt\n2. Test it\n"
@@ -185,7 +191,7 @@ async def test_the_plan_survives_compactions_and_restarts(tmp_path: Path) -> Non
         (step("", call("write_file", path="PLAN", content="x" * 70_000), EXIT), "at most 65,536 can be approved"),
         (step("", call("exit_plan_mode", path="notes.txt")), "notes.txt is not the plan. Write the plan to"),
         (step("", call("enter_plan_mode", reason="why")), "You are in plan mode already."),
-        (step("", call("write_file", path="plan.md", content="x")), "this is plan mode"),
+        (step("", call("write_file", path="plan.md", content="x")), "in plan mode only the plan can be edited"),
         (step("", call("write_file", path="../s/plan.md", content="x")), "is outside the workspace"),
         (step("", call("grep", pattern="x", path="PLAN")), "Read it with read_file"),
     ],
@@ -280,3 +286,31 @@ async def test_a_rule_does_not_let_a_command_out_of_plan_modes_sandbox(tmp_path:
         assert not (d.root / "made").exists()
         (made,) = [item for item in d.session.state.items if isinstance(item, ToolCall)]
         assert made.sandbox is None or made.sandbox.writes == "nothing"
+
+
+async def test_the_plan_is_none_of_the_users_files(tmp_path: Path) -> None:
+    edit = call("write_file", path="new.py", content="import os\n")
+    steps = (
+        step("", writes()),
+        step("Written."),
+        step("", edit, expect=f"not by your edits: {plan_path()}"),
+        step("Done."),
+    )
+    async with scripted_session(tmp_path, *steps, mode="plan") as d:
+        await d.prompt("plan it")
+        await d.ended()
+        await d.session.set_mode("auto")
+        plan_path().write_text(EDITED)
+        await d.prompt("go on @problems", "p2")
+        state = await d.over("p2")
+        assert [item.text for item in state.items if isinstance(item, Notice) and item.code == "modelTold"] == [
+            "The model was told that the plan changed."
+        ]
+        assert "Checked: " not in d.told()
+        shown = await d.session.edits.diff(ProposalDiffParams(session_id="s", scope=EditScope()))
+        assert [Path(file.path).name for file in shown.files] == ["new.py"] and "plan.md" not in shown.diff
+        checkpoints = (await d.session.checkpoints.list()).checkpoints
+        assert [[Path(file.path).name for file in each.files] for each in checkpoints] == [[], ["new.py"]]
+        undone = await d.session.edits.undo(ProposalUndoParams(session_id="s", scope=EditScope()))
+        assert [Path(file.path).name for file in undone.files] == ["new.py"]
+        assert plan_path().read_text() == EDITED

@@ -231,7 +231,9 @@ async def test_the_model_hears_of_every_decision(tmp_path: Path, when: str) -> N
         assert told.count("Later decisions about your earlier edits") == 1
         assert "notes.txt: 1 of 2 changes applied" in told
         assert ("rejected by the user" in told) == (when == "before a reject")
-        assert ("line 11: not applied: Denied by a rule: mode plan: deny @write" in told) == (when == "before a deny")
+        assert ("line 11: not applied: Denied by a rule: in plan mode only the plan can be edited" in told) == (
+            when == "before a deny"
+        )
         await d.reopen()
         await d.prompt("go on", "p3")
         await d.over("p3")

@@ -130,6 +130,6 @@ async def test_a_denial_says_which_mode_it_is_and_what_is_allowed(tmp_path: Path
         await d.ended()
         (results,) = [message for message in conversation(d.session) if isinstance(message, Results)]
         written, ran, fetched = [result.text for result in results.results]
-        assert "this is plan mode: only the plan may be written until the user has approved it" in written
+        assert "in plan mode only the plan can be edited until it is approved" in written
         assert "This is plan mode" in fetched and "call exit_plan_mode" in fetched
         assert not (d.root / "x").exists(), ran

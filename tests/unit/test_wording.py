@@ -11,7 +11,7 @@ from amanu_protocol.items import Approval, CommandPart, CommandSandbox, Decision
 SANDBOXED = CommandSandbox(
     tier="landlock", writes="workspace", network=False, summary="Sandboxed (landlock). No network."
 )
-FORGOTTEN = "p Cannot be remembered: asked every time"
+CHECKERS = "p   checks of edits by the linters and type checkers it is set up for, in the sandbox"
 ONCE, SESSION = ScopeOffer(scope="once", rule=""), ScopeOffer(scope="session", rule="x")
 MAKE = CommandPart(text="make", decision="ask", rule="no rule", reason="Runs make.")
 LS = CommandPart(text="ls", decision="allow", rule="built in: only looks", reason="Reads only.")
@@ -42,11 +42,15 @@ def check(lines: list[Line], expected: list[str]) -> None:
     ("changes", "expected"),
     [
         ({}, ["p Needs approval: no rule"]),
-        ({"scopes": [ONCE]}, ["p Needs approval: no rule", FORGOTTEN]),
-        ({"scopes": [ONCE], "rule": "built in: mustAsk exit_plan_mode (the user decides)"}, []),
+        ({"scopes": [ONCE]}, ["p Asked every time: no rule"]),
+        ({"scopes": [ONCE], "rule": "no rule allows it"}, ["p Asked every time: no answer to this is kept"]),
+        (
+            {"scopes": [ONCE], "rule": "built in: mustAsk enter_plan_mode (the user decides)"},
+            ["p Asked every time: the user decides"],
+        ),
         (
             {"scopes": [ONCE], "rule": "mine: mustAsk exit_plan"},
-            ["p Needs approval: mine: mustAsk exit_plan", FORGOTTEN],
+            ["p Asked every time: mine: mustAsk exit_plan"],
         ),
         ({"detail": "make", "parts": [MAKE]}, ["w ? Runs make.", "p Needs approval: no rule"]),
         (
@@ -55,19 +59,21 @@ def check(lines: list[Line], expected: list[str]) -> None:
                 "g ✓ ls — Reads only.",
                 "w ? make — Runs make.",
                 "b ✗ rm␊✓ x — Removes. (deny x)",
+                "w Probably needs network access. Allowed with that:",
                 "p Sandboxed (landlock). No network.",
-                "w Probably needs network access",
                 "p Needs approval: no rule",
             ],
         ),
         (
             {
-                "sandbox": SANDBOXED.model_copy(update={"tier": "none", "summary": "Not sandboxed (as you allowed)."}),
+                "sandbox": SANDBOXED.model_copy(
+                    update={"tier": "none", "summary": "Not sandboxed (with your permission)."}
+                ),
                 "likely_grants": ["unsandboxed"],
             },
             [
-                "b ! Not sandboxed (as you allowed).",
-                "w Probably needs access that the sandbox denies",
+                "w Probably needs access that the sandbox denies. Allowed with that:",
+                "b ! Not sandboxed (with your permission).",
                 "p Needs approval: no rule",
             ],
         ),
@@ -97,6 +103,16 @@ def test_ways_to_allow_it(grants: list[Any], wants: list[Any], expected: list[tu
     [
         ({}, "allowed by you"),
         ({"by": "rule", "rule": "@read"}, "allowed by @read"),
+        ({"by": "rule", "rule": "mode auto: allow @run"}, "allowed by mode auto"),
+        ({"by": "rule", "rule": "built in: allow @run, without effect (it only reads)"}, "allowed: it only reads"),
+        (
+            {"by": "rule", "outcome": "denied", "rule": "config.toml: deny @write (no (more) edits)"},
+            "denied by config.toml: deny @write (no (more) edits)",
+        ),
+        (
+            {"by": "rule", "outcome": "denied", "rule": "no rule allows it", "permitted_by": ""},
+            "denied: nobody could be asked",
+        ),
         ({"scope": "session", "rule": "npm *\nls"}, "allowed for this session by you: npm *␊ls"),
         ({"scope": "once", "grants": ["network"]}, "allowed with network access by you"),
         ({"scope": "user", "rule": "x"}, "allowed always in every workspace by you: x"),
@@ -145,7 +161,8 @@ def test_a_rule(preview: r.RulePreviewResult, fits: bool, expected: list[str]) -
 
 
 def test_trust() -> None:
-    check(trust("trusted").lines, ["p This folder is trusted.", "p Nothing in this folder needs trust yet."])
+    check(trust("trusted").lines, ["p This folder is trusted.", "p Trust enables:", CHECKERS])
+    check(trust("untrusted").lines[1:], ["p Trusting this folder would enable:", CHECKERS])
     rules = r.TrustedItem(path=".amanu/rules\n.toml", kind="rules", state="same")
     changed = trust("changed", rules, r.TrustedItem(path="AGENTS.md", kind="memory", state="changed"))
     check(
@@ -154,6 +171,7 @@ def test_trust() -> None:
             "p Trusting this folder would enable:",
             "p   .amanu/rules␊.toml — rules, which can only deny or ask (unchanged)",
             "w   AGENTS.md — instructions to the model (changed)",
+            CHECKERS,
         ],
     )
     assert changed.enables[1].summary == "instructions to the model (changed)"

@@ -85,8 +85,9 @@ export function rows(proposals: Proposal[]): Row[] {
 }
 
 /** What a turn's edits came to; undefined when it made none. */
-export function turnEdits(proposals: Proposal[], turnId: string): TurnEdits | undefined {
-  const found = targets(proposals.filter((proposal) => proposal.turnId === turnId));
+export function turnEdits(proposals: Proposal[], turnId: string, plan?: string): TurnEdits | undefined {
+  const ofTurn = targets(proposals.filter((proposal) => proposal.turnId === turnId));
+  const found = ofTurn.filter(({ file }) => file.path !== plan);
   if (found.length === 0) return undefined;
   const hunks = found.flatMap(({ file }) => file.hunks);
   const count = (test: (hunk: Hunk) => boolean) => hunks.filter(test).length;

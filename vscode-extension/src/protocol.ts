@@ -227,7 +227,7 @@ export interface Decision {
   /** For a plan: the mode it is carried out in. */
   mode: Mode | null;
   freshContext: boolean;
-  /** Denied because nobody could be asked: the rule that would have allowed it. */
+  /** Denied because nobody could be asked: the rule that would have allowed it, "" where none could. */
   permittedBy: string | null;
   /** For the user, on one line: what was decided and by what, all but `client`. */
   summary: string;

@@ -121,6 +121,7 @@ test("of a renamed file that was changed a little, that little counts", () => {
   const moved = { ...file("/w/a.py", BASE, [whole]), change: "rename" as const, newPath: "/w/b.py" };
   const little = { ...moved, added: 1, removed: 1 };
   expect(turnEdits([proposal("p", "t", [little])], "t")).toMatchObject({ added: 1, removed: 1 });
+  expect(turnEdits([proposal("p", "t", [little])], "t", "/w/a.py")).toBeUndefined(); // the plan
   expect(rows([proposal("p", "t", [little])])).toMatchObject([{ added: 1, removed: 1 }]);
   const mere = { ...moved, hunks: [hunk("c", 1, BASE, BASE, "applied")], added: 9, removed: 9 };
   expect(turnEdits([proposal("p", "t", [mere])], "t")).toMatchObject({ added: 0, removed: 0 });

@@ -152,7 +152,7 @@
 ---@field grants amanu.Grant[] What the user added to a yes.
 ---@field mode? amanu.Mode For a plan: the mode it is carried out in.
 ---@field freshContext boolean
----@field permittedBy? string Denied because nobody could be asked: the rule that would have allowed it.
+---@field permittedBy? string Denied because nobody could be asked: the rule that would have allowed it, "" where none could.
 ---@field summary string For the user, on one line: what was decided and by what, all but `client`.
 
 ---What the user said. `steer` marks a message put into a running turn.

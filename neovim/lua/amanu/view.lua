@@ -252,9 +252,10 @@ local TURNS = vim.api.nvim_create_namespace("amanu.turns")
 ---@return string[]?
 local function did(proposals, last)
   local files, added, removed, count, review, undone = {}, 0, 0, 0, 0, 0
+  local plan = session.state.plan and session.state.plan.path -- none of the user's files
   for _, proposal in ipairs(proposals) do
     for _, file in ipairs(proposal.files) do
-      for _, hunk in ipairs(file.hunks) do
+      for _, hunk in ipairs(file.path ~= plan and file.hunks or {}) do
         if hunks.applied(hunk) then
           count = count + (files[file.path] and 0 or 1)
           files[file.path] = true

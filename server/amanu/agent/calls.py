@@ -178,7 +178,8 @@ class Calls:
             self._finish(run, "rejected", _error_result(run.call, reason), error=reason)
         except (ToolError, AmanuError) as error:
             text = self._emit.redact(str(error))
-            await self._end(run, "failed", _error_result(run.call, text), error=text)
+            said = self._emit.redact(error.for_user) if isinstance(error, ToolError) else text
+            await self._end(run, "failed", _error_result(run.call, text), error=said)
         except asyncio.CancelledError:
             ran = run.item.state == "executing"
             text = "Cancelled by the user while it ran; its effect may be partial." if ran else NOT_RUN

@@ -17,7 +17,15 @@ from amanu.checks.applied_checks import AppliedChecks, no_check
 from amanu.checks.applied_checks import Check as CheckText
 from amanu.core.tool import ToolError
 from amanu.proposals.model import STATES_BEFORE
-from amanu.workspace.diagnostics import FindingsChange, combine, compare_findings, format_finding, verdict, with_summary
+from amanu.workspace.diagnostics import (
+    FindingsChange,
+    combine,
+    compare_findings,
+    format_finding,
+    message_line,
+    verdict,
+    with_summary,
+)
 from amanu.workspace.diff import compose, first_line
 from amanu.workspace.overlay import LanguageQueries
 from amanu.workspace.text_file import split_lines
@@ -321,10 +329,12 @@ def _place(file: ProposedFile, applied: Sequence[str]) -> Path:
 
 def _without(current: FindingsChange, reported: Sequence[Finding]) -> FindingsChange:
     """The change without findings that were reported already."""
-    keys = {(finding.start_line, finding.message) for finding in reported}
-    return FindingsChange(
-        tuple(finding for finding in current.added if (finding.start_line, finding.message) not in keys), current.fixed
-    )
+
+    def key(finding: Finding) -> tuple[int, str]:
+        return finding.start_line, message_line(finding.message)
+
+    known = set(map(key, reported))
+    return FindingsChange(tuple(finding for finding in current.added if key(finding) not in known), current.fixed)
 
 
 def _worded(path: str, current: FindingsChange) -> str:

@@ -17,6 +17,7 @@ from urllib.parse import unquote, urlsplit
 from amanu.checks.catalog import Checker
 from amanu.checks.process import CheckerProcess, CheckFailed
 from amanu.system.frames import BrokenStream, FrameReader, frame
+from amanu.workspace.diagnostics import message_line
 from amanu_protocol.items import Finding
 
 START = 10.0
@@ -326,7 +327,7 @@ def _finding(item: Mapping[str, Any], name: str) -> Finding | None:
             "start_line": first + 1,
             "end_line": last + 1,
             "severity": _SEVERITY.get(severity if isinstance(severity, int) else 1, "error"),
-            "message": str(item.get("message") or "")[:_MAX_MESSAGE],
+            "message": message_line(str(item.get("message") or ""))[:_MAX_MESSAGE],
             "source": str(item.get("source") or name)[:80],
             "code": str(code)[:80] if isinstance(code, str | int) else "",
         },

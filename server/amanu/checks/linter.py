@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from amanu.checks.catalog import Reads
 from amanu.checks.process import CheckerProcess, CheckFailed
+from amanu.workspace.diagnostics import message_line
 from amanu_protocol.items import Finding
 
 _MAX_OUTPUT = 8 << 20  # bytes
@@ -82,7 +83,7 @@ def _item(source: str, item: dict[str, Any], severities: dict[Any, str], severit
         "start_line": first,
         "end_line": end if isinstance(end, int) and end >= first else first,
         "severity": severities.get(severity, "error") if isinstance(severity, int | str) else "error",
-        "message": str(item.get("message") or "")[:_MAX_MESSAGE],
+        "message": message_line(str(item.get("message") or ""))[:_MAX_MESSAGE],
         "source": source,
         "code": str(code or "")[:80],
     }

@@ -92,6 +92,8 @@ class PolicyExplanation:
     scopes: list[ScopeOffer] = field(default_factory=list[ScopeOffer])
     until: str = ""
     """How often in a turn, where that is counted. A sentence."""
+    permitted_by: list[str] = field(default_factory=list[str])
+    """The rules that would allow what needs approval, if the user wrote them; none where no rule can."""
 
     def wire(self) -> dict[str, Any]:
         scopes = [scope.model_dump(mode="json") for scope in self.scopes]
@@ -102,7 +104,7 @@ async def explain(query: PolicyQuery) -> PolicyExplanation:
     """What would be decided about that call, and what each answer would save. A call no tool would take is an `error`
     that says why. Raises `AmanuError` for settings and rules that are wrong."""
     from amanu.core.tool import ToolError
-    from amanu.permissions.offers import offers
+    from amanu.permissions.offers import offers, permitting
     from amanu.permissions.policy import PolicyContext, command_parts, decide, decide_all
 
     context = _place(query.workspace)
@@ -126,7 +128,10 @@ async def explain(query: PolicyQuery) -> PolicyExplanation:
     scopes = offered if verdict.decision == "ask" else []
     parts = command_parts(judged)
     why = next((part.reason for part in parts if part.decision == verdict.decision and part.rule == verdict.rule), "")
-    return PolicyExplanation(verdict.decision, verdict.rule, why or _sentence(verdict), parts, scopes, until)
+    permitted_by = permitting(rules, subjects, when) if verdict.decision == "ask" else []
+    return PolicyExplanation(
+        verdict.decision, verdict.rule, why or _sentence(verdict), parts, scopes, until, permitted_by
+    )
 
 
 async def _subjects(query: PolicyQuery, context: "_WorkspacePolicy", allowed: Any, *, trusted: bool) -> "list[Subject]":
@@ -226,8 +231,10 @@ def _within_ceilings(
 
 
 def _sentence(verdict: "Verdict") -> str:
+    from amanu.text.wording import rule_in_words
+
     outcome = {"allow": "Allowed without asking", "ask": "Needs approval", "deny": "Denied"}[verdict.decision]
-    return f"{outcome}: {verdict.rule}."
+    return f"{outcome}: {rule_in_words(verdict.rule)}."
 
 
 async def _one(arguments: argparse.Namespace) -> int:
@@ -267,7 +274,17 @@ def _draw(console: Console, explanation: PolicyExplanation) -> None:
             console.line(("dim", "a yes could save: "), ("", one_line(line, 200)), ("dim", f"  ({scopes})"))
         console.line(("dim", f"  {offer.explanation}"))
     if explanation.decision == "ask" and not saved:
-        console.line(("dim", "No rule can be saved for this: it needs approval each time."))
+        _draw_unsaved(console, explanation)
+
+
+def _draw_unsaved(console: Console, explanation: PolicyExplanation) -> None:
+    """No answer can save a rule for it; a rule the user writes may allow it all the same."""
+    if not explanation.permitted_by:
+        console.line(("dim", "No rule can allow this: it needs approval each time."))
+        return
+    console.line(("dim", "It needs approval each time, unless a rule you write (config.toml, --allow) allows it:"))
+    for rule in explanation.permitted_by:
+        console.line(("", f"  {one_line(rule, 200)}"))
 
 
 async def _many() -> int:

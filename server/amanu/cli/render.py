@@ -337,6 +337,8 @@ class Renderer:
         started_at = self._started_at.pop(call.item_id, None)
         if started_at is not None:
             spans.append(("dim", f"  {seconds((timestamp - started_at) / 1000)}"))
+        if call.effect == "read" and call.state == "succeeded" and call.output and "\n" not in call.output:
+            spans.append(("dim", f"  {one_line(call.output, 100)}"))
         if call.decision is not None and call.state == "rejected":
             spans.append(("yellow", f"  {decision_text(call)}"))
         self.console.line(*spans)

@@ -170,7 +170,7 @@ def decision_json(decision: Decision | None) -> dict[str, Any] | None:
     if decision is None:
         return None
     fields = decision.model_dump(mode="json", include={"outcome", "by", "rule", "scope", "grants", "reason"})
-    return {**fields, "allow": decision.permitted_by}
+    return {**fields, "allow": decision.permitted_by or None}
 
 
 def error_json(error: AmanuError) -> dict[str, Any]:

@@ -1,9 +1,9 @@
 """Turns a prompt with its attachments and mentions into the message the model gets: text, and pictures."""
 
 import asyncio
+import os
 import re
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -86,13 +86,13 @@ async def with_attachments(
                     else:
                         part = await _file(attachment, workspace, pictures, pictures_so_far, mask)
                 except (ToolError, AmanuError) as error:
-                    left_out.append(_utf8(f"{path} was not sent: {error}"))
+                    left_out.append(_utf8(f"{path} was not sent: {_for_user(error)}"))
                     part = block("file", f"(not attached: {error})", path)
             case Mention():
                 try:
                     part = block(attachment.kind, mask(await look_up(attachment)), attachment.label)
                 except ToolError as error:
-                    left_out.append(_utf8(f"{attachment} was not sent: {error}"))
+                    left_out.append(_utf8(f"{attachment} was not sent: {_for_user(error)}"))
                     part = block(attachment.kind, f"(not attached: {error})", attachment.label)
             case SelectionAttachment():
                 location = f"{attachment.path}{_lines(attachment)}"
@@ -124,18 +124,41 @@ async def _mentioned(
         if mention.kind != "path":
             files.append(mention)
             continue
-        with suppress(ToolError):
+        own = path in own_mentions
+        path = _in_home(path) if own else path
+        try:
             inside = workspace.resolve(path)
-            if path not in own_mentions and not allowed([Subject("read_file", "read", workspace.relative(inside))]):
+        except ToolError:
+            if own and await asyncio.to_thread(_is_outside, path, workspace):
+                files.append(FileAttachment(path=path))
+            continue
+        if not own and not allowed([Subject("read_file", "read", workspace.relative(inside))]):
+            continue
+        try:
+            if not await _is_folder(path, workspace) and await _picture(path, workspace) is None:
+                await workspace.read(inside)
+        except ToolError:
+            if not own or not await asyncio.to_thread(_means_a_file, inside, workspace):
                 continue
-            try:
-                if not await _is_folder(path, workspace) and await _picture(path, workspace) is None:
-                    await workspace.read(inside)
-            except ToolError:
-                if path not in own_mentions or not await asyncio.to_thread(_means_a_file, inside, workspace):
-                    continue
-            files.append(FileAttachment(path=path))
+        files.append(FileAttachment(path=path))
     return files
+
+
+def _in_home(path: str) -> str:
+    return os.path.expanduser(path) if path.startswith("~/") else path  # noqa: PTH111 - keeps other spellings
+
+
+def _is_outside(path: str, workspace: Workspace) -> bool:
+    """Whether a path that cannot be resolved is that of a file elsewhere, or would be if the file existed; an import
+    (`@/components/Cart`) is not. Blocking."""
+    return any(
+        os.path.lexists(place) or (place.parent.is_dir() and place.parent != Path(place.anchor))
+        for place in (Path(os.path.normpath(root / path)) for root in workspace.roots)
+    )
+
+
+def _for_user(error: ToolError | AmanuError) -> str:
+    return error.for_user if isinstance(error, ToolError) else str(error)
 
 
 def _means_a_file(path: Path, workspace: Workspace) -> bool:

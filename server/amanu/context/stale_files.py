@@ -43,12 +43,21 @@ class StaleFiles:
         if not changes:
             return None
         self._forget()
-        named = [
-            f"{one_line(self._workspace.display_path(path))}{change}"
-            for path, change in changes.items()
-            if path in self._seen.files
-        ]
-        return _worded(named) if named else None
+        changes = {path: change for path, change in changes.items() if path in self._seen.files}
+        if not changes:
+            return None
+        for_model = _listed([f"{self._name(path)}{change}" for path, change in changes.items()])
+        is_plan = self._workspace.guard.is_plan
+        files = _listed([f"{self._name(path)}{change}" for path, change in changes.items() if not is_plan(path)])
+        told = ["the plan changed"] if any(map(is_plan, changes)) else []
+        told += [f"these files changed since it read them: {files}"] if files else []
+        return (
+            f"Changed since you read them, not by your edits: {for_model}. Read them again before you edit them.",
+            f"The model was told that {' and that '.join(told)}.",
+        )
+
+    def _name(self, path: Path) -> str:
+        return one_line(self._workspace.display_path(path))
 
     async def _doubtful(self) -> Sequence[tuple[Path, ShownFile]]:
         """The files that do not look as they did when their text was last compared."""
@@ -97,9 +106,6 @@ class StaleFiles:
                 del self._seen.files[path]
 
 
-def _worded(named: Sequence[str]) -> tuple[str, str]:
-    names = ", ".join(named[:NAMED])
-    if len(named) > NAMED:
-        names += f" and {len(named) - NAMED} more"
-    sentence = f"Changed since you read them, not by your edits: {names}. Read them again before you edit them."
-    return sentence, f"The model was told that these files changed since it read them: {names}."
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return f"{', '.join(names[:NAMED])}{more}"

@@ -29,6 +29,11 @@ P = TypeVar("P", bound=Params)
 class ToolError(Exception):
     """A failure the model is told of and can do something about. Any other exception is our own bug."""
 
+    def __init__(self, text: str, advice: str = "") -> None:
+        """`advice` says what the model can do about it; the user reads only the text."""
+        super().__init__(f"{text} {advice}" if advice else text)
+        self.for_user = text
+
 
 Reach = Literal["workspace", "web", "local"]
 """Where a reading tool looks. `web`: `text` is a host of the internet, and only a rule that names the tool allows it.
@@ -98,7 +103,7 @@ class Preview:
     requirements: SandboxRequirements | None = None
     """For a command: what it may do."""
     sandbox: CommandSandbox | None = None
-    """For a command: the sandbox it will run in."""
+    """For a command: the sandbox it will run in, with what it probably needs."""
     grants: tuple[Grant, ...] = ()
     """What the user can grant with a yes."""
     likely_grants: tuple[Grant, ...] = ()

@@ -17,8 +17,9 @@ from typing import Protocol
 from amanu.core.emit import Emit
 from amanu.core.rules import Rule, with_grants
 from amanu.core.tool import Preview, Subject, ToolError
-from amanu.permissions.offers import allow_rules, offers, remember, suggested_rule
+from amanu.permissions.offers import allow_rules, offers, permitting, remember
 from amanu.permissions.policy import (
+    NOTHING_MATCHED,
     PolicyContext,
     Verdict,
     acts,
@@ -364,7 +365,7 @@ class Approvals:
             case "allow":
                 return verdict, Decision(outcome="allowed", by="rule", rule=verdict.rule, grants=_grants_of(verdict))
             case "deny":
-                reason = f"Denied by a rule: {verdict.rule}."
+                reason = f"Denied by a rule: {wording.rule_in_words(verdict.rule)}."
                 return verdict, Decision(outcome="denied", by="rule", rule=verdict.rule, reason=reason)
             case "ask":
                 return verdict, None
@@ -445,23 +446,22 @@ class Approvals:
             self._emit(ApprovalRequested(approval=approval))
 
     def _deny_headless(self, preview: Preview, verdict: Verdict) -> Decision:
-        """Deny a call because there is nobody to ask, and name what would have permitted it: nothing where a must-ask
-        rule decided."""
-        reason, allow = "Nobody is there to approve it.", None
+        """Deny a call because there is nobody to ask, and name what would have permitted it."""
         subjects = (preview.subject, *preview.extra_subjects)
-        open_subjects = [subject for subject in subjects if not self.allowed([subject])]
-        if verdict.rememberable or not open_subjects:
-            suggestions = list(dict.fromkeys(map(suggested_rule, open_subjects)))
-            if not open_subjects:  # each command is allowed, but not all of them with the network
-                suggestions = [
-                    with_grants(suggested_rule(subject), ["network"]) for subject in subjects if acts(subject)
-                ]
-            allow = suggestions[0]
+        rules, when = self.rules(), self._policy.context()
+        suggestions = permitting(rules, subjects, when)
+        reason = "Nobody is there to approve it."
+        if suggestions:
             options = " ".join(f"--allow {_quote(suggestion)}" for suggestion in suggestions[:_MAX_SUGGESTIONS])
             reason += f" Permit it with {options}{' …' if len(suggestions) > _MAX_SUGGESTIONS else ''}."
+        elif decide_all(rules, subjects, when)[0].decision == "allow":  # but a ceiling is reached
+            reason += f" It needs approval: {verdict.rule}."
         else:
-            reason += f" No rule can allow it: {verdict.rule}."
-        return Decision(outcome="denied", by="rule", rule=verdict.rule, reason=reason, permitted_by=allow)
+            why = "" if verdict.rule == NOTHING_MATCHED else f": {wording.rule_in_words(verdict.rule)}"
+            reason += f" No rule can allow it, only the user{why}."
+        # That nobody approves the plan is no denial of something the run was to do: the plan is its answer.
+        permitted_by = None if preview.plan is not None else suggestions[0] if suggestions else ""
+        return Decision(outcome="denied", by="rule", rule=verdict.rule, reason=reason, permitted_by=permitted_by)
 
     def _read_answer(self, params: ApprovalResolveParams, pending: PendingApproval, client: str) -> Decision:
         if params.decision == "finish" and pending.approval.proposal_id is not None:

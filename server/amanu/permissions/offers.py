@@ -1,11 +1,12 @@
 """For how long a yes may count: the scopes offered with a question, the rule each would save, and rules in words."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
+from amanu.core.command import Command
 from amanu.core.rules import Rule, format_command_pattern, parse_rule, with_grants
 from amanu.core.tool import Subject
 from amanu.permissions.matching import escape_glob
-from amanu.permissions.policy import PolicyContext, Verdict, decide
+from amanu.permissions.policy import PolicyContext, Verdict, acts, decide, decide_all
 from amanu.text.display import visible
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Grant, Scope, ScopeOffer
@@ -46,9 +47,53 @@ def suggested_rule(subject: Subject) -> str:
     command = subject.command
     if command is None or command.prefix is None:
         return f"{subject.tool}({subject.text})"
-    grants: list[Grant] = ["network"] if command.network or "network" in command.asks else []
-    grants = ["unsandboxed"] if "unsandboxed" in command.asks else grants
-    return with_grants(f"{subject.tool}({format_command_pattern(command.prefix, any_rest=True)})", grants)
+    pattern = format_command_pattern(command.prefix, any_rest=True)
+    return with_grants(f"{subject.tool}({pattern})", _needed_grants(command))
+
+
+def _needed_grants(command: Command) -> list[Grant]:
+    if "unsandboxed" in command.asks:
+        return ["unsandboxed"]
+    return ["network"] if command.network or "network" in command.asks else []
+
+
+def permitting(rules: Sequence[Rule], subjects: Sequence[Subject], context: PolicyContext) -> list[str]:
+    """The allow rules that would let a call about all of those run without a question if they were added to `rules`, as
+    text; none where it runs anyway, or where no rule can allow it. A user may write rules that no answer saves."""
+    for network in (False, True):  # the commands of a line share one sandbox
+        texts = [_covering(rules, subject, context, network=network and acts(subject)) for subject in subjects]
+        added = [rule for text in texts if text for rule in allow_rules(text, "")]
+        if None not in texts and decide_all((*rules, *added), subjects, context)[0].decision == "allow":
+            return list(dict.fromkeys(filter(None, texts)))
+    return []
+
+
+def _covering(rules: Sequence[Rule], subject: Subject, context: PolicyContext, *, network: bool) -> str | None:
+    """The rule that would allow it, with the network if that is asked for; "" where one does, None where none can."""
+
+    def allowed(text: str) -> bool:
+        try:
+            added = allow_rules(text, "") if text else []
+        except AmanuError:  # nothing a rule could be written for
+            return False
+        verdict = decide((*rules, *added), subject, context)
+        return verdict.decision == "allow" and (verdict.network or not network)
+
+    texts = (with_grants(text, ["network"]) if network else text for text in ("", *_candidates(subject)))
+    return next((text for text in texts if allowed(text)), None)
+
+
+def _candidates(subject: Subject) -> Iterator[str]:
+    """Rules that may cover what the call is about: the one to remember it by, one for exactly that command, and one
+    for it outside the sandbox, where there is none."""
+    yield suggested_rule(subject)
+    command = subject.command
+    if command is None or None in command.words:
+        return
+    words = tuple(word for word in command.words if word is not None)
+    exactly = with_grants(f"{subject.tool}({format_command_pattern(words, any_rest=False)})", _needed_grants(command))
+    yield exactly
+    yield with_grants(exactly, ["unsandboxed"])
 
 
 def remember(

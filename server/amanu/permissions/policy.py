@@ -20,6 +20,7 @@ from amanu.core.rules import Kind, Rule, RuleTable
 from amanu.core.tool import Subject
 from amanu.permissions.matching import destroying_words, match_rule, names_command
 from amanu.text.display import visible
+from amanu.text.wording import NO_RULE
 from amanu_protocol.items import CommandPart, Mode
 
 
@@ -53,7 +54,7 @@ class Verdict:
     """A sentence about the command, for the user."""
 
 
-NOTHING_MATCHED = "no rule allows it"
+NOTHING_MATCHED = NO_RULE
 HIDDEN = "its name contains characters that are invisible or change the direction of text"
 DESTROYS = "it destroys work that cannot be undone, and no rule allows that explicitly"
 NOT_UNDERSTOOD = "Amanu cannot fully analyze this command"

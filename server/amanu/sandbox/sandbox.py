@@ -111,7 +111,7 @@ class Sandbox:
         """What a command with these requirements would run in. Before `proved`, no sandbox is promised."""
         need = need or SandboxRequirements()
         if self.tier == "none" or need.unsandboxed:
-            why = "as you allowed" if need.unsandboxed else "no sandbox works here"
+            why = "with your permission" if need.unsandboxed else "no sandbox works here"
             sentence = f"Not sandboxed ({why}): it can do anything you can."
             return CommandSandbox(
                 tier="none", writes="everything", network=True, summary=sentence, brief="not sandboxed"

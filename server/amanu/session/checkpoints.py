@@ -55,10 +55,9 @@ class Checkpoints:
 
     async def list(self) -> r.CheckpointListResult:
         """The checkpoints of the turns that edited files or ran commands, oldest first."""
-        checkpoints = [self._checkpoint(turn) for turn in await self._turns()]
-        return r.CheckpointListResult(
-            checkpoints=[checkpoint for checkpoint in checkpoints if checkpoint.files or checkpoint.commands]
-        )
+        edited = {proposal.turn_id for proposal in self._state.proposals}  # of the plan, too
+        turns = [turn for turn in await self._turns() if turn.turn_id in edited or turn.commands]
+        return r.CheckpointListResult(checkpoints=[self._checkpoint(turn) for turn in turns])
 
     async def preview(self, params: r.CheckpointPreviewParams) -> r.CheckpointPreviewResult:
         turns = await self._since(params.turn_id)
@@ -147,6 +146,8 @@ class Checkpoints:
         files: dict[str, r.CheckpointFile] = {}
         for proposal in self._state.proposals:
             for file in proposal.files if proposal.turn_id == turn.turn_id else ():
+                if file.path == str(self._plan.path):
+                    continue
                 states = [hunk.state for hunk in file.hunks]
                 applied = [hunk for hunk in file.hunks if hunk.state == "applied"]
                 added, removed = sum(hunk.new_lines for hunk in applied), sum(hunk.old_lines for hunk in applied)

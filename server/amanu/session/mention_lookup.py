@@ -86,7 +86,8 @@ class MentionLookup:
         """What checkers find in the files that the session changed, and those with unsaved text."""
         changed = [Path(file.path) for proposal in reversed(self._state.proposals) for file in proposal.files]
         unsaved = [file.path for file in await self._workspace.unsaved()]
-        paths = list(dict.fromkeys([*unsaved, *changed]))[:MAX_FILES]
+        is_plan = self._workspace.guard.is_plan
+        paths = [path for path in dict.fromkeys([*unsaved, *changed]) if not is_plan(path)][:MAX_FILES]
         lines: list[str] = []
         for path in paths:
             name = self._workspace.display_path(path)

@@ -42,6 +42,7 @@ class SessionEdits:
         self._state = core.state
         self._emit = core.emit
         self._require_writable = core.access.require_writable
+        self._is_plan = core.workspace.guard.is_plan
 
     def proposal(self, proposal_id: str) -> Proposal:
         proposal = next(
@@ -154,7 +155,9 @@ class SessionEdits:
     # ------------------------------------------------------------------------------------------------
 
     def select_hunks(self, scope: r.EditScope, states: Collection[HunkState]) -> dict[str, Collection[str]]:
-        """The scope's hunks in one of these states, by proposal, oldest first."""
+        """The scope's hunks in one of these states, by proposal, oldest first. What is done in the session's plan is no
+        change to the user's files: it counts only where it is open, or named."""
+        with_plan = "pending" in states or (scope.proposal_id, scope.path, scope.hunk_ids) != (None, None, None)
         selection: dict[str, Collection[str]] = {}
         named = None if scope.hunk_ids is None else frozenset(scope.hunk_ids)
         for proposal in self._state.proposals:
@@ -163,7 +166,7 @@ class SessionEdits:
             hunk_ids = dict.fromkeys(  # in order, and quick to look in: there may be thousands
                 hunk.hunk_id
                 for file in proposal.files
-                if scope.path in (None, file.path, file.new_path)
+                if scope.path in (None, file.path, file.new_path) and (with_plan or not self._is_plan(Path(file.path)))
                 for hunk in file.hunks
                 if hunk.state in states and (named is None or hunk.hunk_id in named)
             )

@@ -19,6 +19,13 @@ def token_count(value: int) -> str:
     return f"{value / 1_000_000:.2f}".rstrip("0").removesuffix(".") + "M"
 
 
+def byte_count(value: int) -> str:
+    """A size: "812 bytes", "4.2 kB", "1.3 MB"."""
+    if value < 1000:
+        return plural(value, "byte")
+    return f"{value / 1000:.1f} kB" if value < 999_950 else f"{value / 1_000_000:.1f} MB"
+
+
 def money(value: float) -> str:
     """US dollars: "$1.25", "$0.0040"."""
     return f"${value:.4f}" if value < 0.1 else f"${value:.2f}"

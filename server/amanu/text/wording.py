@@ -5,6 +5,7 @@ Every frontend shows these lines as they are. They quote commands, paths and the
 hidden characters visible.
 """
 
+import re
 import time
 from collections.abc import Iterator, Sequence
 
@@ -46,6 +47,7 @@ _ENABLED = {
     "rules": "rules, which can only deny or ask",
     "command": "a slash command",
 }
+_CHECKERS = "checks of edits by the linters and type checkers it is set up for, in the sandbox"
 _STATES = {"same": "unchanged", "new": "new", "changed": "changed", "gone": "deleted"}
 HASH_DIGITS = 12
 """Hexadecimal digits shown of a hash: enough to tell hashes apart."""
@@ -119,7 +121,7 @@ def _part_lines(approval: Approval) -> Iterator[Line]:
         tone, sign = _SIGNS[part.decision]
         alone = len(approval.parts) == 1 and f"{approval.detail}\n".startswith(f"{part.text.strip()}\n")
         source = "" if alone else _shortened(part.text)  # a single command is already shown above
-        rule = f"({part.rule})" if part.rule and _rule_is_informative(part, approval) else ""
+        rule = f"({rule_in_words(part.rule)})" if part.rule and _rule_is_informative(part, approval) else ""
         explanation = " ".join(filter(None, [part.reason, rule]))
         yield _line(tone, f"{sign} " + " — ".join(filter(None, [source, explanation])))
 
@@ -137,23 +139,36 @@ def _shortened(text: str) -> str:
 
 
 def _sandbox_lines(approval: Approval) -> Iterator[Line]:
-    if approval.sandbox is not None:
-        yield sandbox_line(approval.sandbox)
     requests = [_NEEDS[grant] for grant in approval.likely_grants]
     if requests:
-        yield _line("warning", f"Probably needs {' and '.join(requests)}")
-
-
-_ALWAYS_ASKED = ("built in: mustAsk enter_plan_mode", "built in: mustAsk exit_plan_mode")
-"""Rules that are no news to the user, who is asked each time because that is what the tool is for."""
+        if_offered = "" if approval.sandbox is None else ". Allowed with that:"
+        yield _line("warning", f"Probably needs {' and '.join(requests)}{if_offered}")
+    if approval.sandbox is not None:
+        yield sandbox_line(approval.sandbox)
 
 
 def _rule_line(approval: Approval) -> Iterator[Line]:
-    if approval.rule.startswith(_ALWAYS_ASKED):
-        return
-    yield _line("plain", f"Needs approval: {approval.rule}")
-    if all(offer.scope == "once" for offer in approval.scopes):
-        yield _line("plain", "Cannot be remembered: asked every time")
+    if any(offer.scope != "once" for offer in approval.scopes):
+        yield _line("plain", f"Needs approval: {rule_in_words(approval.rule)}")
+    elif approval.rule == NO_RULE:
+        yield _line("plain", "Asked every time: no answer to this is kept")
+    else:
+        yield _line("plain", f"Asked every time: {rule_in_words(approval.rule)}")
+
+
+NO_RULE = "no rule allows it"
+"""Why something is asked about that no rule is about."""
+_OWN_RULE = re.compile(r"(?P<origin>built in|mode \w+): (?:allow|deny|mustAsk) (?P<text>.+)", re.DOTALL)
+
+
+def rule_in_words(rule: str) -> str:
+    """What the user reads of a rule: of those that come with Amanu the reason, or that it is the mode's; of any other
+    the rule with its origin, as it is."""
+    own = _OWN_RULE.fullmatch(rule)
+    if own is None:
+        return rule
+    reason = own["text"].partition(" (")[2].removesuffix(")")
+    return reason or own["origin"]
 
 
 def sandbox_line(sandbox: CommandSandbox) -> Line:
@@ -196,7 +211,11 @@ def summarize_decision(decision: Decision) -> Decision:
 def _summary(decision: Decision) -> str:
     outcome = decision.outcome
     if decision.by == "rule":
-        return f"{outcome} by {decision.rule or 'a rule'}"
+        if decision.permitted_by is not None:
+            return f"{outcome}: nobody could be asked"
+        words = rule_in_words(decision.rule or "a rule")
+        is_reason = decision.rule not in (None, words) and not words.startswith("mode ")
+        return f"{outcome}: {words}" if is_reason else f"{outcome} by {words}"
     kept_scope = decision.scope if outcome == "allowed" and decision.scope != "once" else None
     scope = f" {SCOPES[kept_scope]}" if kept_scope else ""
     plan = f", to be carried out in {decision.mode} mode" if decision.mode is not None else ""
@@ -260,14 +279,12 @@ def explain_trust(result: TrustGetResult) -> TrustGetResult:
     """The result in words: what trusting that folder enables."""
     enables = [item.model_copy(update={"summary": _describe_enabled(item)}) for item in result.enables]
     lines = [_line("plain" if result.state == "trusted" else "warning", TRUST[result.state])]
-    if not enables:
-        lines.append(_line("plain", "Nothing in this folder needs trust yet."))
-    else:
-        lines.append(
-            _line("plain", "Trust enables:" if result.state == "trusted" else "Trusting this folder would enable:")
-        )
+    lines.append(
+        _line("plain", "Trust enables:" if result.state == "trusted" else "Trusting this folder would enable:")
+    )
     for item in enables:
         lines.append(_line("plain" if item.state == "same" else "warning", f"  {item.path} — {item.summary}"))
+    lines.append(_line("plain", f"  {_CHECKERS}"))
     return result.model_copy(update={"enables": enables, "lines": lines})
 
 

@@ -1,6 +1,7 @@
 """Lets the model ask the user; only where somebody is there to answer."""
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
@@ -42,6 +43,9 @@ class AskUser(SessionTool[AskUserParams]):
         "your recommendation first and say so. If the user declines, decide and say what you assumed."
     )
     params = AskUserParams
+
+    def title_of(self, arguments: Mapping[str, Any]) -> str:
+        return "Ask you"
 
     async def preview(self, params: AskUserParams, call: CallContext) -> Preview:
         for question in params.questions:

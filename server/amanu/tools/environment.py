@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 from amanu.checks.editor_feedback import EditorFeedback
 from amanu.config import Settings
@@ -101,3 +101,8 @@ class SessionTool(Tool[P]):
         self._environment = environment
         self._workspace = environment.workspace
         self._limits = environment.limits
+
+    def path_title(self, verb: str, arguments: Mapping[str, Any]) -> str:
+        """A `title_of` for a call about one path."""
+        path = arguments.get("path")
+        return f"{verb} {self._workspace.as_written(path)}" if isinstance(path, str) else self.name

@@ -1,6 +1,8 @@
 """The tools that enter and leave plan mode. The user decides on both: a built-in rule always asks."""
 
 import hashlib
+from collections.abc import Mapping
+from typing import Any
 
 from pydantic import Field
 
@@ -27,6 +29,9 @@ class EnterPlanMode(SessionTool[EnterPlanModeParams]):
     def __init__(self, environment: ToolEnvironment) -> None:
         super().__init__(environment)
         self._plan_mode = environment.plan_mode
+
+    def title_of(self, arguments: Mapping[str, Any]) -> str:
+        return "Plan before changing anything"
 
     async def preview(self, params: EnterPlanModeParams, call: CallContext) -> Preview:
         if self._plan_mode is None or self._plan_mode.active:
@@ -57,6 +62,9 @@ class ExitPlanMode(SessionTool[ExitPlanModeParams]):
         super().__init__(environment)
         self._plan_mode = environment.plan_mode
         self._headless = environment.headless
+
+    def title_of(self, arguments: Mapping[str, Any]) -> str:
+        return "Carry out this plan"
 
     async def preview(self, params: ExitPlanModeParams, call: CallContext) -> Preview:
         plan_mode = self._plan_mode

@@ -1,5 +1,6 @@
 """Keeps the list of what the model means to do."""
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from pydantic import BaseModel, Field, field_validator
@@ -42,6 +43,9 @@ class WriteTodos(SessionTool[WriteTodosParams]):
         "up on the way."
     )
     params = WriteTodosParams
+
+    def title_of(self, arguments: Mapping[str, Any]) -> str:
+        return "Update the to-do list"
 
     async def preview(self, params: WriteTodosParams, call: CallContext) -> Preview:
         started = [entry.text for entry in params.todos if entry.status == "in_progress"]

@@ -35,9 +35,14 @@ def tally(errors: int, warnings: int) -> str:
     return ", ".join(counts)
 
 
+def message_line(text: str) -> str:
+    """A message on one line; what a checker writes on a line of its own (its help) stays apart."""
+    return " · ".join(" ".join(line.split()) for line in text.splitlines() if line.strip())
+
+
 def format_finding(finding: Finding) -> str:
     """One line: "12: error: undefined name x (ruff F821)"."""
-    message = " ".join(finding.message.split())
+    message = message_line(finding.message)
     if len(message) > MESSAGE:
         message = message[:MESSAGE] + "…"
     who = " ".join(f"{finding.source} {finding.code}".split())[:80]

@@ -68,8 +68,8 @@ class PathGuard:
         if not inside_paths:
             roots = ", ".join(str(root) for root in self.roots)
             raise ToolError(
-                f"{path} is outside the workspace ({roots}). Use a path inside it: commands can save or copy files "
-                "there."
+                f"{path} is outside the workspace ({roots}).",
+                "Use a path inside it: commands can save or copy files there.",
             )
         existing = list(dict.fromkeys(candidate for candidate in inside_paths if os.path.lexists(self.real(candidate))))
         if len(existing) > 1:

@@ -67,7 +67,7 @@ class Workspace:
         Raises `ToolError` for a missing file (naming near ones), a folder, device, binary or too big file."""
         file = await self.read_if_exists(path)
         if file is None:
-            raise ToolError(await asyncio.to_thread(self._missing_message, path))
+            raise await asyncio.to_thread(self._missing_file, path)
         return file
 
     async def read_if_exists(self, path: Path) -> FileText | None:
@@ -143,7 +143,7 @@ class Workspace:
             return FileText(path, text, sha256(stored.data), encoding, mode=stored.mode)
         return _from_buffer(path, buffer, encoding, unsaved=True, lossy=True, mode=stored.mode)
 
-    def _missing_message(self, path: Path) -> str:
+    def _missing_file(self, path: Path) -> ToolError:
         """There is no such file: with the names that were perhaps meant."""
         near: list[str] = []
         try:
@@ -154,12 +154,14 @@ class Workspace:
                 close = difflib.get_close_matches(path.name.lower(), names, n=3, cutoff=0.6)
                 near = [self.display_path(path.parent / names[name]) for name in close]
         except (OSError, ToolError):
-            return (
-                f"There is no file {self.display_path(path)}, and no folder {self.display_path(path.parent)}. "
-                "Use glob to find the right path."
+            return ToolError(
+                f"There is no file {self.display_path(path)}, and no folder {self.display_path(path.parent)}.",
+                "Use glob to find the right path.",
             )
-        hint = f" Did you mean {' or '.join(near)}?" if near else " Use glob or list_directory to find it."
-        return f"There is no file {self.display_path(path)}.{hint}"
+        missing = f"There is no file {self.display_path(path)}."
+        if near:
+            return ToolError(f"{missing} Did you mean {' or '.join(near)}?")
+        return ToolError(missing, "Use glob or list_directory to find it.")
 
 
 def _authoritative_buffer(buffers: Sequence[Buffer], saved: Collection[str] = ()) -> Buffer:

@@ -90,26 +90,6 @@ async def test_what_is_about_several_files_is_answered_once(subjects: list[Subje
     asking.cancel()
 
 
-@pytest.mark.parametrize(
-    ("subjects", "allow", "says", "never"),
-    [
-        (writes("a.py"), (), ["--allow '@write(a.py)'"], "No rule can"),
-        (writes("a.py", "b.py", "a.py"), (), ["--allow '@write(a.py)' --allow '@write(b.py)'."], "No rule can"),
-        (writes("a.py", "b.py"), ["@write(a.py)"], ["--allow '@write(b.py)'."], "a.py"),
-        (writes("a.py", ".mcp.json"), (), ["No rule can allow it", "**/.mcp.json"], "--allow"),
-    ],
-)
-async def test_where_nobody_can_be_asked_it_says_all_that_would_help(
-    subjects: list[Subject], allow: list[str], says: list[str], never: str
-) -> None:
-    def asking() -> None:
-        raise AssertionError("nobody is there")
-
-    decision: Decision = await approvals(Heard(), headless=True, allow=allow).decide("c1", preview(subjects), asking)
-    assert decision.outcome == "denied" and decision.reason is not None
-    assert all(each in decision.reason for each in says) and never not in decision.reason
-
-
 async def test_a_rule_is_credited_with_what_no_other_rule_answers() -> None:
     heard = Heard()
     asked = approvals(heard)
@@ -141,6 +121,65 @@ def runs(*lines: str, network: Sequence[str] = (), effectless: Sequence[str] = (
         )
         for line in lines
     ]
+
+
+def unprefixed(subjects: Sequence[Subject]) -> list[Subject]:
+    """The same, but nothing is remembered of them."""
+    return [replace(each, command=each.command and replace(each.command, prefix=None)) for each in subjects]
+
+
+@pytest.mark.parametrize(
+    ("subjects", "allow", "permitted"),
+    [
+        (writes("a.py"), [], ["@write(a.py)"]),
+        (writes("a.py", "b.py", "a.py"), [], ["@write(a.py)", "@write(b.py)"]),
+        (writes("a.py", "b.py"), ["@write(a.py)"], ["@write(b.py)"]),
+        (writes("a.py", ".mcp.json"), [], []),
+        (runs("make all"), [], ["run_shell_command(make all *)"]),
+        # an answer saves no rule for these, but one that says just this is one
+        (unprefixed(runs("rm -rf build")), [], ["run_shell_command(rm -rf build)"]),
+        (runs("git reset --hard"), ["@run(git *)"], ["run_shell_command(git reset --hard)"]),
+        (unprefixed(runs("python3 -m http.server")), [], ["run_shell_command(python3 -m http.server)"]),
+        (
+            unprefixed(runs("python3 -m http.server", network=["python3 -m http.server"])),
+            ["@run(python3 *)"],
+            ["run_shell_command+network(python3 -m http.server)"],
+        ),
+        (
+            [*runs("git fetch x", network=["git fetch x"]), *unprefixed(runs("rm -rf b"))],
+            ["@run(rm -rf b)"],
+            ["run_shell_command+network(git fetch *)", "run_shell_command+network(rm -rf b)"],
+        ),
+        ([Subject("run_shell_command", "run", "a $(", unclear=True)], [], []),
+        ([Subject("run_shell_command", "run", "$x")], [], []),
+    ],
+)
+async def test_where_nobody_can_be_asked_it_says_all_that_would_help_and_that_does(
+    subjects: list[Subject], allow: list[str], permitted: list[str]
+) -> None:
+    def asking() -> None:
+        raise AssertionError("nobody is there")
+
+    decision: Decision = await approvals(Heard(), headless=True, allow=allow).decide("c1", preview(subjects), asking)
+    assert decision.outcome == "denied" and decision.reason is not None
+    assert decision.permitted_by == (permitted[0] if permitted else "")
+    options = " ".join(f"--allow '{text}'" for text in permitted)
+    assert decision.reason.startswith(
+        f"Nobody is there to approve it. Permit it with {options}."
+        if permitted
+        else "Nobody is there to approve it. No rule can allow it, only the user"
+    )
+    helped = await approvals(Heard(), headless=True, allow=[*allow, *permitted]).decide("c1", preview(subjects), asking)
+    assert (helped.outcome == "allowed") == bool(permitted)
+
+
+async def test_beyond_a_ceiling_no_rule_is_promised_to_help() -> None:
+    rules = [parse_rule("allow", "@run(make *)", "test")]
+    ours = Approvals(
+        Heard(), FakePolicy(lambda: PolicyContext("ask"), lambda: rules), ceilings=Ceilings(commands=0), headless=True
+    )
+    decision = await ours.decide("c1", preview(runs("make all")), lambda: None)
+    assert decision.permitted_by == "" and "limits.unasked_commands" in (decision.reason or "")
 
 
 FETCH, BUILD, LOOK = "git fetch origin", "make all", "cat notes"

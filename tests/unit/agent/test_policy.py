@@ -215,8 +215,8 @@ def test_modes(mode: Mode, subject: Subject, expected: str) -> None:
 def test_built_in_rules_hold_no_plain_ask_and_every_verdict_names_its_rule() -> None:
     assert decide([], EDIT).rule == NOTHING_MATCHED
     assert decide(of_mode("plan"), EDIT).rule == (
-        "mode plan: deny @write, other files than the plan (this is plan mode: only the plan may be written until "
-        "the user has approved it; put the change into the plan, and call exit_plan_mode when the plan is complete)"
+        "mode plan: deny @write, other files than the plan (in plan mode only the plan can be edited until it is "
+        "approved)"
     )
 
 

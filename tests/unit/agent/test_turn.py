@@ -154,15 +154,15 @@ async def test_an_unknown_answer_is_a_refusal(word: str) -> None:
 
 
 async def test_headless_denies_and_names_what_would_have_allowed() -> None:
-    harness, _ = await play(says("", call("run", "x", path="make test")), says("ok"), headless=True)
-    assert harness.results() == [("x", "Nobody is there to approve it. Permit it with --allow 'run(make test)'.")]
+    harness, _ = await play(says("", call("write", "x", path="a.py")), says("ok"), headless=True)
+    assert harness.results() == [("x", "Nobody is there to approve it. Permit it with --allow '@write(a.py)'.")]
     assert harness.recorder.log == []
 
 
 async def test_plan_mode_denies_by_rule() -> None:
     harness, _ = await play(says("", call("write", "w1")), says("ok"), mode="plan")
     assert harness.states() == {"w1": "rejected"}
-    assert "mode plan: deny @write" in harness.results()[0][1]
+    assert "in plan mode only the plan can be edited" in harness.results()[0][1]
 
 
 async def test_an_effect_waits_until_its_decision_is_on_disk() -> None:

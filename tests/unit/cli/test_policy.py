@@ -150,3 +150,20 @@ def test_why_a_line_is_not_understood_is_said(explained: Any, capsys: pytest.Cap
     assert policy.main(["explain", "select each in a; do ls; done"]) == exits.OK
     shown = capsys.readouterr().out
     assert shown.startswith("ask  Amanu does not understand `select each in a; do ls; done`.")
+
+
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        (
+            "rm -rf notes",
+            "unless a rule you write (config.toml, --allow) allows it:\n  run_shell_command(rm -rf notes)\n",
+        ),
+        ("make $(x", "No rule can allow this: it needs approval each time."),
+    ],
+)
+def test_what_no_answer_saves_may_be_allowed_by_a_rule_all_the_same(
+    explained: Any, capsys: pytest.CaptureFixture[str], command: str, says: str
+) -> None:
+    assert policy.main(["explain", command]) == exits.OK
+    assert says in capsys.readouterr().out

@@ -158,6 +158,8 @@ STORIES: list[tuple[str, list[Event], str]] = [
         "│ **Look**\n\n│ at it\n\n",
     ),
     ("a tool call", done(call()), "✓ Read app.py  1.0 s\n"),
+    ("what a read found", done(call(output="picture 640×480 PNG")), "✓ Read app.py  1.0 s  picture 640×480 PNG\n"),
+    ("but not all it found", done(call(output="one\ntwo")), "✓ Read app.py  1.0 s\n"),
     (
         "a failed one says why",
         done(call("failed", error="There is no such file.")),

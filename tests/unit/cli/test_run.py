@@ -43,6 +43,21 @@ def test_what_nobody_can_be_asked_is_denied_and_says_what_would_help(shop: Path,
 
 
 @pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        ("rm -rf build", 3),  # a rule would allow just this
+        ("make $(x", 3),  # none can
+        ("rm -rf /", 0),  # denied by a rule: whoever is there
+    ],
+)
+def test_what_was_denied_for_lack_of_a_person_is_an_exit_code(
+    shop: Path, inside: InProcessCli, command: str, code: int
+) -> None:
+    model = script(shop.parent, {"calls": [call("run_shell_command", command=command)]}, {"text": "A pity."})
+    assert inside.run(main, "do it", "--model", model, cwd=shop).returncode == code
+
+
+@pytest.mark.parametrize(
     ("mode", "told"),
     [("plan", "Mode: plan. You are planning."), ("auto", "Mode: auto."), ("ask", "Nobody is watching:")],
 )

@@ -103,6 +103,7 @@ def test_the_preimage_of_an_edit_is_kept_and_nothing_else(shop: Path, inside: In
         (["read_many_files", '{"paths": ["a.py", ".env"]}'], "No rule can allow it"),
         (["read_file", '{"path": "ok.txt"}', "--allow", "@read(.env)", "--mode", "auto"], "No rule can allow it"),
         (["write_file", '{"path": "x", "content": ""}'], "--allow '@write(x)'"),
+        (["run_shell_command", '{"command": "rm -rf a.py"}'], "--allow 'run_shell_command(rm -rf a.py)'"),
     ],
 )
 def test_no_allow_is_promised_that_would_not_help(

@@ -361,10 +361,9 @@ def test_a_question_says_what_is_fine_what_is_not_and_what_holds_it() -> None:
         "✓ git status — Only reads. (built-in)",
         "? npm i␊✓ x — Runs what it fetches.",
         "✗ rm -rf / — Ruins the machine. (built-in: deny)",
+        "Probably needs network access. Allowed with that:",
         "! Not sandboxed: it is Windows.",
-        "Probably needs network access",
-        "Needs approval: r",
-        "Cannot be remembered: asked every time",
+        "Asked every time: r",
     ]
     document = question_text(asks)
     assert "- ✗ rm -rf / — Ruins the machine" in document and "Not sandboxed: it is Windows" in document
@@ -386,7 +385,7 @@ def test_a_question_says_nothing_twice() -> None:
     looks = "built in: allow @run, without effect (it only reads)"
     make = CommandPart(text="make", decision="ask", rule="r", reason="Runs a rule.")
     alone = approval("make\nIn: /work", [], parts=[make])
-    assert question_lines(alone)[3:5] == ["? Runs a rule.", "Needs approval: r"]
+    assert question_lines(alone)[3:5] == ["? Runs a rule.", "Asked every time: r"]
     parts = [
         CommandPart(text="ls", decision="allow", rule=looks, reason="Lists files."),
         CommandPart(text="make " + "x" * 5000, decision="ask", rule="r", reason="Runs a rule."),

@@ -68,6 +68,8 @@ async def test_a_server_is_started_waited_for_read_and_stopped(tmp_path: Path, s
         stopped = await made.run("stop_command", {"job": "job-1"})
         assert stopped.fields["state"] == "stopped" and "stopped by the model" in stopped.for_model
         assert running(number) == []
+        again = await made.run("stop_command", {"job": "job-1"})
+        assert (stopped.for_user, again.for_user) == ("stopped", "had already ended")
 
 
 @pytest.mark.parametrize("sandbox", [False, True])

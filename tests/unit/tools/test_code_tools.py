@@ -250,11 +250,11 @@ def found(path: str, *findings: tuple[int, str, str, str]) -> dict[str, Any]:
     [
         (
             {},
-            "cart.py\n2: warning: long (ruff)\n5: error: two lines (ty)\nsub/use.py\n1: hint: spell\n"
+            "cart.py\n2: warning: long (ruff)\n5: error: two · lines (ty)\nsub/use.py\n1: hint: spell\n"
             "Outside the workspace, not shown: /lib/x.py.\n",
             "1 error, 1 warning",
         ),
-        ({"path": "cart.py"}, "cart.py\n2: warning: long (ruff)\n5: error: two lines (ty)\n", "1 error, 1 warning"),
+        ({"path": "cart.py"}, "cart.py\n2: warning: long (ruff)\n5: error: two · lines (ty)\n", "1 error, 1 warning"),
         ({"path": "sub"}, "sub/use.py\n1: hint: spell\n", "1 hints"),
         ({"path": ".env"}, ".env\n1: error: KEY=s3cr3t (env)\n", "1 error"),  # named: that was decided on
     ],

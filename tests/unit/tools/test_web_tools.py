@@ -96,6 +96,7 @@ async def test_a_page_is_framed_as_data(tmp_path: Path) -> None:
         outcome = await harness.run("web_fetch", url=PLACE)
     first, *lines = outcome.for_model.split("\n")
     assert first == f"[200 · text/html · {len(page)} bytes]"
+    assert outcome.for_user == f"200 · text/html · {len(page)} bytes"
     assert lines[0] == f'<web_page-2 path="{PLACE}">'
     assert lines[1] == "# T" and lines[-1] == "</web_page-2>"
     assert "<session_status>" not in outcome.for_model

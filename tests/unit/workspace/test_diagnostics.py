@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amanu.workspace.diagnostics import compare_findings, verdict, with_summary
+from amanu.workspace.diagnostics import compare_findings, format_finding, verdict, with_summary
 from amanu_protocol.items import Check, Finding
 
 SEVEN = "".join(f"line {n}\n" for n in range(1, 8))
@@ -129,3 +129,18 @@ def test_verdict(added: list[str], fixed: int, text: str) -> None:
 def test_a_check_in_words(changes: dict[str, Any], text: str) -> None:
     check = Check.model_validate({"checker": "ruff", "about": "proposed", "state": "done", **changes})
     assert with_summary(check).summary == text
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        (
+            "`os` imported but unused\nhelp: Remove unused import: `os`",
+            "`os` imported but unused · help: Remove unused import: `os`",
+        ),
+        ("Not assignable\n\n   `int` is\tno `str`\n", "Not assignable · `int` is no `str`"),
+    ],
+)
+def test_the_lines_of_a_message_stay_apart_on_one_line(message: str, expected: str) -> None:
+    found = Finding(start_line=1, end_line=1, severity="error", message=message, source="toy", code="T1")
+    assert format_finding(found) == f"1: error: {expected} (toy T1)"

@@ -2,7 +2,9 @@
 
 import re
 from abc import abstractmethod
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from pydantic import Field
 
@@ -34,6 +36,9 @@ class _SymbolTool(SessionTool[SymbolParams]):
     question: Question
     title: str
     none_found: str
+
+    def title_of(self, arguments: Mapping[str, Any]) -> str:
+        return f"{self.title} {arguments.get('symbol', '')}".rstrip()
 
     async def preview(self, params: SymbolParams, call: CallContext) -> Preview:
         path = self._workspace.resolve(params.path)

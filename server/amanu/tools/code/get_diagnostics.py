@@ -1,7 +1,9 @@
 """Show the errors and warnings that the language servers and linters of the user's editor report."""
 
 import asyncio
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from pydantic import Field
 
@@ -26,6 +28,9 @@ class GetDiagnostics(SessionTool[GetDiagnosticsParams]):
         "after an edit, but many editors check only open files, so it does not replace the project's own checks."
     )
     params = GetDiagnosticsParams
+
+    def title_of(self, arguments: Mapping[str, Any]) -> str:
+        return "Look at errors and warnings"
 
     async def preview(self, params: GetDiagnosticsParams, call: CallContext) -> Preview:
         path = self._workspace.resolve(params.path) if params.path else self._workspace.roots[0]

@@ -1,5 +1,8 @@
 """List the symbols of a file, or find symbols in the workspace, by asking the user's editor."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from pydantic import Field
 
 from amanu.core.tool import CallContext, Outcome, Params, Preview, Subject, ToolError
@@ -22,6 +25,9 @@ class ListSymbols(SessionTool[ListSymbolsParams]):
         "user's editor. Give path or query, not both."
     )
     params = ListSymbolsParams
+
+    def title_of(self, arguments: Mapping[str, Any]) -> str:
+        return f"List symbols {arguments.get('query') or arguments.get('path') or ''}".rstrip()
 
     async def preview(self, params: ListSymbolsParams, call: CallContext) -> Preview:
         if bool(params.path) == bool(params.query):

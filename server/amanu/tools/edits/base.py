@@ -111,8 +111,7 @@ class EditTool(SessionTool[P]):
         return self._workspace.display_path(base.path)
 
     def title_of(self, arguments: Mapping[str, Any]) -> str:
-        path = arguments.get("path")
-        return f"{self.verb} {self._workspace.as_written(path)}" if isinstance(path, str) else self.name
+        return self.path_title(self.verb, arguments)
 
     def resolve(self, path: str) -> Path:
         """The absolute path meant by the path of a `FileChange`. Raises `ToolError`."""

@@ -2,6 +2,8 @@
 
 import asyncio
 import re
+from collections.abc import Mapping
+from typing import Any
 
 from pydantic import Field
 
@@ -23,6 +25,9 @@ class Glob(SessionTool[GlobParams]):
     effect = "read"
     description = "Finds files by name, at most 500, without node_modules and files that git ignores."
     params = GlobParams
+
+    def title_of(self, arguments: Mapping[str, Any]) -> str:
+        return f"Find {arguments.get('pattern', 'files')}"
 
     async def preview(self, params: GlobParams, call: CallContext) -> Preview:
         folder = self._workspace.resolve(params.path) if params.path else self._workspace.roots[0]

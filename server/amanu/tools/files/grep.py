@@ -1,7 +1,9 @@
 """Search the contents of files."""
 
 import asyncio
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from pydantic import Field
 
@@ -35,6 +37,9 @@ class Grep(SessionTool[GrepParams]):
         "`line: text` for each match."
     )
     params = GrepParams
+
+    def title_of(self, arguments: Mapping[str, Any]) -> str:
+        return f"Search for {arguments.get('pattern', 'text')}"
 
     async def preview(self, params: GrepParams, call: CallContext) -> Preview:
         folder = self._workspace.resolve(params.path) if params.path else self._workspace.roots[0]

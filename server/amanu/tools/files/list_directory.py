@@ -3,7 +3,9 @@
 import asyncio
 import contextlib
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from pydantic import Field
 
@@ -23,6 +25,9 @@ class ListDirectory(SessionTool[ListDirectoryParams]):
     effect = "read"
     description = "Lists the folders and the files (with their size) directly in a folder."
     params = ListDirectoryParams
+
+    def title_of(self, arguments: Mapping[str, Any]) -> str:
+        return self.path_title("List", arguments)
 
     async def preview(self, params: ListDirectoryParams, call: CallContext) -> Preview:
         path = self._workspace.resolve(params.path)

@@ -1,7 +1,9 @@
 """Read a file, or lines of it, as the user sees it."""
 
 import asyncio
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from pydantic import Field
 
@@ -33,6 +35,9 @@ class ReadFile(SessionTool[ReadFileParams]):
     def __init__(self, environment: ToolEnvironment) -> None:
         super().__init__(environment)
         self._viewer = FileViewer(environment.pictures)
+
+    def title_of(self, arguments: Mapping[str, Any]) -> str:
+        return self.path_title("Read", arguments)
 
     async def preview(self, params: ReadFileParams, call: CallContext) -> Preview:
         path = self._workspace.resolve(params.path)

@@ -1,6 +1,8 @@
 """Read several files at once."""
 
 import asyncio
+from collections.abc import Mapping
+from typing import Any
 
 from pydantic import Field
 
@@ -28,6 +30,9 @@ class ReadManyFiles(SessionTool[ReadManyFilesParams]):
         "git ignores."
     )
     params = ReadManyFilesParams
+
+    def title_of(self, arguments: Mapping[str, Any]) -> str:
+        return "Read files"
 
     async def preview(self, params: ReadManyFilesParams, call: CallContext) -> Preview:
         names = (await self._expand(params.paths))[: self._limits.many_files]

@@ -1,5 +1,8 @@
 """Read tool output that the conversation no longer contains in full."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from pydantic import Field
 
 from amanu.core.tool import CallContext, Outcome, Params, Preview, Subject, ToolError
@@ -25,6 +28,9 @@ class ReadOutput(SessionTool[ReadOutputParams]):
         "the current content of a file, read the file instead."
     )
     params = ReadOutputParams
+
+    def title_of(self, arguments: Mapping[str, Any]) -> str:
+        return f"Read earlier output {str(arguments.get('id', ''))[:8]}"
 
     async def preview(self, params: ReadOutputParams, call: CallContext) -> Preview:
         return Preview(

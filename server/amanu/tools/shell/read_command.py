@@ -1,5 +1,8 @@
 """The tool that reads what a background command has printed, or waits for it."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from pydantic import Field
 
 from amanu.core.tool import CallContext, Outcome, Params, Preview, Subject
@@ -22,6 +25,9 @@ class ReadCommand(SessionTool[ReadCommandParams]):
     effect = "read"
     description = "Returns what a background command has printed since you last read, or how it ended."
     params = ReadCommandParams
+
+    def title_of(self, arguments: Mapping[str, Any]) -> str:
+        return f"Read {arguments.get('job', 'a background command')}"
 
     async def preview(self, params: ReadCommandParams, call: CallContext) -> Preview:
         job = self._environment.jobs.require(params.job)

@@ -9,9 +9,10 @@ import contextlib
 import json
 import os
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from pydantic import Field
 
@@ -105,6 +106,9 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
         self._launcher = CommandLauncher(environment)
         self._results = CommandResults(environment, self._launcher)
 
+    def title_of(self, arguments: Mapping[str, Any]) -> str:
+        return f"Run {_short(str(arguments.get('command', 'a command')))}"
+
     async def preview(self, params: RunShellCommandParams, call: CallContext) -> Preview:
         if "\0" in params.command or not params.command.strip():
             raise ToolError("The command is empty or contains a NUL character, so no shell can run it.")
@@ -130,6 +134,8 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
         analysis = await asyncio.to_thread(self._analyze, params, folder, call)
         self._check_mode(params, analysis.reading)
         subject, *also = self._subjects(params, analysis.reading)
+        wants = self._wants(params, analysis.reading)
+        offered = replace(analysis.need, network="network" in wants, unsandboxed="unsandboxed" in wants)
         running = "Run in the background:" if params.background else "Run"
         return Preview(
             title=f"{running} {_short(params.command)}",
@@ -139,9 +145,9 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
             reads=frozenset([str(folder)]),
             digest=analysis.digest,
             requirements=analysis.need,
-            sandbox=None if self._sandbox is None else self._sandbox.describe(analysis.need),
+            sandbox=None if self._sandbox is None else self._sandbox.describe(offered),
             grants=self._grants(),
-            likely_grants=self._wants(params, analysis.reading),
+            likely_grants=wants,
         )
 
     async def preview_again(self, params: RunShellCommandParams, call: CallContext) -> Preview:

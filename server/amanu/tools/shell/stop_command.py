@@ -1,5 +1,9 @@
 """The tool that ends a background command."""
 
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
 from amanu.core.tool import CallContext, Outcome, Params, Preview, Subject
 from amanu.tools.environment import SessionTool
 from amanu.tools.shell.job_report import report
@@ -15,6 +19,9 @@ class StopCommand(SessionTool[StopCommandParams]):
     description = "Ends a background command with all its processes."
     params = StopCommandParams
 
+    def title_of(self, arguments: Mapping[str, Any]) -> str:
+        return f"Stop {arguments.get('job', 'a background command')}"
+
     async def preview(self, params: StopCommandParams, call: CallContext) -> Preview:
         job = self._environment.jobs.require(params.job)
         return Preview(
@@ -26,5 +33,7 @@ class StopCommand(SessionTool[StopCommandParams]):
     async def run(self, params: StopCommandParams, call: CallContext) -> Outcome:
         jobs = self._environment.jobs
         job = jobs.require(params.job)
+        had_ended = job.ended.is_set()
         await job.stop("by the model")
-        return await report(job, jobs, self._limits.shell_model)
+        outcome = await report(job, jobs, self._limits.shell_model)
+        return replace(outcome, for_user="had already ended" if had_ended else "stopped")

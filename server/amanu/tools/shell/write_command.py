@@ -1,6 +1,7 @@
 """The tool that types into a background command."""
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -40,6 +41,9 @@ class WriteCommand(SessionTool[WriteCommandParams]):
         "ctrl-c need tty=true at its start."
     )
     params = WriteCommandParams
+
+    def title_of(self, arguments: Mapping[str, Any]) -> str:
+        return f"Type into {arguments.get('job', 'a background command')}"
 
     async def preview(self, params: WriteCommandParams, call: CallContext) -> Preview:
         job = self._running(params)

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from amanu.core.model import ModelError
 from amanu.core.tool import CallContext, Outcome, Params, Preview, Subject
+from amanu.text.amounts import byte_count
 from amanu.text.fences import block
 from amanu.tools.environment import SessionTool
 from amanu.tools.files.read_output import ID_LENGTH
@@ -63,12 +64,13 @@ class WebFetch(SessionTool[WebFetchParams]):
             text = f"{page.url} redirects to another host: {page.to}\nTo read that page, call web_fetch with that URL."
             return Outcome(text, f"Redirects to {page.to.authority}")
         facts = [str(page.status), page.media_type, f"{page.size:,} bytes", *([page.note] if page.note else [])]
+        summary = " · ".join([facts[0], facts[1], byte_count(page.size), *facts[3:]])
         if len(page.text) <= PART:
-            return Outcome(self._shown(page, params.start, facts), " · ".join(facts))
+            return Outcome(self._shown(page, params.start, facts), summary)
         blob = await self._environment.blobs.put_blob(page.text.encode())
         facts.append(f"full text: read_output {blob.blob_id[:ID_LENGTH]}")
         text = await self._answer(page, params.prompt, facts, call) if params.prompt and not params.start else ""
-        return Outcome(text or self._shown(page, params.start, facts), " · ".join(facts[:-1]), blob=blob)
+        return Outcome(text or self._shown(page, params.start, facts), summary, blob=blob)
 
     def _url(self, params: WebFetchParams) -> WebUrl:
         """For a page on which GitHub shows a file, the file itself. Raises `ToolError`."""

@@ -15,8 +15,8 @@ export class TurnRow {
   ) {}
 
   update(): void {
-    const { proposals, turn } = this.desk.session.state;
-    const edits = turn?.turnId === this.turnId ? undefined : turnEdits(proposals, this.turnId);
+    const { plan, proposals, turn } = this.desk.session.state;
+    const edits = turn?.turnId === this.turnId ? undefined : turnEdits(proposals, this.turnId, plan?.path);
     const key = JSON.stringify(edits ?? null);
     if (key === this.drawn) return; // a button that is drawn anew loses the focus
     this.drawn = key;
