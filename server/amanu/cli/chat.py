@@ -23,6 +23,7 @@ from amanu.cli.job_commands import JobCommands, running_count
 from amanu.cli.live import rows
 from amanu.cli.mentions import line_mentions
 from amanu.cli.question import show_lines
+from amanu.cli.question_input import QuestionInput
 from amanu.cli.question_prompt import QuestionPrompt
 from amanu.cli.render import Renderer
 from amanu.cli.review_prompt import ReviewPrompt
@@ -65,6 +66,7 @@ COMMANDS = {
     "/restore": "N [files|all]: go back to before that turn; all: including the conversation",
     "/context": "show what fills the model's context window",
     "/jobs": "list the background commands; /jobs output ID, /jobs stop ID",
+    "/todos": "show the model's to-do list",
     "/notes": "show the details behind notices: summaries, masked output",
     "/sessions": "list the sessions of this folder, or switch to one: its id, a prefix of it, or latest",
     "/new": "start a new session",
@@ -240,10 +242,10 @@ class Chat(PromptContext):
         except Interrupted:
             await self._interrupt()
         except EOFError:
-            await self._leave()
+            if not self._leaving:
+                await self._leave()
         except AmanuError as error:
-            hint = f" {error.data.hint}" if error.data.hint else ""
-            self._console.prose(("red", visible(f"✗ {error}{hint}")))
+            self._show_error(error)
         except Disconnected:
             pass  # the next round reconnects
         except Exception as error:
@@ -252,8 +254,24 @@ class Chat(PromptContext):
             self._console.prose(("red", visible(f"✗ Internal error; the session is intact ({failure}).")))
             await asyncio.sleep(MISTAKE_SECONDS)
 
+    def _show_error(self, error: AmanuError) -> None:
+        hint = f" {error.data.hint}" if error.data.hint else ""
+        self._console.prose(("red", visible(f"✗ {error}{hint}")))
+
+    async def _run_while_waiting(self, text: str) -> None:
+        """A command typed at a question. Raises EOFError when it leaves."""
+        try:
+            await self._command(text)
+        except AmanuError as error:
+            self._show_error(error)
+        if self._leaving:
+            raise EOFError
+
     def _needed(self) -> bool:
-        return bool(self._view.state.approvals or self._view.state.questions) or self._view.client.lost.is_set()
+        return self._asked() or self._view.client.lost.is_set()
+
+    def _asked(self) -> bool:
+        return bool(self._view.state.approvals or self._view.state.questions)
 
     async def _act(self, text: str) -> None:
         if text.startswith("/"):
@@ -276,12 +294,12 @@ class Chat(PromptContext):
             await self._view.prompt(text, files)
 
     async def _interrupt(self) -> None:
-        twice = time.monotonic() - self._interrupted_at < TWICE_SECONDS
-        self._interrupted_at = time.monotonic()
-        if twice:
+        if time.monotonic() - self._interrupted_at < TWICE_SECONDS:
             await self._leave()
-        elif not await self._view.cancel():
-            self._console.line(("dim", "Press Ctrl-C again to quit."))
+            return
+        await self._view.cancel()
+        self._console.line(("dim", "Press Ctrl-C again to quit."))
+        self._interrupted_at = time.monotonic()
 
     async def _leave(self) -> None:
         self._leaving = True
@@ -292,8 +310,10 @@ class Chat(PromptContext):
             return
         if self._alone:
             await self._view.cancel()
+        elif self._asked():
+            self._console.prose(("dim", "The question stays open; amanu chat --continue returns to it."))
         else:
-            self._console.line(("dim", "The turn continues in the daemon; amanu chat --continue returns to it."))
+            self._console.prose(("dim", "The turn continues in the daemon; amanu chat --continue returns to it."))
 
     # Commands ------------------------------------------------------------------------------------------
 
@@ -342,6 +362,8 @@ class Chat(PromptContext):
                     self._terminal.draft(prompt)
             case "/context":
                 show_context(self._view.state.usage, self._console)
+            case "/todos":
+                self._renderer.show_todos(self._view.state)
             case "/jobs":
                 await self._job_commands.run(argument)
             case "/notes":
@@ -464,11 +486,12 @@ class Chat(PromptContext):
             await self._put_away("amanu/session/detach")
         self._view = view
         self._renderer = Renderer(self._console, details_hint="/notes", trust="/trust")
-        self._review_prompt = ReviewPrompt(view, self._renderer, self._terminal)
-        self._question_prompt = QuestionPrompt(view, self._console, self._terminal)
-        self._edit_commands = EditCommands(view, self._console, self._terminal)
+        asked = QuestionInput(self._terminal, self._console, self.commands, self._run_while_waiting)
+        self._review_prompt = ReviewPrompt(view, self._renderer, asked)
+        self._question_prompt = QuestionPrompt(view, self._console, asked)
+        self._edit_commands = EditCommands(view, self._console, asked)
         self._job_commands = JobCommands(view, self._console)
-        self._trust_prompt = TrustPrompt(view, self._console, self._terminal)
+        self._trust_prompt = TrustPrompt(view, self._console, asked)
         show_header(view.state, self._console)
         self._console.line(("dim", f"session {view.session_id} · /help"))
         if view.state.read_only:
@@ -502,8 +525,13 @@ class Chat(PromptContext):
 
     async def _ask_trust(self) -> None:
         if not self._view.state.trusted:
-            with contextlib.suppress(Interrupted, StopRequested):
+            try:
                 await self._trust_prompt.ask()
+            except (Interrupted, StopRequested):
+                pass
+            except EOFError:
+                if not self._leaving:
+                    await self._leave()
 
     def _mentioned(self, text: str) -> list[Attachment]:
         return [*line_mentions(text, self._view.state.roots)]

@@ -48,7 +48,7 @@ def main(argv: list[str]) -> int:
     folder = Path(tempfile.mkdtemp(prefix="amanu-demo-")).resolve()
     try:
         return asyncio.run(demo(folder, sys.stdout, interactive=sys.stdin.isatty() and sys.stdout.isatty()))
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, EOFError):
         return exits.CANCELLED
     finally:
         if arguments.keep:
@@ -146,11 +146,17 @@ class LiveTerminalInput:
         self._live = live
 
     async def ask(
-        self, question: str, *, default: str = "", valid: Callable[[], bool], preview: Preview | None = None
+        self,
+        question: str,
+        *,
+        default: str = "",
+        valid: Callable[[], bool],
+        preview: Preview | None = None,
+        again: Callable[[], None] | None = None,
     ) -> str | None:
         await self._live.stop()
         try:
-            return await self._terminal.ask(question, default=default, valid=valid, preview=preview)
+            return await self._terminal.ask(question, default=default, valid=valid, preview=preview, again=again)
         finally:
             self._live.start()
 
@@ -169,7 +175,13 @@ class AutomaticInput:
         self._console = console
 
     async def ask(
-        self, question: str, *, default: str = "", valid: Callable[[], bool], preview: Preview | None = None
+        self,
+        question: str,
+        *,
+        default: str = "",
+        valid: Callable[[], bool],
+        preview: Preview | None = None,
+        again: Callable[[], None] | None = None,
     ) -> str | None:
         await asyncio.sleep(GUARD_SECONDS)  # sooner would not count
         answer = "a" if "[a]" in question else "y"

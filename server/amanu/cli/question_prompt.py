@@ -61,10 +61,13 @@ class QuestionPrompt:
 
     async def _ask(self, question: Question, field: QuestionField) -> None:
         """Ask one field until it has an answer. Raises `_Declined`."""
-        self._show(field, alone=len(question.fields) == 1)
+        alone = len(question.fields) == 1
+        self._show(field, alone=alone)
         while self._is_open(question):
             try:
-                text = await self.user_input.ask(_hint(field), valid=lambda: self._is_open(question))
+                text = await self.user_input.ask(
+                    _hint(field), valid=lambda: self._is_open(question), again=lambda: self._show(field, alone=alone)
+                )
             except StopRequested:
                 await self._decline(question)
                 continue

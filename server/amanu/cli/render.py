@@ -155,6 +155,15 @@ class Renderer:
             case _:
                 pass
 
+    def show_todos(self, state: SessionState) -> None:
+        """The to-do list as it stands."""
+        item = next((item for item in reversed(state.items) if isinstance(item, TodoList)), None)
+        if item is None:
+            self.console.line(("dim", "No to-dos."))
+            return
+        self._printed.discard(item.item_id)
+        self._show_todos(item)
+
     def show_items(self, items: list[Item], state: SessionState) -> None:
         """What a session already holds. Of a running turn, what still moves is left moving."""
         self._in_turn = state.turn is not None

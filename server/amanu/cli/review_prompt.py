@@ -34,10 +34,17 @@ class UserInput(Protocol):
     """Somebody at the keyboard."""
 
     async def ask(
-        self, question: str, *, default: str = "", valid: Callable[[], bool], preview: Preview | None = None
+        self,
+        question: str,
+        *,
+        default: str = "",
+        valid: Callable[[], bool],
+        preview: Preview | None = None,
+        again: Callable[[], None] | None = None,
     ) -> str | None:
-        """One line, stripped; None as soon as `valid` no longer holds or the user left the question. `preview` says
-        what the text so far would do."""
+        """One line, stripped; None as soon as `valid` no longer holds. `preview` says what the text so far would do;
+        `again` shows what stands above the question, after something else was shown. Raises EOFError when the user
+        leaves."""
         ...
 
     async def edit(self, text: str, suffix: str) -> str | None:
@@ -81,6 +88,9 @@ class ReviewPrompt:
             self._renderer.show_diff(approval.proposal_id, self._view.state)
         show_reasons(approval, self._console)
 
+    def _show_title(self, approval: Approval) -> None:
+        self._console.line(("heading", "? "), ("bold", one_line(approval.title)))
+
     def _show_anew(self, approval: Approval) -> None:
         if not self._reviewed:
             self._console.line(("yellow", IGNORED["stale"]))
@@ -112,7 +122,9 @@ class ReviewPrompt:
     # Asking --------------------------------------------------------------------------------------------
 
     async def _ask_once(self, approval: Approval) -> bool:
-        answer = await self._ask(self._choices(approval), approval)
+        answer = await self._user_input.ask(
+            self._choices(approval), valid=lambda: self._unchanged(approval), again=lambda: self._show_title(approval)
+        )
         if answer is None:
             return False
         word, argument = _split(answer)
@@ -279,7 +291,11 @@ class ReviewPrompt:
         """Ask until this hunk is decided. False when the user wants no more of this."""
         while True:
             question = "  [y] accept · [n] reject, or n REASON · [e] edit · [q] stop › "
-            answer = await self._user_input.ask(question, valid=lambda: self._pending(approval))
+            answer = await self._user_input.ask(
+                question,
+                valid=lambda: self._pending(approval),
+                again=lambda: show_hunk(self._console, file, hunk, reason=hunk.reason),
+            )
             if answer is None or answer == "q":
                 return False
             word, reason = _split(answer)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from prompt_toolkit import PromptSession
     from prompt_toolkit.application import Application
     from prompt_toolkit.completion import Completer
+    from prompt_toolkit.formatted_text import StyleAndTextTuples
     from prompt_toolkit.input import Input
     from prompt_toolkit.key_binding import KeyBindings
     from prompt_toolkit.output import Output
@@ -143,28 +144,27 @@ class Terminal:
         self._draft = text
 
     async def ask(
-        self, question: str, *, default: str = "", valid: Callable[[], bool], preview: "Preview | None" = None
+        self,
+        question: str,
+        *,
+        default: str = "",
+        valid: Callable[[], bool],
+        preview: "Preview | None" = None,
+        again: Callable[[], None] | None = None,
     ) -> str | None:
-        """See `decide.UserInput`. Raises Interrupted on Ctrl-C, Escaped on Esc; Ctrl-D leaves the question."""
+        """See `review_prompt.UserInput`. Raises Interrupted on Ctrl-C, StopRequested on Esc, EOFError on Ctrl-D."""
         watched = LivePreview(preview, self._question) if preview is not None else None
-        below = {} if watched is None else {"bottom_toolbar": watched.toolbar_text, "refresh_interval": LOOK_SECONDS}
+        self._question.bottom_toolbar = None if watched is None else watched.toolbar_text
+        self._question.refresh_interval = 0 if watched is None else LOOK_SECONDS
         try:
-            answer = await self._run(
-                self._question,
-                lambda: not valid(),
-                message=question,
-                default=default,
-                **({"bottom_toolbar": None, "refresh_interval": 0} | below),  # a session keeps what it was given last
-            )
-        except EOFError:
-            return None
+            answer = await self._run(self._question, lambda: not valid(), message=question, default=default)
         finally:
             if watched is not None:
                 watched.end()
         return None if answer is None else answer.strip()
 
     async def edit(self, text: str, suffix: str) -> str | None:
-        """See `decide.UserInput`: $VISUAL, $EDITOR, else vi, on a private temporary file."""
+        """See `review_prompt.UserInput`: $VISUAL, $EDITOR, else vi, on a private temporary file."""
         from prompt_toolkit.application import run_in_terminal
 
         return await run_in_terminal(lambda: edit_text(text, suffix), in_executor=True)
@@ -202,7 +202,7 @@ class LivePreview:
         self._lines: Sequence[Line] = ()
         self._task: asyncio.Task[None] | None = None
 
-    def toolbar_text(self) -> list[tuple[str, str]]:
+    def toolbar_text(self) -> "StyleAndTextTuples":
         text = self._prompt.default_buffer.text
         if text != self._previewed and (self._task is None or self._task.done()):
             self._task = asyncio.create_task(self._update(text))

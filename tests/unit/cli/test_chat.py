@@ -197,10 +197,32 @@ async def test_ctrl_c_stops_the_turn_and_twice_leaves(desk: Desk, tmp_path: Path
     desk.types("go" + ENTER)
     await desk.sees("› go")
     desk.types(CTRL_C)
-    await desk.sees("Stopped.")
-    assert not desk.task.done()
+    await desk.sees("Press Ctrl-C again to quit.")
+    assert not desk.task.done() and "Stopped." in desk.out.getvalue()
     desk.types(CTRL_C)
     assert await desk.left() == 0
+
+
+async def test_a_command_at_a_question_is_no_answer_to_it(desk: Desk, tmp_path: Path) -> None:
+    await started(desk, tmp_path, {"calls": [EDIT]}, {"expect": "a.txt", "text": "Done."})
+    desk.types("go" + ENTER)
+    await desk.sees("+one\n")
+    for typed, shown in (("/todos", "No to-dos."), ("/undo", "/undo must wait"), ("?", "? Create a.txt")):
+        desk.types(typed + ENTER)
+        await desk.sees(shown)
+    await asyncio.sleep(GUARD_SECONDS)
+    desk.types("a" + ENTER)
+    await desk.sees("Done.")
+
+
+@pytest.mark.parametrize("leaves", [CTRL_D, "/quit" + ENTER])
+async def test_a_question_can_be_left(desk: Desk, tmp_path: Path, leaves: str) -> None:
+    await started(desk, tmp_path, {"calls": [EDIT]})
+    desk.types("go" + ENTER)
+    await desk.sees("+one\n")
+    desk.types(leaves)
+    assert await desk.left() == 0
+    assert not (desk.root / "a.txt").exists()
 
 
 async def test_ctrl_c_at_a_question_stops_the_turn(desk: Desk, tmp_path: Path) -> None:

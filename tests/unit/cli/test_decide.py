@@ -34,7 +34,13 @@ class Scripted:
         self.defaults: list[str] = []
 
     async def ask(
-        self, question: str, *, default: str = "", valid: Callable[[], bool], preview: Preview | None = None
+        self,
+        question: str,
+        *,
+        default: str = "",
+        valid: Callable[[], bool],
+        preview: Preview | None = None,
+        again: Callable[[], None] | None = None,
     ) -> str | None:
         assert valid()
         self.asked.append(question)
@@ -212,7 +218,13 @@ async def test_what_changes_while_it_is_read_is_shown_anew(pair: tuple[DaemonCli
 
     class Slow(Scripted):
         async def ask(
-            self, question: str, *, default: str = "", valid: Callable[[], bool], preview: Preview | None = None
+            self,
+            question: str,
+            *,
+            default: str = "",
+            valid: Callable[[], bool],
+            preview: Preview | None = None,
+            again: Callable[[], None] | None = None,
         ) -> str | None:
             if not self.asked:
                 stage.daemon.event(ApprovalRequested(approval=approval(digest="d2", detail="make clean")))
@@ -343,7 +355,13 @@ async def test_settled_while_the_person_reads(pair: tuple[DaemonClient, FakeDaem
 
     class Slow(Scripted):
         async def ask(
-            self, question: str, *, default: str = "", valid: Callable[[], bool], preview: Preview | None = None
+            self,
+            question: str,
+            *,
+            default: str = "",
+            valid: Callable[[], bool],
+            preview: Preview | None = None,
+            again: Callable[[], None] | None = None,
         ) -> str | None:
             stage.daemon.event(ApprovalResolved(tool_call_id="c", decision=Decision(outcome="cancelled", by="rule")))
             await view.wait(lambda _: not valid())

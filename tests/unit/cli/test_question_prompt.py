@@ -34,7 +34,13 @@ class User:
         self.answers = list(answers)
 
     async def ask(
-        self, question: str, *, default: str = "", valid: Callable[[], bool], preview: Preview | None = None
+        self,
+        question: str,
+        *,
+        default: str = "",
+        valid: Callable[[], bool],
+        preview: Preview | None = None,
+        again: Callable[[], None] | None = None,
     ) -> str | None:
         assert valid()
         answer = self.answers.pop(0)
