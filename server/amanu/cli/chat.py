@@ -20,6 +20,7 @@ from amanu.cli.diff import show_proposal
 from amanu.cli.edit_commands import EditCommands
 from amanu.cli.header import effort_line, show_header
 from amanu.cli.job_commands import JobCommands, running_count
+from amanu.cli.keyboard_mode import unechoed
 from amanu.cli.live import rows
 from amanu.cli.mentions import line_mentions
 from amanu.cli.question import show_lines
@@ -138,7 +139,7 @@ async def _chat(options: ChatOptions, *, alone: bool) -> int:
     async def connector() -> DaemonClient:
         return await connect(roots=options.roots, alone=alone)
 
-    with patch_stdout(raw=True):
+    with unechoed(), patch_stdout(raw=True):
         console = open_console(sys.stdout)
         try:
             home = find_home().make()
@@ -175,6 +176,9 @@ class Chat(PromptContext):
         self._client: DaemonClient | None = None
         self._interrupted_at = -TWICE_SECONDS
         self._leaving = False
+        self._sending: list[str] = []
+        """Prompts on their way to the daemon, which may look for what they mention; the first is being sent."""
+        self._sender: asyncio.Task[None] | None = None
 
     async def run(self, terminal: Terminal) -> int:
         """Until the user leaves. Returns the exit code; raises AmanuError when no session can be had."""
@@ -199,6 +203,9 @@ class Chat(PromptContext):
         for style, line in self._renderer.tail(LIVE_ROWS, self._view.state):
             for row in rows([line], LIVE_ROWS, columns):
                 spans.append((style, row))
+        for text in self._sending:
+            for row in rows([f"› {line}" for line in text.split("\n")], LIVE_ROWS, columns):
+                spans.append(("bold", row))
         return spans[-LIVE_ROWS:]
 
     def stoppable(self) -> bool:
@@ -209,7 +216,8 @@ class Chat(PromptContext):
         """The line below the prompt."""
         state = self._view.state
         model_id = state.turn.model_id if state.turn is not None else state.model_id
-        parts = [self._renderer.status(state) or "Enter sends · /help", state.mode, one_line(model_id, 40)]
+        status = self._renderer.status(state) or ("… sending" if self._sending else "")
+        parts = [status or "Enter sends · /help", state.mode, one_line(model_id, 40)]
         if state.usage is not None and state.usage.fullness:
             parts.append(state.usage.fullness)
         if state.usage is not None and state.usage.cost_usd is not None:
@@ -249,14 +257,17 @@ class Chat(PromptContext):
         except Disconnected:
             pass  # the next round reconnects
         except Exception as error:
-            log.exception("the chat failed")
-            failure = f"{type(error).__name__}: {error}"
-            self._console.prose(("red", visible(f"✗ Internal error; the session is intact ({failure}).")))
+            self._show_mistake(error)
             await asyncio.sleep(MISTAKE_SECONDS)
 
     def _show_error(self, error: AmanuError) -> None:
         hint = f" {error.data.hint}" if error.data.hint else ""
         self._console.prose(("red", visible(f"✗ {error}{hint}")))
+
+    def _show_mistake(self, error: Exception) -> None:
+        log.error("the chat failed", exc_info=error)
+        failure = f"{type(error).__name__}: {error}"
+        self._console.prose(("red", visible(f"✗ Internal error; the session is intact ({failure}).")))
 
     async def _run_while_waiting(self, text: str) -> None:
         """A command typed at a question. Raises EOFError when it leaves."""
@@ -277,7 +288,34 @@ class Chat(PromptContext):
         if text.startswith("/"):
             await self._command(text)
         else:
-            await self._say(text)
+            self._send(text)
+
+    def _send(self, text: str, *, queued: bool = False) -> None:
+        """Without holding up the keyboard; in the order in which they were typed."""
+        self._sending.append(text)
+        self._sender = asyncio.create_task(self._send_after(self._sender, text, queued=queued))
+
+    async def _send_after(self, earlier: asyncio.Task[None] | None, text: str, *, queued: bool) -> None:
+        if earlier is not None:
+            await earlier
+        try:
+            if queued:
+                await self._view.prompt(text, self._mentioned(text))
+            else:
+                await self._say(text)
+        except AmanuError as error:
+            self._show_error(error)
+        except Disconnected:
+            self._console.prose(("red", f"✗ Not sent: {one_line(text)}"))
+        except Exception as error:
+            self._show_mistake(error)
+        finally:
+            self._sending.remove(text)
+
+    async def _sent(self) -> None:
+        """Until what was typed has reached the daemon."""
+        if self._sender is not None:
+            await self._sender
 
     async def _say(self, text: str) -> None:
         turn = self._view.state.turn
@@ -303,6 +341,7 @@ class Chat(PromptContext):
 
     async def _leave(self) -> None:
         self._leaving = True
+        await self._sent()
         if self._view.client.lost.is_set():
             return
         if self._view.state.turn is None:
@@ -335,7 +374,7 @@ class Chat(PromptContext):
             case "/model":
                 await self._list_models()
             case "/queue" if argument:
-                await self._view.prompt(argument, self._mentioned(argument))
+                self._send(argument, queued=True)
             case "/unqueue":
                 for prompt in self._view.state.queue:
                     params = r.PromptUnqueueParams(session_id=self._view.session_id, prompt_id=prompt.prompt_id)
@@ -394,7 +433,7 @@ class Chat(PromptContext):
                 for name, description in {**COMMANDS, **await self._daemons_commands()}.items():
                     self._console.line(("bold", f"{name:13}"), ("", description))
             case _ if word not in COMMANDS and word in await self._daemons_commands():
-                await self._say(text)
+                self._send(text)
             case _:
                 self._console.line(
                     ("red", f"{visible(word)} is unknown or missing an argument; /help lists the commands.")
@@ -503,6 +542,7 @@ class Chat(PromptContext):
 
     async def _put_away(self, method: str | None = None) -> None:
         """Leave this session; one in which nobody said anything is not kept."""
+        await self._sent()
         state = self._view.state
         params = r.SessionParams(session_id=state.session_id)
         if not (state.title or state.items or state.queue or state.read_only):

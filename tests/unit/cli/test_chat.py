@@ -20,7 +20,7 @@ from amanu.cli.client import DaemonClient
 from amanu.cli.connect import connect
 from amanu.cli.console import PlainConsole
 from amanu.cli.terminal import Terminal
-from amanu.cli.view import GUARD_SECONDS
+from amanu.cli.view import GUARD_SECONDS, SessionView
 from amanu.home import find_home
 
 ENTER, CTRL_C, CTRL_D, ALT_ENTER = "\r", "\x03", "\x04", "\x1b\r"
@@ -174,6 +174,32 @@ async def test_no_other_key_ends_the_chat_or_sends_or_stops_anything(desk: Desk,
     before = desk.out.getvalue()
     await asyncio.sleep(0)
     assert not desk.task.done() and "Stopped." not in before and before.count("› go") == bool(steps)
+
+
+async def test_a_prompt_on_its_way_is_seen_and_holds_nothing_up(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await started(desk, tmp_path, {"expect": "one", "text": "First."}, {"expect": "two", "text": "Second."})
+    found = asyncio.Event()
+    prompt = SessionView.prompt
+
+    async def slow(self: SessionView, *given: Any) -> Any:
+        await found.wait()
+        return await prompt(self, *given)
+
+    monkeypatch.setattr(SessionView, "prompt", slow)
+    desk.types("one" + ENTER)
+    desk.types("/queue two" + ENTER)
+    desk.types("/todos" + ENTER)
+    await desk.sees("No to-dos.")
+    assert [text for _, text in desk.chat.above()] == ["› one", "› two"]
+    assert "sending" in desk.chat.toolbar()
+    found.set()
+    await desk.sees("First.")
+    await desk.sees("Second.")
+    async with asyncio.timeout(5):
+        while desk.chat.above():
+            await asyncio.sleep(0.01)
 
 
 async def test_a_mistake_of_our_own_ends_no_chat(desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,10 @@
 
 import asyncio
 import io
+import os
+import pty
+import select
+import termios
 from pathlib import Path
 
 import pytest
@@ -11,6 +15,7 @@ from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
 from amanu.cli.console import PlainConsole
+from amanu.cli.keyboard_mode import unechoed
 from amanu.cli.live import TICK_SECONDS, LiveConsole
 from amanu.cli.mentions import line_mentions
 from amanu.cli.terminal import PromptContext, Terminal, edit_text, prompt_completer
@@ -112,3 +117,15 @@ async def test_what_is_said_below_a_question_goes_with_it() -> None:
             ), below
             keyboard.send_text("x\r")
             assert await asking == "x"
+
+
+def test_what_is_typed_between_two_prompts_waits_as_it_was_typed(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen, side = pty.openpty()
+    with os.fdopen(side) as keyboard, os.fdopen(screen, "rb", buffering=0):
+        monkeypatch.setattr("sys.stdin", keyboard)
+        before = termios.tcgetattr(side)
+        with unechoed():
+            os.write(screen, b"go\r")
+            assert os.read(side, 100) == b"go\r"
+            assert not select.select([screen], [], [], 0)[0], "nothing is echoed"
+        assert termios.tcgetattr(side) == before
