@@ -149,7 +149,7 @@ async def _chat(options: ChatOptions, *, alone: bool) -> int:
             return await chat.run(Terminal(chat, history=home.state / "chat-history"))
         except AmanuError as error:
             hint = f" {error.data.hint}" if error.data.hint else ""
-            console.prose(("red", visible(f"{error}{hint}")))
+            console.line(("red", visible(f"{error}{hint}")))
             return exits.of_error(error)
 
 
@@ -262,12 +262,12 @@ class Chat(PromptContext):
 
     def _show_error(self, error: AmanuError) -> None:
         hint = f" {error.data.hint}" if error.data.hint else ""
-        self._console.prose(("red", visible(f"✗ {error}{hint}")))
+        self._console.line(("red", visible(f"✗ {error}{hint}")))
 
     def _show_mistake(self, error: Exception) -> None:
         log.error("the chat failed", exc_info=error)
         failure = f"{type(error).__name__}: {error}"
-        self._console.prose(("red", visible(f"✗ Internal error; the session is intact ({failure}).")))
+        self._console.line(("red", visible(f"✗ Internal error; the session is intact ({failure}).")))
 
     async def _run_while_waiting(self, text: str) -> None:
         """A command typed at a question. Raises EOFError when it leaves."""
@@ -306,7 +306,7 @@ class Chat(PromptContext):
         except AmanuError as error:
             self._show_error(error)
         except Disconnected:
-            self._console.prose(("red", f"✗ Not sent: {one_line(text)}"))
+            self._console.line(("red", f"✗ Not sent: {one_line(text)}"))
         except Exception as error:
             self._show_mistake(error)
         finally:
@@ -350,9 +350,9 @@ class Chat(PromptContext):
         if self._alone:
             await self._view.cancel()
         elif self._asked():
-            self._console.prose(("dim", "The question stays open; amanu chat --continue returns to it."))
+            self._console.line(("dim", "The question stays open; amanu chat --continue returns to it."))
         else:
-            self._console.prose(("dim", "The turn continues in the daemon; amanu chat --continue returns to it."))
+            self._console.line(("dim", "The turn continues in the daemon; amanu chat --continue returns to it."))
 
     # Commands ------------------------------------------------------------------------------------------
 
@@ -431,7 +431,7 @@ class Chat(PromptContext):
                 await self._leave()
             case "/help":
                 for name, description in {**COMMANDS, **await self._daemons_commands()}.items():
-                    self._console.line(("bold", f"{name:13}"), ("", description))
+                    self._console.line(("bold", f"{name:13}"), ("", description), hang=13)
             case _ if word not in COMMANDS and word in await self._daemons_commands():
                 self._send(text)
             case _:
@@ -471,7 +471,7 @@ class Chat(PromptContext):
     def _show_notes(self) -> None:
         notices = [item for item in self._view.state.items if isinstance(item, Notice) and item.detail]
         for notice in notices:
-            self._console.prose(("bold", stripped(notice.text)))
+            self._console.line(("bold", stripped(notice.text)))
             self._console.markdown(stripped(notice.detail))
         if not notices:
             self._console.line(("dim", "No notices with details."))
@@ -482,7 +482,7 @@ class Chat(PromptContext):
         answer = await self._view.client.request("amanu/model/list", r.Empty(), r.ModelListResult)
         for model in answer.models:
             missing = "" if model.available else f" — {one_line(model.unavailable or 'not available')}"
-            self._console.prose(("" if model.available else "dim", describe(model) + missing))
+            self._console.line(("" if model.available else "dim", describe(model) + missing))
 
     async def _list_sessions(self) -> None:
         params = r.SessionListParams(root=self._options.roots[0])

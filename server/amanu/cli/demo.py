@@ -206,7 +206,7 @@ async def _tests(shop: Path, console: Console) -> bool:
     green = process.returncode == 0
     lines = [line for line in stripped(process.stderr).splitlines() if line.startswith(("FAIL", "ERROR", "Ran", "OK"))]
     console.line(("bold", "$ python -m unittest"))
-    console.line(("green" if green else "red", indent("\n".join(lines))))
+    console.verbatim(("green" if green else "red", indent("\n".join(lines))))
     return green
 
 

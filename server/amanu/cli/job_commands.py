@@ -67,7 +67,7 @@ class JobCommands:
             if answer.next_offset == offset:
                 break
             offset = answer.next_offset
-            self._console.prose(("", visible(answer.text.rstrip("\n"))))
+            self._console.verbatim(("", visible(answer.text.rstrip("\n"))))
         if not offset:
             self._console.line(("dim", "No output."))
 

@@ -72,9 +72,9 @@ class QuestionInput:
         if word in WHILE_WAITING and word in self._commands:
             await self._run(answer)
         elif word in self._commands:
-            self._console.prose(("yellow", f"{word} must wait until the question is answered. Nothing was sent."))
+            self._console.line(("yellow", f"{word} must wait until the question is answered. Nothing was sent."))
         else:
-            self._console.prose(("yellow", f"There is no command {word}. Nothing was sent; /help lists the commands."))
+            self._console.line(("yellow", f"There is no command {word}. Nothing was sent; /help lists the commands."))
 
 
 def command_word(text: str, commands: Sequence[str]) -> str | None:

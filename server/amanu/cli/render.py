@@ -143,9 +143,7 @@ class Renderer:
                 self._end(ended, message.at, state)
             case RetryChanged(retry=retry) if retry is not None:
                 wait = max(0, retry.at - message.at) / 1000
-                self.console.prose(
-                    ("yellow", f"↻ {one_line(retry.reason)} Attempt {retry.attempt} in {seconds(wait)}.")
-                )
+                self.console.line(("yellow", f"↻ {one_line(retry.reason)} Attempt {retry.attempt} in {seconds(wait)}."))
             case PromptQueued(prompt=prompt):
                 self.console.line(("dim", f"queued: {one_line(prompt.text)}"))
             case ProposalChanged(proposal=proposal) if proposal.proposal_id in self._shown_proposals:
@@ -305,7 +303,7 @@ class Renderer:
             case Notice():
                 style, mark = _LEVEL[item.level]
                 hint = f" ({self._details_hint})" if item.detail and self._details_hint else ""
-                self.console.prose((style, f"{mark} {stripped(item.text)}"), ("dim", hint))
+                self.console.line((style, f"{mark} {stripped(item.text)}"), ("dim", hint))
             case Question():
                 self.console.line(
                     ("yellow", "? "), ("bold", one_line(item.title)), ("dim", f"  {item.summary}".rstrip())
@@ -357,7 +355,7 @@ class Renderer:
         elif call.proposal_id is not None and not _is_new_plan(call.proposal_id, state):
             self.show_diff(call.proposal_id, state, ended_call=call)
         if call.effect == "run" and call.output.strip():
-            self.console.line(("dim", indent(_last_lines(stripped(call.output)))))
+            self.console.verbatim(("dim", indent(_last_lines(stripped(call.output)))))
 
     def show_diff(self, proposal_id: str, state: SessionState, *, ended_call: ToolCall | None = None) -> None:
         """The proposal in full, the first time; afterwards only what became of it. `ended_call` is its call, once that
@@ -434,7 +432,7 @@ class Renderer:
             style, text = _ENDED[ended.reason]
             last = state.items[-1] if state.items else None
             already_shown = ended.message == text or (isinstance(last, Notice) and last.text == ended.message)
-            self.console.prose((style, text if already_shown else f"{text} {stripped(ended.message)}".rstrip()))
+            self.console.line((style, text if already_shown else f"{text} {stripped(ended.message)}".rstrip()))
             if ended.can_continue:
                 self.console.line(("dim", "Send another prompt to continue."))
         duration = seconds((timestamp - self._turn_started_at) / 1000) if self._turn_started_at and timestamp else ""
@@ -455,9 +453,9 @@ class Renderer:
         if change.effort is not None:
             self.console.line(("dim", f"thinking effort: {change.effort}"))
         if change.trust_changed:
-            self.console.prose(("yellow", f"{TRUST['changed']}{f' ({self._trust})' if self._trust else ''}"))
+            self.console.line(("yellow", f"{TRUST['changed']}{f' ({self._trust})' if self._trust else ''}"))
         if change.sandbox is not None and change.sandbox.tier == "none":
-            self.console.prose(("red", one_line(sandbox_line(change.sandbox).text, 400)))
+            self.console.line(("red", one_line(sandbox_line(change.sandbox).text, 400)))
 
 
 def _announced_by_notice(state: SessionState) -> bool:

@@ -209,7 +209,7 @@ class ReviewPrompt:
         while self._unchanged(approval):
             self._console.line(("", "  allow "), ("bold", SCOPES[scope]), ("", ":"))
             for line in visible(rule).split("\n"):
-                self._console.line(("bold", f"    {line}"))
+                self._console.verbatim(("bold", f"    {line}"))
             preview = await self._preview(approval, rule)
             show_lines(preview.lines, self._console, "    ")
             save = f"[y] save and allow {granted.label}".rstrip()

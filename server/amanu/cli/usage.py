@@ -38,5 +38,5 @@ def show_context(usage: Usage | None, console: Console) -> None:
             console.line((style, f"  {name:<20}{count:>11,}{count * 100 / window:>6.0f} %"))
     console.line(("dim", f"  {'Window':<20}{window:>11,}"))
     if meaning:
-        console.prose(("yellow", meaning))
+        console.line(("yellow", meaning))
     console.line(("dim", "/compact [what to preserve] frees space"))

@@ -453,12 +453,12 @@ def test_on_a_terminal(colour: bool) -> None:
 
 
 def test_lines_are_broken_where_they_may_be() -> None:
-    """Between words in what Amanu says; not at all in what a person approves."""
+    """Between words in what Amanu says; not at all in what a command printed."""
     words, long = "word " * 50, "x" * 180
-    text = Story(rich=True).tell(notice("info", words), ItemCompleted(item=call(title=long))).text
-    *prose, title = re.sub(r"\x1b\[[0-9;]*m", "", text).splitlines()
+    text = Story(rich=True).tell(notice("info", words), ItemCompleted(item=call(effect="run", output=long))).text
+    *prose, title, output = re.sub(r"\x1b\[[0-9;]*m", "", text).splitlines()
     assert len(prose) == 3 and all(set(line.split()) <= {"·", "word"} for line in prose)
-    assert title == f"✓ {long}"
+    assert title.startswith("✓ ") and output == f"    {long}"
 
 
 def test_untrusted_text_cannot_steer_a_terminal() -> None:
