@@ -19,7 +19,7 @@ from amanu.cli.console import Console, Span, open_console
 from amanu.cli.diff import show_proposal
 from amanu.cli.edit_commands import EditCommands
 from amanu.cli.header import effort_line, show_header
-from amanu.cli.job_commands import JobCommands, running_count
+from amanu.cli.job_commands import JobCommands
 from amanu.cli.keyboard_mode import unechoed
 from amanu.cli.live import rows
 from amanu.cli.mentions import line_mentions
@@ -29,12 +29,12 @@ from amanu.cli.question_prompt import QuestionPrompt
 from amanu.cli.render import Renderer
 from amanu.cli.review_prompt import ReviewPrompt
 from amanu.cli.session_lookup import latest, listing, resolve_session_id, session_line
+from amanu.cli.status_line import status_line
 from amanu.cli.terminal import AttentionNeeded, Interrupted, PromptContext, StopRequested, Terminal
 from amanu.cli.text import one_line, stripped, visible
 from amanu.cli.trust_prompt import TrustPrompt
 from amanu.cli.usage import show_context
 from amanu.cli.view import SessionView, attach, create, mint
-from amanu.text.amounts import money
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Attachment, Effort, Mode, Notice, ToolCall
@@ -214,21 +214,8 @@ class Chat(PromptContext):
 
     def toolbar(self) -> str:
         """The line below the prompt."""
-        state = self._view.state
-        model_id = state.turn.model_id if state.turn is not None else state.model_id
-        status = self._renderer.status(state) or ("… sending" if self._sending else "")
-        parts = [status or "Enter sends · /help", state.mode, one_line(model_id, 40)]
-        if state.usage is not None and state.usage.fullness:
-            parts.append(state.usage.fullness)
-        if state.usage is not None and state.usage.cost_usd is not None:
-            parts.append(money(state.usage.cost_usd))
-        if state.queue:
-            parts.append(f"{len(state.queue)} queued")
-        if jobs := running_count(state):
-            parts.append(jobs)
-        if self.stoppable():
-            parts.insert(1, "Esc stops")
-        return " · ".join(parts)
+        moving = self._renderer.status(self._view.state) or ("… sending" if self._sending else "")
+        return status_line(self._view.state, moving, shutil.get_terminal_size().columns)
 
     # One round -----------------------------------------------------------------------------------------
 
