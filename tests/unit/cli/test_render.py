@@ -276,7 +276,7 @@ STORIES: list[tuple[str, list[Event], str]] = [
             UsageChanged(usage=USAGE),
             ended("completed"),
         ],
-        "2.0 s · 31.2k in (30k cached) · 500 out (100 thinking) · $0.0123 · context 10 %\n",
+        "2.0 s · 31.2k in (30k cached) · 500 out (100 thinking) · $0.0123 · context 10%\n",
     ),
     (
         "the end of a later turn, with what it took of the session",
@@ -285,7 +285,7 @@ STORIES: list[tuple[str, list[Event], str]] = [
             UsageChanged(usage=USAGE),
             ended("completed", usage=SPENT),
         ],
-        "2.0 s · 1k in (200 from tools) · 10 out · $0.0040 · session $0.0123 · context 10 %\n",
+        "2.0 s · 1k in (200 from tools) · 10 out · $0.0040 · session $0.0123 · context 10%\n",
     ),
     (
         "the end of the first turn",
@@ -293,7 +293,7 @@ STORIES: list[tuple[str, list[Event], str]] = [
             UsageChanged(usage=USAGE),
             ended("completed", usage=summarize_spend(SPENT.model_copy(update={"cost_usd": 0.0123}))),
         ],
-        "1k in (200 from tools) · 10 out · $0.0123 · context 10 %\n",
+        "1k in (200 from tools) · 10 out · $0.0123 · context 10%\n",
     ),
     (
         "another model by a rule",
