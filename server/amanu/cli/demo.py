@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import TextIO
@@ -153,10 +153,13 @@ class LiveTerminalInput:
         valid: Callable[[], bool],
         preview: Preview | None = None,
         again: Callable[[], None] | None = None,
+        roots: Sequence[str] = (),
     ) -> str | None:
         await self._live.stop()
         try:
-            return await self._terminal.ask(question, default=default, valid=valid, preview=preview, again=again)
+            return await self._terminal.ask(
+                question, default=default, valid=valid, preview=preview, again=again, roots=roots
+            )
         finally:
             self._live.start()
 
@@ -182,6 +185,7 @@ class AutomaticInput:
         valid: Callable[[], bool],
         preview: Preview | None = None,
         again: Callable[[], None] | None = None,
+        roots: Sequence[str] = (),
     ) -> str | None:
         await asyncio.sleep(GUARD_SECONDS)  # sooner would not count
         answer = "a" if "[a]" in question else "y"

@@ -49,10 +49,11 @@ class QuestionInput:
         valid: Callable[[], bool],
         preview: Preview | None = None,
         again: Callable[[], None] | None = None,
+        roots: Sequence[str] = (),
     ) -> str | None:
         """See `UserInput`. Commands are run, and `?` shows the choices: then it is asked again."""
         while True:
-            answer = await self._user_input.ask(question, default=default, valid=valid, preview=preview)
+            answer = await self._user_input.ask(question, default=default, valid=valid, preview=preview, roots=roots)
             if answer is None:
                 return None
             if answer != "?":

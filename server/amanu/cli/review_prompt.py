@@ -41,10 +41,11 @@ class UserInput(Protocol):
         valid: Callable[[], bool],
         preview: Preview | None = None,
         again: Callable[[], None] | None = None,
+        roots: Sequence[str] = (),
     ) -> str | None:
         """One line, stripped; None as soon as `valid` no longer holds. `preview` says what the text so far would do;
-        `again` shows what stands above the question, after something else was shown. Raises EOFError when the user
-        leaves."""
+        `again` shows what stands above the question, after something else was shown; paths
+        below `roots` are completed. Raises EOFError when the user leaves."""
         ...
 
     async def edit(self, text: str, suffix: str) -> str | None:

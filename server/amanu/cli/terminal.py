@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 LOOK_SECONDS = 0.1
 """How often an open question is checked for being settled elsewhere, and the status line redrawn."""
 PREVIEW_ROWS = 8
+MENU_ROWS = 6
+"""Below a question, for paths to choose from."""
 ESC_SECONDS = 0.2
 """After Esc, for the rest of a sequence."""
 
@@ -107,6 +109,7 @@ class Terminal:
             interrupt_exception=Interrupted,
             input=keyboard,
             output=screen,
+            complete_while_typing=False,
             reserve_space_for_menu=0,
         )
         for session in (self._prompt, self._question):
@@ -151,9 +154,14 @@ class Terminal:
         valid: Callable[[], bool],
         preview: "Preview | None" = None,
         again: Callable[[], None] | None = None,
+        roots: Sequence[str] = (),
     ) -> str | None:
         """See `review_prompt.UserInput`. Raises Interrupted on Ctrl-C, StopRequested on Esc, EOFError on Ctrl-D."""
+        from prompt_toolkit.completion import PathCompleter
+
         watched = LivePreview(preview, self._question) if preview is not None else None
+        self._question.completer = PathCompleter(get_paths=lambda: list(roots), expanduser=True) if roots else None
+        self._question.reserve_space_for_menu = MENU_ROWS if roots else 0
         self._question.bottom_toolbar = None if watched is None else watched.toolbar_text
         self._question.refresh_interval = 0 if watched is None else LOOK_SECONDS
         try:

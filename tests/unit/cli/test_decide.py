@@ -1,6 +1,6 @@
 import asyncio
 import io
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,7 @@ class Scripted:
         valid: Callable[[], bool],
         preview: Preview | None = None,
         again: Callable[[], None] | None = None,
+        roots: Sequence[str] = (),
     ) -> str | None:
         assert valid()
         self.asked.append(question)
@@ -225,6 +226,7 @@ async def test_what_changes_while_it_is_read_is_shown_anew(pair: tuple[DaemonCli
             valid: Callable[[], bool],
             preview: Preview | None = None,
             again: Callable[[], None] | None = None,
+            roots: Sequence[str] = (),
         ) -> str | None:
             if not self.asked:
                 stage.daemon.event(ApprovalRequested(approval=approval(digest="d2", detail="make clean")))
@@ -362,6 +364,7 @@ async def test_settled_while_the_person_reads(pair: tuple[DaemonClient, FakeDaem
             valid: Callable[[], bool],
             preview: Preview | None = None,
             again: Callable[[], None] | None = None,
+            roots: Sequence[str] = (),
         ) -> str | None:
             stage.daemon.event(ApprovalResolved(tool_call_id="c", decision=Decision(outcome="cancelled", by="rule")))
             await view.wait(lambda _: not valid())

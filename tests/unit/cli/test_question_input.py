@@ -1,7 +1,7 @@
 """What is typed at a question is an answer, unless it is a command: that is run, or refused, and never sent."""
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 
@@ -25,6 +25,7 @@ class Typist:
         valid: Callable[[], bool],
         preview: Preview | None = None,
         again: Callable[[], None] | None = None,
+        roots: Sequence[str] = (),
     ) -> str | None:
         return self.typed.pop(0)
 
