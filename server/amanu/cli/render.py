@@ -6,6 +6,7 @@ runs, a countdown) is in `status` and `tail`, for whoever owns the last lines of
 
 import re
 import time
+from pathlib import PurePath
 
 from amanu.cli.blocks import Blocks
 from amanu.cli.client import NAME
@@ -367,7 +368,8 @@ class Renderer:
             known_reason = (
                 ended_call.decision.reason if ended_call is not None and ended_call.decision is not None else None
             )
-            show_proposal(self.console, proposal, state.roots, known_reason)
+            plan_folders = filter(None, (_plan_folder(file.path, state) for file in proposal.files))
+            show_proposal(self.console, proposal, [*state.roots, *plan_folders], known_reason)
         self._shown_proposals[proposal_id] = proposal.version
         self._show_checks(proposal, state)
         hunks = [hunk for file in proposal.files for hunk in file.hunks]
@@ -467,7 +469,14 @@ def _announced_by_notice(state: SessionState) -> bool:
 def _is_new_plan(proposal_id: str, state: SessionState) -> bool:
     """Whether it is the first version of the plan: the question about it shows all of it."""
     files = [file for proposal in state.proposals if proposal.proposal_id == proposal_id for file in proposal.files]
-    return state.plan is not None and [(file.path, file.change) for file in files] == [(state.plan.path, "create")]
+    return [file.change for file in files] == ["create"] and _plan_folder(files[0].path, state) is not None
+
+
+def _plan_folder(path: str, state: SessionState) -> str | None:
+    """The folder of the plan, if the path is the plan's: beside the session's journal, in no workspace."""
+    whole = PurePath(path)
+    is_plan = path == state.plan.path if state.plan is not None else whole.parts[-2:] == (state.session_id, "plan.md")
+    return str(whole.parent) if is_plan else None
 
 
 def decision_text(call: ToolCall) -> str:

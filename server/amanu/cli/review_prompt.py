@@ -14,11 +14,12 @@ from amanu.cli.view import SessionView
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import AllowOption, Approval, Grant, Hunk, Line, Proposal, ProposedFile, Scope
-from amanu_protocol.labels import IGNORED, SCOPES
+from amanu_protocol.labels import IGNORED, MODES, SCOPES
 from amanu_protocol.state import SessionState
 
 KEYS: dict[str, Scope] = {"t": "turn", "s": "session", "w": "workspace", "u": "user"}
-UNKNOWN = "  Unknown answer '{}'. Press one of the letters above, or type a few words to reject: the model reads them."
+UNKNOWN = "  Unknown answer '{}'. Press a key in brackets above, or type a few words to reject: the model reads them."
+PLAN = "  You approve the text above. [e] opens it in your editor first."
 NO = ("n", "no", "r", "reject")
 LONGEST_SLIP = 3
 """Characters of an unknown answer that may be a slip of the finger; more are words to the model."""
@@ -87,7 +88,10 @@ class ReviewPrompt:
         show_question(approval, self._console)
         if approval.proposal_id is not None:
             self._renderer.show_diff(approval.proposal_id, self._view.state)
-        show_reasons(approval, self._console)
+        if approval.document is not None:  # what the daemon says of it is for editors
+            self._console.line(("dim", PLAN))
+        else:
+            show_reasons(approval, self._console)
 
     def _show_title(self, approval: Approval) -> None:
         self._console.line(("heading", "? "), ("bold", one_line(approval.title)))
@@ -101,7 +105,10 @@ class ReviewPrompt:
 
     def _choices(self, approval: Approval) -> str:
         if approval.document is not None:
-            options = [f"[{number}] {option.label}" for number, option in enumerate(approval.options, 1)]
+            options = [
+                f"[{number}] {_plan_label(option, approval.options)}"
+                for number, option in enumerate(approval.options, 1)
+            ]
             return "\n".join([*options, "[e] edit the plan · [n] keep planning, or type what to change"]) + " › "
         scopes = {offer.scope for offer in approval.scopes}
         remembered = [f"[{key}] {scope}" for key, scope in KEYS.items() if scope in scopes]
@@ -379,6 +386,17 @@ def _next_open(proposal: Proposal | None) -> tuple[Proposal, ProposedFile, Hunk,
         if hunk.state == "pending":
             return proposal, file, hunk, index + 1, len(hunks)
     return None
+
+
+def _plan_label(option: AllowOption, options: Sequence[AllowOption]) -> str:
+    """How the plan is carried out: the mode by its name, and what it means."""
+    if option.mode is None:
+        return option.label
+    if option.fresh_context:
+        alike = next((at for at, each in enumerate(options, 1) if each.mode == option.mode and each != option), None)
+        if alike is not None:
+            return f"as {alike}, with a fresh context: without the conversation so far"
+    return f"approve, in {option.mode} mode: {MODES[option.mode].meaning}"
 
 
 def _in_rows(choices: Sequence[str]) -> str:

@@ -306,7 +306,9 @@ async def test_a_plan(pair: tuple[DaemonClient, FakeDaemon], answers: list[str],
     (given,) = stage.daemon.said("amanu/approval/resolve")
     assert sent.items() <= given.items()
     assert "│ # Goal" in stage.out.getvalue()
-    assert "[4] Approve: accept edits, with a fresh context" in person.asked[0]
+    assert "[1] approve, in acceptEdits mode: edits files in the workspace without asking\n" in person.asked[0]
+    assert "[4] as 1, with a fresh context" in person.asked[0]
+    assert "comment on its lines" not in stage.out.getvalue(), "a terminal has no comments"
 
 
 async def test_a_plan_is_edited_before_it_is_approved(pair: tuple[DaemonClient, FakeDaemon], tmp_path: Path) -> None:

@@ -461,6 +461,27 @@ def test_lines_are_broken_where_they_may_be() -> None:
     assert title.startswith("✓ ") and output == f"    {long}"
 
 
+@pytest.mark.parametrize(
+    ("path", "change", "shown"),
+    [
+        ("/state/sessions/s1/plan.md", "create", False),
+        ("/state/sessions/s1/plan.md", "edit", True),
+        ("/w/plan.md", "create", True),
+    ],
+)
+def test_a_new_plan_is_left_to_the_question_about_it(path: str, change: str, shown: bool) -> None:
+    """Also in a session that was begun in plan mode; and no file of Amanu's own is named by its whole path."""
+    text = (
+        Story()
+        .tell(
+            ProposalChanged(proposal=proposed(path=path, change=change)),
+            ItemCompleted(item=call(effect="write", proposal_id="p")),
+        )
+        .text
+    )
+    assert ("── plan.md" in text) == shown and "/state" not in text
+
+
 def test_untrusted_text_cannot_steer_a_terminal() -> None:
     nasty = "\x1b]0;title\x07\x1b[2J\x9b31mx\x08\u202e"
     events: list[Event] = [
