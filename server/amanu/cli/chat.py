@@ -19,7 +19,7 @@ from amanu.cli.console import Console, Span, open_console
 from amanu.cli.diff import show_proposal
 from amanu.cli.edit_commands import EditCommands
 from amanu.cli.header import effort_line, show_header
-from amanu.cli.job_commands import JobCommands
+from amanu.cli.job_commands import JobCommands, farewell, running
 from amanu.cli.keyboard_mode import unechoed
 from amanu.cli.live import rows
 from amanu.cli.mentions import line_mentions
@@ -331,6 +331,8 @@ class Chat(PromptContext):
         await self._sent()
         if self._view.client.lost.is_set():
             return
+        if running(self._view.state):
+            self._console.line(("dim", farewell(self._view.state, await self._idle_seconds())))
         if self._view.state.turn is None:
             await self._put_away()
             return
@@ -340,6 +342,14 @@ class Chat(PromptContext):
             self._console.line(("dim", "The question stays open; amanu chat --continue returns to it."))
         else:
             self._console.line(("dim", "The turn continues in the daemon; amanu chat --continue returns to it."))
+
+    async def _idle_seconds(self) -> float | None:
+        from amanu.config import load_settings
+        from amanu.home import find_home
+
+        if self._alone:
+            return None
+        return (await asyncio.to_thread(load_settings, find_home(), os.environ)).idle_seconds
 
     # Commands ------------------------------------------------------------------------------------------
 
@@ -524,6 +534,8 @@ class Chat(PromptContext):
             self._console.line(("yellow", "Read-only: another Amanu process has this session open."))
         await self._daemons_commands()  # for completion
         self._renderer.show_items(view.state.items[-SHOWN_ITEMS:], view.state)
+        if commands := running(view.state):
+            self._console.line(("dim", commands))
         view.listeners.append(self._renderer.show)
         view.replaced.append(self._renderer.resume)
 

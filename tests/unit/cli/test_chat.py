@@ -556,7 +556,7 @@ async def test_background_commands_are_listed_read_and_stopped(desk: Desk, tmp_p
     await desk.sees("Started.")
     assert "1 in the background" in desk.chat.toolbar()
     for typed, seen in (
-        ("/jobs", "job-1  echo ready; sleep 30 · Running for "),
+        ("/jobs", "job-1  echo ready; sleep 30 · Running · "),
         ("/jobs output 1", "ready\n"),
         ("/jobs stop", "Usage: /jobs [stop ID | output ID]"),
         ("/jobs stop job-9", "This session has no background command job-9."),
