@@ -24,7 +24,7 @@ from amanu.cli.keyboard_mode import unechoed
 from amanu.cli.live import rows
 from amanu.cli.mentions import line_mentions
 from amanu.cli.question import show_lines
-from amanu.cli.question_input import QuestionInput
+from amanu.cli.question_input import QuestionInput, why_not
 from amanu.cli.question_prompt import QuestionPrompt
 from amanu.cli.render import Renderer
 from amanu.cli.review_prompt import ReviewPrompt
@@ -48,11 +48,14 @@ SHOWN_ITEMS = 20
 RECONNECTS = 6
 MISTAKE_SECONDS = 0.5
 """Before the next round after a bug: one that comes again at once must not fill the screen."""
+NEXT_MODE: dict[Mode, Mode] = {"ask": "acceptEdits", "acceptEdits": "plan", "plan": "ask", "auto": "ask"}
+"""By Shift-Tab, which never leads to `auto`."""
 LIVE_ROWS = 8
 """Of the text being written, above the prompt."""
 
 COMMANDS = {
-    "/mode": "plan, ask, acceptEdits or auto",
+    "/mode": "plan, ask, acceptEdits or auto (Shift-Tab takes the next)",
+    "/plan": "plan mode: nothing is written; /plan GOAL begins with that",
     "/model": "list the models, or switch to one",
     "/effort": "how much the model thinks: show it, or change it",
     "/queue": "queue a prompt for after the running turn (plain text steers it)",
@@ -70,14 +73,14 @@ COMMANDS = {
     "/todos": "show the model's to-do list",
     "/notes": "show the details behind notices: summaries, masked output",
     "/sessions": "list the sessions of this folder, or switch to one: its id, a prefix of it, or latest",
-    "/new": "start a new session",
+    "/new": "start a new session (/clear does too)",
     "/trust": "show what trusting this folder enables, and trust it; /untrust reverts that",
     "/untrust": "stop trusting this folder",
     "/audit": "show how the last tool call was decided and what it did; /audit session: all calls",
     "/record": "record the exchanges with models to a new file; /record off stops",
     "/cancel": "stop the turn (Esc and Ctrl-C do too)",
     "/help": "show this list",
-    "/quit": "leave (Ctrl-D does too)",
+    "/quit": "leave (/exit and Ctrl-D do too)",
 }
 
 
@@ -179,6 +182,7 @@ class Chat(PromptContext):
         self._sending: list[str] = []
         """Prompts on their way to the daemon, which may look for what they mention; the first is being sent."""
         self._sender: asyncio.Task[None] | None = None
+        self._changing_mode: asyncio.Task[None] | None = None
 
     async def run(self, terminal: Terminal) -> int:
         """Until the user leaves. Returns the exit code; raises AmanuError when no session can be had."""
@@ -207,6 +211,18 @@ class Chat(PromptContext):
             for row in rows([f"› {line}" for line in text.split("\n")], LIVE_ROWS, columns):
                 spans.append(("bold", row))
         return spans[-LIVE_ROWS:]
+
+    def next_mode(self) -> None:
+        mode = NEXT_MODE[self._view.state.mode]
+        self._changing_mode = asyncio.create_task(self._change_mode(mode))
+
+    async def _change_mode(self, mode: Mode) -> None:
+        try:
+            await self._view.set_mode(mode)
+        except AmanuError as error:
+            self._show_error(error)
+        except Disconnected:
+            pass
 
     def stoppable(self) -> bool:
         """A turn runs."""
@@ -360,7 +376,14 @@ class Chat(PromptContext):
             case "/mode" if argument in get_args(Mode):
                 await self._view.set_mode(argument)  # pyright: ignore[reportArgumentType]
             case "/mode":
-                self._console.line(("", f"mode {self._view.state.mode}; available: {', '.join(get_args(Mode))}"))
+                wrong = ("red", f"There is no mode {visible(argument)}. ") if argument else ("", "")
+                self._console.line(
+                    wrong, ("", f"mode {self._view.state.mode}; available: {', '.join(get_args(Mode))}"), hang=0
+                )
+            case "/plan":
+                await self._view.set_mode("plan")
+                if argument:
+                    self._send(argument)
             case "/effort" if argument in get_args(Effort):
                 await self._view.set_effort(argument)  # pyright: ignore[reportArgumentType]
             case "/effort":
@@ -409,7 +432,7 @@ class Chat(PromptContext):
                 await self._enter(await attach(self._view.client, session_id), detach=True)
             case "/sessions":
                 await self._list_sessions()
-            case "/new":
+            case "/new" | "/clear":
                 await self._enter(await self._create(self._view.client), detach=True)
             case "/trust":
                 await self._trust_prompt.ask()
@@ -432,9 +455,7 @@ class Chat(PromptContext):
             case _ if word not in COMMANDS and word in await self._daemons_commands():
                 self._send(text)
             case _:
-                self._console.line(
-                    ("red", f"{visible(word)} is unknown or missing an argument; /help lists the commands.")
-                )
+                self._console.line(("red", why_not(word, self.commands)))
 
     async def mentions(self, text: str) -> r.MentionCompleteResult:
         params = r.MentionCompleteParams(session_id=self._view.session_id, text=text)
@@ -448,6 +469,7 @@ class Chat(PromptContext):
             f"/{command.name}": one_line(" · ".join(filter(None, [command.argument_hint, command.description])))
             for command in answer.commands
         }
+        self.descriptions = {**COMMANDS, **commands}
         self.commands[:] = [*COMMANDS, *(name for name in commands if name not in COMMANDS)]
         return commands
 

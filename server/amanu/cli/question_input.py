@@ -1,10 +1,12 @@
 """What is typed at a question: an answer, or a command of the chat, which is never an answer."""
 
+import difflib
 import re
 from collections.abc import Awaitable, Callable, Sequence
 
 from amanu.cli.console import Console
 from amanu.cli.review_prompt import Preview, UserInput
+from amanu.cli.text import visible
 
 WHILE_WAITING = (
     "/audit",
@@ -23,6 +25,8 @@ WHILE_WAITING = (
     "/unqueue",
 )
 """Commands that neither ask anything nor change what is asked about."""
+ALIASES = ("/clear", "/exit")
+"""Other names of commands, which no list has."""
 _COMMAND = re.compile(r"/[\w-]+")
 
 
@@ -70,17 +74,26 @@ class QuestionInput:
         return await self._user_input.edit(text, suffix)
 
     async def _perform(self, word: str, answer: str) -> None:
-        if word in WHILE_WAITING and word in self._commands:
+        known = word in self._commands or word in ALIASES
+        if known and word in WHILE_WAITING:
             await self._run(answer)
-        elif word in self._commands:
+        elif known:
             self._console.line(("yellow", f"{word} must wait until the question is answered. Nothing was sent."))
         else:
-            self._console.line(("yellow", f"There is no command {word}. Nothing was sent; /help lists the commands."))
+            self._console.line(("yellow", f"{why_not(word, self._commands)} Nothing was sent."))
 
 
 def command_word(text: str, commands: Sequence[str]) -> str | None:
     """The command that a text is: one of those known, or a single `/word`. A path with words after it is none."""
     word, _, rest = text.partition(" ")
-    if word in commands or (not rest and _COMMAND.fullmatch(word)):
+    if word in commands or word in ALIASES or (not rest and _COMMAND.fullmatch(word)):
         return word
     return None
+
+
+def why_not(word: str, commands: Sequence[str]) -> str:
+    """Why a command does nothing: it wants an argument, or there is none of that name."""
+    if word in commands:
+        return f"{word} needs an argument; /help says which."
+    near = difflib.get_close_matches(word, commands, 1, 0.75)
+    return f"There is no command {visible(word)}. " + (f"Did you mean {near[0]}?" if near else "/help lists them.")

@@ -58,6 +58,7 @@ class PromptContext:
     def __init__(self, commands: Iterable[str] = ()) -> None:
         self.commands = list(commands)
         """May change while a prompt is open."""
+        self.descriptions: dict[str, str] = {}
 
     async def mentions(self, text: str) -> MentionCompleteResult:
         """What the mention at the end of `text` may become."""
@@ -70,6 +71,9 @@ class PromptContext:
     def toolbar(self) -> str:
         """The line below the prompt."""
         return ""
+
+    def next_mode(self) -> None:
+        """Shift-Tab."""
 
     def stoppable(self) -> bool:
         """Whether Esc has something to stop."""
@@ -89,6 +93,7 @@ class Terminal:
         screen: "Output | None" = None,
     ) -> None:
         from prompt_toolkit import PromptSession
+        from prompt_toolkit.filters import Condition
         from prompt_toolkit.history import FileHistory, InMemoryHistory
 
         self._context = context
@@ -96,8 +101,8 @@ class Terminal:
         self._prompt: PromptSession[str] = PromptSession(
             history=FileHistory(str(history)) if history is not None else InMemoryHistory(),
             completer=prompt_completer(context),
-            complete_while_typing=False,
-            key_bindings=prompt_keys(context.stoppable),
+            complete_while_typing=Condition(self._types_command),
+            key_bindings=prompt_keys(context.stoppable, context.next_mode),
             multiline=True,
             erase_when_done=True,
             interrupt_exception=Interrupted,
@@ -192,6 +197,10 @@ class Terminal:
         finally:
             asking.cancel()
 
+    def _types_command(self) -> bool:
+        text = self._prompt.default_buffer.text
+        return text.startswith("/") and not any(letter.isspace() for letter in text)
+
     def _message(self) -> list[tuple[str, str]]:
         above = [(_ABOVE.get(style, "fg:ansigray"), line + "\n") for style, line in self._context.above()]
         return [*above, ("bold fg:ansicyan", "› ")]
@@ -251,9 +260,9 @@ def edit_text(text: str, suffix: str) -> str | None:
             Path(name).unlink()
 
 
-def prompt_keys(stoppable: Callable[[], bool]) -> "KeyBindings":
+def prompt_keys(stoppable: Callable[[], bool], next_mode: Callable[[], None]) -> "KeyBindings":
     """Enter sends; Alt-Enter or Ctrl-J begins a new line, and so does Enter after a backslash. Esc stops what runs,
-    where that is `stoppable`."""
+    where that is `stoppable`; Shift-Tab takes the next mode."""
     from prompt_toolkit.application.current import get_app
     from prompt_toolkit.filters import Condition, has_completions, is_searching
     from prompt_toolkit.key_binding import KeyPressEvent
@@ -273,6 +282,10 @@ def prompt_keys(stoppable: Callable[[], bool]) -> "KeyBindings":
     @keys.add("c-j")
     def new_line(event: KeyPressEvent) -> None:  # pyright: ignore[reportUnusedFunction]
         event.current_buffer.insert_text("\n")
+
+    @keys.add("s-tab", filter=~has_completions)
+    def change_mode(event: KeyPressEvent) -> None:  # pyright: ignore[reportUnusedFunction]
+        next_mode()
 
     @keys.add("escape", filter=Condition(stoppable) & ~is_searching & ~has_completions)
     def stop(event: KeyPressEvent) -> None:  # pyright: ignore[reportUnusedFunction]
@@ -324,13 +337,16 @@ def prompt_completer(context: PromptContext) -> "Completer":
             if typed.startswith("/") and " " not in typed:
                 for command in context.commands:
                     if command.startswith(typed):
-                        yield Completion(command, start_position=-len(typed))
+                        about = context.descriptions.get(command, "")
+                        yield Completion(command, start_position=-len(typed), display_meta=about)
 
         async def get_completions_async(
             self, document: Document, complete_event: CompleteEvent
         ) -> AsyncGenerator[Completion]:
             for completion in self.get_completions(document, complete_event):
                 yield completion
+            if document.text_before_cursor.startswith("/") and " " not in document.text_before_cursor:
+                return
             try:
                 mentions = await context.mentions(document.text_before_cursor)
             except (AmanuError, Disconnected):

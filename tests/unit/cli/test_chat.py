@@ -315,13 +315,25 @@ async def test_a_half_typed_prompt_survives_a_question(desk: Desk, tmp_path: Pat
         ("/notes", "No notices with details."),
         ("/compact keep the names", "There is nothing to compact yet"),
         ("/trust", "trusted"),
-        ("/nonsense", "/nonsense is unknown"),
+        ("/nonsense", "There is no command /nonsense. /help lists them."),
+        ("/helpp", "There is no command /helpp. Did you mean /help?"),
+        ("/queue", "/queue needs an argument; /help says which."),
+        ("/mode bogus", "There is no mode bogus. mode ask; available: plan"),
+        ("/plan", "mode: plan"),
+        ("/clear", "session "),
     ],
 )
 async def test_commands(desk: Desk, tmp_path: Path, typed: str, shown: str) -> None:
     await started(desk, tmp_path)
     desk.types(typed + ENTER)
     await desk.sees(shown)
+
+
+async def test_shift_tab_takes_the_next_mode(desk: Desk, tmp_path: Path) -> None:
+    await started(desk, tmp_path)
+    for mode in ("acceptEdits", "plan", "ask"):
+        desk.types("\x1b[Z")
+        await desk.sees(f"mode: {mode}")
 
 
 async def test_room_by_hand(desk: Desk, tmp_path: Path) -> None:

@@ -16,8 +16,9 @@ def job(**changes: Any) -> Job:
         "title": "make watch",
         "state": "running",
         "started_at": 10_000,
+        "summary": "Running",
     }
-    return Job(**{**plain, "summary": "Running", **changes})
+    return Job(**{**plain, **changes})
 
 
 ENDED = job(state="ended", summary="Exit code 1, after 2.0 s")

@@ -42,7 +42,9 @@ COMMANDED = [
     ("/undo", REFUSED),
     ("/undo session", REFUSED),
     ("/review this", REFUSED),
-    ("/helpp", UNKNOWN),
+    ("/helpp", "There is no command /helpp. Did you mean /help? Nothing was sent."),
+    ("/clear", REFUSED),
+    ("/exit", RUN),
     ("/memory", UNKNOWN),
     ("?", ""),
 ]
