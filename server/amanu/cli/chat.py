@@ -28,7 +28,7 @@ from amanu.cli.question_input import QuestionInput, why_not
 from amanu.cli.question_prompt import QuestionPrompt
 from amanu.cli.render import Renderer
 from amanu.cli.review_prompt import ReviewPrompt
-from amanu.cli.session_lookup import latest, listing, resolve_session_id, session_line
+from amanu.cli.session_lookup import SHORT, latest, listing, resolve_session_id, session_line
 from amanu.cli.status_line import status_line
 from amanu.cli.terminal import AttentionNeeded, Interrupted, PromptContext, StopRequested, Terminal
 from amanu.cli.text import one_line, stripped, visible
@@ -499,15 +499,15 @@ class Chat(PromptContext):
         from amanu.cli.header import describe
 
         answer = await self._view.client.request("amanu/model/list", r.Empty(), r.ModelListResult)
-        for model in answer.models:
+        for model in sorted(answer.models, key=lambda model: model.available):  # those to use next to the prompt
             missing = "" if model.available else f" — {one_line(model.unavailable or 'not available')}"
             self._console.line(("" if model.available else "dim", describe(model) + missing))
 
     async def _list_sessions(self) -> None:
         params = r.SessionListParams(root=self._options.roots[0])
         answer = await self._view.client.request("amanu/session/list", params, r.SessionListResult)
-        for summary in answer.sessions:
-            self._console.line(("", session_line(summary)))
+        for summary in reversed(answer.sessions):  # the newest next to the prompt
+            self._console.line(("", session_line(summary, SHORT)))
 
     # Sessions ------------------------------------------------------------------------------------------
 
