@@ -35,9 +35,9 @@ USAGE: dict[str, Any] = {
     "contextWindow": 16_000,
     "cost": "$1.50",
     "percent": 50,
-    "fullness": "context 50 %",
+    "fullness": "context 50%",
 }
-FULL = {**USAGE, "context": CONTEXT, "percent": 75, "fullness": "context 75 %, nearly full"}
+FULL = {**USAGE, "context": CONTEXT, "percent": 75, "fullness": "context 75%, nearly full"}
 LINES = """
 local lines = require("amanu.usage").lines(...)
 return vim.tbl_map(function(line)
@@ -59,11 +59,11 @@ def test_the_numbers(start: Start) -> None:
     vim = start()
     assert vim.lua(LINES, {}) == ["Nothing has been sent to a model yet."]
     assert vim.lua(LINES, {"usage": USAGE}) == [
-        "Context 50 % full",
+        "Context 50% full",
         "Session    4k in · 500 out · $1.50",
     ]
     head, bar, *rows = vim.lua(LINES, {"usage": FULL, "lastTurn": {"usage": SPENT}})
-    assert head == "Context 75 % full, nearly full"
+    assert head == "Context 75% full, nearly full"
     assert bar == "██▓▓▓▓▓███▓▓▓▓▓▓▓▓▓▓▓▓········░░░░░░░░░░"
     assert rows == [
         "█ System prompt               900",
@@ -87,8 +87,8 @@ MAKING = {"kind": "notice", "code": "compacting", "itemId": "n", "text": "Making
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        ({"usage": USAGE}, "ask · anthropic:big · context 50 % · $1.50"),
-        ({"usage": FULL}, "ask · anthropic:big · context 75 %, nearly full · $1.50"),
+        ({"usage": USAGE}, "ask · anthropic:big · context 50% · $1.50"),
+        ({"usage": FULL}, "ask · anthropic:big · context 75%, nearly full · $1.50"),
         ({"turn": TURN}, "working, step 3 · ask · anthropic:small"),
         ({"turn": TURN, "items": [MAKING]}, "making room · ask · anthropic:small"),
     ],

@@ -220,9 +220,9 @@ def test_what_was_spent(changes: dict[str, Any], expected: str) -> None:
     ("changes", "percent", "expected"),
     [
         ({"context_window": 0}, None, ""),
-        ({}, 50, "context 50 %"),
-        ({"context": {**PARTS, "free": 40, "tier": "roomy"}}, 60, "context 60 %"),
-        ({"context": {**PARTS, "free": 0, "tier": "compact"}}, 100, "context 100 %, full"),
+        ({}, 50, "context 50%"),
+        ({"context": {**PARTS, "free": 40, "tier": "roomy"}}, 60, "context 60%"),
+        ({"context": {**PARTS, "free": 0, "tier": "compact"}}, 100, "context 100%, full"),
     ],
 )
 def test_how_full_the_window_is(changes: dict[str, Any], percent: int | None, expected: str) -> None:

@@ -38,7 +38,7 @@ const USAGE: Usage = {
   context: CONTEXT,
   cost: "$0.12",
   percent: 75,
-  fullness: "context 75 %, filling up",
+  fullness: "context 75%, filling up",
 };
 
 function notice(code: string, detail = "", level: Notice["level"] = "info"): Notice {
@@ -66,7 +66,7 @@ function gauge(given: Partial<SessionState>) {
 beforeEach(() => document.body.replaceChildren());
 
 test("how full it is and what it cost, in the daemon's words", () => {
-  expect(usageText(USAGE)).toBe("context 75 %, filling up · $0.12");
+  expect(usageText(USAGE)).toBe("context 75%, filling up · $0.12");
   expect(usageText({ ...USAGE, fullness: "" })).toBe("$0.12");
 });
 
@@ -81,8 +81,8 @@ test.each([
 
 test("the bar says in words what it shows, and its parts are as wide as they are big", () => {
   const { find } = gauge({ usage: USAGE });
-  expect(find(".gauge").getAttribute("aria-label")).toBe("Context 75 % full, filling up");
-  expect(find(".gauge").textContent).toBe("75 %filling up");
+  expect(find(".gauge").getAttribute("aria-label")).toBe("Context 75% full, filling up");
+  expect(find(".gauge").textContent).toBe("75%filling up");
   const parts = [...find(".gauge .bar").children] as HTMLElement[];
   expect(parts.filter((each) => !each.hidden).map((each) => Number(each.style.flexGrow))).toEqual([
     900, 2_100, 1_200, 4_800, 3_000, 4_000,
@@ -93,7 +93,7 @@ test("the bar says in words what it shows, and its parts are as wide as they are
 test("without the parts it is as it was: a share and the cost", () => {
   const { find } = gauge({ usage: { ...USAGE, context: null } });
   expect(find(".gauge").hidden).toBe(true);
-  expect(find(".cost").textContent).toBe("context 75 %, filling up · $0.12");
+  expect(find(".cost").textContent).toBe("context 75%, filling up · $0.12");
 });
 
 test("the numbers stand behind the bar, and Escape leads back to it", () => {

@@ -19,20 +19,22 @@ from amanu.cli.console import Console, Span, open_console
 from amanu.cli.diff import show_proposal
 from amanu.cli.edit_commands import EditCommands
 from amanu.cli.header import effort_line, show_header
-from amanu.cli.job_commands import JobCommands, running_count
+from amanu.cli.job_commands import JobCommands, farewell, running
+from amanu.cli.keyboard_mode import unechoed
 from amanu.cli.live import rows
 from amanu.cli.mentions import line_mentions
 from amanu.cli.question import show_lines
+from amanu.cli.question_input import QuestionInput, why_not
 from amanu.cli.question_prompt import QuestionPrompt
 from amanu.cli.render import Renderer
 from amanu.cli.review_prompt import ReviewPrompt
-from amanu.cli.session_lookup import latest, listing, resolve_session_id, session_line
+from amanu.cli.session_lookup import SHORT, latest, listing, resolve_session_id, session_line
+from amanu.cli.status_line import status_line
 from amanu.cli.terminal import AttentionNeeded, Interrupted, PromptContext, StopRequested, Terminal
 from amanu.cli.text import one_line, stripped, visible
 from amanu.cli.trust_prompt import TrustPrompt
 from amanu.cli.usage import show_context
 from amanu.cli.view import SessionView, attach, create, mint
-from amanu.text.amounts import money
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Attachment, Effort, Mode, Notice, ToolCall
@@ -46,11 +48,14 @@ SHOWN_ITEMS = 20
 RECONNECTS = 6
 MISTAKE_SECONDS = 0.5
 """Before the next round after a bug: one that comes again at once must not fill the screen."""
+NEXT_MODE: dict[Mode, Mode] = {"ask": "acceptEdits", "acceptEdits": "plan", "plan": "ask", "auto": "ask"}
+"""By Shift-Tab, which never leads to `auto`."""
 LIVE_ROWS = 8
 """Of the text being written, above the prompt."""
 
 COMMANDS = {
-    "/mode": "plan, ask, acceptEdits or auto",
+    "/mode": "plan, ask, acceptEdits or auto (Shift-Tab takes the next)",
+    "/plan": "plan mode: nothing is written; /plan GOAL begins with that",
     "/model": "list the models, or switch to one",
     "/effort": "how much the model thinks: show it, or change it",
     "/queue": "queue a prompt for after the running turn (plain text steers it)",
@@ -65,16 +70,17 @@ COMMANDS = {
     "/restore": "N [files|all]: go back to before that turn; all: including the conversation",
     "/context": "show what fills the model's context window",
     "/jobs": "list the background commands; /jobs output ID, /jobs stop ID",
+    "/todos": "show the model's to-do list",
     "/notes": "show the details behind notices: summaries, masked output",
     "/sessions": "list the sessions of this folder, or switch to one: its id, a prefix of it, or latest",
-    "/new": "start a new session",
+    "/new": "start a new session (/clear does too)",
     "/trust": "show what trusting this folder enables, and trust it; /untrust reverts that",
     "/untrust": "stop trusting this folder",
     "/audit": "show how the last tool call was decided and what it did; /audit session: all calls",
     "/record": "record the exchanges with models to a new file; /record off stops",
     "/cancel": "stop the turn (Esc and Ctrl-C do too)",
     "/help": "show this list",
-    "/quit": "leave (Ctrl-D does too)",
+    "/quit": "leave (/exit and Ctrl-D do too)",
 }
 
 
@@ -136,7 +142,7 @@ async def _chat(options: ChatOptions, *, alone: bool) -> int:
     async def connector() -> DaemonClient:
         return await connect(roots=options.roots, alone=alone)
 
-    with patch_stdout(raw=True):
+    with unechoed(), patch_stdout(raw=True):
         console = open_console(sys.stdout)
         try:
             home = find_home().make()
@@ -146,7 +152,7 @@ async def _chat(options: ChatOptions, *, alone: bool) -> int:
             return await chat.run(Terminal(chat, history=home.state / "chat-history"))
         except AmanuError as error:
             hint = f" {error.data.hint}" if error.data.hint else ""
-            console.prose(("red", visible(f"{error}{hint}")))
+            console.line(("red", visible(f"{error}{hint}")))
             return exits.of_error(error)
 
 
@@ -173,6 +179,10 @@ class Chat(PromptContext):
         self._client: DaemonClient | None = None
         self._interrupted_at = -TWICE_SECONDS
         self._leaving = False
+        self._sending: list[str] = []
+        """Prompts on their way to the daemon, which may look for what they mention; the first is being sent."""
+        self._sender: asyncio.Task[None] | None = None
+        self._changing_mode: asyncio.Task[None] | None = None
 
     async def run(self, terminal: Terminal) -> int:
         """Until the user leaves. Returns the exit code; raises AmanuError when no session can be had."""
@@ -197,7 +207,22 @@ class Chat(PromptContext):
         for style, line in self._renderer.tail(LIVE_ROWS, self._view.state):
             for row in rows([line], LIVE_ROWS, columns):
                 spans.append((style, row))
+        for text in self._sending:
+            for row in rows([f"› {line}" for line in text.split("\n")], LIVE_ROWS, columns):
+                spans.append(("bold", row))
         return spans[-LIVE_ROWS:]
+
+    def next_mode(self) -> None:
+        mode = NEXT_MODE[self._view.state.mode]
+        self._changing_mode = asyncio.create_task(self._change_mode(mode))
+
+    async def _change_mode(self, mode: Mode) -> None:
+        try:
+            await self._view.set_mode(mode)
+        except AmanuError as error:
+            self._show_error(error)
+        except Disconnected:
+            pass
 
     def stoppable(self) -> bool:
         """A turn runs."""
@@ -205,20 +230,8 @@ class Chat(PromptContext):
 
     def toolbar(self) -> str:
         """The line below the prompt."""
-        state = self._view.state
-        model_id = state.turn.model_id if state.turn is not None else state.model_id
-        parts = [self._renderer.status(state) or "Enter sends · /help", state.mode, one_line(model_id, 40)]
-        if state.usage is not None and state.usage.fullness:
-            parts.append(state.usage.fullness)
-        if state.usage is not None and state.usage.cost_usd is not None:
-            parts.append(money(state.usage.cost_usd))
-        if state.queue:
-            parts.append(f"{len(state.queue)} queued")
-        if jobs := running_count(state):
-            parts.append(jobs)
-        if self.stoppable():
-            parts.insert(1, "Esc stops")
-        return " · ".join(parts)
+        moving = self._renderer.status(self._view.state) or ("… sending" if self._sending else "")
+        return status_line(self._view.state, moving, shutil.get_terminal_size().columns)
 
     # One round -----------------------------------------------------------------------------------------
 
@@ -240,26 +253,72 @@ class Chat(PromptContext):
         except Interrupted:
             await self._interrupt()
         except EOFError:
-            await self._leave()
+            if not self._leaving:
+                await self._leave()
         except AmanuError as error:
-            hint = f" {error.data.hint}" if error.data.hint else ""
-            self._console.prose(("red", visible(f"✗ {error}{hint}")))
+            self._show_error(error)
         except Disconnected:
             pass  # the next round reconnects
         except Exception as error:
-            log.exception("the chat failed")
-            failure = f"{type(error).__name__}: {error}"
-            self._console.prose(("red", visible(f"✗ Internal error; the session is intact ({failure}).")))
+            self._show_mistake(error)
             await asyncio.sleep(MISTAKE_SECONDS)
 
+    def _show_error(self, error: AmanuError) -> None:
+        hint = f" {error.data.hint}" if error.data.hint else ""
+        self._console.line(("red", visible(f"✗ {error}{hint}")))
+
+    def _show_mistake(self, error: Exception) -> None:
+        log.error("the chat failed", exc_info=error)
+        failure = f"{type(error).__name__}: {error}"
+        self._console.line(("red", visible(f"✗ Internal error; the session is intact ({failure}).")))
+
+    async def _run_while_waiting(self, text: str) -> None:
+        """A command typed at a question. Raises EOFError when it leaves."""
+        try:
+            await self._command(text)
+        except AmanuError as error:
+            self._show_error(error)
+        if self._leaving:
+            raise EOFError
+
     def _needed(self) -> bool:
-        return bool(self._view.state.approvals or self._view.state.questions) or self._view.client.lost.is_set()
+        return self._asked() or self._view.client.lost.is_set()
+
+    def _asked(self) -> bool:
+        return bool(self._view.state.approvals or self._view.state.questions)
 
     async def _act(self, text: str) -> None:
         if text.startswith("/"):
             await self._command(text)
         else:
-            await self._say(text)
+            self._send(text)
+
+    def _send(self, text: str, *, queued: bool = False) -> None:
+        """Without holding up the keyboard; in the order in which they were typed."""
+        self._sending.append(text)
+        self._sender = asyncio.create_task(self._send_after(self._sender, text, queued=queued))
+
+    async def _send_after(self, earlier: asyncio.Task[None] | None, text: str, *, queued: bool) -> None:
+        if earlier is not None:
+            await earlier
+        try:
+            if queued:
+                await self._view.prompt(text, self._mentioned(text))
+            else:
+                await self._say(text)
+        except AmanuError as error:
+            self._show_error(error)
+        except Disconnected:
+            self._console.line(("red", f"✗ Not sent: {one_line(text)}"))
+        except Exception as error:
+            self._show_mistake(error)
+        finally:
+            self._sending.remove(text)
+
+    async def _sent(self) -> None:
+        """Until what was typed has reached the daemon."""
+        if self._sender is not None:
+            await self._sender
 
     async def _say(self, text: str) -> None:
         turn = self._view.state.turn
@@ -276,24 +335,37 @@ class Chat(PromptContext):
             await self._view.prompt(text, files)
 
     async def _interrupt(self) -> None:
-        twice = time.monotonic() - self._interrupted_at < TWICE_SECONDS
-        self._interrupted_at = time.monotonic()
-        if twice:
+        if time.monotonic() - self._interrupted_at < TWICE_SECONDS:
             await self._leave()
-        elif not await self._view.cancel():
-            self._console.line(("dim", "Press Ctrl-C again to quit."))
+            return
+        await self._view.cancel()
+        self._console.line(("dim", "Press Ctrl-C again to quit."))
+        self._interrupted_at = time.monotonic()
 
     async def _leave(self) -> None:
         self._leaving = True
+        await self._sent()
         if self._view.client.lost.is_set():
             return
+        if running(self._view.state):
+            self._console.line(("dim", farewell(self._view.state, await self._idle_seconds())))
         if self._view.state.turn is None:
             await self._put_away()
             return
         if self._alone:
             await self._view.cancel()
+        elif self._asked():
+            self._console.line(("dim", "The question stays open; amanu chat --continue returns to it."))
         else:
             self._console.line(("dim", "The turn continues in the daemon; amanu chat --continue returns to it."))
+
+    async def _idle_seconds(self) -> float | None:
+        from amanu.config import load_settings
+        from amanu.home import find_home
+
+        if self._alone:
+            return None
+        return (await asyncio.to_thread(load_settings, find_home(), os.environ)).idle_seconds
 
     # Commands ------------------------------------------------------------------------------------------
 
@@ -304,7 +376,14 @@ class Chat(PromptContext):
             case "/mode" if argument in get_args(Mode):
                 await self._view.set_mode(argument)  # pyright: ignore[reportArgumentType]
             case "/mode":
-                self._console.line(("", f"mode {self._view.state.mode}; available: {', '.join(get_args(Mode))}"))
+                wrong = ("red", f"There is no mode {visible(argument)}. ") if argument else ("", "")
+                self._console.line(
+                    wrong, ("", f"mode {self._view.state.mode}; available: {', '.join(get_args(Mode))}"), hang=0
+                )
+            case "/plan":
+                await self._view.set_mode("plan")
+                if argument:
+                    self._send(argument)
             case "/effort" if argument in get_args(Effort):
                 await self._view.set_effort(argument)  # pyright: ignore[reportArgumentType]
             case "/effort":
@@ -315,7 +394,7 @@ class Chat(PromptContext):
             case "/model":
                 await self._list_models()
             case "/queue" if argument:
-                await self._view.prompt(argument, self._mentioned(argument))
+                self._send(argument, queued=True)
             case "/unqueue":
                 for prompt in self._view.state.queue:
                     params = r.PromptUnqueueParams(session_id=self._view.session_id, prompt_id=prompt.prompt_id)
@@ -342,6 +421,8 @@ class Chat(PromptContext):
                     self._terminal.draft(prompt)
             case "/context":
                 show_context(self._view.state.usage, self._console)
+            case "/todos":
+                self._renderer.show_todos(self._view.state)
             case "/jobs":
                 await self._job_commands.run(argument)
             case "/notes":
@@ -351,7 +432,7 @@ class Chat(PromptContext):
                 await self._enter(await attach(self._view.client, session_id), detach=True)
             case "/sessions":
                 await self._list_sessions()
-            case "/new":
+            case "/new" | "/clear":
                 await self._enter(await self._create(self._view.client), detach=True)
             case "/trust":
                 await self._trust_prompt.ask()
@@ -370,13 +451,11 @@ class Chat(PromptContext):
                 await self._leave()
             case "/help":
                 for name, description in {**COMMANDS, **await self._daemons_commands()}.items():
-                    self._console.line(("bold", f"{name:13}"), ("", description))
+                    self._console.line(("bold", f"{name:13}"), ("", description), hang=13)
             case _ if word not in COMMANDS and word in await self._daemons_commands():
-                await self._say(text)
+                self._send(text)
             case _:
-                self._console.line(
-                    ("red", f"{visible(word)} is unknown or missing an argument; /help lists the commands.")
-                )
+                self._console.line(("red", why_not(word, self.commands)))
 
     async def mentions(self, text: str) -> r.MentionCompleteResult:
         params = r.MentionCompleteParams(session_id=self._view.session_id, text=text)
@@ -390,6 +469,7 @@ class Chat(PromptContext):
             f"/{command.name}": one_line(" · ".join(filter(None, [command.argument_hint, command.description])))
             for command in answer.commands
         }
+        self.descriptions = {**COMMANDS, **commands}
         self.commands[:] = [*COMMANDS, *(name for name in commands if name not in COMMANDS)]
         return commands
 
@@ -410,7 +490,7 @@ class Chat(PromptContext):
     def _show_notes(self) -> None:
         notices = [item for item in self._view.state.items if isinstance(item, Notice) and item.detail]
         for notice in notices:
-            self._console.prose(("bold", stripped(notice.text)))
+            self._console.line(("bold", stripped(notice.text)))
             self._console.markdown(stripped(notice.detail))
         if not notices:
             self._console.line(("dim", "No notices with details."))
@@ -419,15 +499,15 @@ class Chat(PromptContext):
         from amanu.cli.header import describe
 
         answer = await self._view.client.request("amanu/model/list", r.Empty(), r.ModelListResult)
-        for model in answer.models:
+        for model in sorted(answer.models, key=lambda model: model.available):  # those to use next to the prompt
             missing = "" if model.available else f" — {one_line(model.unavailable or 'not available')}"
-            self._console.prose(("" if model.available else "dim", describe(model) + missing))
+            self._console.line(("" if model.available else "dim", describe(model) + missing))
 
     async def _list_sessions(self) -> None:
         params = r.SessionListParams(root=self._options.roots[0])
         answer = await self._view.client.request("amanu/session/list", params, r.SessionListResult)
-        for summary in answer.sessions:
-            self._console.line(("", session_line(summary)))
+        for summary in reversed(answer.sessions):  # the newest next to the prompt
+            self._console.line(("", session_line(summary, SHORT)))
 
     # Sessions ------------------------------------------------------------------------------------------
 
@@ -464,22 +544,26 @@ class Chat(PromptContext):
             await self._put_away("amanu/session/detach")
         self._view = view
         self._renderer = Renderer(self._console, details_hint="/notes", trust="/trust")
-        self._review_prompt = ReviewPrompt(view, self._renderer, self._terminal)
-        self._question_prompt = QuestionPrompt(view, self._console, self._terminal)
-        self._edit_commands = EditCommands(view, self._console, self._terminal)
+        asked = QuestionInput(self._terminal, self._console, self.commands, self._run_while_waiting)
+        self._review_prompt = ReviewPrompt(view, self._renderer, asked)
+        self._question_prompt = QuestionPrompt(view, self._console, asked)
+        self._edit_commands = EditCommands(view, self._console, asked)
         self._job_commands = JobCommands(view, self._console)
-        self._trust_prompt = TrustPrompt(view, self._console, self._terminal)
+        self._trust_prompt = TrustPrompt(view, self._console, asked)
         show_header(view.state, self._console)
         self._console.line(("dim", f"session {view.session_id} · /help"))
         if view.state.read_only:
             self._console.line(("yellow", "Read-only: another Amanu process has this session open."))
         await self._daemons_commands()  # for completion
         self._renderer.show_items(view.state.items[-SHOWN_ITEMS:], view.state)
+        if commands := running(view.state):
+            self._console.line(("dim", commands))
         view.listeners.append(self._renderer.show)
         view.replaced.append(self._renderer.resume)
 
     async def _put_away(self, method: str | None = None) -> None:
         """Leave this session; one in which nobody said anything is not kept."""
+        await self._sent()
         state = self._view.state
         params = r.SessionParams(session_id=state.session_id)
         if not (state.title or state.items or state.queue or state.read_only):
@@ -502,8 +586,13 @@ class Chat(PromptContext):
 
     async def _ask_trust(self) -> None:
         if not self._view.state.trusted:
-            with contextlib.suppress(Interrupted, StopRequested):
+            try:
                 await self._trust_prompt.ask()
+            except (Interrupted, StopRequested):
+                pass
+            except EOFError:
+                if not self._leaving:
+                    await self._leave()
 
     def _mentioned(self, text: str) -> list[Attachment]:
         return [*line_mentions(text, self._view.state.roots)]

@@ -2,25 +2,32 @@
 callers pass text through `amanu.cli.text` first."""
 
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Literal, Protocol, TextIO
 
 if TYPE_CHECKING:
     from rich.markdown import Markdown
+    from rich.text import Text
 
 Style = Literal["", "dim", "bold", "red", "green", "yellow", "cyan", "heading"]
 Span = tuple[Style, str]
+
+_LEAD = re.compile(r"\s*(?:(?:\d{1,5}:?|\[\d+\]|[^\w\s\"'“‘(/@$~.-]{1,2})\s+)?")
+"""Spaces and the mark at the beginning of a line: a bullet, a number, a sign."""
 
 
 class Console(Protocol):
     """Prints whole lines, for good."""
 
-    def line(self, *spans: Span) -> None:
-        """One line (or several, when a text holds newlines) made of styled pieces."""
+    def line(self, *spans: Span, hang: int | None = None) -> None:
+        """One line (or several, when a text holds newlines) made of styled pieces. On a terminal a long one is broken
+        between words and goes on below its text: `hang` columns from the left, by default behind its spaces and its
+        mark."""
         ...
 
-    def prose(self, *spans: Span) -> None:
-        """As `line`, for sentences: a long one is broken between words. Not for what must be shown to the letter."""
+    def verbatim(self, *spans: Span) -> None:
+        """As `line`, for what must be shown to the letter: code, output."""
         ...
 
     def markdown(self, text: str, style: Style = "") -> None:
@@ -34,11 +41,11 @@ class PlainConsole:
     def __init__(self, out: TextIO) -> None:
         self._out = out
 
-    def line(self, *spans: Span) -> None:
+    def line(self, *spans: Span, hang: int | None = None) -> None:
         self._out.write("".join(text for _, text in spans) + "\n")
         self._out.flush()
 
-    prose = line
+    verbatim = line
 
     def markdown(self, text: str, style: Style = "") -> None:
         if style == "dim":  # nothing else would tell a thought from an answer
@@ -59,24 +66,40 @@ class RichConsole:
         if width is not None:
             self._rich.width = width
 
-    def line(self, *spans: Span) -> None:
-        self._print(spans, soft_wrap=True)
+    def line(self, *spans: Span, hang: int | None = None) -> None:
+        for part in _text(spans).split("\n", allow_blank=True):
+            for row in self._rows(part, hang):
+                self._rich.print(row, soft_wrap=True)
 
-    def prose(self, *spans: Span) -> None:
-        self._print(spans, soft_wrap=False)
+    def verbatim(self, *spans: Span) -> None:
+        self._rich.print(_text(spans), soft_wrap=True)
 
     def markdown(self, text: str, style: Style = "") -> None:
         from rich.padding import Padding
 
         self._rich.print(Padding(_markdown(text), (0, 0, 1, 0)), style=style)
 
-    def _print(self, spans: tuple[Span, ...], *, soft_wrap: bool) -> None:
+    def _rows(self, line: "Text", hang: int | None) -> "Iterator[Text]":
+        from rich.cells import cell_len
         from rich.text import Text
 
-        text = Text()
-        for style, piece in spans:
-            text.append(piece, style="bold cyan" if style == "heading" else style)
-        self._rich.print(text, soft_wrap=soft_wrap)
+        width = self._rich.width
+        if line.cell_len <= width:
+            yield line
+            return
+        lead = _LEAD.match(line.plain)
+        cut = lead.end() if lead is not None else 0
+        if hang is not None and line.plain[hang - 1 : hang] == " ":  # a column before the text
+            cut = hang
+        head, body = line.divide([cut])
+        indent = cell_len(head.plain)
+        hang = min(indent if hang is None else hang, width // 2)
+        first, *further = rows = body.wrap(self._rich, max(1, width - max(hang, indent)), overflow="fold")
+        for row in rows:
+            row.rstrip()
+        yield Text.assemble(head, first)
+        for row in further:
+            yield Text.assemble(" " * hang, row)
 
 
 def open_console(out: TextIO, environ: Mapping[str, str] = os.environ) -> Console:
@@ -84,6 +107,15 @@ def open_console(out: TextIO, environ: Mapping[str, str] = os.environ) -> Consol
     if not out.isatty() or environ.get("TERM", "dumb") in ("", "dumb"):
         return PlainConsole(out)
     return RichConsole(out, colour=not environ.get("NO_COLOR"))
+
+
+def _text(spans: tuple[Span, ...]) -> "Text":
+    from rich.text import Text
+
+    text = Text()
+    for style, piece in spans:
+        text.append(piece, style="bold cyan" if style == "heading" else style)
+    return text
 
 
 def _markdown(text: str) -> "Markdown":

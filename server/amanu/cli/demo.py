@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import TextIO
@@ -48,7 +48,7 @@ def main(argv: list[str]) -> int:
     folder = Path(tempfile.mkdtemp(prefix="amanu-demo-")).resolve()
     try:
         return asyncio.run(demo(folder, sys.stdout, interactive=sys.stdin.isatty() and sys.stdout.isatty()))
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, EOFError):
         return exits.CANCELLED
     finally:
         if arguments.keep:
@@ -146,11 +146,20 @@ class LiveTerminalInput:
         self._live = live
 
     async def ask(
-        self, question: str, *, default: str = "", valid: Callable[[], bool], preview: Preview | None = None
+        self,
+        question: str,
+        *,
+        default: str = "",
+        valid: Callable[[], bool],
+        preview: Preview | None = None,
+        again: Callable[[], None] | None = None,
+        roots: Sequence[str] = (),
     ) -> str | None:
         await self._live.stop()
         try:
-            return await self._terminal.ask(question, default=default, valid=valid, preview=preview)
+            return await self._terminal.ask(
+                question, default=default, valid=valid, preview=preview, again=again, roots=roots
+            )
         finally:
             self._live.start()
 
@@ -169,7 +178,14 @@ class AutomaticInput:
         self._console = console
 
     async def ask(
-        self, question: str, *, default: str = "", valid: Callable[[], bool], preview: Preview | None = None
+        self,
+        question: str,
+        *,
+        default: str = "",
+        valid: Callable[[], bool],
+        preview: Preview | None = None,
+        again: Callable[[], None] | None = None,
+        roots: Sequence[str] = (),
     ) -> str | None:
         await asyncio.sleep(GUARD_SECONDS)  # sooner would not count
         answer = "a" if "[a]" in question else "y"
@@ -194,7 +210,7 @@ async def _tests(shop: Path, console: Console) -> bool:
     green = process.returncode == 0
     lines = [line for line in stripped(process.stderr).splitlines() if line.startswith(("FAIL", "ERROR", "Ran", "OK"))]
     console.line(("bold", "$ python -m unittest"))
-    console.line(("green" if green else "red", indent("\n".join(lines))))
+    console.verbatim(("green" if green else "red", indent("\n".join(lines))))
     return green
 
 

@@ -87,7 +87,7 @@ def show_hunk(
     if explained and hunk.explanation:
         console.line(("", f"  {one_line(hunk.explanation, 300)}"))
     for style, text in hunk_lines(file, hunk, number, reason):
-        console.line((style, text))
+        console.verbatim((style, text))
 
 
 def hunk_lines(file: ProposedFile, hunk: Hunk, number: str = "", reason: str | None = None) -> Iterator[Span]:
@@ -142,7 +142,7 @@ def show_diff(console: Console, diff: str) -> None:
         style: Style = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")  # pyright: ignore[reportAssignmentType]
         if line.startswith(("--- ", "+++ ")):
             style = "bold"
-        console.line((style, visible(line)))
+        console.verbatim((style, visible(line)))
 
 
 def relative(path: str, roots: Sequence[str]) -> str:

@@ -63,7 +63,7 @@ def main(argv: list[str]) -> int:
         console = open_console(sys.stdout)
         for finding in findings:
             style, sign = _SIGN[finding.level]
-            console.line((style, sign), ("bold", f" {finding.what:14}"), ("", one_line(finding.detail, 400)))
+            console.line((style, sign), ("bold", f" {finding.what:14}"), ("", one_line(finding.detail, 400)), hang=16)
             if finding.todo:
                 console.line(("dim", f"{'':16}→ {one_line(finding.todo, 400)}"))
     return exits.FAILED if any(finding.level == "problem" for finding in findings) else exits.OK

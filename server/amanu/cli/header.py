@@ -13,7 +13,7 @@ AUTOMATIC = "Automatic"
 
 def show_header(state: SessionState, console: Console) -> None:
     """Print model, price, mode, chosen effort, folders and sandbox."""
-    console.prose(("bold", "model "), ("", describe(model_info(state.model_id))))
+    console.line(("bold", "model "), ("", describe(model_info(state.model_id))))
     effort = f" · thinking effort {state.effort}" if state.effort is not None else ""
     console.line(("dim", f"mode {state.mode}{effort} · {', '.join(one_line(root) for root in state.roots)}"))
     if state.sandbox is not None:

@@ -21,10 +21,42 @@ def running_count(state: SessionState) -> str:
 
 
 def describe(job: Job, now: float) -> str:
-    """A job on one line: how long it runs, its state, its last line."""
-    ran = f" for {seconds(max(0.0, now - job.started_at / 1000))}" if job.state == "running" else ""
-    last = f" · {one_line(job.last_line, 80)}" if job.last_line else ""
-    return f"{job.job_id}  {one_line(job.title, 60)} · {one_line(job.summary)}{ran}{last}"
+    """A job on one line: what it is, how it stands, for how long, its last line."""
+    parts = [f"{job.job_id}  {one_line(job.title, 60)}"]
+    summary = one_line(job.summary)
+    if job.port is not None and (where := summary.removeprefix(f"Port {job.port}")) != summary:
+        parts[0] += f" on port {job.port}{where}"
+    else:
+        parts.append(summary)
+    if job.state == "running":
+        parts.append(seconds(max(0.0, now - job.started_at / 1000)))
+    if job.last_line:
+        parts.append(f"last line: {one_line(job.last_line, 80)}")
+    return " · ".join(parts)
+
+
+def running(state: SessionState) -> str:
+    """What runs, for who comes back; "" when nothing does."""
+    lines = [describe(job, time.time()) for job in state.jobs if job.state == "running"]
+    return "In the background: " + "; ".join(lines) if lines else ""
+
+
+def farewell(state: SessionState, idle_seconds: float | None) -> str:
+    """What becomes of the commands that run, for who leaves; "" when none does. `idle_seconds`: how long the daemon
+    stays without a client; None: it ends with the chat."""
+    jobs = [job for job in state.jobs if job.state == "running"]
+    if not jobs:
+        return ""
+    count = plural(len(jobs), "background command")
+    titles = ", ".join(one_line(job.title, 60) for job in jobs)
+    one = len(jobs) == 1
+    if idle_seconds is None:
+        return f"{count} {'ends' if one else 'end'} with the chat: {titles}."
+    how_long = seconds(idle_seconds).removesuffix(" 0 s")
+    return (
+        f"{count} {'keeps' if one else 'keep'} running for at least {how_long}: {titles}. "
+        f"amanu chat --continue returns to {'it' if one else 'them'}."
+    )
 
 
 class JobCommands:
@@ -67,7 +99,7 @@ class JobCommands:
             if answer.next_offset == offset:
                 break
             offset = answer.next_offset
-            self._console.prose(("", visible(answer.text.rstrip("\n"))))
+            self._console.verbatim(("", visible(answer.text.rstrip("\n"))))
         if not offset:
             self._console.line(("dim", "No output."))
 

@@ -22,13 +22,13 @@ class LiveConsole:
         self._current = ""
         self._ticking: asyncio.Task[None] | None = None
 
-    def line(self, *spans: Span) -> None:
+    def line(self, *spans: Span, hang: int | None = None) -> None:
         self.clear()
-        self._console.line(*spans)
+        self._console.line(*spans, hang=hang)
 
-    def prose(self, *spans: Span) -> None:
+    def verbatim(self, *spans: Span) -> None:
         self.clear()
-        self._console.prose(*spans)
+        self._console.verbatim(*spans)
 
     def markdown(self, text: str, style: Style = "") -> None:
         self.clear()

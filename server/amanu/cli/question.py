@@ -1,7 +1,6 @@
 """A question as it is printed: what is asked about in full, each command of it, what contains it, who asks."""
 
 import shutil
-import textwrap
 from collections.abc import Iterable, Mapping
 
 from amanu.cli.console import Console, Style
@@ -30,19 +29,14 @@ def show_whole(text: str, console: Console, styles: Mapping[str, Style] | None =
     for line in visible(text).rstrip("\n").split("\n"):
         style: Style = "" if styles is None else styles.get(line[:1], "dim")
         first, *further = _chopped(line, _width(len(FIRST)))
-        console.line(("dim", FIRST), (style, first))
+        console.verbatim(("dim", FIRST), (style, first))
         for row in further:
-            console.line(("dim", FURTHER), (style, row))
+            console.verbatim(("dim", FURTHER), (style, row))
 
 
 def show_lines(lines: Iterable[Line], console: Console, indent: str = _INDENT) -> None:
     for line in lines:
-        width = _width(len(indent) + 4)
-        wrapped = textwrap.wrap(visible(line.text), width, break_long_words=False, break_on_hyphens=False)
-        first, *further = [row for part in wrapped or [""] for row in _chopped(part, width)]
-        console.line((STYLES[line.tone], indent + first))
-        for row in further:
-            console.line((STYLES[line.tone], f"{indent}    {row}"))
+        console.line((STYLES[line.tone], indent + visible(line.text).replace("\n", " ")), hang=len(indent) + 4)
 
 
 def _width(taken: int) -> int:

@@ -1,6 +1,8 @@
 """Asks a user at a terminal what the model or a server wants to know: field by field; then all answers are sent."""
 
+import re
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from pydantic import JsonValue
 
@@ -15,6 +17,11 @@ from amanu_protocol.labels import BUTTONS, IGNORED
 
 YES, NO = ("y", "yes"), ("n", "no")
 DECLINE = f"  {BUTTONS['decline']}? [y], or say why; Enter goes back › "
+DROPPED = "  Declining is for all of it: the answers already given are not sent."
+_PARTS = re.compile(
+    r"(\d{1,3}(?:(?:\s*(?:,|&|\+|and\b)|\s)\s*\d{1,3}\b)*)\s*(?:(?:,|;|&|\+)\s*(?:and\b)?|\band\b)\s*(\D.*)", re.S
+)
+"""Numbers of options, then words: `1,3 and something else`."""
 
 
 class _Declined(Exception):
@@ -61,14 +68,24 @@ class QuestionPrompt:
 
     async def _ask(self, question: Question, field: QuestionField) -> None:
         """Ask one field until it has an answer. Raises `_Declined`."""
-        self._show(field, alone=len(question.fields) == 1)
+        self._show(question, field)
         while self._is_open(question):
             try:
-                text = await self.user_input.ask(_hint(field), valid=lambda: self._is_open(question))
+                text = await self.user_input.ask(
+                    _hint(field),
+                    valid=lambda: self._is_open(question),
+                    again=lambda: self._show(question, field),
+                    roots=self.view.state.roots if field.kind == "file" else (),
+                )
             except StopRequested:
                 await self._decline(question)
                 continue
             if text is None:
+                continue
+            if text and field.kind == "file" and not self._exists(text):
+                self.console.line(
+                    ("yellow", f"  There is no {visible(text)} here. Type another path; Tab completes it.")
+                )
                 continue
             if text:
                 answer = _read(field, text)
@@ -84,6 +101,8 @@ class QuestionPrompt:
 
     async def _decline(self, question: Question) -> None:
         """Raises `_Declined`, unless the user goes back."""
+        if self._answers:
+            self.console.line(("yellow", DROPPED))
         try:
             reason = await self.user_input.ask(DECLINE, valid=lambda: self._is_open(question))
         except StopRequested:
@@ -93,15 +112,21 @@ class QuestionPrompt:
         if reason:
             raise _Declined("" if reason.lower() in YES else reason)
 
-    def _show(self, field: QuestionField, *, alone: bool) -> None:
+    def _show(self, question: Question, field: QuestionField) -> None:
         head, *further_lines = visible(field.text).split("\n")
-        header = f"{one_line(field.header)}: " if field.header and not alone else ""
-        self.console.line(("bold", f"  {header}{head}"))
+        if len(question.fields) > 1:
+            number = f"{question.fields.index(field) + 1} of {len(question.fields)}"
+            self.console.line(("bold", " · ".join(filter(None, [f"  {number}", one_line(field.header)])) + f": {head}"))
+        elif one_line(field.text) != one_line(question.title):
+            self.console.line(("bold", f"  {head}"))
         for line in further_lines:
             self.console.line(("", f"  {line}"))
         for number, option in enumerate(field.options, 1):
             about = f" — {one_line(option.description)}" if option.description else ""
             self.console.line(("bold", f"    {number} "), ("", one_line(option.label)), ("dim", about))
+
+    def _exists(self, path: str) -> bool:
+        return any(Path(root, path).expanduser().exists() for root in self.view.state.roots)
 
     def _is_open(self, question: Question) -> bool:
         return any(open_question.item_id == question.item_id for open_question in self.view.state.questions)
@@ -121,10 +146,10 @@ def _hint(field: QuestionField) -> str:
         case "choices":
             hint = "numbers, such as 1 3"
         case "text" | "file":
-            hint = one_line(field.placeholder)
+            hint = " · ".join(filter(None, [one_line(field.placeholder), "Enter sends", "Esc declines"]))
     if field.options and field.other:
         hint += ", or your own words"
-    return f"  {hint} › " if hint else "  › "
+    return f"  {hint} › "
 
 
 def _read(field: QuestionField, text: str) -> JsonValue:
@@ -143,18 +168,25 @@ def _read(field: QuestionField, text: str) -> JsonValue:
             if chosen is not None:
                 return [*chosen] or None
             named = _named(labels, text)
-            return [named] if named else [text] if field.other else None
+            return [named] if named else [*_numbered_and_said(labels, text)] if field.other else None
         case "text" | "file":
             return text
 
 
 def _numbered(labels: list[str], text: str) -> list[str] | None:
     """The options with those numbers: empty when one is wrong, None when the text is not numbers."""
-    words = text.replace(",", " ").split()
+    words = re.sub(r"[,&+]|\band\b", " ", text).split()
     if not words or not all(word.isdecimal() and len(word) < 4 for word in words):
         return None
     numbers = [int(word) for word in words]
     return [labels[number - 1] for number in numbers] if all(1 <= number <= len(labels) for number in numbers) else []
+
+
+def _numbered_and_said(labels: list[str], text: str) -> list[str]:
+    """The options whose numbers begin the text and the user's own words after them; else the text is all words."""
+    parts = _PARTS.fullmatch(text)
+    chosen = _numbered(labels, parts[1]) if parts is not None else None
+    return [*chosen, parts[2]] if parts is not None and chosen else [text]
 
 
 def _named(labels: list[str], text: str) -> str | None:

@@ -6,6 +6,7 @@ runs, a countdown) is in `status` and `tail`, for whoever owns the last lines of
 
 import re
 import time
+from pathlib import PurePath
 
 from amanu.cli.blocks import Blocks
 from amanu.cli.client import NAME
@@ -143,9 +144,7 @@ class Renderer:
                 self._end(ended, message.at, state)
             case RetryChanged(retry=retry) if retry is not None:
                 wait = max(0, retry.at - message.at) / 1000
-                self.console.prose(
-                    ("yellow", f"↻ {one_line(retry.reason)} Attempt {retry.attempt} in {seconds(wait)}.")
-                )
+                self.console.line(("yellow", f"↻ {one_line(retry.reason)} Attempt {retry.attempt} in {seconds(wait)}."))
             case PromptQueued(prompt=prompt):
                 self.console.line(("dim", f"queued: {one_line(prompt.text)}"))
             case ProposalChanged(proposal=proposal) if proposal.proposal_id in self._shown_proposals:
@@ -154,6 +153,15 @@ class Renderer:
                 self._changed(change)
             case _:
                 pass
+
+    def show_todos(self, state: SessionState) -> None:
+        """The to-do list as it stands."""
+        item = next((item for item in reversed(state.items) if isinstance(item, TodoList)), None)
+        if item is None:
+            self.console.line(("dim", "No to-dos."))
+            return
+        self._printed.discard(item.item_id)
+        self._show_todos(item)
 
     def show_items(self, items: list[Item], state: SessionState) -> None:
         """What a session already holds. Of a running turn, what still moves is left moving."""
@@ -296,7 +304,7 @@ class Renderer:
             case Notice():
                 style, mark = _LEVEL[item.level]
                 hint = f" ({self._details_hint})" if item.detail and self._details_hint else ""
-                self.console.prose((style, f"{mark} {stripped(item.text)}"), ("dim", hint))
+                self.console.line((style, f"{mark} {stripped(item.text)}"), ("dim", hint))
             case Question():
                 self.console.line(
                     ("yellow", "? "), ("bold", one_line(item.title)), ("dim", f"  {item.summary}".rstrip())
@@ -350,7 +358,7 @@ class Renderer:
         elif call.proposal_id is not None and not _is_new_plan(call.proposal_id, state):
             self.show_diff(call.proposal_id, state, ended_call=call)
         if call.effect == "run" and call.output.strip():
-            self.console.line(("dim", indent(_last_lines(stripped(call.output)))))
+            self.console.verbatim(("dim", indent(_last_lines(stripped(call.output)))))
 
     def show_diff(self, proposal_id: str, state: SessionState, *, ended_call: ToolCall | None = None) -> None:
         """The proposal in full, the first time; afterwards only what became of it. `ended_call` is its call, once that
@@ -362,7 +370,8 @@ class Renderer:
             known_reason = (
                 ended_call.decision.reason if ended_call is not None and ended_call.decision is not None else None
             )
-            show_proposal(self.console, proposal, state.roots, known_reason)
+            plan_folders = filter(None, (_plan_folder(file.path, state) for file in proposal.files))
+            show_proposal(self.console, proposal, [*state.roots, *plan_folders], known_reason)
         self._shown_proposals[proposal_id] = proposal.version
         self._show_checks(proposal, state)
         hunks = [hunk for file in proposal.files for hunk in file.hunks]
@@ -427,7 +436,7 @@ class Renderer:
             style, text = _ENDED[ended.reason]
             last = state.items[-1] if state.items else None
             already_shown = ended.message == text or (isinstance(last, Notice) and last.text == ended.message)
-            self.console.prose((style, text if already_shown else f"{text} {stripped(ended.message)}".rstrip()))
+            self.console.line((style, text if already_shown else f"{text} {stripped(ended.message)}".rstrip()))
             if ended.can_continue:
                 self.console.line(("dim", "Send another prompt to continue."))
         duration = seconds((timestamp - self._turn_started_at) / 1000) if self._turn_started_at and timestamp else ""
@@ -448,9 +457,9 @@ class Renderer:
         if change.effort is not None:
             self.console.line(("dim", f"thinking effort: {change.effort}"))
         if change.trust_changed:
-            self.console.prose(("yellow", f"{TRUST['changed']}{f' ({self._trust})' if self._trust else ''}"))
+            self.console.line(("yellow", f"{TRUST['changed']}{f' ({self._trust})' if self._trust else ''}"))
         if change.sandbox is not None and change.sandbox.tier == "none":
-            self.console.prose(("red", one_line(sandbox_line(change.sandbox).text, 400)))
+            self.console.line(("red", one_line(sandbox_line(change.sandbox).text, 400)))
 
 
 def _announced_by_notice(state: SessionState) -> bool:
@@ -462,7 +471,14 @@ def _announced_by_notice(state: SessionState) -> bool:
 def _is_new_plan(proposal_id: str, state: SessionState) -> bool:
     """Whether it is the first version of the plan: the question about it shows all of it."""
     files = [file for proposal in state.proposals if proposal.proposal_id == proposal_id for file in proposal.files]
-    return state.plan is not None and [(file.path, file.change) for file in files] == [(state.plan.path, "create")]
+    return [file.change for file in files] == ["create"] and _plan_folder(files[0].path, state) is not None
+
+
+def _plan_folder(path: str, state: SessionState) -> str | None:
+    """The folder of the plan, if the path is the plan's: beside the session's journal, in no workspace."""
+    whole = PurePath(path)
+    is_plan = path == state.plan.path if state.plan is not None else whole.parts[-2:] == (state.session_id, "plan.md")
+    return str(whole.parent) if is_plan else None
 
 
 def decision_text(call: ToolCall) -> str:

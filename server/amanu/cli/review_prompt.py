@@ -14,11 +14,12 @@ from amanu.cli.view import SessionView
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import AllowOption, Approval, Grant, Hunk, Line, Proposal, ProposedFile, Scope
-from amanu_protocol.labels import IGNORED, SCOPES
+from amanu_protocol.labels import IGNORED, MODES, SCOPES
 from amanu_protocol.state import SessionState
 
 KEYS: dict[str, Scope] = {"t": "turn", "s": "session", "w": "workspace", "u": "user"}
-UNKNOWN = "  Unknown answer '{}'. Press one of the letters above, or type a few words to reject: the model reads them."
+UNKNOWN = "  Unknown answer '{}'. Press a key in brackets above, or type a few words to reject: the model reads them."
+PLAN = "  You approve the text above. [e] opens it in your editor first."
 NO = ("n", "no", "r", "reject")
 LONGEST_SLIP = 3
 """Characters of an unknown answer that may be a slip of the finger; more are words to the model."""
@@ -34,10 +35,18 @@ class UserInput(Protocol):
     """Somebody at the keyboard."""
 
     async def ask(
-        self, question: str, *, default: str = "", valid: Callable[[], bool], preview: Preview | None = None
+        self,
+        question: str,
+        *,
+        default: str = "",
+        valid: Callable[[], bool],
+        preview: Preview | None = None,
+        again: Callable[[], None] | None = None,
+        roots: Sequence[str] = (),
     ) -> str | None:
-        """One line, stripped; None as soon as `valid` no longer holds or the user left the question. `preview` says
-        what the text so far would do."""
+        """One line, stripped; None as soon as `valid` no longer holds. `preview` says what the text so far would do;
+        `again` shows what stands above the question, after something else was shown; paths
+        below `roots` are completed. Raises EOFError when the user leaves."""
         ...
 
     async def edit(self, text: str, suffix: str) -> str | None:
@@ -79,7 +88,13 @@ class ReviewPrompt:
         show_question(approval, self._console)
         if approval.proposal_id is not None:
             self._renderer.show_diff(approval.proposal_id, self._view.state)
-        show_reasons(approval, self._console)
+        if approval.document is not None:  # what the daemon says of it is for editors
+            self._console.line(("dim", PLAN))
+        else:
+            show_reasons(approval, self._console)
+
+    def _show_title(self, approval: Approval) -> None:
+        self._console.line(("heading", "? "), ("bold", one_line(approval.title)))
 
     def _show_anew(self, approval: Approval) -> None:
         if not self._reviewed:
@@ -90,7 +105,10 @@ class ReviewPrompt:
 
     def _choices(self, approval: Approval) -> str:
         if approval.document is not None:
-            options = [f"[{number}] {option.label}" for number, option in enumerate(approval.options, 1)]
+            options = [
+                f"[{number}] {_plan_label(option, approval.options)}"
+                for number, option in enumerate(approval.options, 1)
+            ]
             return "\n".join([*options, "[e] edit the plan · [n] keep planning, or type what to change"]) + " › "
         scopes = {offer.scope for offer in approval.scopes}
         remembered = [f"[{key}] {scope}" for key, scope in KEYS.items() if scope in scopes]
@@ -112,7 +130,9 @@ class ReviewPrompt:
     # Asking --------------------------------------------------------------------------------------------
 
     async def _ask_once(self, approval: Approval) -> bool:
-        answer = await self._ask(self._choices(approval), approval)
+        answer = await self._user_input.ask(
+            self._choices(approval), valid=lambda: self._unchanged(approval), again=lambda: self._show_title(approval)
+        )
         if answer is None:
             return False
         word, argument = _split(answer)
@@ -197,7 +217,7 @@ class ReviewPrompt:
         while self._unchanged(approval):
             self._console.line(("", "  allow "), ("bold", SCOPES[scope]), ("", ":"))
             for line in visible(rule).split("\n"):
-                self._console.line(("bold", f"    {line}"))
+                self._console.verbatim(("bold", f"    {line}"))
             preview = await self._preview(approval, rule)
             show_lines(preview.lines, self._console, "    ")
             save = f"[y] save and allow {granted.label}".rstrip()
@@ -278,7 +298,11 @@ class ReviewPrompt:
         """Ask until this hunk is decided. False when the user wants no more of this."""
         while True:
             question = "  [y] accept · [n] reject, or n REASON · [e] edit · [q] stop › "
-            answer = await self._user_input.ask(question, valid=lambda: self._pending(approval))
+            answer = await self._user_input.ask(
+                question,
+                valid=lambda: self._pending(approval),
+                again=lambda: show_hunk(self._console, file, hunk, reason=hunk.reason),
+            )
             if answer is None or answer == "q":
                 return False
             word, reason = _split(answer)
@@ -361,6 +385,17 @@ def _next_open(proposal: Proposal | None) -> tuple[Proposal, ProposedFile, Hunk,
         if hunk.state == "pending":
             return proposal, file, hunk, index + 1, len(hunks)
     return None
+
+
+def _plan_label(option: AllowOption, options: Sequence[AllowOption]) -> str:
+    """How the plan is carried out: the mode by its name, and what it means."""
+    if option.mode is None:
+        return option.label
+    if option.fresh_context:
+        alike = next((at for at, each in enumerate(options, 1) if each.mode == option.mode and each != option), None)
+        if alike is not None:
+            return f"as {alike}, with a fresh context: without the conversation so far"
+    return f"approve, in {option.mode} mode: {MODES[option.mode].meaning}"
 
 
 def _in_rows(choices: Sequence[str]) -> str:

@@ -67,7 +67,7 @@ class RunPrinter:
     def replayed(self, replay: "Replay") -> None:
         """How the run differed from the recording it was played from."""
         for difference in replay.differences:
-            self._console.prose(("dim", visible(f"replay: {difference}")))
+            self._console.line(("dim", visible(f"replay: {difference}")))
         if replay.left:
             self._console.line(("dim", f"replay: {replay.left} recorded exchanges were not used"))
 

@@ -12,6 +12,8 @@ from amanu_protocol.requests import SessionListParams, SessionListResult, Sessio
 LATEST = "latest"
 SHORTEST = 4
 """Characters of an id's beginning: fewer are a slip."""
+SHORT = 8
+"""Characters of an id's beginning that tell sessions apart, where a user is to type it."""
 WHOLE = 32
 """Characters of an id that Amanu gave."""
 _LOOKED_THROUGH = 500
@@ -68,7 +70,7 @@ def parse_session_id(session_id: str) -> str:
         raise AmanuError("sessionNotFound", f"“{visible(session_id)}” is not a session id.") from None
 
 
-def session_line(summary: SessionSummary) -> str:
-    """One session in one line: id, when, how it stands, title."""
+def session_line(summary: SessionSummary, digits: int = WHOLE) -> str:
+    """One session in one line: its id or the first `digits` of it, when, how it stands, title."""
     when = time.strftime("%Y-%m-%d %H:%M", time.localtime(summary.updated_at / 1000))
-    return f"{summary.session_id}  {when}  {summary.status:11}  {one_line(summary.title, 80) or 'Untitled'}"
+    return f"{summary.session_id[:digits]}  {when}  {summary.status:11}  {one_line(summary.title, 80) or 'Untitled'}"

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from prompt_toolkit import PromptSession
     from prompt_toolkit.application import Application
     from prompt_toolkit.completion import Completer
+    from prompt_toolkit.formatted_text import StyleAndTextTuples
     from prompt_toolkit.input import Input
     from prompt_toolkit.key_binding import KeyBindings
     from prompt_toolkit.output import Output
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 LOOK_SECONDS = 0.1
 """How often an open question is checked for being settled elsewhere, and the status line redrawn."""
 PREVIEW_ROWS = 8
+MENU_ROWS = 6
+"""Below a question, for paths to choose from."""
 ESC_SECONDS = 0.2
 """After Esc, for the rest of a sequence."""
 
@@ -55,6 +58,7 @@ class PromptContext:
     def __init__(self, commands: Iterable[str] = ()) -> None:
         self.commands = list(commands)
         """May change while a prompt is open."""
+        self.descriptions: dict[str, str] = {}
 
     async def mentions(self, text: str) -> MentionCompleteResult:
         """What the mention at the end of `text` may become."""
@@ -67,6 +71,9 @@ class PromptContext:
     def toolbar(self) -> str:
         """The line below the prompt."""
         return ""
+
+    def next_mode(self) -> None:
+        """Shift-Tab."""
 
     def stoppable(self) -> bool:
         """Whether Esc has something to stop."""
@@ -86,6 +93,7 @@ class Terminal:
         screen: "Output | None" = None,
     ) -> None:
         from prompt_toolkit import PromptSession
+        from prompt_toolkit.filters import Condition
         from prompt_toolkit.history import FileHistory, InMemoryHistory
 
         self._context = context
@@ -93,8 +101,8 @@ class Terminal:
         self._prompt: PromptSession[str] = PromptSession(
             history=FileHistory(str(history)) if history is not None else InMemoryHistory(),
             completer=prompt_completer(context),
-            complete_while_typing=False,
-            key_bindings=prompt_keys(context.stoppable),
+            complete_while_typing=Condition(self._types_command),
+            key_bindings=prompt_keys(context.stoppable, context.next_mode),
             multiline=True,
             erase_when_done=True,
             interrupt_exception=Interrupted,
@@ -106,6 +114,7 @@ class Terminal:
             interrupt_exception=Interrupted,
             input=keyboard,
             output=screen,
+            complete_while_typing=False,
             reserve_space_for_menu=0,
         )
         for session in (self._prompt, self._question):
@@ -143,28 +152,32 @@ class Terminal:
         self._draft = text
 
     async def ask(
-        self, question: str, *, default: str = "", valid: Callable[[], bool], preview: "Preview | None" = None
+        self,
+        question: str,
+        *,
+        default: str = "",
+        valid: Callable[[], bool],
+        preview: "Preview | None" = None,
+        again: Callable[[], None] | None = None,
+        roots: Sequence[str] = (),
     ) -> str | None:
-        """See `decide.UserInput`. Raises Interrupted on Ctrl-C, Escaped on Esc; Ctrl-D leaves the question."""
+        """See `review_prompt.UserInput`. Raises Interrupted on Ctrl-C, StopRequested on Esc, EOFError on Ctrl-D."""
+        from prompt_toolkit.completion import PathCompleter
+
         watched = LivePreview(preview, self._question) if preview is not None else None
-        below = {} if watched is None else {"bottom_toolbar": watched.toolbar_text, "refresh_interval": LOOK_SECONDS}
+        self._question.completer = PathCompleter(get_paths=lambda: list(roots), expanduser=True) if roots else None
+        self._question.reserve_space_for_menu = MENU_ROWS if roots else 0
+        self._question.bottom_toolbar = None if watched is None else watched.toolbar_text
+        self._question.refresh_interval = 0 if watched is None else LOOK_SECONDS
         try:
-            answer = await self._run(
-                self._question,
-                lambda: not valid(),
-                message=question,
-                default=default,
-                **({"bottom_toolbar": None, "refresh_interval": 0} | below),  # a session keeps what it was given last
-            )
-        except EOFError:
-            return None
+            answer = await self._run(self._question, lambda: not valid(), message=question, default=default)
         finally:
             if watched is not None:
                 watched.end()
         return None if answer is None else answer.strip()
 
     async def edit(self, text: str, suffix: str) -> str | None:
-        """See `decide.UserInput`: $VISUAL, $EDITOR, else vi, on a private temporary file."""
+        """See `review_prompt.UserInput`: $VISUAL, $EDITOR, else vi, on a private temporary file."""
         from prompt_toolkit.application import run_in_terminal
 
         return await run_in_terminal(lambda: edit_text(text, suffix), in_executor=True)
@@ -184,6 +197,10 @@ class Terminal:
         finally:
             asking.cancel()
 
+    def _types_command(self) -> bool:
+        text = self._prompt.default_buffer.text
+        return text.startswith("/") and not any(letter.isspace() for letter in text)
+
     def _message(self) -> list[tuple[str, str]]:
         above = [(_ABOVE.get(style, "fg:ansigray"), line + "\n") for style, line in self._context.above()]
         return [*above, ("bold fg:ansicyan", "› ")]
@@ -202,7 +219,7 @@ class LivePreview:
         self._lines: Sequence[Line] = ()
         self._task: asyncio.Task[None] | None = None
 
-    def toolbar_text(self) -> list[tuple[str, str]]:
+    def toolbar_text(self) -> "StyleAndTextTuples":
         text = self._prompt.default_buffer.text
         if text != self._previewed and (self._task is None or self._task.done()):
             self._task = asyncio.create_task(self._update(text))
@@ -243,9 +260,9 @@ def edit_text(text: str, suffix: str) -> str | None:
             Path(name).unlink()
 
 
-def prompt_keys(stoppable: Callable[[], bool]) -> "KeyBindings":
+def prompt_keys(stoppable: Callable[[], bool], next_mode: Callable[[], None]) -> "KeyBindings":
     """Enter sends; Alt-Enter or Ctrl-J begins a new line, and so does Enter after a backslash. Esc stops what runs,
-    where that is `stoppable`."""
+    where that is `stoppable`; Shift-Tab takes the next mode."""
     from prompt_toolkit.application.current import get_app
     from prompt_toolkit.filters import Condition, has_completions, is_searching
     from prompt_toolkit.key_binding import KeyPressEvent
@@ -265,6 +282,10 @@ def prompt_keys(stoppable: Callable[[], bool]) -> "KeyBindings":
     @keys.add("c-j")
     def new_line(event: KeyPressEvent) -> None:  # pyright: ignore[reportUnusedFunction]
         event.current_buffer.insert_text("\n")
+
+    @keys.add("s-tab", filter=~has_completions)
+    def change_mode(event: KeyPressEvent) -> None:  # pyright: ignore[reportUnusedFunction]
+        next_mode()
 
     @keys.add("escape", filter=Condition(stoppable) & ~is_searching & ~has_completions)
     def stop(event: KeyPressEvent) -> None:  # pyright: ignore[reportUnusedFunction]
@@ -316,13 +337,16 @@ def prompt_completer(context: PromptContext) -> "Completer":
             if typed.startswith("/") and " " not in typed:
                 for command in context.commands:
                     if command.startswith(typed):
-                        yield Completion(command, start_position=-len(typed))
+                        about = context.descriptions.get(command, "")
+                        yield Completion(command, start_position=-len(typed), display_meta=about)
 
         async def get_completions_async(
             self, document: Document, complete_event: CompleteEvent
         ) -> AsyncGenerator[Completion]:
             for completion in self.get_completions(document, complete_event):
                 yield completion
+            if document.text_before_cursor.startswith("/") and " " not in document.text_before_cursor:
+                return
             try:
                 mentions = await context.mentions(document.text_before_cursor)
             except (AmanuError, Disconnected):

@@ -28,15 +28,15 @@ def show_context(usage: Usage | None, console: Console) -> None:
         return
     context = usage.context
     word, meaning = CONTEXT_TIERS[context.tier]
-    console.line(("bold", f"Context {usage.percent} % full"), ("yellow", f", {word}" if word else ""))
+    console.line(("bold", f"Context {usage.percent}% full"), ("yellow", f", {word}" if word else ""))
     counts: dict[str, int] = context.model_dump(exclude={"tier"})
     window = max(1, sum(counts.values()))
     for part, name in CONTEXT_PARTS.items():
         count = counts[part]
         if count or part == "free":
             style = "dim" if part in ("free", "reserved") else ""
-            console.line((style, f"  {name:<20}{count:>11,}{count * 100 / window:>6.0f} %"))
+            console.line((style, f"  {name:<20}{count:>11,}{count * 100 / window:>6.0f}%"))
     console.line(("dim", f"  {'Window':<20}{window:>11,}"))
     if meaning:
-        console.prose(("yellow", meaning))
+        console.line(("yellow", meaning))
     console.line(("dim", "/compact [what to preserve] frees space"))

@@ -309,7 +309,7 @@ def summarize_spend(used: Spend) -> Spend:
 def summarize_usage(usage: Usage) -> Usage:
     """The usage in words: what a session has spent, and how full the window is."""
     percent = _percent(usage)
-    fullness = "" if percent is None else f"context {percent} %"
+    fullness = "" if percent is None else f"context {percent}%"
     if percent is not None and usage.context is not None and usage.context.tier != "roomy":
         fullness += f", {CONTEXT_TIERS[usage.context.tier].name}"
     labels = {"summary": _summary_of_spend(usage), "cost": _cost(usage), "percent": percent, "fullness": fullness}

@@ -20,7 +20,7 @@ from amanu.cli.client import DaemonClient
 from amanu.cli.connect import connect
 from amanu.cli.console import PlainConsole
 from amanu.cli.terminal import Terminal
-from amanu.cli.view import GUARD_SECONDS
+from amanu.cli.view import GUARD_SECONDS, SessionView
 from amanu.home import find_home
 
 ENTER, CTRL_C, CTRL_D, ALT_ENTER = "\r", "\x03", "\x04", "\x1b\r"
@@ -176,6 +176,32 @@ async def test_no_other_key_ends_the_chat_or_sends_or_stops_anything(desk: Desk,
     assert not desk.task.done() and "Stopped." not in before and before.count("› go") == bool(steps)
 
 
+async def test_a_prompt_on_its_way_is_seen_and_holds_nothing_up(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await started(desk, tmp_path, {"expect": "one", "text": "First."}, {"expect": "two", "text": "Second."})
+    found = asyncio.Event()
+    prompt = SessionView.prompt
+
+    async def slow(self: SessionView, *given: Any) -> Any:
+        await found.wait()
+        return await prompt(self, *given)
+
+    monkeypatch.setattr(SessionView, "prompt", slow)
+    desk.types("one" + ENTER)
+    desk.types("/queue two" + ENTER)
+    desk.types("/todos" + ENTER)
+    await desk.sees("No to-dos.")
+    assert [text for _, text in desk.chat.above()] == ["› one", "› two"]
+    assert "sending" in desk.chat.toolbar()
+    found.set()
+    await desk.sees("First.")
+    await desk.sees("Second.")
+    async with asyncio.timeout(5):
+        while desk.chat.above():
+            await asyncio.sleep(0.01)
+
+
 async def test_a_mistake_of_our_own_ends_no_chat(desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     await started(desk, tmp_path, {"text": "Done."})
 
@@ -197,10 +223,32 @@ async def test_ctrl_c_stops_the_turn_and_twice_leaves(desk: Desk, tmp_path: Path
     desk.types("go" + ENTER)
     await desk.sees("› go")
     desk.types(CTRL_C)
-    await desk.sees("Stopped.")
-    assert not desk.task.done()
+    await desk.sees("Press Ctrl-C again to quit.")
+    assert not desk.task.done() and "Stopped." in desk.out.getvalue()
     desk.types(CTRL_C)
     assert await desk.left() == 0
+
+
+async def test_a_command_at_a_question_is_no_answer_to_it(desk: Desk, tmp_path: Path) -> None:
+    await started(desk, tmp_path, {"calls": [EDIT]}, {"expect": "a.txt", "text": "Done."})
+    desk.types("go" + ENTER)
+    await desk.sees("+one\n")
+    for typed, shown in (("/todos", "No to-dos."), ("/undo", "/undo must wait"), ("?", "? Create a.txt")):
+        desk.types(typed + ENTER)
+        await desk.sees(shown)
+    await asyncio.sleep(GUARD_SECONDS)
+    desk.types("a" + ENTER)
+    await desk.sees("Done.")
+
+
+@pytest.mark.parametrize("leaves", [CTRL_D, "/quit" + ENTER])
+async def test_a_question_can_be_left(desk: Desk, tmp_path: Path, leaves: str) -> None:
+    await started(desk, tmp_path, {"calls": [EDIT]})
+    desk.types("go" + ENTER)
+    await desk.sees("+one\n")
+    desk.types(leaves)
+    assert await desk.left() == 0
+    assert not (desk.root / "a.txt").exists()
 
 
 async def test_ctrl_c_at_a_question_stops_the_turn(desk: Desk, tmp_path: Path) -> None:
@@ -268,13 +316,25 @@ async def test_a_half_typed_prompt_survives_a_question(desk: Desk, tmp_path: Pat
         ("/compact keep the names", "There is nothing to compact yet"),
         ("/memory", "Nothing is remembered yet"),
         ("/trust", "trusted"),
-        ("/nonsense", "/nonsense is unknown"),
+        ("/nonsense", "There is no command /nonsense. /help lists them."),
+        ("/helpp", "There is no command /helpp. Did you mean /help?"),
+        ("/queue", "/queue needs an argument; /help says which."),
+        ("/mode bogus", "There is no mode bogus. mode ask; available: plan"),
+        ("/plan", "mode: plan"),
+        ("/clear", "session "),
     ],
 )
 async def test_commands(desk: Desk, tmp_path: Path, typed: str, shown: str) -> None:
     await started(desk, tmp_path)
     desk.types(typed + ENTER)
     await desk.sees(shown)
+
+
+async def test_shift_tab_takes_the_next_mode(desk: Desk, tmp_path: Path) -> None:
+    await started(desk, tmp_path)
+    for mode in ("acceptEdits", "plan", "ask"):
+        desk.types("\x1b[Z")
+        await desk.sees(f"mode: {mode}")
 
 
 async def test_room_by_hand(desk: Desk, tmp_path: Path) -> None:
@@ -509,7 +569,7 @@ async def test_background_commands_are_listed_read_and_stopped(desk: Desk, tmp_p
     await desk.sees("Started.")
     assert "1 in the background" in desk.chat.toolbar()
     for typed, seen in (
-        ("/jobs", "job-1  echo ready; sleep 30 · Running for "),
+        ("/jobs", "job-1  echo ready; sleep 30 · Running · "),
         ("/jobs output 1", "ready\n"),
         ("/jobs stop", "Usage: /jobs [stop ID | output ID]"),
         ("/jobs stop job-9", "This session has no background command job-9."),

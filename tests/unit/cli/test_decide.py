@@ -1,6 +1,6 @@
 import asyncio
 import io
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +34,14 @@ class Scripted:
         self.defaults: list[str] = []
 
     async def ask(
-        self, question: str, *, default: str = "", valid: Callable[[], bool], preview: Preview | None = None
+        self,
+        question: str,
+        *,
+        default: str = "",
+        valid: Callable[[], bool],
+        preview: Preview | None = None,
+        again: Callable[[], None] | None = None,
+        roots: Sequence[str] = (),
     ) -> str | None:
         assert valid()
         self.asked.append(question)
@@ -212,7 +219,14 @@ async def test_what_changes_while_it_is_read_is_shown_anew(pair: tuple[DaemonCli
 
     class Slow(Scripted):
         async def ask(
-            self, question: str, *, default: str = "", valid: Callable[[], bool], preview: Preview | None = None
+            self,
+            question: str,
+            *,
+            default: str = "",
+            valid: Callable[[], bool],
+            preview: Preview | None = None,
+            again: Callable[[], None] | None = None,
+            roots: Sequence[str] = (),
         ) -> str | None:
             if not self.asked:
                 stage.daemon.event(ApprovalRequested(approval=approval(digest="d2", detail="make clean")))
@@ -292,7 +306,9 @@ async def test_a_plan(pair: tuple[DaemonClient, FakeDaemon], answers: list[str],
     (given,) = stage.daemon.said("amanu/approval/resolve")
     assert sent.items() <= given.items()
     assert "│ # Goal" in stage.out.getvalue()
-    assert "[4] Approve: accept edits, with a fresh context" in person.asked[0]
+    assert "[1] approve, in acceptEdits mode: edits files in the workspace without asking\n" in person.asked[0]
+    assert "[4] as 1, with a fresh context" in person.asked[0]
+    assert "comment on its lines" not in stage.out.getvalue(), "a terminal has no comments"
 
 
 async def test_a_plan_is_edited_before_it_is_approved(pair: tuple[DaemonClient, FakeDaemon], tmp_path: Path) -> None:
@@ -343,7 +359,14 @@ async def test_settled_while_the_person_reads(pair: tuple[DaemonClient, FakeDaem
 
     class Slow(Scripted):
         async def ask(
-            self, question: str, *, default: str = "", valid: Callable[[], bool], preview: Preview | None = None
+            self,
+            question: str,
+            *,
+            default: str = "",
+            valid: Callable[[], bool],
+            preview: Preview | None = None,
+            again: Callable[[], None] | None = None,
+            roots: Sequence[str] = (),
         ) -> str | None:
             stage.daemon.event(ApprovalResolved(tool_call_id="c", decision=Decision(outcome="cancelled", by="rule")))
             await view.wait(lambda _: not valid())

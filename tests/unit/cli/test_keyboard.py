@@ -2,16 +2,24 @@
 
 import asyncio
 import io
+import os
+import pty
+import select
+import termios
 from pathlib import Path
 
 import pytest
 from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
+from prompt_toolkit.input import create_pipe_input
+from prompt_toolkit.output import DummyOutput
 
 from amanu.cli.console import PlainConsole
+from amanu.cli.keyboard_mode import unechoed
 from amanu.cli.live import TICK_SECONDS, LiveConsole
 from amanu.cli.mentions import line_mentions
-from amanu.cli.terminal import PromptContext, edit_text, prompt_completer
+from amanu.cli.terminal import PromptContext, Terminal, edit_text, prompt_completer
+from amanu_protocol.items import Line
 from amanu_protocol.requests import MentionCompleteResult, MentionItem
 
 
@@ -92,3 +100,32 @@ async def test_the_live_line_gives_way_to_what_stays() -> None:
     shown = out.getvalue()
     assert shown.index("… working") < shown.index("\r\x1b[K", 1) < shown.index("done\n")
     assert shown.endswith("done\n") or shown.endswith("\x1b[K")
+
+
+async def test_what_is_said_below_a_question_goes_with_it() -> None:
+    async def preview(text: str) -> list[Line]:
+        return [Line(tone="bad", text="The rule is empty.")]
+
+    with create_pipe_input() as keyboard:
+        terminal = Terminal(PromptContext(), keyboard=keyboard, screen=DummyOutput())
+        for given, below in ((preview, True), (None, False)):
+            asking = asyncio.create_task(terminal.ask("rule › ", valid=lambda: True, preview=given))
+            while not terminal.app.is_running:
+                await asyncio.sleep(0.01)
+            assert (
+                any("bottom-toolbar" in str(window.style) for window in terminal.app.layout.visible_windows) == below
+            ), below
+            keyboard.send_text("x\r")
+            assert await asking == "x"
+
+
+def test_what_is_typed_between_two_prompts_waits_as_it_was_typed(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen, side = pty.openpty()
+    with os.fdopen(side) as keyboard, os.fdopen(screen, "rb", buffering=0):
+        monkeypatch.setattr("sys.stdin", keyboard)
+        before = termios.tcgetattr(side)
+        with unechoed():
+            os.write(screen, b"go\r")
+            assert os.read(side, 100) == b"go\r"
+            assert not select.select([screen], [], [], 0)[0], "nothing is echoed"
+        assert termios.tcgetattr(side) == before

@@ -1,14 +1,14 @@
 """Questions at a terminal: what is typed, what is sent, and who was first."""
 
 import io
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
 import pytest
 
 from amanu.cli.client import DaemonClient
 from amanu.cli.console import PlainConsole
-from amanu.cli.question_prompt import QuestionPrompt
+from amanu.cli.question_prompt import DROPPED, QuestionPrompt
 from amanu.cli.review_prompt import Preview
 from amanu.cli.terminal import StopRequested
 from amanu.cli.view import SessionView, create
@@ -24,6 +24,7 @@ CHOICE = QuestionField(
 CHOICES = CHOICE.model_copy(update={"kind": "choices"})
 TEXT = QuestionField(field_id="q2", kind="text", header="Name", text="What is it called?")
 CONFIRM = QuestionField(field_id="q3", kind="confirm", text="Really?")
+FILE = QuestionField(field_id="q4", kind="file", text="Which file?")
 STOP = object()
 
 
@@ -34,7 +35,14 @@ class User:
         self.answers = list(answers)
 
     async def ask(
-        self, question: str, *, default: str = "", valid: Callable[[], bool], preview: Preview | None = None
+        self,
+        question: str,
+        *,
+        default: str = "",
+        valid: Callable[[], bool],
+        preview: Preview | None = None,
+        again: Callable[[], None] | None = None,
+        roots: Sequence[str] = (),
     ) -> str | None:
         assert valid()
         answer = self.answers.pop(0)
@@ -85,6 +93,13 @@ TYPED: list[tuple[list[QuestionField], list[Any], dict[str, Any]]] = [
     ([CHOICE], ["3", "1 2", "1"], {"q1": "SQLite"}),
     ([CHOICE.model_copy(update={"other": False})], ["Oracle", "1"], {"q1": "SQLite"}),
     ([CHOICES], ["2, 1"], {"q1": ["Postgres", "SQLite"]}),
+    ([CHOICES], ["1, 2 and something else"], {"q1": ["SQLite", "Postgres", "something else"]}),
+    ([CHOICES], ["1 and 2"], {"q1": ["SQLite", "Postgres"]}),
+    ([CHOICES], ["2 and a cache"], {"q1": ["Postgres", "a cache"]}),
+    ([CHOICES], ["2, cached"], {"q1": ["Postgres", "cached"]}),
+    ([CHOICES], ["2 databases and a cache"], {"q1": ["2 databases and a cache"]}),
+    ([CHOICES], ["7 and a cache"], {"q1": ["7 and a cache"]}),
+    ([FILE], ["nope.txt", "/etc/hosts"], {"q4": "/etc/hosts"}),
     ([CHOICES], ["7", "both of them"], {"q1": ["both of them"]}),
     ([CONFIRM], ["perhaps", "YES"], {"q3": True}),
     ([TEXT.model_copy(update={"required": False})], [""], {}),
@@ -122,11 +137,21 @@ async def test_the_question_is_shown_with_its_options(pair: tuple[DaemonClient, 
     shown, _, _ = await put(pair, [CHOICE, TEXT], User("1", "shop"))
     assert shown == (
         "? Amanu asks: Some questions\n"
-        "  Database: Which database?\n"
+        "  1 of 2 · Database: Which database?\n"
         "    1 SQLite — One file.\n"
         "    2 Postgres\n"
-        "  Name: What is it called?\n"
+        "  2 of 2 · Name: What is it called?\n"
     )
+
+
+async def test_one_question_is_said_once(pair: tuple[DaemonClient, FakeDaemon]) -> None:
+    shown, _, _ = await put(pair, [CONFIRM.model_copy(update={"text": "Some questions"})], User("y"))
+    assert shown == "? Amanu asks: Some questions\n"
+
+
+async def test_who_declines_after_an_answer_is_told_what_becomes_of_it(pair: tuple[DaemonClient, FakeDaemon]) -> None:
+    shown, (sent,), _ = await put(pair, [CHOICE, TEXT], User("1", STOP, "y"))
+    assert DROPPED.strip() in shown and sent["outcome"] == "declined"
 
 
 async def test_a_refused_answer_is_asked_for_again(pair: tuple[DaemonClient, FakeDaemon]) -> None:

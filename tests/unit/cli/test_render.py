@@ -278,7 +278,7 @@ STORIES: list[tuple[str, list[Event], str]] = [
             UsageChanged(usage=USAGE),
             ended("completed"),
         ],
-        "2.0 s · 31.2k in (30k cached) · 500 out (100 thinking) · $0.0123 · context 10 %\n",
+        "2.0 s · 31.2k in (30k cached) · 500 out (100 thinking) · $0.0123 · context 10%\n",
     ),
     (
         "the end of a later turn, with what it took of the session",
@@ -287,7 +287,7 @@ STORIES: list[tuple[str, list[Event], str]] = [
             UsageChanged(usage=USAGE),
             ended("completed", usage=SPENT),
         ],
-        "2.0 s · 1k in (200 from tools) · 10 out · $0.0040 · session $0.0123 · context 10 %\n",
+        "2.0 s · 1k in (200 from tools) · 10 out · $0.0040 · session $0.0123 · context 10%\n",
     ),
     (
         "the end of the first turn",
@@ -295,7 +295,7 @@ STORIES: list[tuple[str, list[Event], str]] = [
             UsageChanged(usage=USAGE),
             ended("completed", usage=summarize_spend(SPENT.model_copy(update={"cost_usd": 0.0123}))),
         ],
-        "1k in (200 from tools) · 10 out · $0.0123 · context 10 %\n",
+        "1k in (200 from tools) · 10 out · $0.0123 · context 10%\n",
     ),
     (
         "another model by a rule",
@@ -455,12 +455,33 @@ def test_on_a_terminal(colour: bool) -> None:
 
 
 def test_lines_are_broken_where_they_may_be() -> None:
-    """Between words in what Amanu says; not at all in what a person approves."""
+    """Between words in what Amanu says; not at all in what a command printed."""
     words, long = "word " * 50, "x" * 180
-    text = Story(rich=True).tell(notice("info", words), ItemCompleted(item=call(title=long))).text
-    *prose, title = re.sub(r"\x1b\[[0-9;]*m", "", text).splitlines()
+    text = Story(rich=True).tell(notice("info", words), ItemCompleted(item=call(effect="run", output=long))).text
+    *prose, title, output = re.sub(r"\x1b\[[0-9;]*m", "", text).splitlines()
     assert len(prose) == 3 and all(set(line.split()) <= {"·", "word"} for line in prose)
-    assert title == f"✓ {long}"
+    assert title.startswith("✓ ") and output == f"    {long}"
+
+
+@pytest.mark.parametrize(
+    ("path", "change", "shown"),
+    [
+        ("/state/sessions/s1/plan.md", "create", False),
+        ("/state/sessions/s1/plan.md", "edit", True),
+        ("/w/plan.md", "create", True),
+    ],
+)
+def test_a_new_plan_is_left_to_the_question_about_it(path: str, change: str, shown: bool) -> None:
+    """Also in a session that was begun in plan mode; and no file of Amanu's own is named by its whole path."""
+    text = (
+        Story()
+        .tell(
+            ProposalChanged(proposal=proposed(path=path, change=change)),
+            ItemCompleted(item=call(effect="write", proposal_id="p")),
+        )
+        .text
+    )
+    assert ("── plan.md" in text) == shown and "/state" not in text
 
 
 def test_untrusted_text_cannot_steer_a_terminal() -> None:

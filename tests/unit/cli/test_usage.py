@@ -42,12 +42,12 @@ def usage(tier: Any = None, **changes: Any) -> Usage:
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        (usage(), "context 50 %"),
+        (usage(), "context 50%"),
         (usage(context_window=0), ""),
-        (usage("roomy"), "context 75 %"),
-        (usage("warn"), "context 75 %, filling up"),
-        (usage("mask"), "context 75 %, nearly full"),
-        (usage("compact"), "context 75 %, full"),
+        (usage("roomy"), "context 75%"),
+        (usage("warn"), "context 75%, filling up"),
+        (usage("mask"), "context 75%, nearly full"),
+        (usage("compact"), "context 75%, full"),
     ],
 )
 def test_how_full_it_is(given: Usage, expected: str) -> None:
@@ -58,20 +58,20 @@ def test_what_fills_it() -> None:
     out = io.StringIO()
     show_context(usage("mask"), PlainConsole(out))
     assert out.getvalue() == (
-        "Context 75 % full, nearly full\n"
-        "  System prompt               900     6 %\n"
-        "  Tools                     2,100    13 %\n"
-        "  Conversation              1,200     8 %\n"
-        "  Tool output               4,800    30 %\n"
-        "  Free                      3,000    19 %\n"
-        "  Reserved for reply        4,000    25 %\n"
+        "Context 75% full, nearly full\n"
+        "  System prompt               900     6%\n"
+        "  Tools                     2,100    13%\n"
+        "  Conversation              1,200     8%\n"
+        "  Tool output               4,800    30%\n"
+        "  Free                      3,000    19%\n"
+        "  Reserved for reply        4,000    25%\n"
         "  Window                   16,000\n"
         "Old tool output is dropped to make room; the model can read it again.\n"
         "/compact [what to preserve] frees space\n"
     )
 
 
-@pytest.mark.parametrize(("given", "expected"), [(None, "Nothing has been sent"), (usage(), "context 50 %")])
+@pytest.mark.parametrize(("given", "expected"), [(None, "Nothing has been sent"), (usage(), "context 50%")])
 def test_what_fills_it_is_not_known(given: Usage | None, expected: str) -> None:
     out = io.StringIO()
     show_context(given, PlainConsole(out))

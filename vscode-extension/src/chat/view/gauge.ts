@@ -74,9 +74,9 @@ export class Gauge {
     const { name: word } = CONTEXT_TIERS[context.tier] ?? CONTEXT_TIERS.roomy;
     this.open.dataset.tier = context.tier;
     this.bar.update(context);
-    setText(this.share, `${usage.percent} %`);
+    setText(this.share, `${usage.percent}%`);
     setText(this.word, word);
-    this.open.setAttribute("aria-label", `Context ${usage.percent} % full${word && `, ${word}`}`);
+    this.open.setAttribute("aria-label", `Context ${usage.percent}% full${word && `, ${word}`}`);
     const parts = PARTS.map(([part, name]) => `${name} ${tokens(context[part])}`);
     this.open.title = [`Context ${word || "has room"}`, ...parts].join("\n");
     if (!this.card.element.hidden) this.card.update(state, usage, context);
@@ -136,7 +136,7 @@ class Card {
     const { meaning } = CONTEXT_TIERS[context.tier] ?? CONTEXT_TIERS.roomy;
     const used = inUse(context);
     this.element.dataset.tier = context.tier;
-    setText(this.full, `${usage.percent} % full`);
+    setText(this.full, `${usage.percent}% full`);
     setText(this.room, `about ${exactly(used)} of ${exactly(used + context.free)} tokens`);
     this.bar.update(context);
     for (const [part, row, count] of this.rows) {

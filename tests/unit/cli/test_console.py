@@ -1,0 +1,36 @@
+"""Lines on a terminal: broken between words, what follows hangs below the text; or shown to the letter."""
+
+import io
+
+import pytest
+
+from amanu.cli.console import RichConsole
+
+LINES = [
+    ("one two three four five", None, "one two three\nfour five\n"),
+    ("  one two three four", None, "  one two three\n  four\n"),
+    ("✗ one two three four", None, "✗ one two three\n  four\n"),
+    ("    1 one two three", None, "    1 one two\n      three\n"),
+    ("  14: error: no name", None, "  14: error: no\n      name\n"),
+    ("  ☐ write the failing test", None, "  ☐ write the\n    failing test\n"),
+    ("/mode  one two three", 7, "/mode  one two\n       three\n"),
+    ("  one two three four", 6, "  one two three\n      four\n"),
+    ("at /a/long/path/of/many", None, "at\n/a/long/path/of/\nmany\n"),
+    ("日本語日本語 日本語日本語", None, "日本語日本語\n日本語日本語\n"),
+    ("- one\n- two three four five", None, "- one\n- two three four\nfive\n"),
+    ("short", 6, "short\n"),
+    ("", None, "\n"),
+]
+
+
+@pytest.mark.parametrize(("text", "hang", "expected"), LINES)
+def test_a_long_line_is_broken_between_words(text: str, hang: int | None, expected: str) -> None:
+    out = io.StringIO()
+    RichConsole(out, colour=False, width=16).line(("", text), hang=hang)
+    assert out.getvalue() == expected
+
+
+def test_what_is_to_the_letter_is_not_broken() -> None:
+    out = io.StringIO()
+    RichConsole(out, colour=False, width=16).verbatim(("", "    one two three   four five"))
+    assert out.getvalue() == "    one two three   four five\n"
