@@ -125,12 +125,12 @@ def test_diff(proposal: Proposal, expected: str) -> None:
         (Check(checker="ruff", about="proposed", state="done"), "  ruff, a.txt: nothing new\n"),
         (
             Check(checker="ruff", about="proposed", state="done", added=[WRONG], fixed=2),
-            "  ruff, a.txt: adds 1 error, fixes 2\n    3: error: Undefined name x (ruff F821)\n",
+            "  ruff, a.txt: adds 1 error, fixes 2\n    3: error: Undefined name · x (ruff F821)\n",
         ),
         (
             Check(checker="Code", about="applied", state="done", added=[WRONG] * 7),
             "  Code, a.txt: adds 7 errors now that it is applied\n"
-            + "    3: error: Undefined name x (ruff F821)\n" * 5
+            + "    3: error: Undefined name · x (ruff F821)\n" * 5
             + "    … and 2 more\n",
         ),
         (
