@@ -232,6 +232,24 @@ def into(turn_id: str | None, text: str = WORDS) -> PromptSteerParams:
     return PromptSteerParams(session_id="s", turn_id=turn_id or "", prompt_id="p2", text=text)
 
 
+@pytest.mark.parametrize("order", ["said, then cancelled", "said and cancelled", "cancelled and said"])
+async def test_a_message_into_a_turn_that_is_cancelled_with_it_is_heard(tmp_path: Path, order: str) -> None:
+    async with scripted_session(tmp_path, step("", ASK), step("Heard.")) as d:
+        turn_id = await d.prompt("make it") or ""
+        await asked(d)
+        steering, cancel = d.session.prompts.steer(into(turn_id), d.client), d.session.prompts.cancel(turn_id)
+        if order == "said, then cancelled":  # before the call that asked has heard of its answer
+            await steering
+            await cancel
+        else:
+            await asyncio.gather(*([steering, cancel] if order == "said and cancelled" else [cancel, steering]))
+        await d.ended("cancelled")
+        await d.prompt("go on", "p3")
+        state = await d.over("p3")
+        assert d.told().count(WORDS) == 1
+        assert messages(state) == ["make it", WORDS, "go on"]
+
+
 async def test_wherever_the_journal_ends_a_message_that_answers_is_not_lost(tmp_path: Path) -> None:
     async with scripted_session(tmp_path, step("", ASK), step("Heard.")) as d:
         turn_id = await d.prompt("make it")
