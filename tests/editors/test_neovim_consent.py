@@ -389,6 +389,27 @@ session.state = { sessionId = "s", title = "", mode = "plan", modelId = "scripte
   roots = { "/w" }, approvals = { approval }, items = {}, questions = {}, jobs = {}, todos = {} }
 session.changed({ kind = "approvalRequested", approval = approval })
 """
+SHOWN = """
+local found = {}
+for _, window in ipairs(vim.api.nvim_list_wins()) do
+  table.insert(found, vim.api.nvim_buf_get_name(vim.api.nvim_win_get_buf(window)))
+end
+return found
+"""
+ALLOWED = """
+require("amanu.session").changed({ kind = "approvalResolved", toolCallId = "c", decision = { outcome = "allowed" } })
+"""
+
+
+def test_a_plan_that_is_asked_about_again_after_a_yes_is_opened_again(vim: Neovim, tmp_path: Path) -> None:
+    plan = tmp_path / "plan.md"
+    plan.write_text("# Goal\n")
+    vim.lua(PLAYED, {})
+    for _ in range(2):  # it has changed since the first yes
+        vim.lua(PLAN, str(plan))
+        assert str(plan) in vim.lua(SHOWN)
+        vim.lua(ALLOWED)
+        assert str(plan) not in vim.lua(SHOWN)
 
 
 def test_a_plan_is_opened_edited_and_approved_as_it_stands(vim: Neovim, tmp_path: Path) -> None:
@@ -398,9 +419,7 @@ def test_a_plan_is_opened_edited_and_approved_as_it_stands(vim: Neovim, tmp_path
     before = vim.lua("return vim.api.nvim_get_current_win()")
     vim.lua(PLAN, str(plan))
     assert vim.lua("return vim.api.nvim_get_current_win()") == before
-    shown = "local found = {} for _, w in ipairs(vim.api.nvim_list_wins()) do table.insert(found, "
-    shown += "vim.api.nvim_buf_get_name(vim.api.nvim_win_get_buf(w))) end return found"
-    assert str(plan) in vim.lua(shown)
+    assert str(plan) in vim.lua(SHOWN)
     vim.lua("require('amanu.session').state.approvals[1].digest = 'd2'")
     vim.lua("Picked = nil; vim.ui.select = function(items, options, done) Picked = items; done(items[5]) end")
     vim.lua("require('amanu.approve').ask()")

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from amanu.checks.applied_checks import AppliedChecks
+from amanu.core.tool import Outcome
 from amanu.permissions.policy import built_in, decide, of_mode
 from amanu.workspace.diagnostics import FindingsChange
 from amanu_protocol.items import Finding
@@ -40,13 +41,16 @@ def taken(checks: AppliedChecks) -> list[str]:
     return [] if found is None else [finding.message for finding in found[1].added]
 
 
+async def edited(held: ToolHarness) -> Outcome:
+    context, rules = held.context(), (*built_in(), *of_mode("acceptEdits"))
+    context.allowed = lambda subjects: [each for each in subjects if decide(rules, each).decision == "allow"]
+    return await held.run("edit_file", {"path": "a.py", "old_text": "one", "new_text": "two"}, call=context)
+
+
 async def test_the_result_of_an_edit_has_the_quick_ones_verdict_and_the_slow_ones_comes_later(tmp_path: Path) -> None:
     checkers = Checkers()
     held = ToolHarness(tmp_path, {"a.py": "one\n"}, check=checkers.check, wait=0.05)
-    context, rules = held.context(), (*built_in(), *of_mode("acceptEdits"))
-    context.allowed = lambda subjects: [each for each in subjects if decide(rules, each).decision == "allow"]
-    arguments = {"path": "a.py", "old_text": "one", "new_text": "two"}
-    outcome = await held.run("edit_file", arguments, call=context)
+    outcome = await edited(held)
     assert "- 1: error: quick (quick)" in outcome.for_model and "slow" not in outcome.for_model
     assert await held.aftermath.collect_late(lambda _: True) is None
     checkers.gate.set()
@@ -57,6 +61,31 @@ async def test_the_result_of_an_edit_has_the_quick_ones_verdict_and_the_slow_one
     assert "- 1: error: slow (slow)" in late[0] and "quick" not in late[0]
     noted = held.versions[-1].files[0].checks
     assert [[finding.message for finding in check.added] for check in noted] == [["quick", "slow"]]
+    await held.aftermath.close()
+
+
+@pytest.mark.parametrize(
+    ("all_ended", "told"),
+    [(True, "this change fixes 1 and adds nothing new."), (False, "this change fixes 1.")],
+)
+async def test_that_nothing_is_new_is_said_when_all_have_looked(tmp_path: Path, all_ended: bool, told: str) -> None:
+    gate, ended = asyncio.Event(), asyncio.Event()
+    if all_ended:
+        gate.set()
+
+    async def check(path: Path, old_text: str | None, new_text: str) -> AsyncGenerator[FindingsChange]:
+        yield FindingsChange((), 1)
+        await gate.wait()
+        yield FindingsChange()
+        ended.set()
+
+    held = ToolHarness(tmp_path, {"a.py": "one\n"}, check=check, wait=0.05)
+    outcome = await edited(held)
+    assert outcome.for_model.endswith(told)
+    noted = len(held.versions)
+    gate.set()
+    await ended.wait()
+    assert len(held.versions) == noted, "who finds nothing changes no proposal"
     await held.aftermath.close()
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from amanu.core.conversation import Result
+from amanu.session import restore
 from amanu.session.answers import read_answers
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Question, QuestionField, QuestionOption
@@ -18,6 +19,7 @@ from amanu_protocol.requests import (
     SessionListParams,
     TurnCancelParams,
 )
+from amanu_protocol.state import SessionState
 from support.scripted_session import ScriptedSession, call, conversation, scripted_session, step
 from support.session_client import Client
 
@@ -101,6 +103,10 @@ async def answer(
 def heard(d: ScriptedSession) -> Result:
     results = [message for message in conversation(d.session) if message.role == "results"]
     return results[-1].results[0]
+
+
+def messages(state: SessionState) -> list[str]:
+    return [item.text for item in state.items if item.kind == "userMessage"]
 
 
 async def test_an_answer_is_what_the_call_returns(tmp_path: Path) -> None:
@@ -219,7 +225,44 @@ async def test_a_message_into_the_turn_answers_in_other_words(
         said = [note for note in results.notes if isinstance(note, str) and text in note]
         assert len(said) == beside
         assert [item.state for item in state.items if item.kind == "question"] == ["declined"] * len(asks)
-        assert [item.text for item in state.items if item.kind == "userMessage"] == ["make it", text]
+        assert messages(state) == ["make it", text]
+
+
+def into(turn_id: str | None, text: str = WORDS) -> PromptSteerParams:
+    return PromptSteerParams(session_id="s", turn_id=turn_id or "", prompt_id="p2", text=text)
+
+
+@pytest.mark.parametrize("order", ["said, then cancelled", "said and cancelled", "cancelled and said"])
+async def test_a_message_into_a_turn_that_is_cancelled_with_it_is_heard(tmp_path: Path, order: str) -> None:
+    async with scripted_session(tmp_path, step("", ASK), step("Heard.")) as d:
+        turn_id = await d.prompt("make it") or ""
+        await asked(d)
+        steering, cancel = d.session.prompts.steer(into(turn_id), d.client), d.session.prompts.cancel(turn_id)
+        if order == "said, then cancelled":  # before the call that asked has heard of its answer
+            await steering
+            await cancel
+        else:
+            await asyncio.gather(*([steering, cancel] if order == "said and cancelled" else [cancel, steering]))
+        await d.ended("cancelled")
+        await d.prompt("go on", "p3")
+        state = await d.over("p3")
+        assert d.told().count(WORDS) == 1
+        assert messages(state) == ["make it", WORDS, "go on"]
+
+
+async def test_wherever_the_journal_ends_a_message_that_answers_is_not_lost(tmp_path: Path) -> None:
+    async with scripted_session(tmp_path, step("", ASK), step("Heard.")) as d:
+        turn_id = await d.prompt("make it")
+        await asked(d)
+        await d.session.prompts.steer(into(turn_id), d.client)
+        await d.ended()
+        records = await d.session.core.journal.records()
+        first = next(index for index, record in enumerate(records) if WORDS in record.event)
+        for end in range(first + 1, len(records) + 1):
+            restored = restore.restore("s", records[:end], read_only=True)
+            heard = [message.model_dump_json() for message in restored.conversation]
+            heard += [message.text for message, _ in restored.steering.values()]
+            assert WORDS in "".join(heard), f"after {records[end - 1].event}"
 
 
 async def test_a_queued_prompt_waits_for_the_answer(tmp_path: Path) -> None:
@@ -257,7 +300,7 @@ async def test_a_question_outlives_its_session_and_the_answer_is_a_prompt_then(t
         first, second = await asyncio.gather(answer(d, question, answers=GOOD), answer(d, question, answers=GOOD))
         assert (first.status, second.status) == ("answered", "alreadyAnswered")
         state = await d.over(f"answer-{question.item_id}")
-        said = [item.text for item in state.items if item.kind == "userMessage"]
+        said = messages(state)
         assert len(said) == 2
         assert said[1].startswith("My answer to what you asked before you were interrupted:\n\nWhich database?")
         assert [item.text for item in state.items if item.kind == "answer"] == ["Thanks."]

@@ -402,6 +402,26 @@ async def test_what_was_refused_for_want_of_disk_is_not_queued_and_not_said_into
         assert "steered" not in d.told() and "queued" not in d.told()
 
 
+async def test_what_was_refused_for_want_of_disk_answers_no_question(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk = Disk(monkeypatch)
+    asks = call("ask_user", questions=[{"header": "Where", "question": "Where to?"}])
+    async with scripted_session(tmp_path, step("", asks), step("Heard.")) as d:
+        turn_id = await d.prompt("go")
+        await d.until(lambda state: state.questions)
+        steer = PromptSteerParams(session_id="s", turn_id=turn_id or "", prompt_id="s1", text="to the left")
+        disk.full = True
+        with pytest.raises(AmanuError) as caught:
+            await d.session.prompts.steer(steer, d.client)
+        assert caught.value.kind == "storageError"
+        assert [question.state for question in d.session.state.questions] == ["open"]
+        disk.full = False
+        await d.session.prompts.steer(steer, d.client)  # the user says it again
+        await d.over("p1")
+        assert d.told().count("to the left") == 1
+
+
 async def test_a_session_can_be_deleted_from_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     disk = Disk(monkeypatch)
     async with scripted_session(tmp_path, step("Hello.")) as d:

@@ -42,6 +42,7 @@ local function changed(event)
   end
   if kind == "approvalResolved" and plans[event.toolCallId] then
     require("amanu.approve").close_plan(plans[event.toolCallId], event.decision.outcome == "allowed")
+    plans[event.toolCallId] = nil -- asked again, because the plan has changed since, it is opened again
   end
   if kind == "itemStarted" and event.item.kind == "question" and not require("amanu.view").visible() then
     require("amanu.say").aside("asks: " .. event.item.title .. " (:Amanu /approve)")

@@ -171,7 +171,10 @@ class EditorFeedback:
             differences.append(_without(checked[1], reported))
         fixed = max((part.fixed for part in differences), default=0)
         combined = FindingsChange(tuple(finding for part in differences for finding in part.added), fixed)
-        return _worded(self._workspace.display_path(path), combined) if combined else ""
+        if not combined:
+            return ""
+        running = self._checked.pending(path) is not None or (watch is not None and not watch.answered.is_set())
+        return _worded(self._workspace.display_path(path), combined, running=running)
 
     def _have_checked(self, proposal_id: str, file: ProposedFile, was: Sequence[str], applied: Sequence[str]) -> None:
         """Have Amanu's own checkers look at what was just applied; not at what was taken back."""
@@ -337,10 +340,11 @@ def _without(current: FindingsChange, reported: Sequence[Finding]) -> FindingsCh
     return FindingsChange(tuple(finding for finding in current.added if key(finding) not in known), current.fixed)
 
 
-def _worded(path: str, current: FindingsChange) -> str:
+def _worded(path: str, current: FindingsChange, *, running: bool) -> str:
+    """`running`: somebody still looks, and may find something."""
     sentence = f"Checked {path}: this change {verdict(current.added, current.fixed)}"
     if not current.added:
-        return f"{sentence} and adds nothing new."
+        return f"{sentence}." if running else f"{sentence} and adds nothing new."
     lines = [f"- {format_finding(finding)}" for finding in current.added[:MAX_FINDINGS]]
     if len(current.added) > MAX_FINDINGS:
         lines.append(f"- {len(current.added) - MAX_FINDINGS} more")

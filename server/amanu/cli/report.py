@@ -27,6 +27,8 @@ class Report:
     def __init__(self) -> None:
         self.error: dict[str, Any] | None = None
         self.ended: TurnEnded | None = None
+        self.is_answered = False
+        """The daemon answered itself: there was no turn, and the last notice is the answer."""
         self._session_id: str | None = None
         self._model_id: str | None = None
         self._items: dict[str, Item] = {}
@@ -101,15 +103,15 @@ class Report:
         return exits.of_turn(self.ended.reason, denied=denied, notices=notices)
 
     def as_json(self, exit_code: int) -> dict[str, Any]:
-        """The whole outcome. `result` is the last answer; `answers` are all of them, in order. `modelId` is the model
-        the turn ended with."""
+        """The whole outcome. `result` is the last answer, or what the daemon answered itself; `answers` are all of
+        them, in order. `modelId` is the model the turn ended with."""
         turn = None if self.ended is None else self.ended.usage
         return {
             "sessionId": self._session_id,
             "modelId": self._model_id,
             "reason": None if self.ended is None else self.ended.reason,
             "message": "" if self.ended is None else self.ended.message,
-            "result": self.answers[-1] if self.answers else "",
+            "result": self._result(),
             "answers": self.answers,
             "steps": self._steps,
             "durationMs": self._duration_ms,
@@ -121,6 +123,11 @@ class Report:
             "error": self.error,
             "exitCode": exit_code,
         }
+
+    def _result(self) -> str:
+        notices = [item.text for item in self._items.values() if isinstance(item, Notice)]
+        answers = notices if self.is_answered else self.answers
+        return answers[-1] if answers else ""
 
     def _call(self, call: ToolCall) -> dict[str, Any]:
         started = self._started.get(call.item_id)

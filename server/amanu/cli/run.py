@@ -219,6 +219,7 @@ async def _prompt(session: "Session", options: RunOptions, client: "RunClient", 
     with _stopped_by_signals(client):  # before the prompt: what it prints may be answered by a signal at once
         sent = await session.prompts.send(params, client)
         if sent.status == "answered":
+            report.is_answered = True
             return 0
         turn_id = sent.turn_id
         if turn_id is None:  # only when a crash left a queue behind: it goes first

@@ -25,5 +25,6 @@ class UserQuestions(Protocol):
 
     async def ask(self, fields: Sequence[QuestionField], asking: Asking) -> Question:
         """The question with what became of it: `answered` or `declined`. Waits as long as the user takes; cancelling
-        the task withdraws the question. Raises `AmanuError` (storageError)."""
+        the task withdraws the question, but one that is over already is returned. Raises `AmanuError`
+        (storageError)."""
         ...

@@ -135,7 +135,7 @@ class Prompts:
             plain = params.model_copy(update={"text": self._core.services.secrets.mask_content(params.text)})
             heard = await self._composer.expand(plain.text, attachments)
             self._require_writable()
-            self._add_steering(plain, attachments, heard, client)
+            self._add_steering(plain, attachments, heard)
             self._report_hidden_keys(params.text, plain.text)
         try:
             await self._emit.durable()
@@ -143,6 +143,22 @@ class Prompts:
             if self._queue.take_back_steering(params.prompt_id):
                 self._prompt_ids.discard(params.prompt_id)
             raise
+        self._end_waits(params.prompt_id, client)
+
+    def _end_waits(self, prompt_id: str, client: Client) -> None:
+        """End what the turn waits for with a steering message, unless the model has heard it already or no longer
+        listens. Only when the message is on disk: one that is given back to the user must not have answered."""
+        waiting = self._queue.waiting_steering(prompt_id)
+        if waiting is None or self._turn.stopping:
+            return
+        message, heard = waiting
+        questions = self._core.questions
+        answers = bool(questions.waited_for) and heard == User(text=message.text)
+        questions.decline(message.text if answers else _SEE_MESSAGE, client.name)
+        if answers:  # the model reads it in the result of what it asked; on record after that, or a crash could lose it
+            self._queue.complete_steering(prompt_id)
+        self._approvals.finish_reviews(client=client.name)
+        self._approvals.reject_plan(_SEE_MESSAGE, client.name)
 
     async def _answer(self, prompt_id: str, about_memory: str) -> None:
         """Carry out `/memory`, once for each prompt: it is a word to the daemon, and the model does not hear it."""
@@ -171,9 +187,7 @@ class Prompts:
         if not self._turn or self._state.turn is None or self._state.turn.turn_id != turn_id:
             raise AmanuError("staleTurn", "That turn is over.", hint="Send this as a new prompt.")
 
-    def _add_steering(
-        self, params: PromptSteerParams, attachments: list[Attachment], heard: PromptMessage, client: Client
-    ) -> None:
+    def _add_steering(self, params: PromptSteerParams, attachments: list[Attachment], heard: PromptMessage) -> None:
         if params.prompt_id in self._prompt_ids:
             return  # the same prompt was sent twice, and the other was faster
         self._require_running(params.turn_id)
@@ -181,16 +195,8 @@ class Prompts:
         message = UserMessage(
             item_id=params.prompt_id, turn_id=params.turn_id, text=params.text, attachments=attachments, steer=True
         )
-        questions = self._core.questions
-        answers = bool(questions.waited_for) and heard.message == User(text=params.text)
-        if answers:  # the model reads it in the result of what it asked
-            self._emit(ItemCompleted(item=message))
-        else:
-            self._queue.steer(message, heard.message)
+        self._queue.steer(message, heard.message)
         self._composer.report_unsent(message, heard)
-        questions.decline(params.text if answers else _SEE_MESSAGE, client.name)
-        self._approvals.finish_reviews(client=client.name)
-        self._approvals.reject_plan(_SEE_MESSAGE, client.name)
 
     async def unqueue(self, prompt_id: str) -> None:
         async with self._turn.starting:  # a prompt that is being started counts as started

@@ -51,8 +51,11 @@ class Questions:
         try:
             await self._emit.publish_saved(ItemStarted(item=question))  # whoever has seen it will find it again
             return await answer
-        except BaseException:
-            if not self._access.closed and question.item_id not in self._over:
+        except BaseException as error:
+            over = self._over.get(question.item_id)
+            if over is not None and isinstance(error, asyncio.CancelledError):
+                return over  # the user has said something: the model must hear that, not that it was cut short
+            if not self._access.closed and over is None:
                 self.settle(question.model_copy(update={"state": "cancelled"}))
             raise
         finally:

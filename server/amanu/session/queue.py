@@ -83,6 +83,16 @@ class PromptQueue:
         self._steering.append((message, model_message))
         self._emit(ItemStarted(item=message), entry=PendingSteering(message=model_message))
 
+    def waiting_steering(self, item_id: str) -> tuple[UserMessage, User] | None:
+        """A steering message and how the model will get it; None when the model has it already, or it is unknown."""
+        return next((entry for entry in self._steering if entry[0].item_id == item_id), None)
+
+    def complete_steering(self, item_id: str) -> None:
+        """The model gets that message in another way."""
+        for message, _ in [entry for entry in self._steering if entry[0].item_id == item_id]:
+            self._emit(ItemCompleted(item=message))
+        self._steering = [entry for entry in self._steering if entry[0].item_id != item_id]
+
     def take_back_steering(self, item_id: str) -> bool:
         """Withdraw a steering message; returns False when the model already has it, or it is unknown."""
         remaining = [entry for entry in self._steering if entry[0].item_id != item_id]

@@ -87,6 +87,14 @@ def test_json(shop: Path, inside: InProcessCli) -> None:
     assert (file["path"], file["change"], file["hunks"]) == (str(shop / "a.txt"), "create", ["applied"])
 
 
+def test_what_the_daemon_answers_itself_is_the_result(shop: Path, inside: InProcessCli) -> None:
+    model = script(shop.parent, {"text": "Not asked."})
+    done = inside.run(main, "/memory", "--model", model, "--output-format", "json", cwd=shop)
+    found = json.loads(done.stdout)
+    assert found["result"].startswith("Nothing is remembered yet")
+    assert (found["reason"], found["answers"], found["steps"], found["exitCode"]) == (None, [], 0, 0)
+
+
 def test_stream_json_is_the_protocol(shop: Path, inside: InProcessCli) -> None:
     model = script(shop.parent, {"text": "One.", "calls": [WRITE]}, {"text": "Two\u202e."})
     arguments = ("x", "--model", model, "--mode", "acceptEdits", "--output-format", "stream-json")
