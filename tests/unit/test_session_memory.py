@@ -70,6 +70,22 @@ async def test_plan_mode_denies_it(tmp_path: Path, scope: str) -> None:
         assert not file_of(d, scope).exists()
 
 
+@pytest.mark.parametrize(("first", "second", "left"), [("allow", "reject", [FACT]), ("reject", "allow", ["Two."])])
+async def test_each_fact_of_a_step_is_decided_by_itself(
+    tmp_path: Path, first: str, second: str, left: list[str]
+) -> None:
+    edits = call("write_file", path="notes.txt", content="x")
+    both = step("", edits, *(call("save_memory", fact=fact, scope="user") for fact in (FACT, "Two.")), edits)
+    async with scripted_session(tmp_path, both, step("Noted."), mode="acceptEdits") as d:
+        await d.prompt("remember both")
+        for fact, decision in ((FACT, first), ("Two.", second)):
+            state = await d.until(lambda state, fact=fact: [each for each in state.approvals if fact in each.title])
+            assert len(state.approvals) == 1
+            await d.answer(decision)
+        await d.ended()
+        assert own().read_text() == "## Remembered\n\n" + "".join(f"- {fact}\n" for fact in left)
+
+
 async def test_a_refusal_leaves_nothing(tmp_path: Path) -> None:
     async with scripted_session(tmp_path, saves(), step("All right.")) as d:
         await d.prompt("remember it")

@@ -152,6 +152,6 @@ async def test_no_other_tool_gets_there_where_the_workspace_lies_around_it(tmp_p
     await save(harness, "user")
     assert own.read_text() == f"mine\n\n{SECTION}"
     preview = await harness.preview("save_memory", {"fact": "Other.", "scope": "user"})
-    assert preview.title == "Remember for all projects" and str(own) in preview.detail
+    assert preview.title == "Remember for all projects: Other." and str(own) in preview.detail
     preview = await harness.preview("save_memory", {"fact": "Other.", "scope": "project"})
-    assert preview.title == "Remember for this project, in AGENTS.md"
+    assert preview.title == "Remember for this project, in AGENTS.md: Other."
