@@ -59,6 +59,23 @@ async def test_the_user_is_asked_in_every_mode_and_can_undo_it(tmp_path: Path, m
         assert file_of(d, scope).exists() is False
 
 
+async def test_a_workspace_around_the_users_own_file_keeps_its_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "work"
+    monkeypatch.setenv("AMANU_HOME", str(root / "home"))
+    (root / "sub").mkdir(parents=True)
+    (root / "sub" / "AGENTS.md").write_text("SUBRULE\n")
+    (root / "sub" / "a.txt").write_text("x")
+    both = step("", call("save_memory", fact=FACT, scope="user"), call("read_file", path="sub/a.txt"))
+    async with scripted_session(tmp_path, both, step("Noted."), mode="auto") as d:
+        await d.trust()
+        await d.prompt("remember it")
+        await d.answer("allow")
+        state = await d.ended()
+        assert "SUBRULE" in d.told() and not [item for item in state.items if "left out" in getattr(item, "text", "")]
+
+
 @pytest.mark.parametrize("scope", ["user", "project"])
 async def test_plan_mode_denies_it(tmp_path: Path, scope: str) -> None:
     async with scripted_session(tmp_path, saves(scope), step("Later."), mode="plan") as d:

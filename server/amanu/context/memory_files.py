@@ -106,7 +106,8 @@ class MemoryFiles:
         return gathering.found
 
     def below(self, folders: Iterable[Path]) -> MemoryScan:
-        """The files of folders below the roots of a trusted workspace. Folders that git ignores are left out."""
+        """The files of folders below the roots of a trusted workspace. Folders that git ignores are left out, and
+        Amanu's own."""
         collected = MemoryScan()
         for folder in sorted(folders):
             if not any(os.path.lexists(folder / name) for name in NAMES) or self._is_hidden(folder):
@@ -176,6 +177,8 @@ class MemoryFiles:
 
     def _is_hidden(self, folder: Path) -> bool:
         guard = self._workspace.guard
+        if guard.is_private(folder):
+            return True
         root_index, relative = guard.locate(folder)
         try:
             with guard.listing(guard.roots[root_index]) as root:

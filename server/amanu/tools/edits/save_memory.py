@@ -71,7 +71,10 @@ class SaveMemory(EditTool[SaveMemoryParams]):
         """Of several roots, the first one's."""
         own = self._workspace.guard.memory
         if scope == "project":
-            return project_file(self._workspace.roots[0])
+            path = project_file(self._workspace.roots[0])
+            if path == own:
+                raise ToolError("The workspace is the folder of the memory for all projects. Use scope user.")
+            return path
         if own is None:
             raise ToolError("There is no memory for all projects here. Use scope project.")
         return own
