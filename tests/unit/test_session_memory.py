@@ -145,6 +145,31 @@ async def test_it_is_listed_and_struck(tmp_path: Path) -> None:
         await d.reopen()
 
 
+async def test_striking_is_no_edit_of_the_models(tmp_path: Path) -> None:
+    async with scripted_session(tmp_path, step("One."), step("Two.")) as d:
+        own().parent.mkdir(parents=True, exist_ok=True)
+        own().write_text("## Remembered\n- a\n- b\n")
+        await d.prompt("hi")
+        await d.over("p1")
+        await d.session.memory.strike(1, "a")
+        await d.prompt("next", "p2")
+        await d.over("p2")
+        await d.session.edits.undo(ProposalUndoParams(session_id="s", scope=EditScope()))
+        await d.reopen()
+        assert "your earlier edits" not in d.told() and d.session.core.late_decisions.proposals() == []
+
+
+async def test_the_model_is_not_sent_to_a_file_that_it_cannot_read(tmp_path: Path) -> None:
+    async with scripted_session(tmp_path, saves(), step("Noted."), step("Yes.")) as d:
+        await d.prompt("remember it")
+        await d.answer("allow")
+        await d.over("p1")
+        own().write_text(f"{SECTION}- Theirs.\n")
+        await d.prompt("and now?", "p2")
+        await d.over("p2")
+        assert "- Theirs." in d.told() and "Changed since you read them" not in d.told()
+
+
 @pytest.mark.parametrize(
     ("said", "answer"),
     [
