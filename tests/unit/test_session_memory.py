@@ -129,12 +129,13 @@ async def test_it_is_listed_and_struck(tmp_path: Path) -> None:
             (3, "project", str(d.root / "AGENTS.md"), "c - d"),
         ]
         assert listed.files == [str(own()), "AGENTS.md"]
+        await d.prompt("/memory", "p0")
         assert await d.prompt("/memory strike 3") is None
         assert (d.root / "AGENTS.md").read_text() == "## Remembered\n"
         assert answers(d)[-1].startswith("Struck from AGENTS.md: c - d\nRemembered for all projects")
         assert d.session.state.turn is None and not d.session.core.conversation.memory
         await d.prompt("/memory strike 3", "p1")
-        assert len(answers(d)) == 1, "the same prompt again changes nothing"
+        assert len(answers(d)) == 2, "the same prompt again changes nothing"
         await d.prompt("/memory strike 1", "p2")
         assert own().read_text() == "# Mine\n\n## Remembered\n- b\n"
         await d.prompt("hello", "p3")
@@ -191,10 +192,48 @@ async def test_what_cannot_be_struck(tmp_path: Path, said: str) -> None:
     async with scripted_session(tmp_path) as d:
         own().parent.mkdir(parents=True, exist_ok=True)
         own().write_text(SECTION)
-        await d.session.memory.list()
+        await d.prompt("/memory", "p0")
         with pytest.raises(AmanuError):
             await d.prompt(said)
-        assert own().read_text() == SECTION and answers(d) == []
+        assert own().read_text() == SECTION and len(answers(d)) == 1
+
+
+async def test_a_number_is_that_of_the_list_in_the_chat(tmp_path: Path) -> None:
+    async with scripted_session(tmp_path) as d:
+        own().parent.mkdir(parents=True, exist_ok=True)
+        own().write_text("## Remembered\n- a\n- b\n- c\n")
+        await d.prompt("/memory", "p1")
+        own().write_text("## Remembered\n- b\n- c\n")
+        await d.session.memory.list()  # another client's picker, which nobody sees here
+        with pytest.raises(AmanuError, match="something else"):
+            await d.prompt("/memory strike 2", "p2")
+        assert own().read_text() == "## Remembered\n- b\n- c\n"
+
+
+async def test_a_link_is_named(tmp_path: Path) -> None:
+    async with scripted_session(tmp_path) as d:
+        own().parent.mkdir(parents=True, exist_ok=True)
+        (own().parent / "real.md").write_text(SECTION)
+        own().symlink_to("real.md")
+        said = (await d.session.memory.list()).summary
+        assert f"{own()} is a link; its facts are not listed." in said and "Nothing is remembered" not in said
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+async def test_a_list_has_bounds(tmp_path: Path, trusted: bool) -> None:
+    async with scripted_session(tmp_path) as d:
+        (d.root / "AGENTS.md").write_text(f"## Remembered\n- {'x' * 5_000}\n" + "- a fact of a repository\n" * 36_000)
+        if trusted:
+            await d.trust()
+        await d.prompt("/memory", "p1")
+        (said,) = answers(d)
+        assert len(said) < 10_000 and ("and " in said and " more; see the files." in said) == trusted
+        assert ("neither listed nor used: the folder is not trusted" in said) != trusted
+        if trusted:
+            await d.prompt("/memory strike 1", "p2")
+            assert (d.root / "AGENTS.md").read_text().startswith("## Remembered\n- a fact")
+        else:
+            assert (await d.session.memory.list()).facts == []
 
 
 async def test_a_number_that_means_something_else_by_now(tmp_path: Path) -> None:

@@ -279,7 +279,7 @@ class _Gathering:
             raise ToolError("it is not a regular file") from None
         whole = len(data) <= MAX_FILE
         try:
-            text, _ = decode(data if whole else _first_lines(data), path)
+            text, _ = decode(data if whole else first_lines(data), path)
         except ToolError:
             raise ToolError("it is not a text file") from None
         if text.strip() and self.checked and not self._files.covers(path, data):
@@ -292,7 +292,7 @@ class _Gathering:
             self.found.left_out.append(sentence)
 
 
-def _first_lines(data: bytes) -> bytes:
+def first_lines(data: bytes) -> bytes:
     """At most `MAX_FILE` bytes that end with a line, or at least with a character."""
     end = data.rfind(b"\n", 0, MAX_FILE) + 1 or MAX_FILE
     while end > MAX_FILE - 3 and data[end] & 0xC0 == 0x80:
