@@ -37,6 +37,7 @@ from amanu.context.memory_format import GONE, blocks, framed, in_blocks, in_note
         ("  ```py\n  @a.md\n  ```\n@b.md", [("b.md",)]),
         ("```\n@a.md never closed", []),
         ("x ```@a.md``` y", []),
+        ("```make check``` first.\n@a.md", [("a.md",)]),
     ],
 )
 def test_mentions(text: str, expected: list[tuple[str, ...]]) -> None:

@@ -32,6 +32,8 @@ NESTED = (
         (f"```\n{S}- code\n```\n", f"```\n{S}- code\n```\n\n{S}- new\n"),
         (f"{S}- old\n```\n# no\n- code\n```\n\n# Next\n", f"{S}- old\n- new\n```\n# no\n- code\n```\n\n# Next\n"),
         (NESTED, NESTED.replace("- three\n", "- three\n- new\n")),
+        ("```make check``` runs them.\n", f"```make check``` runs them.\n\n{S}- new\n"),
+        (f"{S}- old\n      ```\n      ## no\n      ```\n", f"{S}- old\n      ```\n      ## no\n      ```\n- new\n"),
     ],
 )  # fmt: skip
 def test_a_fact_is_added(text: str, expected: str) -> None:
@@ -103,3 +105,32 @@ def test_what_is_no_fact_is_refused(text: str, says: str) -> None:
 def test_a_file_that_can_take_no_more(text: str, says: str) -> None:
     with pytest.raises(ToolError, match=says):
         with_fact(text, "new")
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("Quote with ` in Lua.", "See `@~/notes/private.md` for more."),
+        ("Fences are ``` there.", "Or ```@~/notes/private.md``` then."),
+    ],
+)
+def test_no_two_facts_make_an_import(first: str, second: str) -> None:
+    text = with_fact("", one_fact(first))
+    with pytest.raises(ToolError, match=r"import a file.*without @ and `"):
+        with_fact(text, one_fact(second))
+
+
+@pytest.mark.parametrize(
+    ("text", "fact"),
+    [
+        ("See @docs/a.md\n", "Read `@docs/a.md` first."),
+        (f"{S}- Use `make`.\n", "See `@~/notes/private.md`."),
+    ],
+)
+def test_what_is_imported_already_or_stands_in_code_can_be_remembered(text: str, fact: str) -> None:
+    assert with_fact(text, one_fact(fact)).endswith(f"- {fact}\n")
+
+
+def test_a_fact_that_would_not_be_found_again_is_refused() -> None:
+    with pytest.raises(ToolError, match="list item of its own"):
+        with_fact(S, "two\n- facts")

@@ -59,6 +59,23 @@ async def test_the_user_is_asked_in_every_mode_and_can_undo_it(tmp_path: Path, m
         assert file_of(d, scope).exists() is False
 
 
+async def test_a_workspace_around_the_users_own_file_keeps_its_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "work"
+    monkeypatch.setenv("AMANU_HOME", str(root / "home"))
+    (root / "sub").mkdir(parents=True)
+    (root / "sub" / "AGENTS.md").write_text("SUBRULE\n")
+    (root / "sub" / "a.txt").write_text("x")
+    both = step("", call("save_memory", fact=FACT, scope="user"), call("read_file", path="sub/a.txt"))
+    async with scripted_session(tmp_path, both, step("Noted."), mode="auto") as d:
+        await d.trust()
+        await d.prompt("remember it")
+        await d.answer("allow")
+        state = await d.ended()
+        assert "SUBRULE" in d.told() and not [item for item in state.items if "left out" in getattr(item, "text", "")]
+
+
 @pytest.mark.parametrize("scope", ["user", "project"])
 async def test_plan_mode_denies_it(tmp_path: Path, scope: str) -> None:
     async with scripted_session(tmp_path, saves(scope), step("Later."), mode="plan") as d:
@@ -68,6 +85,22 @@ async def test_plan_mode_denies_it(tmp_path: Path, scope: str) -> None:
         assert item.state == "rejected" or item.state == "denied"
         assert "plan mode" in d.told()
         assert not file_of(d, scope).exists()
+
+
+@pytest.mark.parametrize(("first", "second", "left"), [("allow", "reject", [FACT]), ("reject", "allow", ["Two."])])
+async def test_each_fact_of_a_step_is_decided_by_itself(
+    tmp_path: Path, first: str, second: str, left: list[str]
+) -> None:
+    edits = call("write_file", path="notes.txt", content="x")
+    both = step("", edits, *(call("save_memory", fact=fact, scope="user") for fact in (FACT, "Two.")), edits)
+    async with scripted_session(tmp_path, both, step("Noted."), mode="acceptEdits") as d:
+        await d.prompt("remember both")
+        for fact, decision in ((FACT, first), ("Two.", second)):
+            state = await d.until(lambda state, fact=fact: [each for each in state.approvals if fact in each.title])
+            assert len(state.approvals) == 1
+            await d.answer(decision)
+        await d.ended()
+        assert own().read_text() == "## Remembered\n\n" + "".join(f"- {fact}\n" for fact in left)
 
 
 async def test_a_refusal_leaves_nothing(tmp_path: Path) -> None:
@@ -96,12 +129,13 @@ async def test_it_is_listed_and_struck(tmp_path: Path) -> None:
             (3, "project", str(d.root / "AGENTS.md"), "c - d"),
         ]
         assert listed.files == [str(own()), "AGENTS.md"]
+        await d.prompt("/memory", "p0")
         assert await d.prompt("/memory strike 3") is None
         assert (d.root / "AGENTS.md").read_text() == "## Remembered\n"
         assert answers(d)[-1].startswith("Struck from AGENTS.md: c - d\nRemembered for all projects")
         assert d.session.state.turn is None and not d.session.core.conversation.memory
         await d.prompt("/memory strike 3", "p1")
-        assert len(answers(d)) == 1, "the same prompt again changes nothing"
+        assert len(answers(d)) == 2, "the same prompt again changes nothing"
         await d.prompt("/memory strike 1", "p2")
         assert own().read_text() == "# Mine\n\n## Remembered\n- b\n"
         await d.prompt("hello", "p3")
@@ -110,6 +144,31 @@ async def test_it_is_listed_and_struck(tmp_path: Path) -> None:
         await d.session.edits.undo(ProposalUndoParams(session_id="s", scope=EditScope()))
         assert own().read_text() == "# Mine\n\n## Remembered\n- a\n- b\n"
         await d.reopen()
+
+
+async def test_striking_is_no_edit_of_the_models(tmp_path: Path) -> None:
+    async with scripted_session(tmp_path, step("One."), step("Two.")) as d:
+        own().parent.mkdir(parents=True, exist_ok=True)
+        own().write_text("## Remembered\n- a\n- b\n")
+        await d.prompt("hi")
+        await d.over("p1")
+        await d.session.memory.strike(1, "a")
+        await d.prompt("next", "p2")
+        await d.over("p2")
+        await d.session.edits.undo(ProposalUndoParams(session_id="s", scope=EditScope()))
+        await d.reopen()
+        assert "your earlier edits" not in d.told() and d.session.core.late_decisions.proposals() == []
+
+
+async def test_the_model_is_not_sent_to_a_file_that_it_cannot_read(tmp_path: Path) -> None:
+    async with scripted_session(tmp_path, saves(), step("Noted."), step("Yes.")) as d:
+        await d.prompt("remember it")
+        await d.answer("allow")
+        await d.over("p1")
+        own().write_text(f"{SECTION}- Theirs.\n")
+        await d.prompt("and now?", "p2")
+        await d.over("p2")
+        assert "- Theirs." in d.told() and "Changed since you read them" not in d.told()
 
 
 @pytest.mark.parametrize(
@@ -133,10 +192,48 @@ async def test_what_cannot_be_struck(tmp_path: Path, said: str) -> None:
     async with scripted_session(tmp_path) as d:
         own().parent.mkdir(parents=True, exist_ok=True)
         own().write_text(SECTION)
-        await d.session.memory.list()
+        await d.prompt("/memory", "p0")
         with pytest.raises(AmanuError):
             await d.prompt(said)
-        assert own().read_text() == SECTION and answers(d) == []
+        assert own().read_text() == SECTION and len(answers(d)) == 1
+
+
+async def test_a_number_is_that_of_the_list_in_the_chat(tmp_path: Path) -> None:
+    async with scripted_session(tmp_path) as d:
+        own().parent.mkdir(parents=True, exist_ok=True)
+        own().write_text("## Remembered\n- a\n- b\n- c\n")
+        await d.prompt("/memory", "p1")
+        own().write_text("## Remembered\n- b\n- c\n")
+        await d.session.memory.list()  # another client's picker, which nobody sees here
+        with pytest.raises(AmanuError, match="something else"):
+            await d.prompt("/memory strike 2", "p2")
+        assert own().read_text() == "## Remembered\n- b\n- c\n"
+
+
+async def test_a_link_is_named(tmp_path: Path) -> None:
+    async with scripted_session(tmp_path) as d:
+        own().parent.mkdir(parents=True, exist_ok=True)
+        (own().parent / "real.md").write_text(SECTION)
+        own().symlink_to("real.md")
+        said = (await d.session.memory.list()).summary
+        assert f"{own()} is a link; its facts are not listed." in said and "Nothing is remembered" not in said
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+async def test_a_list_has_bounds(tmp_path: Path, trusted: bool) -> None:
+    async with scripted_session(tmp_path) as d:
+        (d.root / "AGENTS.md").write_text(f"## Remembered\n- {'x' * 5_000}\n" + "- a fact of a repository\n" * 36_000)
+        if trusted:
+            await d.trust()
+        await d.prompt("/memory", "p1")
+        (said,) = answers(d)
+        assert len(said) < 10_000 and ("and " in said and " more; see the files." in said) == trusted
+        assert ("neither listed nor used: the folder is not trusted" in said) != trusted
+        if trusted:
+            await d.prompt("/memory strike 1", "p2")
+            assert (d.root / "AGENTS.md").read_text().startswith("## Remembered\n- a fact")
+        else:
+            assert (await d.session.memory.list()).facts == []
 
 
 async def test_a_number_that_means_something_else_by_now(tmp_path: Path) -> None:

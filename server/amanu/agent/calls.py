@@ -312,10 +312,10 @@ class Calls:
             await self._wait_for_later_edits(run)
 
     async def _wait_for_later_edits(self, run: CallRun) -> None:
-        """The edits of one step form one proposal: none is applied before those behind it, up to the next command, have
-        joined it."""
+        """The edits of one step form one proposal: none is applied before those behind it, up to the next call that
+        waits for its end, have joined it."""
         for later in self._runs[self._runs.index(run) + 1 :]:
-            if later.effect == "run":  # it waits for this one
+            if later.effect == "run" or (later.tool is not None and later.tool.waits):
                 return
             if later.effect == "write":
                 await later.previewed.wait()

@@ -106,7 +106,8 @@ class MemoryFiles:
         return gathering.found
 
     def below(self, folders: Iterable[Path]) -> MemoryScan:
-        """The files of folders below the roots of a trusted workspace. Folders that git ignores are left out."""
+        """The files of folders below the roots of a trusted workspace. Folders that git ignores are left out, and
+        Amanu's own."""
         collected = MemoryScan()
         for folder in sorted(folders):
             if not any(os.path.lexists(folder / name) for name in NAMES) or self._is_hidden(folder):
@@ -176,6 +177,8 @@ class MemoryFiles:
 
     def _is_hidden(self, folder: Path) -> bool:
         guard = self._workspace.guard
+        if guard.is_private(folder):
+            return True
         root_index, relative = guard.locate(folder)
         try:
             with guard.listing(guard.roots[root_index]) as root:
@@ -276,7 +279,7 @@ class _Gathering:
             raise ToolError("it is not a regular file") from None
         whole = len(data) <= MAX_FILE
         try:
-            text, _ = decode(data if whole else _first_lines(data), path)
+            text, _ = decode(data if whole else first_lines(data), path)
         except ToolError:
             raise ToolError("it is not a text file") from None
         if text.strip() and self.checked and not self._files.covers(path, data):
@@ -289,7 +292,7 @@ class _Gathering:
             self.found.left_out.append(sentence)
 
 
-def _first_lines(data: bytes) -> bytes:
+def first_lines(data: bytes) -> bytes:
     """At most `MAX_FILE` bytes that end with a line, or at least with a character."""
     end = data.rfind(b"\n", 0, MAX_FILE) + 1 or MAX_FILE
     while end > MAX_FILE - 3 and data[end] & 0xC0 == 0x80:

@@ -17,6 +17,9 @@ What the model knows is read from there, so that it is known after a restart, an
 import re
 from collections.abc import Iterable, Iterator
 
+from amanu.context.fenced_code import outside_fences
+from amanu.workspace.text_file import split_lines
+
 MAX_MENTIONS = 200
 """Mentions looked up of one file: each takes a look at the disk."""
 GONE = "(This file was removed, or is no longer read. What it said no longer applies.)"
@@ -24,7 +27,6 @@ GONE = "(This file was removed, or is no longer read. What it said no longer app
 _MENTION = re.compile(r"""(?<![\w@./\\-])@(?:"([^"\n]+)"|([^\s@"'`<>|]+))""")
 _PUNCTUATION = ".,;:!?)]}*_"
 """Characters that belong to the sentence around a mention, unless a file has such a name."""
-_FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})")
 _PARAGRAPHS = re.compile(r"(\n[ \t]*\n)")
 _TICKS = re.compile(r"`+")
 _BLOCK = re.compile(r'<memory path="([^"\n]*)">\n(.*?)\n</memory>', re.DOTALL)
@@ -81,17 +83,10 @@ def _without_code(text: str) -> str:
 
 
 def _without_fences(text: str) -> Iterator[str]:
-    fence = ""
-    for line in text.splitlines(keepends=True):
-        match = _FENCE.match(line)
-        if not fence:
-            if match is None:
-                yield line
-                continue
-            fence = match[1]
-        elif match is not None and match[1].startswith(fence) and not line[match.end() :].strip():
-            fence = ""
-        yield "\n.\n\n"
+    lines = split_lines(text)
+    outside = {index for index, _ in outside_fences(lines)}
+    for index, line in enumerate(lines):
+        yield line if index in outside else "\n.\n\n"
 
 
 def _without_spans(text: str) -> str:

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from amanu.context.fenced_code import outside_fences
 from amanu.context.memory_files import MAX_FILE, NAMES
 from amanu.context.memory_format import mentions
 from amanu.core.tool import ToolError
@@ -30,7 +31,6 @@ _NEXT_SECTION = re.compile(r" {0,3}#{1,2}(?:[ \t]|$)")
 _UNDERLINE = re.compile(r" {0,3}(?:=+|-+)[ \t]*$")
 _BULLET = re.compile(r" {0,1}[-*+][ \t]+(?=\S)")
 _MARKERS = re.compile(r"(?:(?:[-*+>]|#{1,6}|\d+[.)])[ \t]+)+")
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _OTHER_BLOCK = re.compile(r" {0,3}(?:[-*+>|<#`~=_]|\d+[.)])")
 """What begins something else below a list item, unless it is indented."""
 
@@ -66,9 +66,7 @@ def one_fact(text: str) -> str:
             f"The fact is too long; at most {MAX_FACT} characters can be remembered. Say it in one or two sentences."
         )
     if named := mentions(fact):
-        raise ToolError(
-            f"@{named[0][0]} would import a file into memory. Put it between backticks, or leave out the @."
-        )
+        raise ToolError(f"@{named[0][0]} would import a file into memory. Leave out the @.")
     return fact
 
 
@@ -82,8 +80,8 @@ def facts(text: str) -> list[Fact]:
 
 
 def with_fact(text: str, fact: str) -> str:
-    """The text with a fact added to its section, or with a new section. Raises `ToolError` when it has that fact, or
-    can take no more."""
+    """The text with a fact added to its section, or with a new section. Raises `ToolError` when it has that fact, can
+    take no more, or would make an import of it."""
     known = facts(text)
     if any(item.text == fact for item in known):
         raise ToolError("That is remembered already.")
@@ -110,6 +108,13 @@ def with_fact(text: str, fact: str) -> str:
         raise ToolError(
             f"The file is full: of a memory file only {MAX_FILE // 1024} KiB are read. Ask the user to shorten it."
         )
+    imported = set(mentions(text))
+    if named := [each for each in mentions(result) if each not in imported]:  # a backtick may pair with an earlier one
+        raise ToolError(
+            f"With what the file says already, @{named[0][0]} would import a file into memory. Say it without @ and `."
+        )
+    if all(item.text != fact for item in facts(result)):
+        raise ToolError("The fact would not be a list item of its own there. Ask the user to add it themselves.")
     return result
 
 
@@ -122,7 +127,7 @@ def without_fact(text: str, fact: Fact) -> str:
 def _sections(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
     """(First line after the heading, first line of what follows) of each section."""
     start: int | None = None
-    for index, line in _outside_fences(lines):
+    for index, line in outside_fences(lines):
         underlined = index + 1 < len(lines) and _UNDERLINE.match(_bare(lines[index + 1])) and _is_paragraph(line)
         if start is not None and (_NEXT_SECTION.match(line) or underlined):
             yield start, index
@@ -135,7 +140,7 @@ def _sections(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
 
 def _items(lines: Sequence[str], start: int, end: int) -> list[Fact]:
     """The top-level list items between two lines."""
-    starts = [start + index for index, line in _outside_fences(lines[start:end]) if _BULLET.match(line)]
+    starts = [start + index for index, line in outside_fences(lines[start:end]) if _BULLET.match(line)]
     return [_item(lines, item, following) for item, following in itertools.pairwise([*starts, end])]
 
 
@@ -156,24 +161,9 @@ def _item(lines: Sequence[str], start: int, limit: int) -> Fact:
     return Fact(start, end, visible(words)[2:])
 
 
-def _outside_fences(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
-    """The lines that are in no fenced code, without their ends, and where they are."""
-    fence = ""
-    for index, whole in enumerate(lines):
-        line = _bare(whole)
-        match = _FENCE.match(line)
-        if fence:
-            if match is not None and match[1].startswith(fence) and not line[match.end() :].strip():
-                fence = ""
-        elif match is not None:
-            fence = match[1]
-        else:
-            yield index, line
-
-
 def _in_fence(lines: Sequence[str]) -> bool:
     """Whether what would be added at the end is in fenced code."""
-    return not any(index == len(lines) for index, _ in _outside_fences([*lines, "x"]))
+    return not any(index == len(lines) for index, _ in outside_fences([*lines, "x"]))
 
 
 def _is_paragraph(line: str) -> bool:

@@ -85,6 +85,8 @@ async def apply(
 
 
 def _note_shown(workspace: Workspace, plan: _Plan) -> None:
+    if plan.old_version.path == workspace.guard.memory:  # told with the next prompt; no tool reads it again
+        return
     moves = plan.new_version.path != plan.old_version.path
     workspace.shown_files.edited(plan.old_version.path, plan.current, None if moves else plan.new_version.text)
     if moves:

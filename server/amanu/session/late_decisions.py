@@ -29,8 +29,11 @@ class LateDecisions:
         """An event was folded into `state`."""
         match event:
             case ProposalChanged(proposal=proposal) if proposal.proposal_id not in self._withdrawn:
-                # While a call goes on, its result will tell.
-                if all(_ended(state, call_id) for call_id in proposal.tool_call_ids):
+                calls = [
+                    item for call_id in proposal.tool_call_ids if isinstance(item := state.item(call_id), ToolCall)
+                ]
+                # While a call goes on, its result will tell. What no call proposed is the user's own doing.
+                if calls and all(call.state in ENDED for call in calls):
                     if self._is_news(proposal):
                         self._ids[proposal.proposal_id] = None
                     else:
@@ -95,8 +98,3 @@ def _proposal(state: SessionState, proposal_id: str) -> Proposal | None:
 
 def _decided(proposal: Proposal) -> bool:
     return any(hunk.state not in _OPEN for file in proposal.files for hunk in file.hunks)
-
-
-def _ended(state: SessionState, call_id: str) -> bool:
-    item = state.item(call_id)
-    return not isinstance(item, ToolCall) or item.state in ENDED

@@ -7,24 +7,27 @@ the editor that has the file open, with a pre-image, to be undone, and a trusted
 
 import asyncio
 import contextlib
+import os
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from amanu.context.memory_files import NAMES, MemoryFiles
-from amanu.context.remembered_facts import Fact, facts, without_fact
+from amanu.context.memory_files import MAX_FILE, NAMES, MemoryFiles, first_lines
+from amanu.context.remembered_facts import MAX_FACT, Fact, facts, without_fact
 from amanu.core.tool import CallContext, ToolError
 from amanu.proposals.proposals import FileEdit
 from amanu.session.core import SessionCore
-from amanu.workspace.text_file import FileText
+from amanu.workspace.text_file import FileText, split_lines
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Proposal
 from amanu_protocol.requests import MemoryListResult, MemoryStrikeResult, RememberedFact
 
 CODE = "memory"
 """Code of the notices."""
+MAX_SHOWN = 100
+"""Facts in a list."""
 USAGE = "Usage: /memory, or /memory strike NUMBER"
 
 
@@ -33,6 +36,19 @@ class _FoundFact:
     base: FileText
     fact: Fact
     scope: Literal["user", "project"]
+
+    @property
+    def text(self) -> str:
+        """As it is shown. The user may have written more than a fact that is proposed can have."""
+        text = self.fact.text
+        return text if len(text) <= MAX_FACT else f"{text[: MAX_FACT - 1]}…"
+
+
+@dataclass(frozen=True)
+class _Found:
+    facts: Sequence[_FoundFact]
+    not_listed: Sequence[str]
+    """What is there and is not listed: a sentence each, for the user."""
 
 
 class SessionMemory:
@@ -47,21 +63,25 @@ class SessionMemory:
         self._trusted = core.trusted
         self._files = files
         self._listed: Sequence[RememberedFact] | None = None
-        """What the numbers mean that the user was shown last."""
+        """What the numbers mean in the notice that was shown last."""
 
     async def list(self) -> MemoryListResult:
         found = await self._find()
         scan = await asyncio.to_thread(lambda: self._files.base(trusted=self._trusted()))
-        numbered = self._numbered(found)
+        numbered = self._numbered(found.facts[:MAX_SHOWN])
         files = [file.path for file in scan.files]
-        self._listed = numbered
-        return MemoryListResult(facts=[*numbered], files=files, summary=self._summary(numbered, files, scan.left_out))
+        remarks = [*found.not_listed, f"Memory files in use: {', '.join(files) or 'none'}.", *scan.left_out]
+        if not found.facts and not found.not_listed:
+            remarks.insert(0, "Nothing is remembered yet. Ask the agent to remember something.")
+        if (more := len(found.facts) - len(numbered)) > 0:
+            remarks.insert(0, f"… and {more} more; see the files.")
+        return MemoryListResult(facts=[*numbered], files=files, summary=self._summary(numbered, remarks))
 
     async def strike(self, number: int, text: str) -> MemoryStrikeResult:
         """Take the fact with that number and text out of its file."""
         self._require_writable()
-        found = await self._find()
-        if number > len(found) or found[number - 1].fact.text != text:
+        found = (await self._find()).facts
+        if number > len(found) or found[number - 1].text != text:
             raise AmanuError(
                 "invalidParams",
                 "Nothing was struck: that number stands for something else by now.",
@@ -83,7 +103,7 @@ class SessionMemory:
         """`/memory` with that argument: the answer is a notice."""
         match argument.split():
             case []:
-                text = (await self.list()).summary
+                text = await self._list_in_notice()
             case ["strike", number] if number.isdecimal():
                 text = await self._strike_listed(int(number))
             case _:
@@ -91,20 +111,25 @@ class SessionMemory:
         self._notices.report_on_session(CODE, "info", text)
         await self._emit.durable()
 
+    async def _list_in_notice(self) -> str:
+        listed = await self.list()
+        self._listed = listed.facts
+        return listed.summary
+
     async def _strike_listed(self, number: int) -> str:
         """Strike what the user was shown under that number."""
         listed = self._listed
         if listed is None:
-            return f"Nothing was struck: see first which number is which.\n{(await self.list()).summary}"
+            return f"Nothing was struck: see first which number is which.\n{await self._list_in_notice()}"
         if not 0 < number <= len(listed):
             raise AmanuError("invalidParams", f"There is no fact {number}.", hint="Show the list with /memory.")
         done = (await self.strike(number, listed[number - 1].text)).summary
-        return f"{done}\n{(await self.list()).summary}"
+        return f"{done}\n{await self._list_in_notice()}"
 
     async def _change(self, struck: _FoundFact) -> Proposal:
         """Raises `ToolError` when the file could not be changed."""
         call_id = f"{CODE}-{secrets.token_hex(6)}"  # a turn of its own: going back to before another leaves it alone
-        edit = FileEdit(struck.base, without_fact(struck.base.text, struck.fact))
+        edit = FileEdit(struck.base, await asyncio.to_thread(without_fact, struck.base.text, struck.fact))
         proposal = await self._proposals.propose(CallContext(call_id, call_id, 0), [edit])
         proposal = await self._proposals.accept_all(proposal.proposal_id)
         failed = [hunk for file in proposal.files for hunk in file.hunks if hunk.state != "applied"]
@@ -115,45 +140,59 @@ class SessionMemory:
 
     # What there is ----------------------------------------------------------------------------------
 
-    async def _find(self) -> Sequence[_FoundFact]:
-        """The facts of the user's own memory, then those of the project's, as the user sees the files."""
+    async def _find(self) -> _Found:
+        """The facts of the user's own memory, then those of a trusted project's, as the user sees the files."""
         found: list[_FoundFact] = []
+        not_listed: list[str] = []
         own = self._workspace.guard.memory
         paths = [*await asyncio.to_thread(self._of_project)]
+        if paths and not self._trusted():
+            not_listed.append(
+                "What is remembered for this project is neither listed nor used: the folder is not trusted."
+            )
+            paths = []
+        if own is not None and await asyncio.to_thread(own.is_symlink):
+            not_listed.append(f"{own} is a link; its facts are not listed.")
+            own = None
         for path in dict.fromkeys(paths if own is None else [own, *paths]):
             with contextlib.suppress(ToolError):  # a folder, a link that leads out: the summary says so
                 if (base := await self._workspace.read_if_exists(path)) is not None:
                     scope = "user" if path == own else "project"
-                    found += [_FoundFact(base, fact, scope) for fact in await asyncio.to_thread(facts, base.text)]
-        return found
+                    found += [_FoundFact(base, fact, scope) for fact in await asyncio.to_thread(_facts, base.text)]
+        return _Found(found, not_listed)
 
     def _of_project(self) -> Sequence[Path]:
         """The files that facts may have been added to."""
         paths: list[Path] = []
-        for root in self._workspace.roots:
-            for name in NAMES:
+        for path in (root / name for root in self._workspace.roots for name in NAMES):
+            if os.path.lexists(path):
                 with contextlib.suppress(ToolError):
-                    paths.append(self._workspace.resolve(str(root / name)))
+                    paths.append(self._workspace.resolve(str(path)))
         return paths
 
     def _numbered(self, found: Sequence[_FoundFact]) -> Sequence[RememberedFact]:
         return [
-            RememberedFact(number=number, scope=each.scope, path=str(each.base.path), text=each.fact.text)
+            RememberedFact(number=number, scope=each.scope, path=str(each.base.path), text=each.text)
             for number, each in enumerate(found, 1)
         ]
 
-    def _summary(self, remembered: Sequence[RememberedFact], files: Sequence[str], left_out: Sequence[str]) -> str:
+    def _summary(self, remembered: Sequence[RememberedFact], remarks: Sequence[str]) -> str:
         lines: list[str] = []
         for path in dict.fromkeys(fact.path for fact in remembered):
             own = [fact for fact in remembered if fact.path == path]
             where = "for all projects" if own[0].scope == "user" else "for this project"
-            unused = "" if own[0].scope == "user" or self._trusted() else "; not used: the folder is not trusted"
-            lines.append(f"Remembered {where} ({self._workspace.display_path(Path(path))}{unused}):")
+            lines.append(f"Remembered {where} ({self._workspace.display_path(Path(path))}):")
             lines += [f"  {fact.number}. {fact.text}" for fact in own]
-        if not remembered:
-            lines.append("Nothing is remembered yet. Ask the agent to remember something.")
-        lines.append(f"Memory files in use: {', '.join(files) or 'none'}.")
-        lines += left_out
+        lines += remarks
         if remembered:
             lines.append("/memory strike NUMBER forgets one.")
         return "\n".join(lines)
+
+
+def _facts(text: str) -> Sequence[Fact]:
+    """The facts of as much of a file as models read; one that may go on behind that is left out."""
+    data = text.encode("utf-8", "surrogatepass")
+    if len(data) <= MAX_FILE:
+        return facts(text)
+    read = first_lines(data).decode("utf-8", "surrogatepass")
+    return [fact for fact in facts(read) if fact.end < len(split_lines(read))]

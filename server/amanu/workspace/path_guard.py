@@ -104,11 +104,10 @@ class PathGuard:
         return self.roots[root_index] / real.relative_to(self.real_roots[root_index])
 
     def locate(self, path: Path) -> tuple[int, Path]:
-        """(index of its root, path relative to it) of a resolved path. The folder of each admitted file counts as a
-        root after the others."""
-        for index, admitted in enumerate(self._admitted, len(self.roots)):
-            if path in (admitted, admitted.parent):
-                return index, path.relative_to(admitted.parent)
+        """(index of its root, path relative to it) of a resolved path. An admitted file lies in a root of its own,
+        after the others; its folder does not."""
+        if path in self._admitted:
+            return len(self.roots) + self._admitted.index(path), Path(path.name)
         inside = [
             (len(root.parts), index) for index, root in enumerate(self.roots) if path == root or root in path.parents
         ]
@@ -142,7 +141,7 @@ class PathGuard:
         """Amanu's own folders in the root of a resolved folder, relative to it and in lower case: searches leave them
         out."""
         index, _ = self.locate(folder)
-        real = _folded(self.real_roots[index])
+        real = _folded(self._real_root(index))
         return [root.relative_to(real).as_posix() for root in self._private if real in root.parents]
 
     def same(self, path: Path, other: Path) -> bool:
@@ -154,8 +153,12 @@ class PathGuard:
         """A handle of the folder at a resolved path, opened without following any link; for `dir_fd=`.
 
         Raises `OSError`: ENOENT, ENOTDIR, ELOOP (a link was put in its way) …"""
-        index, relative = self.locate(path)
-        root = os.open(self._real_root(index), _HANDLE)
+        if any(path == admitted.parent for admitted in self._admitted):
+            real_root, relative = path, Path()
+        else:
+            index, relative = self.locate(path)
+            real_root = self._real_root(index)
+        root = os.open(real_root, _HANDLE)
         try:
             handle = self._descend(root, relative.parts, create)
         finally:

@@ -266,6 +266,8 @@ class Search:
     def _root(self, folder: Path) -> tuple[Path, str]:
         if self._workspace.guard.is_plan(folder):
             raise ToolError("The plan is in no folder that can be searched. Read it with read_file.")
+        if self._workspace.guard.is_private(folder):
+            raise ToolError("The workspace is a folder of Amanu itself, where no tool searches.")
         index, relative = self._workspace.guard.locate(folder)
         start = relative.as_posix() if relative.parts else ""
         return self._workspace.guard.real(self._workspace.roots[index]), start

@@ -152,6 +152,17 @@ async def test_no_other_tool_gets_there_where_the_workspace_lies_around_it(tmp_p
     await save(harness, "user")
     assert own.read_text() == f"mine\n\n{SECTION}"
     preview = await harness.preview("save_memory", {"fact": "Other.", "scope": "user"})
-    assert preview.title == "Remember for all projects" and str(own) in preview.detail
+    assert preview.title == "Remember for all projects: Other." and str(own) in preview.detail
     preview = await harness.preview("save_memory", {"fact": "Other.", "scope": "project"})
-    assert preview.title == "Remember for this project, in AGENTS.md"
+    assert preview.title == "Remember for this project, in AGENTS.md: Other."
+
+
+async def test_a_workspace_that_is_the_folder_of_the_users_own_file(tmp_path: Path) -> None:
+    harness = ToolHarness(tmp_path, {"AGENTS.md": "mine\n", "auth.json": "mine"}, memory=tmp_path / "AGENTS.md")
+    with pytest.raises(ToolError, match="Use scope user"):
+        await save(harness, "project")
+    for tool in ("glob", "grep"):
+        with pytest.raises(ToolError, match="of Amanu itself"):
+            await harness.run(tool, {"pattern": "*" if tool == "glob" else "mine"})
+    await save(harness, "user")
+    assert harness.on_disk("AGENTS.md") == f"mine\n\n{SECTION}".encode()

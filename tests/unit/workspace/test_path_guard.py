@@ -64,6 +64,20 @@ def test_amanus_own_folders_are_in_no_workspace(tmp_path: Path, path: str, refus
         PathGuard([own], [own]).resolve("auth.json")
 
 
+@pytest.mark.parametrize("root", ["", "config"])
+def test_the_folder_of_an_admitted_file_is_in_the_root_around_it(tmp_path: Path, root: str) -> None:
+    own = tmp_path / "config"
+    own.mkdir()
+    (own / "AGENTS.md").write_text("mine")
+    guarded = PathGuard([tmp_path / root], [own], memory=own / "AGENTS.md")
+    assert guarded.locate(own) == (0, own.relative_to(tmp_path / root))
+    assert guarded.locate(own / "AGENTS.md") == (1, Path("AGENTS.md"))
+    assert guarded.private_below(own) == (["config"] if root == "" else [])
+    assert guarded.is_private(own) and guarded.is_private(own / "AGENTS.md")
+    with guarded.file(own / "AGENTS.md") as handle:
+        assert os.pread(handle, 9, 0) == b"mine"
+
+
 @pytest.mark.parametrize(
     ("path", "expected"),
     [

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -13,6 +14,7 @@ from pydantic_core import CoreSchema
 from amanu.context.remembered_facts import one_fact, project_file, with_fact
 from amanu.core.tool import CallContext, Preview, ToolError
 from amanu.proposals.proposals import FileEdit
+from amanu.text.display import one_line
 from amanu.tools.edits.base import EditParams, EditTool, FileChange
 from amanu.workspace.text_file import FileText
 
@@ -36,9 +38,11 @@ class SaveMemory(EditTool[SaveMemoryParams]):
         "states a lasting preference; not for what the repository says already or what is soon over."
     )
     params = SaveMemoryParams
+    waits = True  # two facts side by side would be one hunk, and a no to one a no to both
 
     def title_of(self, arguments: Mapping[str, Any]) -> str:
-        return "Remember"
+        fact = arguments.get("fact")
+        return one_line(f"Remember: {fact}") if isinstance(fact, str) else "Remember"
 
     def draft(self) -> None:
         return None
@@ -50,7 +54,8 @@ class SaveMemory(EditTool[SaveMemoryParams]):
                 f"{own} is a symbolic link, and links out of the workspace are not followed. Nothing was changed. "
                 "Ask the user to add the fact themselves."
             )
-        return await super().preview(params, call)
+        preview = await super().preview(params, call)
+        return replace(preview, title=one_line(f"{preview.title}: {params.fact}"))
 
     def changes(self, params: SaveMemoryParams) -> Sequence[FileChange]:
         fact = one_fact(params.fact)
@@ -66,7 +71,10 @@ class SaveMemory(EditTool[SaveMemoryParams]):
         """Of several roots, the first one's."""
         own = self._workspace.guard.memory
         if scope == "project":
-            return project_file(self._workspace.roots[0])
+            path = project_file(self._workspace.roots[0])
+            if path == own:
+                raise ToolError("The workspace is the folder of the memory for all projects. Use scope user.")
+            return path
         if own is None:
             raise ToolError("There is no memory for all projects here. Use scope project.")
         return own
