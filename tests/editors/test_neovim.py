@@ -460,6 +460,9 @@ def test_commands_of_ones_own(start: Start, folder: Path) -> None:
     assert vim.chat().rstrip().endswith("Swept.")
     vim.keys(":Amanu /etc/hosts is what?<CR>")
     vim.until(f"{STATE}.items[#{STATE}.items].text == 'A path.'")
+    vim.keys(":Amanu /memory<CR>")
+    vim.until(f"{STATE}.items[#{STATE}.items].code == 'memory'")
+    assert "┆ info: Memory files in use: " in vim.chat(), "what the daemon answers is shown"
     vim.keys(":Amanu /nothing<CR>")
     vim.until("vim.iter(Said):any(function(each) return each:find('/nothing is not a command') ~= nil end)")
     assert vim.lua("return require('amanu.complete').command_line('/ti', 'Amanu /ti')") == ["/tidy"]
