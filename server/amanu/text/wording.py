@@ -28,7 +28,7 @@ from amanu_protocol.items import (
     ToolCall,
     Usage,
 )
-from amanu_protocol.labels import CONTEXT_TIERS, GRANTS, SCOPES, TRUST
+from amanu_protocol.labels import CONTEXT_TIERS, GRANTS, OPENINGS, SCOPES, TRUST
 from amanu_protocol.requests import AuditEntry, AuditQueryResult, RulePreviewResult, TrustedItem, TrustGetResult
 
 _NEEDS: dict[Grant, str] = {"network": "network access", "unsandboxed": "access that the sandbox denies"}
@@ -151,7 +151,7 @@ _ALWAYS_ASKED = ("built in: mustAsk enter_plan_mode", "built in: mustAsk exit_pl
 def _rule_line(approval: Approval) -> Iterator[Line]:
     if approval.rule.startswith(_ALWAYS_ASKED):
         return
-    yield _line("plain", f"Needs approval: {approval.rule}")
+    yield _line("plain", f"{OPENINGS['rule']}: {approval.rule}")
     if all(offer.scope == "once" for offer in approval.scopes):
         yield _line("plain", "Cannot be remembered: asked every time")
 
