@@ -69,6 +69,11 @@ BUTTONS: dict[Button, str] = {
 }
 """Answers to a question. A yes is composed: "Allow", then a scope, then what it grants."""
 
+Opening = Literal["rule"]
+
+OPENINGS: dict[Opening, str] = {"rule": "Needs approval"}
+"""How a line of an approval begins that says why it is asked about, by what it says; then a colon."""
+
 Ignored = Literal["tooSoon", "stale", "settled"]
 
 IGNORED: dict[Ignored, str] = {

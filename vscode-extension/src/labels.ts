@@ -43,6 +43,13 @@ export const BUTTONS: Record<Button, string> = {
   decline: "Decline to answer",
 };
 
+export type Opening = "rule";
+
+/** How a line of an approval begins that says why it is asked about, by what it says; then a colon. */
+export const OPENINGS: Record<Opening, string> = {
+  rule: "Needs approval",
+};
+
 export type Ignored = "tooSoon" | "stale" | "settled";
 
 /** Why an answer did not count. */

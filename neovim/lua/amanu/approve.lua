@@ -274,8 +274,8 @@ function put(approval)
   local alone = approval.sandbox and approval.sandbox.tier == "none" and " — " .. labels.SANDBOX.none:upper() or ""
   local why = ""
   for _, line in ipairs(worded.lines(approval.lines)) do
-    if vim.startswith(line, "Needs approval") then -- not where the user is always asked, and it is no news
-      why = " — n" .. visible.line(line, 100):sub(2)
+    if vim.startswith(line, labels.OPENINGS.rule .. ":") then -- not where the user is always asked, and it is no news
+      why = " — " .. visible.line(line:sub(1, 1):lower() .. line:sub(2), 100)
     end
   end
   local prompt = ("Amanu asks: %s%s%s"):format(run or visible.line(approval.title, 120), alone, why)

@@ -45,6 +45,14 @@ M.BUTTONS = {
   decline = "Decline to answer",
 }
 
+---@alias amanu.Opening "rule"
+
+---How a line of an approval begins that says why it is asked about, by what it says; then a colon.
+---@type table<amanu.Opening, string>
+M.OPENINGS = {
+  rule = "Needs approval",
+}
+
 ---@alias amanu.Ignored "tooSoon"|"stale"|"settled"
 
 ---Why an answer did not count.

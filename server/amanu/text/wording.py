@@ -29,7 +29,7 @@ from amanu_protocol.items import (
     ToolCall,
     Usage,
 )
-from amanu_protocol.labels import CONTEXT_TIERS, GRANTS, SCOPES, TRUST
+from amanu_protocol.labels import CONTEXT_TIERS, GRANTS, OPENINGS, SCOPES, TRUST
 from amanu_protocol.requests import AuditEntry, AuditQueryResult, RulePreviewResult, TrustedItem, TrustGetResult
 
 _NEEDS: dict[Grant, str] = {"network": "network access", "unsandboxed": "access that the sandbox denies"}
@@ -149,7 +149,7 @@ def _sandbox_lines(approval: Approval) -> Iterator[Line]:
 
 def _rule_line(approval: Approval) -> Iterator[Line]:
     if any(offer.scope != "once" for offer in approval.scopes):
-        yield _line("plain", f"Needs approval: {rule_in_words(approval.rule)}")
+        yield _line("plain", f"{OPENINGS['rule']}: {rule_in_words(approval.rule)}")
     elif approval.rule == NO_RULE:
         yield _line("plain", "Asked every time: no answer to this is kept")
     else:
