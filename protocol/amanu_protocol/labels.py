@@ -79,7 +79,7 @@ Ignored = Literal["tooSoon", "stale", "settled"]
 IGNORED: dict[Ignored, str] = {
     "tooSoon": "Ignored: answered within 0.5 s of the question appearing. Answer again.",
     "stale": "The question has changed since. Review it again.",
-    "settled": "This question is settled already.",
+    "settled": "This question is already settled.",
 }
 """Why an answer did not count."""
 

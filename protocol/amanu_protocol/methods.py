@@ -37,7 +37,7 @@ METHODS: tuple[Method, ...] = (
     Method("amanu/session/compact", "toDaemon", r.SessionCompactParams, r.SessionCompactResult, "Put a summary in the place of what is old in the conversation. The visible items stay."),
     Method("amanu/session/record", "toDaemon", r.SessionRecordParams, r.Empty, "Write the exchanges with models to a file, secrets removed, from the next request on."),
     Method("amanu/prompt/send", "toDaemon", r.PromptSendParams, r.PromptSendResult, "Say something: starts a turn, or queues on a busy session. Answers at once."),
-    Method("amanu/prompt/steer", "toDaemon", r.PromptSteerParams, r.Empty, "Say something into the running turn; reaches the model with its next request. The model's open questions end with it, and a plan that waits is sent back."),
+    Method("amanu/prompt/steer", "toDaemon", r.PromptSteerParams, r.Empty, "Say something into the running turn; reaches the model with its next request. It declines the model's open questions and sends a waiting plan back."),
     Method("amanu/prompt/unqueue", "toDaemon", r.PromptUnqueueParams, r.Empty, "Take a queued prompt back. Unknown ids are fine."),
     Method("amanu/turn/cancel", "toDaemon", r.TurnCancelParams, r.TurnCancelResult, "Stop the turn. After the reply nothing more is written, run or sent."),
     Method("amanu/approval/resolve", "toDaemon", r.ApprovalResolveParams, r.ApprovalResolveResult, "Answer a pending approval. The first answer wins."),
@@ -77,9 +77,9 @@ METHODS: tuple[Method, ...] = (
     Method("amanu/editor/definition", "toClient", r.EditorPositionParams, r.EditorLocationsResult, "Where the thing at a place is defined."),
     Method("amanu/editor/references", "toClient", r.EditorPositionParams, r.EditorLocationsResult, "Where the thing at a place is used."),
     Method("amanu/editor/symbols", "toClient", r.EditorSymbolsParams, r.EditorSymbolsResult, "Symbols of a file, or of the workspace by a query."),
-    Method("amanu/editor/hover", "toClient", r.EditorPositionParams, r.EditorHoverResult, "What the language server says of the thing at a place."),
-    Method("amanu/editor/callHierarchy", "toClient", r.EditorCallHierarchyParams, r.EditorCallHierarchyResult, "Calls of the function at a place, or those it makes."),
-    Method("amanu/editor/rename", "toClient", r.EditorRenameParams, r.EditorRenameResult, "The edits that rename the thing at a place everywhere. Nothing is applied."),
+    Method("amanu/editor/hover", "toClient", r.EditorPositionParams, r.EditorHoverResult, "What the language server says about the symbol at a position."),
+    Method("amanu/editor/callHierarchy", "toClient", r.EditorCallHierarchyParams, r.EditorCallHierarchyResult, "Calls to the function at a position, or the calls it makes."),
+    Method("amanu/editor/rename", "toClient", r.EditorRenameParams, r.EditorRenameResult, "The edits that rename the symbol at a position everywhere. Nothing is applied."),
 )  # fmt: skip
 
 BY_NAME = {method.name: method for method in METHODS}

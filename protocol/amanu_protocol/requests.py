@@ -171,7 +171,7 @@ class PromptSendParams(Wire):
 
 class PromptSendResult(Wire):
     """`started`: a turn runs, `turnId` names it. `queued`: it starts when the running turn ends. `answered`: it was a
-    word to the daemon (`/memory`), which has answered with a notice."""
+    command for the daemon (`/memory`), which has answered with a notice."""
 
     status: Literal["started", "queued", "answered"]
     turn_id: str | None = None
@@ -271,7 +271,7 @@ class ApprovalResolveResult(Wire):
     client: str | None = None
     """Who decided."""
     summary: str = ""
-    """`alreadyResolved`: for the user, on one line, that the answer came too late, and what was decided."""
+    """`alreadyResolved`: one line that tells the user that the answer came too late, and what was decided."""
 
 
 class QuestionAnswerParams(Wire):
@@ -580,16 +580,16 @@ class RememberedFact(Wire):
 class MemoryListResult(Wire):
     facts: list[RememberedFact]
     files: list[str]
-    """The memory files whose text models are told."""
+    """The memory files that models are given."""
     summary: str
-    """All of it in words, on several lines, for the user."""
+    """The whole list for the user, on several lines."""
 
 
 class MemoryStrikeParams(Wire):
     session_id: Id
     number: int = Field(ge=1)
     text: str
-    """As it was listed: when another fact has that number by now, nothing is struck."""
+    """As it was listed: if the number now belongs to another fact, nothing is struck."""
 
 
 class MemoryStrikeResult(Wire):
@@ -865,7 +865,7 @@ class EditorSymbolsResult(Wire):
 
 
 class EditorHoverResult(Wire):
-    """`text` is Markdown: what the language server shows where the mouse rests; "" for nothing."""
+    """`text` is Markdown: what the language server shows on hover; "" for nothing."""
 
     status: EditorStatus
     text: str = ""
@@ -873,13 +873,13 @@ class EditorHoverResult(Wire):
 
 
 class EditorCallHierarchyParams(EditorPositionParams):
-    """Who calls the function at a place (incoming), or whom it calls (outgoing); one level."""
+    """What calls the function at a position (incoming), or what it calls (outgoing); one level."""
 
     direction: Literal["incoming", "outgoing"]
 
 
 class Call(Wire):
-    """The other function, and the lines on which the call is: in its file (incoming) or in the one asked about."""
+    """The other function, and the lines of the calls: in its file (incoming) or in the file asked about (outgoing)."""
 
     symbol: Symbol
     lines: list[int] = []
@@ -892,7 +892,7 @@ class EditorCallHierarchyResult(Wire):
 
 
 class EditorRenameParams(EditorPositionParams):
-    """Nothing is applied: the answer says what would be."""
+    """Nothing is applied: the answer lists the edits."""
 
     new_name: str
 
@@ -908,11 +908,11 @@ class RangeEdit(Wire):
 
 
 class RenamedFile(Wire):
-    """What a rename changes of one file."""
+    """What a rename changes in one file."""
 
     path: str
     new_path: str | None = None
-    """The file goes there, too."""
+    """The file also moves there."""
     sha256: str | None = None
     """Of the open document's text when the answer was made, UTF-8, line ends as in the document. None: it is not
     open."""

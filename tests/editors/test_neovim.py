@@ -383,7 +383,7 @@ def test_decided_elsewhere(start: Start, folder: Path) -> None:
     vim.until(f"({ENDED}) == 'completed'")
     assert "rejected by you: “not that”" in vim.chat()
     vim.lua("Later()")
-    assert vim.lua("return Said") == ["Amanu: This question is settled already."]
+    assert vim.lua("return Said") == ["Amanu: This question is already settled."]
 
 
 def test_a_reply_that_broke_off_leaves_nothing(start: Start, folder: Path) -> None:

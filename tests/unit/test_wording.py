@@ -11,7 +11,7 @@ from amanu_protocol.items import Approval, CommandPart, CommandSandbox, Decision
 SANDBOXED = CommandSandbox(
     tier="landlock", writes="workspace", network=False, summary="Sandboxed (landlock). No network."
 )
-CHECKERS = "p   checks of edits by the linters and type checkers it is set up for, in the sandbox"
+CHECKERS = "p   sandboxed checks of edits by the linters and type checkers set up in it"
 ONCE, SESSION = ScopeOffer(scope="once", rule=""), ScopeOffer(scope="session", rule="x")
 MAKE = CommandPart(text="make", decision="ask", rule="no rule", reason="Runs make.")
 LS = CommandPart(text="ls", decision="allow", rule="built in: only looks", reason="Reads only.")
@@ -43,7 +43,7 @@ def check(lines: list[Line], expected: list[str]) -> None:
     [
         ({}, ["p Needs approval: no rule"]),
         ({"scopes": [ONCE]}, ["p Asked every time: no rule"]),
-        ({"scopes": [ONCE], "rule": "no rule allows it"}, ["p Asked every time: no answer to this is kept"]),
+        ({"scopes": [ONCE], "rule": "no rule allows it"}, ["p Asked every time: answers to this are not saved"]),
         (
             {"scopes": [ONCE], "rule": "built in: mustAsk enter_plan_mode (the user decides)"},
             ["p Asked every time: the user decides"],
@@ -59,7 +59,7 @@ def check(lines: list[Line], expected: list[str]) -> None:
                 "g ✓ ls — Reads only.",
                 "w ? make — Runs make.",
                 "b ✗ rm␊✓ x — Removes. (deny x)",
-                "w Probably needs network access. Allowed with that:",
+                "w Probably needs network access. If you allow it:",
                 "p Sandboxed (landlock). No network.",
                 "p Needs approval: no rule",
             ],
@@ -72,7 +72,7 @@ def check(lines: list[Line], expected: list[str]) -> None:
                 "likely_grants": ["unsandboxed"],
             },
             [
-                "w Probably needs access that the sandbox denies. Allowed with that:",
+                "w Probably needs access that the sandbox denies. If you allow it:",
                 "b ! Not sandboxed (with your permission).",
                 "p Needs approval: no rule",
             ],

@@ -56,7 +56,7 @@ export type Ignored = "tooSoon" | "stale" | "settled";
 export const IGNORED: Record<Ignored, string> = {
   tooSoon: "Ignored: answered within 0.5 s of the question appearing. Answer again.",
   stale: "The question has changed since. Review it again.",
-  settled: "This question is settled already.",
+  settled: "This question is already settled.",
 };
 
 /** What happens without a question. */

@@ -171,8 +171,8 @@ export function renamedFiles(edit: vscode.WorkspaceEdit): RenamedFile[] | undefi
 const FILE_OPERATION = 1;
 
 /**
- * VS Code's interface gives only the edits of texts. What it does to files is in this, which has been there as long as
- * there are such operations; without it an edit would be taken for all of the rename.
+ * VS Code's API gives only the edits of texts. This private method also lists the operations on files and is as old as
+ * they are; without it, the text edits would be taken for the whole rename.
  */
 function operations(edit: vscode.WorkspaceEdit): { _type: number; from?: vscode.Uri; to?: vscode.Uri }[] {
   return (edit as unknown as { _allEntries(): ReturnType<typeof operations> })._allEntries();

@@ -3,7 +3,7 @@ import type { Daemon } from "./client";
 import type { Desk } from "./desk";
 import { oneLine } from "./visible";
 
-/** Show what is remembered for later sessions, and strike the one the user chooses. */
+/** Show what is remembered for later sessions, and strike the fact the user chooses. */
 export async function reviewMemory(desk: Desk, daemon: Daemon): Promise<void> {
   const { sessionId } = desk.state;
   if (sessionId === "")
@@ -17,7 +17,7 @@ export async function reviewMemory(desk: Desk, daemon: Daemon): Promise<void> {
     fact,
   }));
   const title = "What is remembered for later sessions";
-  const chosen = await vscode.window.showQuickPick(items, { title, placeHolder: "Choose one to forget it" });
+  const chosen = await vscode.window.showQuickPick(items, { title, placeHolder: "Choose a fact to forget" });
   if (chosen === undefined) return;
   const { number, text } = chosen.fact;
   const struck = await daemon.request("amanu/memory/strike", { sessionId, number, text });

@@ -1123,7 +1123,7 @@ export interface PromptSendParams {
 
 /**
  * `started`: a turn runs, `turnId` names it. `queued`: it starts when the running turn ends. `answered`: it was a
- * word to the daemon (`/memory`), which has answered with a notice.
+ * command for the daemon (`/memory`), which has answered with a notice.
  */
 export interface PromptSendResult {
   status: "started" | "queued" | "answered";
@@ -1218,7 +1218,7 @@ export interface ApprovalResolveResult {
   outcome: "allowed" | "reviewed" | "rejected" | "denied" | "cancelled" | null;
   /** Who decided. */
   client: string | null;
-  /** `alreadyResolved`: for the user, on one line, that the answer came too late, and what was decided. */
+  /** `alreadyResolved`: one line that tells the user that the answer came too late, and what was decided. */
   summary: string;
 }
 
@@ -1513,16 +1513,16 @@ export interface RememberedFact {
 
 export interface MemoryListResult {
   facts: RememberedFact[];
-  /** The memory files whose text models are told. */
+  /** The memory files that models are given. */
   files: string[];
-  /** All of it in words, on several lines, for the user. */
+  /** The whole list for the user, on several lines. */
   summary: string;
 }
 
 export interface MemoryStrikeParams {
   sessionId: Id;
   number: number;
-  /** As it was listed: when another fact has that number by now, nothing is struck. */
+  /** As it was listed: if the number now belongs to another fact, nothing is struck. */
   text: string;
 }
 
@@ -1787,14 +1787,14 @@ export interface EditorSymbolsResult {
   message?: string | null;
 }
 
-/** `text` is Markdown: what the language server shows where the mouse rests; "" for nothing. */
+/** `text` is Markdown: what the language server shows on hover; "" for nothing. */
 export interface EditorHoverResult {
   status: EditorStatus;
   text?: string;
   message?: string | null;
 }
 
-/** Who calls the function at a place (incoming), or whom it calls (outgoing); one level. */
+/** What calls the function at a position (incoming), or what it calls (outgoing); one level. */
 export interface EditorCallHierarchyParams {
   path: string;
   line: number;
@@ -1802,7 +1802,7 @@ export interface EditorCallHierarchyParams {
   direction: "incoming" | "outgoing";
 }
 
-/** The other function, and the lines on which the call is: in its file (incoming) or in the one asked about. */
+/** The other function, and the lines of the calls: in its file (incoming) or in the file asked about (outgoing). */
 export interface Call {
   symbol: Symbol;
   lines?: number[];
@@ -1814,7 +1814,7 @@ export interface EditorCallHierarchyResult {
   message?: string | null;
 }
 
-/** Nothing is applied: the answer says what would be. */
+/** Nothing is applied: the answer lists the edits. */
 export interface EditorRenameParams {
   path: string;
   line: number;
@@ -1831,10 +1831,10 @@ export interface RangeEdit {
   newText: string;
 }
 
-/** What a rename changes of one file. */
+/** What a rename changes in one file. */
 export interface RenamedFile {
   path: string;
-  /** The file goes there, too. */
+  /** The file also moves there. */
   newPath?: string | null;
   /**
    * Of the open document's text when the answer was made, UTF-8, line ends as in the document. None: it is not
@@ -1943,7 +1943,7 @@ export interface RequestsToDaemon {
   "amanu/session/record": { params: SessionRecordParams; result: Empty };
   /** Say something: starts a turn, or queues on a busy session. Answers at once. */
   "amanu/prompt/send": { params: PromptSendParams; result: PromptSendResult };
-  /** Say something into the running turn; reaches the model with its next request. The model's open questions end with it, and a plan that waits is sent back. */
+  /** Say something into the running turn; reaches the model with its next request. It declines the model's open questions and sends a waiting plan back. */
   "amanu/prompt/steer": { params: PromptSteerParams; result: Empty };
   /** Take a queued prompt back. Unknown ids are fine. */
   "amanu/prompt/unqueue": { params: PromptUnqueueParams; result: Empty };
@@ -2027,11 +2027,11 @@ export interface RequestsToClient {
   "amanu/editor/references": { params: EditorPositionParams; result: EditorLocationsResult };
   /** Symbols of a file, or of the workspace by a query. */
   "amanu/editor/symbols": { params: EditorSymbolsParams; result: EditorSymbolsResult };
-  /** What the language server says of the thing at a place. */
+  /** What the language server says about the symbol at a position. */
   "amanu/editor/hover": { params: EditorPositionParams; result: EditorHoverResult };
-  /** Calls of the function at a place, or those it makes. */
+  /** Calls to the function at a position, or the calls it makes. */
   "amanu/editor/callHierarchy": { params: EditorCallHierarchyParams; result: EditorCallHierarchyResult };
-  /** The edits that rename the thing at a place everywhere. Nothing is applied. */
+  /** The edits that rename the symbol at a position everywhere. Nothing is applied. */
   "amanu/editor/rename": { params: EditorRenameParams; result: EditorRenameResult };
 }
 

@@ -60,7 +60,7 @@ M.OPENINGS = {
 M.IGNORED = {
   tooSoon = "Ignored: answered within 0.5 s of the question appearing. Answer again.",
   stale = "The question has changed since. Review it again.",
-  settled = "This question is settled already.",
+  settled = "This question is already settled.",
 }
 
 ---What happens without a question.

@@ -745,7 +745,7 @@
 ---@field attachments? amanu.AttachmentInput[]
 
 ---`started`: a turn runs, `turnId` names it. `queued`: it starts when the running turn ends. `answered`: it was a
----word to the daemon (`/memory`), which has answered with a notice.
+---command for the daemon (`/memory`), which has answered with a notice.
 ---@class amanu.PromptSendResult
 ---@field status "started"|"queued"|"answered"
 ---@field turnId? string
@@ -811,7 +811,7 @@
 ---@field status "resolved"|"alreadyResolved"|"tooSoon"|"stale"
 ---@field outcome? "allowed"|"reviewed"|"rejected"|"denied"|"cancelled"
 ---@field client? string Who decided.
----@field summary string `alreadyResolved`: for the user, on one line, that the answer came too late, and what was decided.
+---@field summary string `alreadyResolved`: one line that tells the user that the answer came too late, and what was decided.
 
 ---Failures: `questionNotFound`; `invalidParams`, with `path` `answers.<fieldId>`, when an answer does not fit; the
 ---question then stays open.
@@ -1022,13 +1022,13 @@
 
 ---@class amanu.MemoryListResult
 ---@field facts amanu.RememberedFact[]
----@field files string[] The memory files whose text models are told.
----@field summary string All of it in words, on several lines, for the user.
+---@field files string[] The memory files that models are given.
+---@field summary string The whole list for the user, on several lines.
 
 ---@class amanu.MemoryStrikeParams
 ---@field sessionId amanu.Id
 ---@field number integer
----@field text string As it was listed: when another fact has that number by now, nothing is struck.
+---@field text string As it was listed: if the number now belongs to another fact, nothing is struck.
 
 ---@class amanu.MemoryStrikeResult
 ---@field summary string What was done, for the user.
@@ -1206,20 +1206,20 @@
 ---@field symbols? amanu.Symbol[]
 ---@field message? string
 
----`text` is Markdown: what the language server shows where the mouse rests; "" for nothing.
+---`text` is Markdown: what the language server shows on hover; "" for nothing.
 ---@class amanu.EditorHoverResult
 ---@field status amanu.EditorStatus
 ---@field text? string
 ---@field message? string
 
----Who calls the function at a place (incoming), or whom it calls (outgoing); one level.
+---What calls the function at a position (incoming), or what it calls (outgoing); one level.
 ---@class amanu.EditorCallHierarchyParams
 ---@field path string
 ---@field line integer
 ---@field character integer
 ---@field direction "incoming"|"outgoing"
 
----The other function, and the lines on which the call is: in its file (incoming) or in the one asked about.
+---The other function, and the lines of the calls: in its file (incoming) or in the file asked about (outgoing).
 ---@class amanu.Call
 ---@field symbol amanu.Symbol
 ---@field lines? integer[]
@@ -1229,7 +1229,7 @@
 ---@field calls? amanu.Call[]
 ---@field message? string
 
----Nothing is applied: the answer says what would be.
+---Nothing is applied: the answer lists the edits.
 ---@class amanu.EditorRenameParams
 ---@field path string
 ---@field line integer
@@ -1244,10 +1244,10 @@
 ---@field endCharacter integer
 ---@field newText string
 
----What a rename changes of one file.
+---What a rename changes in one file.
 ---@class amanu.RenamedFile
 ---@field path string
----@field newPath? string The file goes there, too.
+---@field newPath? string The file also moves there.
 ---@field sha256? string Of the open document's text when the answer was made, UTF-8, line ends as in the document. None: it is not open.
 ---@field edits? amanu.RangeEdit[]
 

@@ -68,7 +68,7 @@ function M.lines(state)
   end
   local context = usage.context
   local tier = context and labels.CONTEXT_TIERS[context.tier]
-  local head = { { ("Context %s full"):format(usage.percent and usage.percent .. "%" or "not known how") } }
+  local head = { { usage.percent and ("Context %s%% full"):format(usage.percent) or "Context: size not known" } }
   if tier and tier.name ~= "" then
     table.insert(head, { ", " .. tier.name, "WarningMsg" })
   end

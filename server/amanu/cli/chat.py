@@ -54,8 +54,8 @@ LIVE_ROWS = 8
 """Of the text being written, above the prompt."""
 
 COMMANDS = {
-    "/mode": "plan, ask, acceptEdits or auto (Shift-Tab takes the next)",
-    "/plan": "plan mode: nothing is written; /plan GOAL begins with that",
+    "/mode": "plan, ask, acceptEdits or auto (Shift-Tab switches to the next)",
+    "/plan": "plan mode: only the plan is written; /plan GOAL plans that",
     "/model": "list the models, or switch to one",
     "/effort": "how much the model thinks: show it, or change it",
     "/queue": "queue a prompt for after the running turn (plain text steers it)",

@@ -17,7 +17,7 @@ from amanu_protocol.labels import BUTTONS, IGNORED
 
 YES, NO = ("y", "yes"), ("n", "no")
 DECLINE = f"  {BUTTONS['decline']}? [y], or say why; Enter goes back › "
-DROPPED = "  Declining is for all of it: the answers already given are not sent."
+DROPPED = "  Declining covers the whole form: answers already given are not sent."
 _PARTS = re.compile(
     r"(\d{1,3}(?:(?:\s*(?:,|&|\+|and\b)|\s)\s*\d{1,3}\b)*)\s*(?:(?:,|;|&|\+)\s*(?:and\b)?|\band\b)\s*(\D.*)", re.S
 )

@@ -459,7 +459,7 @@ class Approvals:
         else:
             why = "" if verdict.rule == NOTHING_MATCHED else f": {wording.rule_in_words(verdict.rule)}"
             reason += f" No rule can allow it, only the user{why}."
-        # That nobody approves the plan is no denial of something the run was to do: the plan is its answer.
+        # A plan that nobody approves is not an action denied to the run: the plan is its answer.
         permitted_by = None if preview.plan is not None else suggestions[0] if suggestions else ""
         return Decision(outcome="denied", by="rule", rule=verdict.rule, reason=reason, permitted_by=permitted_by)
 

@@ -58,8 +58,8 @@ def _needed_grants(command: Command) -> list[Grant]:
 
 
 def permitting(rules: Sequence[Rule], subjects: Sequence[Subject], context: PolicyContext) -> list[str]:
-    """The allow rules that would let a call about all of those run without a question if they were added to `rules`, as
-    text; none where it runs anyway, or where no rule can allow it. A user may write rules that no answer saves."""
+    """The allow rules, as text, that would let a call about all of those run without a question if added to `rules`;
+    empty where it runs anyway, or where no rule can allow it. A user may write rules that no answer saves."""
     for network in (False, True):  # the commands of a line share one sandbox
         texts = [_covering(rules, subject, context, network=network and acts(subject)) for subject in subjects]
         added = [rule for text in texts if text for rule in allow_rules(text, "")]

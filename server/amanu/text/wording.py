@@ -47,7 +47,7 @@ _ENABLED = {
     "rules": "rules, which can only deny or ask",
     "command": "a slash command",
 }
-_CHECKERS = "checks of edits by the linters and type checkers it is set up for, in the sandbox"
+_CHECKERS = "sandboxed checks of edits by the linters and type checkers set up in it"
 _STATES = {"same": "unchanged", "new": "new", "changed": "changed", "gone": "deleted"}
 HASH_DIGITS = 12
 """Hexadecimal digits shown of a hash: enough to tell hashes apart."""
@@ -141,7 +141,7 @@ def _shortened(text: str) -> str:
 def _sandbox_lines(approval: Approval) -> Iterator[Line]:
     requests = [_NEEDS[grant] for grant in approval.likely_grants]
     if requests:
-        if_offered = "" if approval.sandbox is None else ". Allowed with that:"
+        if_offered = "" if approval.sandbox is None else ". If you allow it:"
         yield _line("warning", f"Probably needs {' and '.join(requests)}{if_offered}")
     if approval.sandbox is not None:
         yield sandbox_line(approval.sandbox)
@@ -151,19 +151,19 @@ def _rule_line(approval: Approval) -> Iterator[Line]:
     if any(offer.scope != "once" for offer in approval.scopes):
         yield _line("plain", f"{OPENINGS['rule']}: {rule_in_words(approval.rule)}")
     elif approval.rule == NO_RULE:
-        yield _line("plain", "Asked every time: no answer to this is kept")
+        yield _line("plain", "Asked every time: answers to this are not saved")
     else:
         yield _line("plain", f"Asked every time: {rule_in_words(approval.rule)}")
 
 
 NO_RULE = "no rule allows it"
-"""Why something is asked about that no rule is about."""
+"""Why the user is asked about something that no rule covers."""
 _OWN_RULE = re.compile(r"(?P<origin>built in|mode \w+): (?:allow|deny|mustAsk) (?P<text>.+)", re.DOTALL)
 
 
 def rule_in_words(rule: str) -> str:
-    """What the user reads of a rule: of those that come with Amanu the reason, or that it is the mode's; of any other
-    the rule with its origin, as it is."""
+    """What the user reads about a rule: its reason, or its mode, for one that comes with Amanu; any other rule
+    unchanged, with its origin."""
     own = _OWN_RULE.fullmatch(rule)
     if own is None:
         return rule

@@ -50,10 +50,9 @@ def make_tools(
     """The tools by name, always in this order: prompt caches depend on it.
 
     `headless`: no editor will ever be attached and nobody is there, so the tools that ask an editor or the user are
-    left out, and so is the one whose edits no rule can allow. Otherwise they are always listed, attached or not,
-    because the list must not change; so is the search of the web, whatever model the session goes on with.
-    `until_done`: a turn ends only when the model calls
-    `finish_task`."""
+    left out, and so is `save_memory`, whose edits no rule can allow. Otherwise they are always listed, attached or
+    not, because the list must not change; so is `web_search`, whichever model the session goes on with.
+    `until_done`: a turn ends only when the model calls `finish_task`."""
     code = () if headless else CODE
     renames = () if headless else (RenameSymbol,)
     planning = environment.plan_mode is not None

@@ -62,7 +62,7 @@ class FindingsChange:
 
 
 def combine(changes: Iterable[FindingsChange]) -> FindingsChange:
-    """What several checkers say of one change."""
+    """What several checkers say about one change."""
     changes = list(changes)
     return FindingsChange(
         tuple(finding for change in changes for finding in change.added), sum(change.fixed for change in changes)

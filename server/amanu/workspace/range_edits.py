@@ -24,7 +24,7 @@ def apply_range_edits(text: str, edits: Sequence[RangeEdit], encoding: Encoding)
 
     def offset(line: int, character: int) -> int:
         if not 0 <= line < len(lines) or character < 0:
-            raise MisplacedEdit(f"name line {line + 1} of a file with {len(lines)}")
+            raise MisplacedEdit(f"name a place in line {line + 1} that does not exist")
         content = lines[line].rstrip("\r\n")
         column = code_points(content, character, encoding)
         if units(content[:column], encoding) != min(character, units(content, encoding)):

@@ -374,7 +374,7 @@ async def test_settled_while_the_person_reads(pair: tuple[DaemonClient, FakeDaem
 
     await ReviewPrompt(view, Renderer(PlainConsole(stage.out)), Slow()).decide(stage.approval)
     assert stage.answers == []
-    assert "This question is settled already." in stage.out.getvalue()
+    assert "This question is already settled." in stage.out.getvalue()
 
 
 @pytest.mark.parametrize(

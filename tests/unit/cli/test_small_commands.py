@@ -230,7 +230,7 @@ def test_trust(tmp_path: Path, inside: InProcessCli) -> None:
     assert shown == (
         f"{tmp_path}:\n  {TRUST['untrusted']}\n  Trusting this folder would enable:\n"
         "    AGENTS.md — instructions to the model (new)\n"
-        "    checks of edits by the linters and type checkers it is set up for, in the sandbox\n"
+        "    sandboxed checks of edits by the linters and type checkers set up in it\n"
     )
     assert inside.run(trust.main, "add", cwd=tmp_path).stdout.startswith(f"{tmp_path}:\n  {TRUST['trusted']}\n")
     (tmp_path / "AGENTS.md").write_text("Use \x1b[2Jblanks.\n")

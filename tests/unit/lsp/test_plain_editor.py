@@ -361,7 +361,7 @@ def test_a_question_says_what_is_fine_what_is_not_and_what_holds_it() -> None:
         "✓ git status — Only reads. (built-in)",
         "? npm i␊✓ x — Runs what it fetches.",
         "✗ rm -rf / — Ruins the machine. (built-in: deny)",
-        "Probably needs network access. Allowed with that:",
+        "Probably needs network access. If you allow it:",
         "! Not sandboxed: it is Windows.",
         "Asked every time: r",
     ]

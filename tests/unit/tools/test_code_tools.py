@@ -192,7 +192,7 @@ PLACE = {"path": "cart.py", "line": 1, "symbol": "subtotal"}
 @pytest.mark.parametrize(
     ("text", "told", "user"),
     [
-        ("", "The editor's language server says nothing of subtotal.", "nothing"),
+        ("", "The editor's language server says nothing about subtotal.", "nothing"),
         ("```python\n(function) subtotal\n```\n", "```python\n(function) subtotal\n```\n", "(function) subtotal"),
         ("```\n```", "```\n```\n", "shown"),
         ("\u202ex" * 1001, "\u202ex" * 1000 + "\n[2 more characters left out]\n", None),

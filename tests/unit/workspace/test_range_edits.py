@@ -38,8 +38,8 @@ def edit(numbers: Numbers) -> RangeEdit:
         ("", [(0, 0, 0, 0, "c")], "c"),
         ("ab", [(0, 1, 0, 1, "x"), (0, 1, 0, 1, "y"), (0, 1, 0, 2, "z")], "axyz"),
         ("ab", [(0, 0, 0, 1, "x"), (0, 1, 0, 2, "y")], "xy"),  # they touch
-        ("ab\n", [(2, 0, 2, 1, "x")], "name line 3 of a file with 2"),
-        ("ab\n", [(0, -1, 0, 1, "x")], "name line 1 of a file with 2"),
+        ("ab\n", [(2, 0, 2, 1, "x")], "name a place in line 3 that does not exist"),
+        ("ab\n", [(0, -1, 0, 1, "x")], "name a place in line 1 that does not exist"),
         ("𝄞\n", [(0, 1, 0, 2, "x")], "cut a character of line 1 in two"),
         ("abc", [(0, 0, 0, 2, "x"), (0, 1, 0, 3, "y")], "overlap"),
         ("abc", [(0, 0, 0, 2, "x"), (0, 1, 0, 1, "y")], "overlap"),

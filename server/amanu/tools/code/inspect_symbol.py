@@ -1,4 +1,4 @@
-"""Show what the language servers of the user's editor say of a symbol, and what calls it or is called by it."""
+"""Show what the editor's language servers say about a symbol, and what calls it or is called by it."""
 
 from pathlib import Path
 from typing import Literal
@@ -21,14 +21,14 @@ _TITLES = {"hover": "Look up", "incoming_calls": "Find callers of", "outgoing_ca
 
 
 class InspectSymbolParams(SymbolParams):
-    show: Literal["hover", "incoming_calls", "outgoing_calls"] = Field(description="What of it.")
+    show: Literal["hover", "incoming_calls", "outgoing_calls"] = Field(description="What to show.")
 
 
 class InspectSymbol(SessionTool[InspectSymbolParams]):
     name = "inspect_symbol"
     effect = "read"
     description = (
-        "Shows what the language servers of the user's editor know of a symbol: type and documentation (hover), or one "
+        "Shows what the editor's language servers know about a symbol: type and documentation (hover), or one "
         "level of its call hierarchy."
     )
     params = InspectSymbolParams
@@ -60,7 +60,7 @@ class InspectSymbol(SessionTool[InspectSymbolParams]):
         answer = await ask(overlay, "hover", paths, lambda language: language.hover(position))
         text = answer.text.strip()
         if not text:
-            return Outcome(f"The editor's language server says nothing of {symbol}.", "nothing")
+            return Outcome(f"The editor's language server says nothing about {symbol}.", "nothing")
         if len(text) > MAX_HOVER:
             text = f"{text[:MAX_HOVER]}\n[{len(text) - MAX_HOVER} more characters left out]"
         shown = (line for line in text.splitlines() if line.strip() and not line.startswith("```"))

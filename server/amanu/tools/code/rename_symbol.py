@@ -1,4 +1,4 @@
-"""Rename a symbol in all files that use it, by the edits that the language servers of the user's editor work out."""
+"""Rename a symbol in all files that use it, with edits computed by the editor's language servers."""
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
@@ -27,7 +27,7 @@ _INSTEAD = "Nothing was changed. Find the uses with grep and change them with ap
 
 
 class RenameSymbolParams(SymbolParams, EditParams):
-    new_name: str = Field(min_length=1, description="Its new name, alone.")
+    new_name: str = Field(min_length=1, description="The new name only.")
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class _ReadFile:
 class RenameSymbol(EditTool[RenameSymbolParams]):
     name = "rename_symbol"
     description = (
-        "Renames a symbol in all files that use it, by the language servers of the user's editor; exact where text "
+        "Renames a symbol in all files that use it, with the editor's language servers; exact where text "
         "replacement is not. The user reviews it as one edit."
     )
     params = RenameSymbolParams
@@ -71,7 +71,9 @@ class RenameSymbol(EditTool[RenameSymbolParams]):
     async def find_changes(self, params: RenameSymbolParams, call: CallContext) -> Sequence[FileChange]:
         path = self._workspace.resolve(params.path)
         if params.new_name.split() != [params.new_name] or params.new_name == params.symbol:
-            raise ToolError(f"{params.new_name!r} is not a new name for {params.symbol}. Give another name alone.")
+            raise ToolError(
+                f"{params.new_name!r} is not a new name for {params.symbol}. Give a different name, and only that."
+            )
         for attempt in (1, 2):
             shown_texts = {
                 buffer.text
@@ -86,7 +88,7 @@ class RenameSymbol(EditTool[RenameSymbolParams]):
             if attempt == 2:
                 raise ToolError(
                     f"{self.display_path(changed[0].base)} changed while the language server worked out the rename, or "
-                    "a second editor shows other text of it. Nothing was changed. Call again later."
+                    "another editor shows different text. Nothing was changed. Call again later."
                 )
         raise AssertionError("the second attempt returns or raises")
 
@@ -126,15 +128,15 @@ class RenameSymbol(EditTool[RenameSymbolParams]):
         return answer
 
     async def _read(self, renamed: Sequence[RenamedFile], call: CallContext) -> list[_ReadFile]:
-        """Those of the files that change, with their text. Raises `ToolError` when one of them is not ours to change:
-        half a rename is none."""
+        """The files that change, with their text. Raises `ToolError` when one of them is not ours to change: half a
+        rename is worse than none."""
         inside = await resolve_paths(self._workspace, (file.path for file in renamed))
         foreign = [name for name, path in inside.items() if path is None or not _LIBRARIES.isdisjoint(path.parts)]
         if foreign:
             names = ", ".join(" ".join(name.split()) for name in foreign[:_NAMED])
             more = f" and {len(foreign) - _NAMED} more" if len(foreign) > _NAMED else ""
             raise ToolError(
-                f"The rename would also change files outside the workspace or of libraries: {names}{more}. "
+                f"The rename would also change files outside the workspace or in libraries: {names}{more}. "
                 "Nothing was changed. Choose a symbol that the workspace defines."
             )
         files: list[_ReadFile] = []
@@ -145,8 +147,8 @@ class RenameSymbol(EditTool[RenameSymbolParams]):
                 continue
             if self._proposals.pending(call, path) is not None:
                 raise ToolError(
-                    f"An earlier call of this step changes {self._workspace.display_path(path)} and is not decided "
-                    "yet. Nothing was changed. Rename in the next step."
+                    f"An earlier call in this step changes {self._workspace.display_path(path)} and is still "
+                    "undecided. Nothing was changed. Rename in the next step."
                 )
             files.append(_ReadFile(file, await self._workspace.read(path)))
         return files
@@ -166,7 +168,7 @@ class RenameSymbol(EditTool[RenameSymbolParams]):
             return apply_range_edits(base.text, edits, encoding)
         except MisplacedEdit as error:
             raise ToolError(
-                f"The language server's edits of {self.display_path(base)} {error}, so they are not of its text. "
+                f"The language server's edits of {self.display_path(base)} {error}, so they are for other text. "
                 f"{_INSTEAD}"
             ) from None
 

@@ -36,7 +36,7 @@ class ApplyPatchParams(EditParams):
         description="E.g.\n*** Begin Patch\n*** Update File: src/a.py\n@@ def total(items):\n"
         "     count = 0\n-    for each in items\n+    for each in items:\n*** Add File: src/b.py\n+new = True\n"
         "*** Delete File: src/c.py\n*** End Patch\n"
-        "'*** Move to: new/path' may follow '*** Update File'. Lines that stay begin with one blank, removed ones "
+        "'*** Move to: new/path' may follow '*** Update File'. Unchanged lines begin with one space, removed ones "
         "with '-', new ones with '+'."
     )
 
@@ -44,9 +44,9 @@ class ApplyPatchParams(EditParams):
 class ApplyPatch(EditTool[ApplyPatchParams]):
     name = "apply_patch"
     description = (
-        "Changes, adds, deletes and moves files by one patch, all of it or nothing, for changes that belong together "
-        "in several files or many places. Each hunk is found by its lines: give about three that stay around every "
-        "change, copied exactly, and a line '@@ def name' above it where they are not unique. Unified diffs are taken "
+        "Changes, adds, deletes and moves files with one patch, all or nothing, for changes that belong together "
+        "in several files or many places. Each hunk is found by its lines: give about three unchanged ones around "
+        "each change, copied exactly, and a line '@@ def name' above it where they are not unique. Unified diffs work "
         "too."
     )
     params = ApplyPatchParams

@@ -30,8 +30,8 @@ class EditFileParams(EditParams):
     replace_all: bool = Field(default=False, description="Replace every occurrence.")
     edits: list[TextEdit] | None = Field(
         default=None,
-        description="Several edits, instead of old_text and new_text: in order, each made to the result of the one "
-        "before, all of them or none.",
+        description="Several edits, instead of old_text and new_text: in order, each applied to the result of the "
+        "previous one, all or none.",
     )
 
 
@@ -39,9 +39,9 @@ class EditFile(EditTool[EditFileParams]):
     name = "edit_file"
     argument_signs: ClassVar[Mapping[str, str]] = {"old_text": "-", "new_text": "+"}
     description = (
-        "Replaces old_text by new_text in a file, or several texts by edits. Read the file first: old_text must be in "
-        "it exactly once, unless replace_all is set. Several calls for one file can be sent in one step; each is "
-        "applied to the result of the one before."
+        "Replaces old_text with new_text in a file, or several texts with edits. Read the file first: old_text must be "
+        "in it exactly once, unless replace_all is set. Several calls for one file can be sent in one step; each is "
+        "applied to the result of the previous one."
     )
     params = EditFileParams
 

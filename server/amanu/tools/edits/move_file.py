@@ -9,14 +9,14 @@ from amanu.tools.edits.base import EditParams, EditTool, FileChange
 
 class MoveFileParams(EditParams):
     path: str
-    new_path: str = Field(description="The whole new path, name included; nothing may be there.")
+    new_path: str = Field(description="The full new path, name included; it must not exist yet.")
 
 
 class MoveFile(EditTool[MoveFileParams]):
     name = "move_file"
     description = (
-        "Renames a file, or moves it to another folder; not a folder itself. What names the file elsewhere (imports, "
-        "settings) is not changed: search for it. To change its content as well, use apply_patch with '*** Move to:'."
+        "Renames a file, or moves it to another folder; not a folder itself. References to it (imports, settings) "
+        "are not changed: search for them. To change its content as well, use apply_patch with '*** Move to:'."
     )
     params = MoveFileParams
     verb = "Rename"
