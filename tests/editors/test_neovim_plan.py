@@ -49,7 +49,7 @@ def test_a_plan(start: Start, folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
         vim.until(f"{PLAN} > 0 and #vim.fn.win_findbuf({PLAN}) == 1")
         assert "None that I know of." in shown(vim, PLAN)
         assert "● ? Carry out this plan" in shown(vim, CHAT), "which keeps its height"
-        assert "Plan: edit it, /comment on it, answer with <Space>ap" in "\n".join(vim.screen())
+        assert "Plan: edit it, /comment on it, answer: <Space>ap" in "\n".join(vim.screen())
         vim.lua(f"vim.api.nvim_set_current_win(vim.fn.win_findbuf({PLAN})[1])")
         vim.keys("/None<CR>:Amanu /comment What if somebody likes the old one?<CR>:Amanu /send-comments<CR>")
 

@@ -45,9 +45,10 @@ def check(lines: list[Line], expected: list[str]) -> None:
         ({"scopes": [ONCE]}, ["p Asked every time: no rule"]),
         ({"scopes": [ONCE], "rule": "no rule allows it"}, ["p Asked every time: answers to this are not saved"]),
         (
-            {"scopes": [ONCE], "rule": "built in: mustAsk enter_plan_mode (the user decides)"},
+            {"scopes": [ONCE], "rule": "built in: mustAsk save_memory (the user decides)"},
             ["p Asked every time: the user decides"],
         ),
+        ({"scopes": [ONCE], "rule": "built in: mustAsk enter_plan_mode (the user decides)"}, []),
         (
             {"scopes": [ONCE], "rule": "mine: mustAsk exit_plan"},
             ["p Asked every time: mine: mustAsk exit_plan"],

@@ -152,7 +152,7 @@ function M.open_plan(approval, stay)
   client.add_document(approval.document)
   local key = config.key("approve")
   local answer = key ~= "" and key or ":Amanu /approve"
-  vim.wo[window].winbar = (" Plan: edit it, /comment on it, answer with %s"):format(answer):gsub("%%", "%%%%") .. "%<"
+  vim.wo[window].winbar = (" Plan: edit it, /comment on it, answer: %s"):format(answer):gsub("%%", "%%%%") .. "%<"
   if not stay then
     vim.api.nvim_set_current_win(window)
   end

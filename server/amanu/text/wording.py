@@ -147,7 +147,13 @@ def _sandbox_lines(approval: Approval) -> Iterator[Line]:
         yield sandbox_line(approval.sandbox)
 
 
+_ALWAYS_ASKED = ("built in: mustAsk enter_plan_mode", "built in: mustAsk exit_plan_mode")
+"""Rules that are no news to the user, who is asked each time because that is what the tool is for."""
+
+
 def _rule_line(approval: Approval) -> Iterator[Line]:
+    if approval.rule.startswith(_ALWAYS_ASKED):
+        return
     if any(offer.scope != "once" for offer in approval.scopes):
         yield _line("plain", f"{OPENINGS['rule']}: {rule_in_words(approval.rule)}")
     elif approval.rule == NO_RULE:
