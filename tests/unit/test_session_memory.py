@@ -175,7 +175,7 @@ async def test_the_model_is_not_sent_to_a_file_that_it_cannot_read(tmp_path: Pat
     ("said", "answer"),
     [
         ("/memory", "Nothing is remembered yet"),
-        ("/memory strike 1", "Nothing was struck: see first which number is which"),
+        ("/memory strike 1", "Nothing was struck: look at the numbers first"),
     ],
 )
 async def test_nothing_yet(tmp_path: Path, said: str, answer: str) -> None:
@@ -205,7 +205,7 @@ async def test_a_number_is_that_of_the_list_in_the_chat(tmp_path: Path) -> None:
         await d.prompt("/memory", "p1")
         own().write_text("## Remembered\n- b\n- c\n")
         await d.session.memory.list()  # another client's picker, which nobody sees here
-        with pytest.raises(AmanuError, match="something else"):
+        with pytest.raises(AmanuError, match="belongs to another fact"):
             await d.prompt("/memory strike 2", "p2")
         assert own().read_text() == "## Remembered\n- b\n- c\n"
 
@@ -243,7 +243,7 @@ async def test_a_number_that_means_something_else_by_now(tmp_path: Path) -> None
         await d.prompt("/memory")
         own().write_text("## Remembered\n- b\n")
         for said in ("/memory strike 1", "/memory strike 2"):
-            with pytest.raises(AmanuError, match="something else"):
+            with pytest.raises(AmanuError, match="belongs to another fact"):
                 await d.prompt(said, said[-1])
         assert own().read_text() == "## Remembered\n- b\n"
 

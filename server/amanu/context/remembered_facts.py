@@ -1,11 +1,11 @@
-"""What the agent was asked to remember: one fact a line, in a section of a memory file that the user may edit, too.
+"""What the agent was asked to remember: one fact per line, in a section of a memory file that the user may also edit.
 
     ## Remembered
 
     - Run the tests with `make check`.
 
-Only the lines of the fact that is added or struck change; all else stays as it is, to the byte. Of a list that the user
-has nested, an item is a fact with all that is indented below it.
+Only the lines of the fact that is added or struck change; all else stays as it is, to the byte. In a list that the
+user nested, a fact is an item with everything indented below it.
 """
 
 import itertools
@@ -60,7 +60,7 @@ def one_fact(text: str) -> str:
     fact = visible(" ".join(text.split()))
     fact = fact[match.end() :] if (match := _MARKERS.match(fact)) is not None else fact
     if not fact.strip("-*+>#_`~= "):
-        raise ToolError("The fact is empty. Say in one sentence what is to be remembered.")
+        raise ToolError("The fact is empty. Say in one sentence what to remember.")
     if len(fact) > MAX_FACT:
         raise ToolError(
             f"The fact is too long; at most {MAX_FACT} characters can be remembered. Say it in one or two sentences."
@@ -84,7 +84,7 @@ def with_fact(text: str, fact: str) -> str:
     take no more, or would make an import of it."""
     known = facts(text)
     if any(item.text == fact for item in known):
-        raise ToolError("That is remembered already.")
+        raise ToolError("That is already remembered.")
     lines = split_lines(text)
     newline = line_end(text) or "\n"
     section = next(_sections(lines), None)
@@ -106,12 +106,13 @@ def with_fact(text: str, fact: str) -> str:
     result = before + "".join(f"{line}{newline}" for line in added) + after
     if len(result.encode("utf-8", "replace")) > MAX_FILE:
         raise ToolError(
-            f"The file is full: of a memory file only {MAX_FILE // 1024} KiB are read. Ask the user to shorten it."
+            f"The file is full: only the first {MAX_FILE // 1024} KiB of a memory file are read. "
+            "Ask the user to shorten it."
         )
     imported = set(mentions(text))
     if named := [each for each in mentions(result) if each not in imported]:  # a backtick may pair with an earlier one
         raise ToolError(
-            f"With what the file says already, @{named[0][0]} would import a file into memory. Say it without @ and `."
+            f"With what the file already says, @{named[0][0]} would import a file into memory. Say it without @ and `."
         )
     if all(item.text != fact for item in facts(result)):
         raise ToolError("The fact would not be a list item of its own there. Ask the user to add it themselves.")

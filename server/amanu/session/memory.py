@@ -84,7 +84,7 @@ class SessionMemory:
         if number > len(found) or found[number - 1].text != text:
             raise AmanuError(
                 "invalidParams",
-                "Nothing was struck: that number stands for something else by now.",
+                "Nothing was struck: that number now belongs to another fact.",
                 hint="Show the list again with /memory.",
             )
         struck = found[number - 1]
@@ -120,7 +120,7 @@ class SessionMemory:
         """Strike what the user was shown under that number."""
         listed = self._listed
         if listed is None:
-            return f"Nothing was struck: see first which number is which.\n{await self._list_in_notice()}"
+            return f"Nothing was struck: look at the numbers first.\n{await self._list_in_notice()}"
         if not 0 < number <= len(listed):
             raise AmanuError("invalidParams", f"There is no fact {number}.", hint="Show the list with /memory.")
         done = (await self.strike(number, listed[number - 1].text)).summary

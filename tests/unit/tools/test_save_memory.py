@@ -43,7 +43,7 @@ async def test_the_fact_is_added_to_one_file(
     assert told.startswith(("Applied to", "Created"))
     assert harness.on_disk(name) == expected
     assert all(harness.on_disk(other) == data for other, data in others.items())
-    with pytest.raises(ToolError, match="remembered already"):
+    with pytest.raises(ToolError, match="already remembered"):
         await save(harness, scope)
 
 
@@ -52,7 +52,7 @@ async def test_the_fact_is_added_to_one_file(
     [
         ("", "empty"),
         ("x" * 10_000, "too long"),
-        ("The key is sk-ant-api03-" + "aB3dE5gH7j" * 9, "looks like a key"),
+        ("The key is sk-ant-api03-" + "aB3dE5gH7j" * 9, "seems to contain a key"),
         ("Read @docs/rules.md", "import a file"),
     ],
 )

@@ -35,7 +35,7 @@ class SaveMemory(EditTool[SaveMemoryParams]):
     name = "save_memory"
     description = (
         "Proposes a fact for AGENTS.md, for later sessions. Only when the user asks you to remember something or "
-        "states a lasting preference; not for what the repository says already or what is soon over."
+        "states a lasting preference; not for what the repository already says or what is temporary."
     )
     params = SaveMemoryParams
     waits = True  # two facts side by side would be one hunk, and a no to one a no to both
@@ -60,7 +60,7 @@ class SaveMemory(EditTool[SaveMemoryParams]):
     def changes(self, params: SaveMemoryParams) -> Sequence[FileChange]:
         fact = one_fact(params.fact)
         if self._environment.secrets.mask_output(fact) != fact:
-            raise ToolError("The fact holds what looks like a key or a password. Those are not remembered.")
+            raise ToolError("The fact seems to contain a key or password, which is never remembered.")
         return [FileChange(str(self._file(params.scope)), partial(_with_fact, fact))]
 
     def resolve(self, path: str) -> Path:
