@@ -5,6 +5,7 @@ import itertools
 import logging
 import os
 import re
+import signal
 import socket
 import sys
 from collections.abc import Generator, Iterator
@@ -27,6 +28,9 @@ _getaddrinfo = socket.getaddrinfo
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # Who runs the tests in the background of a shell has it ignored, and so would every command that a test starts.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     config.addinivalue_line(
         "markers", "behaviour(*needs): a line of the table in docs/models.md (support/vendor_matrix.py)"
     )

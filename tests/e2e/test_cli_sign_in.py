@@ -111,8 +111,6 @@ async def started(*options: str, cwd: Path, **variables: str) -> asyncio.subproc
         env={**os.environ, **variables},
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
-        # who runs the tests in the background may have it ignored, and so would the process
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
 
 

@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -19,6 +18,7 @@ from typing import Any
 import pytest
 
 from amanu.home import find_home
+from support.free_port import free_port
 from support.required_programs import needs
 from support.running_daemon import signal_daemon
 from support.strict_services.anthropic import Anthropic
@@ -208,12 +208,6 @@ async def until(count: Any, wanted: int) -> None:
     async with asyncio.timeout(SECONDS / 1000):
         while await count() != wanted:
             await asyncio.sleep(0.05)
-
-
-def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
 
 
 def node() -> str:

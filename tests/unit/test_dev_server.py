@@ -1,6 +1,5 @@
 """A server that the agent starts in the background, waits for, fetches a page from, reads and stops."""
 
-import socket
 import sys
 from pathlib import Path
 
@@ -8,18 +7,13 @@ import pytest
 
 from amanu.core.conversation import Results
 from amanu.permissions import approvals as approval
+from support.free_port import free_port
 from support.scripted_session import call, conversation, scripted_session, step
 
 
 @pytest.fixture(autouse=True)
 def quick_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(approval, "GUARD_SECONDS", 0.0)
-
-
-def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
 
 
 async def test_a_server_is_started_waited_for_fetched_from_read_and_stopped(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import sys
 import threading
 import time
@@ -20,6 +21,7 @@ from amanu.tools.shell import jobs as job_limits
 from amanu.tools.shell.job import Job, JobEnd
 from amanu.tools.shell.job_output import HEAD, TAIL, JobOutput
 from amanu_protocol.items import CommandSandbox
+from support.free_port import free_port
 from support.required_programs import needs
 from support.tool_harness import ToolHarness
 from unit.tools.test_run_shell_command import running
@@ -74,9 +76,7 @@ async def test_a_server_is_started_waited_for_read_and_stopped(tmp_path: Path, s
 
 @pytest.mark.parametrize("sandbox", [False, True])
 async def test_a_port_is_waited_for(tmp_path: Path, sandbox: bool) -> None:
-    with __import__("socket").socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     async with harness(tmp_path, sandbox=sandbox) as made:
         line = f"sleep 0.2; exec python3 -m http.server {port} --bind 127.0.0.1"
         outcome = await start(made, line, port=port)
@@ -126,7 +126,7 @@ async def test_what_never_gets_ready_is_told(
 async def test_bad_input(tmp_path: Path, tool: str, arguments: dict[str, Any], expected: str) -> None:
     async with harness(tmp_path) as made:
         await start(made, "sleep 30", wait_s=0.01)
-        with pytest.raises(ToolError, match=__import__("re").escape(expected)):
+        with pytest.raises(ToolError, match=re.escape(expected)):
             await made.run(tool, arguments)
 
 
