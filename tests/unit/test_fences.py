@@ -1,6 +1,7 @@
 """A block in a message to the model: nothing in it ends it, and what is in it stays as it is."""
 
 import re
+import time
 
 import pytest
 from hypothesis import given
@@ -54,3 +55,10 @@ def test_a_block_ends_where_it_ends(text: str, label: str) -> None:
 
 def test_a_label_has_an_end() -> None:
     assert len(block("file", "", "x" * 100_000)) < MAX_LABEL + 100
+
+
+@pytest.mark.parametrize("text", ["<" + " " * 100_000, "< " * 50_000, "<\n/" + "\n" * 100_000, "</file-" * 15_000])
+def test_time_is_linear_whatever_the_text(text: str) -> None:
+    start = time.process_time()
+    block("file", text)
+    assert time.process_time() - start < 1

@@ -1,5 +1,7 @@
 """The section of remembered facts: what is added or struck, and that all else stays as it is, to the byte."""
 
+import time
+
 import pytest
 
 from amanu.context.remembered_facts import MAX_FACT, facts, one_fact, with_fact, without_fact
@@ -134,3 +136,11 @@ def test_what_is_imported_already_or_stands_in_code_can_be_remembered(text: str,
 def test_a_fact_that_would_not_be_found_again_is_refused() -> None:
     with pytest.raises(ToolError, match="list item of its own"):
         with_fact(S, "two\n- facts")
+
+
+def test_time_is_linear_whatever_the_file() -> None:
+    start = time.process_time()
+    assert facts("## Remembered" + " " * 60_000 + "x") == []
+    with pytest.raises(ToolError, match="full"):
+        with_fact("## Remembered\n" * 100_000, "new")
+    assert time.process_time() - start < 1

@@ -26,7 +26,7 @@ HEADING = "## Remembered"
 MAX_FACT = 500
 """Characters of a fact: every later session is told all of them."""
 
-_HEADING = re.compile(r" {0,3}##[ \t]+Remembered[ \t]*#*[ \t]*$", re.IGNORECASE)
+_HEADING = re.compile(r" {0,3}##[ \t]++Remembered[ \t]*+#*+[ \t]*+$", re.IGNORECASE)
 _NEXT_SECTION = re.compile(r" {0,3}#{1,2}(?:[ \t]|$)")
 _UNDERLINE = re.compile(r" {0,3}(?:=+|-+)[ \t]*$")
 _BULLET = re.compile(r" {0,1}[-*+][ \t]+(?=\S)")
@@ -82,6 +82,7 @@ def facts(text: str) -> list[Fact]:
 def with_fact(text: str, fact: str) -> str:
     """The text with a fact added to its section, or with a new section. Raises `ToolError` when it has that fact, can
     take no more, or would make an import of it."""
+    _require_room(text)
     known = facts(text)
     if any(item.text == fact for item in known):
         raise ToolError("That is already remembered.")
@@ -104,11 +105,7 @@ def with_fact(text: str, fact: str) -> str:
     if section is not None and not known and after.strip() and after[0] not in "\r\n":
         added.append("")
     result = before + "".join(f"{line}{newline}" for line in added) + after
-    if len(result.encode("utf-8", "replace")) > MAX_FILE:
-        raise ToolError(
-            f"The file is full: only the first {MAX_FILE // 1024} KiB of a memory file are read. "
-            "Ask the user to shorten it."
-        )
+    _require_room(result)
     imported = set(mentions(text))
     if named := [each for each in mentions(result) if each not in imported]:  # a backtick may pair with an earlier one
         raise ToolError(
@@ -123,6 +120,15 @@ def without_fact(text: str, fact: Fact) -> str:
     """The text without the lines of a fact that `facts` found in it."""
     lines = split_lines(text)
     return "".join([*lines[: fact.start], *lines[fact.end :]])
+
+
+def _require_room(text: str) -> None:
+    """Raises `ToolError` when models do not read all of a file with that text."""
+    if len(text.encode("utf-8", "replace")) > MAX_FILE:
+        raise ToolError(
+            f"The file is full: only the first {MAX_FILE // 1024} KiB of a memory file are read. "
+            "Ask the user to shorten it."
+        )
 
 
 def _sections(lines: Sequence[str]) -> Iterator[tuple[int, int]]:

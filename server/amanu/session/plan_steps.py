@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from amanu.text.display import one_line
 from amanu.tools.write_todos import MAX_TEXT, MAX_TODOS
 
-_HEADING = re.compile(r"(#{1,6})\s+(.*?)\s*#*$")
+_HEADING = re.compile(r"(#{1,6})\s+(.*)$")
 _ITEM = re.compile(r"(?:\d+[.)]|[-*+])\s+(?:\[[ xX]\]\s+)?(\S.*)$")
 _NUMBERED_HEADING = re.compile(r"(?:step\s+)?\d+\s*[.:)–-]?\s+(\S.*)$", re.IGNORECASE)
 _STEPS = re.compile(r"\bsteps?\b|\bimplementation\b", re.IGNORECASE)
@@ -28,7 +28,7 @@ def plan_steps(plan: str) -> Sequence[str]:
         elif fenced:
             continue
         elif (heading := _HEADING.match(line)) is not None:
-            depth, title = len(heading[1]), heading[2]
+            depth, title = len(heading[1]), heading[2].rstrip().rstrip("#").rstrip()
             if level and depth > level:
                 if (step := _NUMBERED_HEADING.match(title)) is not None:
                     headings.append(step[1])

@@ -20,8 +20,8 @@ from amanu.text.display import one_line
 MAX_LABEL = 500
 """Characters of a block's label; paths are usually shorter (NAME_MAX is 255)."""
 
-_OURS = re.compile(r"<(?=\s*/?\s*(?:project_memory|session_status|approved_plan)\s*>)", re.IGNORECASE)
-"""Blocks that only Amanu writes."""
+_OURS = re.compile(r"<(?=\s*+/?+\s*+(?:project_memory|session_status|approved_plan)\s*+>)", re.IGNORECASE)
+"""Blocks that only Amanu writes. Possessive, so that no text takes more than linear time."""
 
 
 def block(kind: str, text: str, label: str = "") -> str:
