@@ -26,7 +26,10 @@ _LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
 _NUMBER = re.compile(r"\d+|0x[0-9a-f]*")
 _LONG_QUERY = 120
 _LONG_PART = 80
-"""Characters. A commit's digest has 64."""
+"""Characters of a part of the path, or of the host. A commit's digest has 64."""
+_LONG_TARGET = 250
+_LONG_LABEL = 40
+"""Characters of a part of the host: to look a name up sends it out."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,13 @@ class WebUrl:
     def carries_data(self) -> bool:
         """Whether it is long enough to carry data away without anybody noticing."""
         path, _, query = self.target.partition("?")
-        return len(query) > _LONG_QUERY or any(len(part) > _LONG_PART for part in path.split("/"))
+        return (
+            len(query) > _LONG_QUERY
+            or len(self.target) > _LONG_TARGET
+            or len(self.host) > _LONG_PART
+            or any(len(part) > _LONG_PART for part in path.split("/"))
+            or any(len(label) > _LONG_LABEL for label in self.host.split("."))
+        )
 
 
 def parse_url(text: str, allow_hosts: Collection[str] = ()) -> WebUrl:

@@ -49,18 +49,22 @@ def test_nobody_is_asked_to_open_what_gives_out_keys(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("target", "carries"),
+    ("place", "carries"),
     [
-        ("/", False),
-        ("/search?q=how+to+read+a+file", False),
-        ("/commit/" + "a" * 64, False),
-        ("/?q=" + "a" * 200, True),
-        ("/" + "a" * 100, True),
-        ("/" + "a" * 50 + "/" + "b" * 50, False),
+        ("example.com/", False),
+        ("example.com/search?q=how+to+read+a+file", False),
+        ("example.com/commit/" + "a" * 64, False),
+        ("example.com/?q=" + "a" * 200, True),
+        ("example.com/" + "a" * 100, True),
+        ("example.com/" + "a" * 50 + "/" + "b" * 50, False),
+        ("example.com" + "/aaaaaaaaaa" * 30, True),
+        ("docs-git-main-acme.pages.example.com/", False),
+        ("a" * 50 + ".example.com/", True),
+        ("aaaaaaaaaa." * 8 + "example.com/", True),
     ],
 )
-def test_long_urls_carry_data(target: str, carries: bool) -> None:
-    assert parse_url(f"https://example.com{target}").carries_data == carries
+def test_long_urls_carry_data(place: str, carries: bool) -> None:
+    assert parse_url(f"https://{place}").carries_data == carries
 
 
 @pytest.mark.parametrize(
