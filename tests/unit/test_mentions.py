@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from amanu.checks.proposal_checks import ProposalChecks
-from amanu.context.mentions import Mention, mentions
+from amanu.context.mentions import Mention, mentions, without_mentions
 from amanu.core.conversation import User
 from amanu.session import mention_lookup
 from amanu_protocol.items import Attachment, FileAttachment, Finding, SelectionAttachment
@@ -21,7 +21,7 @@ from support.scripted_session import conversation, scripted_session, step
     [
         ("see @src/a.py, and @src/a.py.", [("path", "src/a.py")]),
         ('@"a b.txt" (@cc)', [("path", "a b.txt"), ("path", "cc")]),
-        ("mail me@example.org or @@x", []),
+        ("mail me@example.org or @@x or \\@x", []),
         ("@problems, @diff @terminal?", [("problems", ""), ("diff", ""), ("terminal", "")]),
         ("@diff/ @./diff @diffs", [("path", "diff/"), ("path", "./diff"), ("path", "diffs")]),
         ("@symbol:Cart.total, @symbol:a::b.", [("symbol", "Cart.total"), ("symbol", "a::b")]),
@@ -31,6 +31,7 @@ from support.scripted_session import conversation, scripted_session, step
 )
 def test_mentions(text: str, found: list[tuple[str, str]]) -> None:
     assert [(each.kind, each.text) for each in mentions(text)] == found
+    assert mentions(without_mentions(text)) == []
 
 
 def test_a_mention_is_named_as_it_was_written() -> None:

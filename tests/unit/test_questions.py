@@ -307,6 +307,22 @@ async def test_a_question_outlives_its_session_and_the_answer_is_a_prompt_then(t
         assert state.questions == []
 
 
+@pytest.mark.parametrize(
+    "more", [{"answers": {"q1": "Yes"}}, {"answers": {"q1": "as in @.env"}}, {"outcome": "declined", "note": "later"}]
+)
+async def test_no_answer_attaches_what_the_model_named_in_its_question(tmp_path: Path, more: dict[str, Any]) -> None:
+    question = {"header": "Settings", "question": "Keep the @.env settings?", "options": [*OPTIONS, {"label": "Yes"}]}
+    async with scripted_session(tmp_path, step("", call("ask_user", questions=[question])), step("Thanks.")) as d:
+        (d.root / ".env").write_text("NAME=shop\n")
+        await d.prompt("make it")
+        open_question = await asked(d)
+        await d.reopen()
+        await answer(d, open_question, **more)
+        await d.over(f"answer-{open_question.item_id}")
+        assert "Keep the \\@.env settings?" in messages(d.session.state)[-1]
+        assert "NAME=shop" not in d.told()
+
+
 async def test_a_session_that_was_put_away_waits_for_nobody(tmp_path: Path) -> None:
     async with scripted_session(tmp_path, step("", ASK)) as d:
         await d.prompt("make it")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from amanu_protocol.items import FileAttachment
 
-_LINES = re.compile(r"(?<![\w@])@([^\s\"':]+):([1-9]\d*)(?:-([1-9]\d*))?(?!\d)")
+_LINES = re.compile(r"(?<![\w@\\])@([^\s\"':]+):([1-9]\d*)(?:-([1-9]\d*))?(?!\d)")
 
 
 def line_mentions(text: str, roots: Sequence[str]) -> list[FileAttachment]:

@@ -2,7 +2,7 @@
 
     @src/a.py  @"a file.txt"  @src/  @symbol:Name  @problems  @diff  @terminal  @https://example.org/page
 
-A file or folder with the name of one of the words is written `@./diff` or `@diff/`.
+A file or folder with the name of one of the words is written `@./diff` or `@diff/`; `\\@` mentions nothing.
 """
 
 import re
@@ -13,8 +13,11 @@ Word = Literal["problems", "diff", "terminal"]
 WORDS: tuple[Word, ...] = get_args(Word)
 SYMBOL = "symbol:"
 
+BEGINS = r"(?<![\w@\\])@"
+"""As an expression: the `@` of a mention."""
+
 _MENTION = re.compile(
-    r"(?<![\w@])@(?:"
+    BEGINS + "(?:"
     r"(?P<url>https?://[^\s<>\"'`]+)"
     r"|symbol:(?P<symbol>[\w$]+(?:(?:\.|::|\#)[\w$]+)*)"
     r"|\"(?P<quoted>[^\"\n]+)\""
@@ -42,6 +45,11 @@ class Mention:
 def mentions(text: str) -> list[Mention]:
     """In order, each once."""
     return list(dict.fromkeys(map(_mention, _MENTION.finditer(text))))
+
+
+def without_mentions(text: str) -> str:
+    """The text, such that nothing in it is a mention."""
+    return re.sub(BEGINS, r"\\@", text)
 
 
 def _mention(match: "re.Match[str]") -> Mention:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 
-from amanu.context.mentions import SYMBOL, WORDS, Word
+from amanu.context.mentions import BEGINS, SYMBOL, WORDS, Word
 from amanu.core.tool import ToolError
 from amanu.session.mention_lookup import definition_pattern
 from amanu.text.display import one_line
@@ -24,7 +24,7 @@ BELIEVED = 5.0
 SYMBOL_SECONDS = 2.0
 """How long an editor may take to name symbols."""
 
-_TYPED = re.compile(r"(?<![\w@])@(?:\"([^\"\n]*)|([^\s@\"]*))$")
+_TYPED = re.compile(BEGINS + r"(?:\"([^\"\n]*)|([^\s@\"]*))$")
 _SPECIAL = re.compile(r"[\s\"'`,;:!?()]")
 _DETAILS: dict[Word, str] = {
     "problems": "what the editor or the checkers find",

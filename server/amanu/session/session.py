@@ -10,6 +10,7 @@ from typing import Literal
 
 from amanu.checks.editor_feedback import EditorFeedback
 from amanu.checks.proposal_checks import ProposalChecks
+from amanu.context.mentions import without_mentions
 from amanu.core.ending import Ending
 from amanu.models import routing
 from amanu.models.session_transport import Player
@@ -220,7 +221,7 @@ class Session:
                     PromptSendParams(
                         session_id=params.session_id,
                         prompt_id=f"answer-{question.item_id}",
-                        text=late_report(answered),
+                        text=without_mentions(late_report(answered)),  # what the model wrote must attach nothing
                     ),
                     client,
                 )
