@@ -3,7 +3,7 @@
 import json
 import os
 import re
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -118,20 +118,22 @@ async def journalled(session: Session) -> Conversation:
 
 @asynccontextmanager
 async def scripted_session(
-    tmp_path: Path, *steps: dict[str, Any], mode: Mode = "ask", headless: bool = False
+    tmp_path: Path, *steps: dict[str, Any], mode: Mode = "ask", headless: bool = False, more_roots: Sequence[str] = ()
 ) -> AsyncGenerator[ScriptedSession]:
-    """At the end the journal tells the same conversation as the one the model was given, and a client that folded the
-    events has the session's state."""
+    """`more_roots`: names of folders that are open besides. At the end the journal tells the same conversation as the
+    one the model was given, and a client that folded the events has the session's state."""
     script = tmp_path / "script.json"
     script.write_text(json.dumps(list(steps)))
     root = tmp_path / "work"
-    root.mkdir(exist_ok=True)
+    roots = [root, *(tmp_path / name for name in more_roots)]
+    for folder in roots:
+        folder.mkdir(exist_ok=True)
     (root / "notes.txt").write_text(TWELVE)
     sessions = open_sessions(headless=headless)
     client = Client(os.environ)
     sessions.connect(client)
     made = await sessions.create(
-        SessionCreateParams(session_id="s", roots=[str(root)], mode=mode, model_id=f"scripted:{script}"), client
+        SessionCreateParams(session_id="s", roots=[*map(str, roots)], mode=mode, model_id=f"scripted:{script}"), client
     )
     client.state = made.state
     d = ScriptedSession(sessions, client, await sessions.get("s"), root)

@@ -51,6 +51,16 @@ async def test_a_client_that_can_send_its_terminal_is_offered_it(tmp_path: Path)
         assert [item.text for item in (await d.sessions.complete_mention(params)).items] == ["@terminal", "@notes.txt"]
 
 
+async def test_of_several_roots_only_what_is_in_them_is_offered(tmp_path: Path) -> None:
+    async with scripted_session(tmp_path, more_roots=["beside"]) as d:
+        (tmp_path / "beside" / "src").mkdir()
+        (tmp_path / "beside" / "src" / "a.py").touch()
+        params = MentionCompleteParams(session_id="s", text="@")
+        items = [item.text for item in (await d.sessions.complete_mention(params)).items]
+        names = ["work/", "beside/", "beside/src/", "work/notes.txt", "beside/src/a.py"]
+        assert sorted(items) == sorted([*WORDS, *(f"@{tmp_path}/{name}" for name in names)])
+
+
 PATHS = ["src/", "src/cart.py", "src/cart_test.py", "docs/a cart.md", "README.md", "lib/scar/t.py"]
 
 

@@ -81,19 +81,33 @@ async def test_a_folder_can_be_attached_and_a_terminal_selected(tmp_path: Path) 
     await check(tmp_path, "why @terminal", '<folder path="src">\ninner/', "boom", attachments=attachments)
 
 
-async def test_the_working_trees_changes(tmp_path: Path) -> None:
+@pytest.mark.parametrize("more_roots", [[], ["beside", "no repository"]])
+async def test_the_working_trees_changes(tmp_path: Path, more_roots: list[str]) -> None:
     git = needs("git")
-    async with scripted_session(tmp_path, step("I see.")) as d:
+    async with scripted_session(tmp_path, step("I see."), more_roots=more_roots) as d:
         who = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
-        for arguments in (["init", "-q"], ["add", "."], [*who, "commit", "-qm", "first"]):
-            subprocess.run([git, *arguments], cwd=d.root, check=True)
-        d.file.write_text("another\n")
+        for root in [d.root, *(tmp_path / name for name in more_roots[:1])]:
+            (root / "notes.txt").write_text("one\n")
+            for arguments in (["init", "-q"], ["add", "."], [*who, "commit", "-qm", "first"]):
+                subprocess.run([git, *arguments], cwd=root, check=True)
+            (root / "notes.txt").write_text(f"{root.name}\n")
         await d.trust()
         await d.prompt("review @diff")
         await d.ended()
         heard = conversation(d.session)[0]
         assert isinstance(heard, User)
-        assert '<diff path="diff">\n' in heard.text and "-line 12\n+another" in heard.text, heard.text
+        assert '<diff path="diff">\n' in heard.text
+        assert [name for name in ("work", *more_roots[:1]) if f"-one\n+{name}" not in heard.text] == [], heard.text
+
+
+async def test_lines_are_counted_as_editors_count_them(tmp_path: Path) -> None:
+    lines = FileAttachment(path="a.py", start_line=2, end_line=2)
+    async with scripted_session(tmp_path, step("I see.")) as d:
+        (d.root / "a.py").write_text("one = 1\f\u2028\ntwo = 2\n")
+        params = PromptSendParams(session_id="s", prompt_id="p1", text="look", attachments=[lines])
+        await d.session.prompts.send(params, d.client)
+        await d.ended()
+        assert '<file path=\\"a.py lines 2-2\\">\\ntwo = 2\\n' in d.told()
 
 
 async def test_problems_are_what_checkers_find_where_no_editor_can_say(

@@ -14,6 +14,7 @@ from amanu.core.conversation import Picture, User
 from amanu.core.tool import Subject, SubjectFilter, ToolError
 from amanu.system.image_info import media_type
 from amanu.text.fences import block
+from amanu.workspace.text_file import split_lines
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import (
@@ -193,7 +194,7 @@ async def _file(
     workspace.shown_files.show(file)
     text, location = file.text, attachment.path
     if attachment.start_line is not None:
-        lines = text.splitlines(keepends=True)
+        lines = split_lines(text)
         end = attachment.end_line or len(lines)
         text = "".join(lines[attachment.start_line - 1 : end])
         location += f" lines {attachment.start_line}-{end}"

@@ -64,14 +64,17 @@ class MentionCompletion:
     async def _list(self) -> Sequence[str]:
         """The files, and the folders they are in."""
         if time.monotonic() - self._listed > BELIEVED:
+            shown, roots = self._workspace.display_path, self._workspace.roots
             names: list[str] = []
-            for root in self._workspace.roots:
+            folders = {f"{root}/" for root in roots} if len(roots) > 1 else set[str]()
+            for root in roots:
                 try:
-                    files = await self._search.files(root)
+                    files = (await self._search.files(root))[:MAX_FILES]
                 except ToolError:
                     continue
-                names += [self._workspace.display_path(root / name) for name in files[:MAX_FILES]]
-            folders = {f"{parent}/" for name in names for parent in PurePosixPath(name).parents if parent.name}
+                names += [shown(root / name) for name in files]
+                parents = {parent for name in files for parent in PurePosixPath(name).parents if parent.name}
+                folders |= {f"{shown(root / parent)}/" for parent in parents}
             self._paths, self._listed = [*sorted(folders), *names], time.monotonic()
         return self._paths
 

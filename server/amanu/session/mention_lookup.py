@@ -53,7 +53,7 @@ class MentionLookup:
             case "problems":
                 return await self._problems()
             case "diff":
-                return await self._run("run_shell_command", command=DIFF)
+                return await self._diff()
             case "terminal":
                 raise ToolError(NO_TERMINAL)
             case "url":
@@ -75,6 +75,22 @@ class MentionLookup:
         if last not in matches.partition("\n")[2]:
             raise ToolError(f"nothing that looks like a definition of {last} was found.")
         return matches
+
+    async def _diff(self) -> str:
+        """What has changed in the working tree; of several roots, in each. Raises `ToolError` when none can say."""
+        roots = self._workspace.roots
+        if len(roots) == 1:
+            return await self._run("run_shell_command", command=DIFF)
+        diffs: list[str] = []
+        failure: ToolError | None = None
+        for root in roots:
+            try:
+                diffs.append(f"{root}:\n{await self._run('run_shell_command', command=DIFF, path=str(root))}")
+            except ToolError as error:
+                failure = error
+        if not diffs and failure is not None:
+            raise failure
+        return "\n\n".join(diffs)
 
     async def _problems(self) -> str:
         try:
