@@ -32,11 +32,12 @@ def form_text(question: Question) -> str:
 
 
 def read_form(question: Question, text: str) -> Mapping[str, JsonValue]:
-    """The answers as far as there are any; the daemon says what is missing."""
-    ours = set(form_text(question).split("\n"))
+    """The answers as far as there are any; the daemon says what is missing. Blanks at the end of a line count for
+    nothing: editors add and remove them."""
+    ours = {line.rstrip() for line in form_text(question).split("\n")} - {""}
     sections: list[list[str]] = [[] for _ in question.fields]
     at = -1
-    for line in text.split("\n"):
+    for line in map(str.rstrip, text.split("\n")):
         starts = next((number for number in range(len(sections)) if line.startswith(_start(number + 1))), None)
         if starts is not None:
             at = starts
