@@ -295,6 +295,7 @@ async def test_a_question_outlives_its_session_and_the_answer_is_a_prompt_then(t
         await d.reopen()
         assert d.session.state.questions == [question]
         assert d.session.state.status == "waiting"
+        assert heard(d).text.startswith("Interrupted before the user answered. The question is still open")
         with pytest.raises(AmanuError):
             await answer(d, question, answers={})
         first, second = await asyncio.gather(answer(d, question, answers=GOOD), answer(d, question, answers=GOOD))

@@ -20,7 +20,17 @@ from amanu.agent.turn_listeners import after_call, before_call
 from amanu.core.conversation import NOT_RUN, Call, Result
 from amanu.core.emit import Emit
 from amanu.core.listeners import MAX_CHANGES, Block, TurnListener
-from amanu.core.tool import AnyTool, CallContext, Outcome, Params, ParsedCall, Preview, SearchAnswer, ToolError
+from amanu.core.tool import (
+    AnyTool,
+    CallCancelled,
+    CallContext,
+    Outcome,
+    Params,
+    ParsedCall,
+    Preview,
+    SearchAnswer,
+    ToolError,
+)
 from amanu.permissions.approvals import Approvals
 from amanu.text.display import one_line
 from amanu_protocol.errors import AmanuError
@@ -180,9 +190,10 @@ class Calls:
             text = self._emit.redact(str(error))
             said = self._emit.redact(error.for_user) if isinstance(error, ToolError) else text
             await self._end(run, "failed", _error_result(run.call, text), error=said)
-        except asyncio.CancelledError:
+        except asyncio.CancelledError as error:
             ran = run.item.state == "executing"
             text = "Cancelled by the user while it ran; its effect may be partial." if ran else NOT_RUN
+            text = str(error) if isinstance(error, CallCancelled) else text
             self._finish(run, "cancelled", _error_result(run.call, text), error="Cancelled.")
             raise
         except Exception:

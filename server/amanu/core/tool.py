@@ -1,5 +1,6 @@
 """What a tool is. The loop (`agent/`) sees only this; disks, processes and editors are behind it."""
 
+import asyncio
 import functools
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -33,6 +34,10 @@ class ToolError(Exception):
         """`advice` says what the model can do about it; the user reads only the text."""
         super().__init__(f"{text} {advice}" if advice else text)
         self.for_user = text
+
+
+class CallCancelled(asyncio.CancelledError):
+    """A tool was cancelled, and its text is what the model is told of it, instead of the usual sentence."""
 
 
 Reach = Literal["workspace", "web", "local"]

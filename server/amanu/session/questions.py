@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from amanu.core.questions import Asking
+from amanu.core.tool import CallCancelled
 from amanu.permissions.user_wait import UserWait
 from amanu.session.access import Access
 from amanu.session.answers import read_answers
@@ -55,7 +56,9 @@ class Questions:
             over = self._over.get(question.item_id)
             if over is not None and isinstance(error, asyncio.CancelledError):
                 return over  # the user has said something: the model must hear that, not that it was cut short
-            if not self._access.closed and over is None:
+            if self._access.closed and over is None:
+                raise CallCancelled(wording.STILL_OPEN) from None
+            if over is None:
                 self.settle(question.model_copy(update={"state": "cancelled"}))
             raise
         finally:

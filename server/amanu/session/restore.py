@@ -30,7 +30,7 @@ from amanu.core.conversation import (
 from amanu.session.history import EVENT, ItemHistory
 from amanu.session.late_decisions import LateDecisions
 from amanu.storage.journal import Record
-from amanu.text.questions import report
+from amanu.text.questions import STILL_OPEN, report
 from amanu.text.wording import summarize_job
 from amanu.tools.ask_user import AskUser
 from amanu_protocol.events import (
@@ -45,7 +45,6 @@ from amanu_protocol.events import (
 from amanu_protocol.items import Answer, Job, Notice, Question, Thought, ToolCall, UserMessage
 from amanu_protocol.state import SessionState, fold
 
-STILL_OPEN = "Interrupted before the user answered. The question is still open: the answer will come as a message."
 OPEN_STATES = ("validating", "awaitingApproval", "scheduled", "executing")
 
 

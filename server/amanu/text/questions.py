@@ -13,6 +13,8 @@ _MAX_ANSWER = 80
 """Characters of one answer in a summary."""
 _STATES = {"answered": "Answered", "declined": "Declined", "cancelled": "Cancelled"}
 NO_ANSWER = "(no answer)"
+STILL_OPEN = "Interrupted before the user answered. The question is still open: the answer will come as a message."
+"""The result of the call that asked, when its daemon or session ends."""
 
 
 def explain_field(field: QuestionField) -> QuestionField:
