@@ -19,7 +19,7 @@ from amanu_protocol.requests import EditorLocationsResult, EditorPositionParams
 NEAR = 5
 """Lines with the symbol that are named when the given line does not contain it."""
 
-_LAST_NAME = re.compile(r"[\w$]+(?=\W*$)")
+_LAST_NAME = re.compile(r"(?<![\w$])[\w$]++(?=\W*$)")
 
 
 class SymbolParams(Params):
