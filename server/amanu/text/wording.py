@@ -66,7 +66,7 @@ _FRESH = "with a fresh context"
 _MODES: Sequence[tuple[Mode, str]] = (
     ("acceptEdits", "accept edits"),
     ("ask", "ask about each edit"),
-    ("auto", "ask about nothing"),
+    ("auto", "ask only when required"),
 )
 _PLAN_OPTIONS = [
     AllowOption(grants=[], label=f"Approve: {label}{', ' + _FRESH if fresh else ''}", mode=mode, fresh_context=fresh)
