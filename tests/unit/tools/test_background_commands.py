@@ -130,6 +130,28 @@ async def test_bad_input(tmp_path: Path, tool: str, arguments: dict[str, Any], e
             await made.run(tool, arguments)
 
 
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [("run_shell_command", {"command": "ls", "background": True}), ("read_command", {"job": "job-1"})],
+)
+async def test_an_expression_is_compiled_beside_the_event_loop(
+    tmp_path: Path, tool: str, arguments: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow, compiled, threads = "(?i)" + "[\x01-\ufff0]" * 99, re.compile, list[threading.Thread]()
+
+    def watched(pattern: Any, flags: int = 0) -> Any:
+        if pattern == slow:
+            threads.append(threading.current_thread())
+            return None
+        return compiled(pattern, flags)
+
+    async with harness(tmp_path) as made:
+        await start(made, "sleep 30", wait_s=0.01)
+        monkeypatch.setattr(re, "compile", watched)
+        await made.preview(tool, {**arguments, "until": slow})
+    assert threads and threading.main_thread() not in threads
+
+
 async def test_only_what_is_new_is_read(tmp_path: Path) -> None:
     async with harness(tmp_path) as made:
         os.mkfifo(made.root / "fifo")

@@ -30,7 +30,7 @@ from amanu.tools.environment import SessionTool, ToolEnvironment
 from amanu.tools.shell.command_process import CHANGED, CommandLauncher, CommandPlan, CommandProcess
 from amanu.tools.shell.command_result import CommandResults, CommandStreams
 from amanu.tools.shell.file_identity import fingerprint, identity, read_contents
-from amanu.tools.shell.job import Job, JobEnd, checked_pattern
+from amanu.tools.shell.job import Job, JobEnd, check_pattern
 from amanu.tools.shell.job_report import report
 from amanu.tools.shell.output import LiveOutput
 from amanu.tools.shell.report import CommandEnd
@@ -114,7 +114,7 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
             raise ToolError("The command is empty or contains a NUL character, so no shell can run it.")
         if not params.background and (params.until is not None or params.port is not None or params.tty):
             raise ToolError("until, port and tty are for background commands: add background=true.")
-        checked_pattern(params.until)
+        await check_pattern(params.until)
         if len(params.command) > _LONGEST:
             raise ToolError(f"The command is longer than {_LONGEST:,} characters. Write it to a script and run that.")
         folder = self._workspace.resolve(params.path or str(self._workspace.roots[0]))
