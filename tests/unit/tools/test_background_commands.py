@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +110,39 @@ async def test_what_never_gets_ready_is_told(
     async with harness(tmp_path) as made:
         outcome = await start(made, command, **more)
         assert expected in outcome.for_model and outcome.is_error == failed
+
+
+@pytest.mark.parametrize(
+    ("command", "by_user", "timeout_s", "limit"),
+    [
+        ("seq inf | wc -l", False, None, 300),
+        ("seq inf | wc -l", False, 900, 300),
+        ("seq inf | wc -l", False, 5, 5),
+        ("seq inf | wc -l", True, None, None),
+        ("seq inf | wc -l", True, 900, 900),
+        ("python3 server.py", False, None, None),
+    ],
+)
+async def test_what_only_reads_and_nobody_was_asked_about_has_a_time_limit(
+    tmp_path: Path,
+    command: str,
+    by_user: bool,
+    timeout_s: float | None,
+    limit: float | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    limits, follow = list[float | None](), Job.follow
+
+    def watched(job: Job, process: Any, seconds: float | None, most_bytes: int) -> Any:
+        limits.append(seconds)
+        return follow(job, process, seconds, most_bytes)
+
+    monkeypatch.setattr(Job, "follow", watched)
+    async with harness(tmp_path) as made:
+        call = replace(made.context(), by_user=by_user)
+        arguments = {"command": command, "background": True, "wait_s": 0.01, "timeout_s": timeout_s}
+        await made.run("run_shell_command", arguments, call=call)
+    assert limits == [limit]
 
 
 @pytest.mark.parametrize(

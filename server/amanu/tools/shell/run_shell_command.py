@@ -56,7 +56,7 @@ class RunShellCommandParams(Params):
         default=None,
         gt=0,
         le=86_400,
-        description="Default: 1800; at most 300 for commands that only read; no limit with background.",
+        description="Default: 1800; at most 300 for commands that only read; no limit for others with background.",
     )
     background: bool = Field(
         default=False,
@@ -302,10 +302,14 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
         """Start it as a job and wait until it is ready. A cancelled call ends the job: it belongs to the session only
         once the model knows of it."""
 
+        limit = params.timeout_s
+        if plan.need.writes == "nothing" and not plan.by_user:
+            limit = min(limit or self._limits.shell_read_only, self._limits.shell_read_only)
+
         async def run(job: Job) -> JobEnd:
             end = CommandEnd()
             async with self._launcher.launched(plan, end) as process:
-                end.stop_reason = await job.follow(process, params.timeout_s, self._limits.shell_endless)
+                end.stop_reason = await job.follow(process, limit, self._limits.shell_endless)
             return await self._job_end(job, end, plan)
 
         jobs = self._environment.jobs
