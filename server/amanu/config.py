@@ -37,7 +37,7 @@ class LimitSettings(SettingsSection):
     unasked_commands: int = Field(default=200, ge=0)
     """Commands with an effect that rules may allow in one turn; the next one is asked about."""
     unasked_seconds: float = Field(default=1800, ge=0)
-    """That such commands may take together in one turn."""
+    """That such commands may take together in one turn; of those in the background the calls that start them count."""
 
 
 class ContextSettings(SettingsSection):

@@ -48,7 +48,7 @@ ALONE: dict[str, str] = {
     "amanu.sandbox.launcher": "",
     "amanu.sandbox.escape_attempts": "",
     "amanu.workspace.grep_worker": "",
-    "amanu.text.pdf_text": "",
+    "amanu.system.pdf_worker": "",
     "amanu.web.page_text": "",
     "amanu.frontends.lsp.handshake": "system.frames",
     "amanu.daemon.relay": "home daemon.sockets frontends.lsp.handshake system.frames",
@@ -77,7 +77,7 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
     "watchfiles": ("amanu.workspace",),
     "pathspec": ("amanu.workspace",),
     "puremagic": ("amanu.system.file_kind",),
-    "pypdf": ("amanu.text.pdf_text",),
+    "pypdf": ("amanu.system.pdf_worker",),
     "tree_sitter": ("amanu.shell",),
     "tree_sitter_bash": ("amanu.shell",),
 }

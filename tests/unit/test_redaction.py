@@ -248,6 +248,14 @@ def test_a_key_that_comes_in_pieces_is_hidden_in_all_that_is_shown_and_kept(chun
     assert output.masked().decode() == expected
 
 
+@pytest.mark.parametrize("ends", ["\n", " "])
+@pytest.mark.parametrize("keep", range(10_000, 10_050, 7))
+def test_a_key_at_the_end_of_what_is_stored_is_hidden(keep: int, ends: str) -> None:
+    output = CommandOutput(keep, Secrets().mask_output)
+    output.add(f"{SHAPES['GitHub']}{ends}".encode() * 1_000)
+    assert "ghp_" not in output.masked().decode()
+
+
 def test_much_is_shown_in_parts() -> None:
     live = LiveOutput(1_000_000, Secrets().mask_output)
     data = f"{'x' * 99}\n{SHAPES['OpenAI']}\n" * 2_000

@@ -24,8 +24,8 @@ from urllib.parse import urljoin
 
 from amanu import __version__
 from amanu.models.http import LazyValue, proxy_for
+from amanu.system.pdf_text import PdfError, PdfText, pdf_text
 from amanu.system.tasks import kill, start_process
-from amanu.text.pdf_text import PdfError, pdf_text
 from amanu.web.addresses import is_public
 from amanu.web.body import read_body
 from amanu.web.errors import WebError
@@ -307,9 +307,10 @@ class PageFetcher:
     async def _read_pdf(self, answer: "_Answer") -> PageText:
         """The text of a PDF document. Raises `WebError`."""
         try:
-            return await asyncio.to_thread(_pdf, answer.data, self._limits.reading)
+            read = await pdf_text(answer.data, 1, MAX_PAGES, seconds=self._limits.reading)
         except PdfError as error:
             raise WebError("broken", f"The page from {answer.url.authority} cannot be read: {error}") from None
+        return await asyncio.to_thread(_pdf, read)
 
     async def _read_apart(self, answer: "_Answer") -> PageText:
         """Have the page read by a process of its own. Raises `WebError`."""
@@ -380,9 +381,7 @@ def _as_is(data: bytes, charset: str) -> PageText:
     return PageText("", plain(decode(data, charset, is_html=False)))
 
 
-def _pdf(data: bytes, seconds: float) -> PageText:
-    """Raises `PdfError`."""
-    read = pdf_text(data, 1, MAX_PAGES, seconds=seconds)
+def _pdf(read: PdfText) -> PageText:
     if not any(read.pages):
         return PageText("", "(The PDF document has no text; it may be scanned.)")
     pages = [f"[page {number} of {read.page_count}]\n{text}" for number, text in enumerate(read.pages, 1)]

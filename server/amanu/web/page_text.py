@@ -11,6 +11,7 @@ import html.parser
 import json
 import re
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from urllib.parse import urljoin
 
@@ -22,7 +23,7 @@ SECONDS = 20
 """Of the processor."""
 MAX_CHARACTERS = 2_000_000
 _PIECE = 1 << 16
-"""Characters worked on at once: the daemon reads plain text itself, and others get their turn in between."""
+"""Bytes or characters worked on at once: the daemon reads plain text itself, and others get their turn in between."""
 
 _CHARSETS = re.compile(
     r"utf-?8|us-ascii|ascii|latin-?1|utf-16(?:le|be)?|iso-?8859-\d{1,2}|windows-125\d|cp125\d|koi8-[ru]|macintosh|gbk|"
@@ -61,9 +62,23 @@ def decode(data: bytes, charset: str, *, is_html: bool) -> str:
     name = marked or charset or (named[1].decode("ascii") if named else "utf-8")
     if marked is None and not _CHARSETS.fullmatch(name):
         name = "utf-8"
-    with contextlib.suppress(LookupError):
-        return data.decode(name, "replace")
-    return data.decode("utf-8", "replace")
+    if marked is None and name.lower() == "utf-16":
+        name = "utf-16le"
+    try:
+        decoder = codecs.getincrementaldecoder(name)("replace")
+    except LookupError:
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    return "".join(_decode_pieces(data, decoder))
+
+
+def _decode_pieces(data: bytes, decoder: codecs.IncrementalDecoder) -> Iterator[str]:
+    for start in range(0, len(data), _PIECE):
+        piece, is_last = data[start : start + _PIECE], start + _PIECE >= len(data)
+        try:
+            yield decoder.decode(piece, is_last)
+        except UnicodeError:  # iso-2022-jp keeps only so much of an escape sequence for the next piece
+            decoder.reset()
+            yield decoder.decode(piece, True)
 
 
 def plain(text: str) -> str:

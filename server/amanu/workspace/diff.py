@@ -175,7 +175,7 @@ def _grouped(line_changes: Sequence[LineChange], gap: int) -> list[list[LineChan
 
 
 def common_prefix_length(first: Sequence[str], second: Sequence[str]) -> int:
-    """Number of equal lines at the beginning, by comparing slices, which costs a tenth of a loop."""
+    """Number of equal lines, or characters, at the beginning, by comparing slices, which costs a tenth of a loop."""
     low, high = 0, min(len(first), len(second))
     while low < high:
         middle = (low + high + 1) // 2

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -112,6 +113,39 @@ async def test_what_never_gets_ready_is_told(
 
 
 @pytest.mark.parametrize(
+    ("command", "by_user", "timeout_s", "limit"),
+    [
+        ("seq inf | wc -l", False, None, 300),
+        ("seq inf | wc -l", False, 900, 300),
+        ("seq inf | wc -l", False, 5, 5),
+        ("seq inf | wc -l", True, None, None),
+        ("seq inf | wc -l", True, 900, 900),
+        ("python3 server.py", False, None, None),
+    ],
+)
+async def test_what_only_reads_and_nobody_was_asked_about_has_a_time_limit(
+    tmp_path: Path,
+    command: str,
+    by_user: bool,
+    timeout_s: float | None,
+    limit: float | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    limits, follow = list[float | None](), Job.follow
+
+    def watched(job: Job, process: Any, seconds: float | None, most_bytes: int) -> Any:
+        limits.append(seconds)
+        return follow(job, process, seconds, most_bytes)
+
+    monkeypatch.setattr(Job, "follow", watched)
+    async with harness(tmp_path) as made:
+        call = replace(made.context(), by_user=by_user)
+        arguments = {"command": command, "background": True, "wait_s": 0.01, "timeout_s": timeout_s}
+        await made.run("run_shell_command", arguments, call=call)
+    assert limits == [limit]
+
+
+@pytest.mark.parametrize(
     ("tool", "arguments", "expected"),
     [
         ("run_shell_command", {"command": "ls", "background": True, "until": "("}, "not a regular expression"),
@@ -128,6 +162,28 @@ async def test_bad_input(tmp_path: Path, tool: str, arguments: dict[str, Any], e
         await start(made, "sleep 30", wait_s=0.01)
         with pytest.raises(ToolError, match=re.escape(expected)):
             await made.run(tool, arguments)
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [("run_shell_command", {"command": "ls", "background": True}), ("read_command", {"job": "job-1"})],
+)
+async def test_an_expression_is_compiled_beside_the_event_loop(
+    tmp_path: Path, tool: str, arguments: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow, compiled, threads = "(?i)" + "[\x01-\ufff0]" * 99, re.compile, list[threading.Thread]()
+
+    def watched(pattern: Any, flags: int = 0) -> Any:
+        if pattern == slow:
+            threads.append(threading.current_thread())
+            return None
+        return compiled(pattern, flags)
+
+    async with harness(tmp_path) as made:
+        await start(made, "sleep 30", wait_s=0.01)
+        monkeypatch.setattr(re, "compile", watched)
+        await made.preview(tool, {**arguments, "until": slow})
+    assert threads and threading.main_thread() not in threads
 
 
 async def test_only_what_is_new_is_read(tmp_path: Path) -> None:
@@ -165,7 +221,7 @@ async def test_what_is_printed_while_a_report_is_made_is_in_the_next(tmp_path: P
         job = made.jobs.require("job-1")
 
         def mask(text: str) -> str:
-            if text == "one\n":  # in its thread, as a quick command would
+            if job.output.size == len("one\n"):  # in its thread, as a quick command would
                 job.output.add(b"two\n")
             return text
 

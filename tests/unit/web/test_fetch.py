@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 import httpx2
 import pytest
 
-from amanu.text.pdf_text import PdfText
+from amanu.system.pdf_text import PdfText
 from amanu.web import fetch
 from amanu.web.errors import WebError
 from amanu.web.fetch import MAX_PAGES, FetchLimits, Page, PageFetcher, Redirected
@@ -180,7 +180,7 @@ async def test_the_text_of_a_pdf_is_limited_and_made_beside_the_event_loop(monke
         threads.append(threading.current_thread())
         return plain(text)
 
-    def many(*arguments: object, seconds: float) -> PdfText:
+    async def many(*arguments: object, seconds: float) -> PdfText:
         return PdfText(("a" * 40_000,) * MAX_PAGES, MAX_PAGES)
 
     monkeypatch.setattr(fetch, "plain", watched)

@@ -1,6 +1,5 @@
 """What `read_file` gives of files that are no plain text: pictures, PDF documents, notebooks."""
 
-import asyncio
 import re
 from collections.abc import Awaitable
 from pathlib import PurePath
@@ -9,8 +8,8 @@ from amanu.core.conversation import Picture
 from amanu.core.tool import Outcome, ToolError
 from amanu.system.file_kind import kind_of
 from amanu.system.image_info import pixels
+from amanu.system.pdf_text import MAX_PAGES, PdfError, PdfText, pdf_text
 from amanu.text.notebook import Notebook
-from amanu.text.pdf_text import MAX_PAGES, PdfError, PdfText, pdf_text
 from amanu.tools.environment import ShownPictures
 from amanu_protocol.errors import AmanuError
 
@@ -39,7 +38,7 @@ class FileViewer:
         first, last = page_range(pages)
         few = last is None or last - first < PAGES_SHOWN
         try:
-            read = await asyncio.to_thread(pdf_text, data, first, last, extract=few and self._pictures is not None)
+            read = await pdf_text(data, first, last, extract=few and self._pictures is not None)
         except PdfError as error:
             raise ToolError(str(error)) from None
         shown: tuple[Picture, ...] = ()

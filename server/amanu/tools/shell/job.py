@@ -280,14 +280,13 @@ class Job:
             await kill(process)
 
 
-def checked_pattern(pattern: str | None) -> str | None:
-    """The expression, if it is one. Raises `ToolError`."""
+async def check_pattern(pattern: str | None) -> None:
+    """Raises `ToolError` if it is no regular expression. In a thread: some take half a second to compile."""
     if pattern is not None:
         try:
-            re.compile(pattern)
+            await asyncio.to_thread(re.compile, pattern)
         except (re.error, RecursionError, OverflowError) as error:
             raise ToolError(f"`until` is not a regular expression: {error}. Correct it, or escape it.") from None
-    return pattern
 
 
 async def _connects(port: int) -> bool:

@@ -1,17 +1,20 @@
 """What a background command has printed: its beginning and its end, addressed by the bytes it has printed in all."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from amanu.text.display import one_line
 from amanu.text.redaction import maskable_length
 from amanu.tools.shell.output import Mask, readable
+from amanu.workspace.diff import common_prefix_length
 
 HEAD = 64 * 1024
 TAIL = 960 * 1024
 """Bytes kept of the beginning and of the end, together one MiB."""
-_SLACK = 128 * 1024  # bytes beyond `TAIL` before the end is cut again: each byte is moved a few times at most
+_SLACK = 128 * 1024  # bytes more than these before the end is cut again: each byte is moved a few times at most
 _LAST = 4096  # bytes in which the last line is looked for
+_LONGEST_LINE = 4096  # bytes on either side of a cut that may belong to a secret which it divides
+_LONGEST_KEY = 40 * 1024  # the same before a cut in a private key, which has many lines
 _NOT_FOR_TERMINALS = re.compile(
     r"\x1b\](?:[^\x07\x1b]{0,4096}(?:\x07|\x1b\\))?|\x1b[PX^_](?:[^\x1b]{0,4096}\x1b\\)?|[\x90\x98\x9b\x9d-\x9f]"
 )
@@ -33,6 +36,10 @@ class Piece:
     """The offset after it."""
     missing: int
     """Bytes before it that were asked for and are no longer kept."""
+    before: bytes = b""
+    """What was printed right before it: a secret may begin there."""
+    after: bytes = b""
+    """What was printed right after it: a secret may end there."""
 
 
 @dataclass(frozen=True)
@@ -60,21 +67,25 @@ class JobOutput:
         room = HEAD - len(self._head)
         self._head += data[:room]
         self._tail += data[max(room, 0) :]
-        if len(self._tail) > TAIL + _SLACK:
-            del self._tail[:-TAIL]
+        if len(self._tail) > TAIL + _LONGEST_KEY + _SLACK:
+            del self._tail[: -TAIL - _LONGEST_KEY]
 
     def piece(self, start: int, limit: int | None = None) -> Piece:
         """What is kept from that offset on, at most so many bytes; it never crosses a gap."""
-        tail_start = self.size - len(self._tail)
-        missing = 0
-        if start < len(self._head):
-            data = self._head[start:] + (self._tail if tail_start == len(self._head) else b"")
-        else:
-            missing = max(0, tail_start - start)
-            start = max(start, tail_start)
-            data = self._tail[start - tail_start :]
-        data = bytes(data if limit is None else data[:limit])
-        return Piece(data, start + len(data), missing)
+        kept, kept_from, missing = self._head + self._tail, 0, 0
+        shown_to = len(kept)
+        tail_from = self.size - len(self._tail)
+        if tail_from > HEAD:  # there is a gap: what is beside it is not shown, and tells only what to mask
+            kept, shown_to = self._head, HEAD - _LONGEST_LINE
+            if start >= shown_to:
+                kept, kept_from, shown_to = self._tail, tail_from, len(self._tail)
+                missing = max(0, kept_from + _LONGEST_KEY - start)
+                start += missing
+        at = start - kept_from
+        data = bytes(kept[at : shown_to if limit is None else min(at + limit, shown_to)])
+        end = at + len(data)
+        before, after = kept[max(0, at - _LONGEST_KEY) : at], kept[end : end + _LONGEST_LINE]
+        return Piece(data, kept_from + end, missing, bytes(before), bytes(after))
 
     def snapshot(self, start: int) -> Snapshot:
         """Everything from that offset on, as it is now."""
@@ -84,7 +95,7 @@ class JobOutput:
 
     def text(self, snapshot: Snapshot) -> str:
         """The output as readable text, gaps marked. Slow: call it in a thread."""
-        return "".join(f"{_gap(piece.missing)}{self._readable(piece.data)}" for piece in snapshot.pieces)
+        return "".join(f"{_gap(piece.missing)}{self._readable(piece)}" for piece in snapshot.pieces)
 
     def terminal_text(self, start: int, limit: int, *, ended: bool) -> tuple[str, Piece]:
         """(The next piece for a terminal, with colours and cursor movements; where it ends.)"""
@@ -102,8 +113,8 @@ class JobOutput:
         """(The next piece as plain text, where it ends.) It ends between lines if it can, so that no secret is cut."""
         piece = self.piece(start, limit)
         if piece.end < self.size and (length := maskable_length(piece.data.decode("latin-1"))):
-            piece = Piece(piece.data[:length], piece.end - len(piece.data) + length, piece.missing)
-        return self._readable(piece.data), piece
+            piece = replace(piece, data=piece.data[:length], end=piece.end - len(piece.data) + length, after=b"")
+        return self._readable(piece), piece
 
     def line_start(self) -> int:
         """The offset at which the last line begins: as long as it grows, it is read again as a whole."""
@@ -113,7 +124,7 @@ class JobOutput:
     @property
     def last_line(self) -> str:
         """The last line that says something, on one line."""
-        end = bytes(self._tail[-_LAST:] or self._head[-_LAST:])
+        end = self.piece(max(0, self.size - _LAST))
         lines = [line for line in self._readable(end).splitlines() if line.strip()]
         return one_line(lines[-1].strip()) if lines else ""
 
@@ -121,8 +132,14 @@ class JobOutput:
         """All that is kept, masked, for a blob."""
         return self.text(self.snapshot(0)).encode("utf-8", "surrogateescape")
 
-    def _readable(self, data: bytes) -> str:
-        return self._mask(readable(data.decode("utf-8", "replace")))
+    def _readable(self, piece: Piece) -> str:
+        """Masked together with what is around it, and cut out afterwards: no part of a secret is left over."""
+        before = piece.before if b"PRIVATE KEY" in piece.before else piece.before[-_LONGEST_LINE:]
+        lead, text, rest = (readable(data.decode("utf-8", "replace")) for data in (before, piece.data, piece.after))
+        whole = self._mask(lead + text + rest)
+        begin = common_prefix_length(self._mask(lead), whole)
+        end = len(whole) - common_prefix_length(self._mask(rest)[::-1], whole[::-1])
+        return whole[begin:end]
 
 
 def _gap(missing: int) -> str:

@@ -63,11 +63,11 @@ class CommandOutput:
 
     def masked(self) -> bytes:
         """The content for the blob. Slow: call it in a thread."""
-        data = bytes(self._kept)
-        if self.size > self._keep:  # a key cut in half here would not be recognized
+        text = self._mask(self._kept.decode("utf-8", "surrogateescape"))
+        data = text.encode("utf-8", "surrogateescape")
+        if self.size > self._keep:  # a key cut in half here is not recognized
             data = data[: data.rfind(b"\n", -_EDGE) + 1 or -_EDGE]
-        text = self._mask(data.decode("utf-8", "surrogateescape"))
-        return text.encode("utf-8", "surrogateescape")[: self._keep]
+        return data[: self._keep]
 
     @property
     def binary(self) -> bool:

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from amanu.core.tool import CallContext, Outcome, Params, Preview, Subject
 from amanu.tools.environment import SessionTool
-from amanu.tools.shell.job import checked_pattern
+from amanu.tools.shell.job import check_pattern
 from amanu.tools.shell.job_report import report
 
 
@@ -31,7 +31,7 @@ class ReadCommand(SessionTool[ReadCommandParams]):
 
     async def preview(self, params: ReadCommandParams, call: CallContext) -> Preview:
         job = self._environment.jobs.require(params.job)
-        checked_pattern(params.until)
+        await check_pattern(params.until)
         return Preview(
             title=f"Read {job.job_id}: {job.shown.title}",
             subject=Subject(self.name, self.effect, job.job_id),

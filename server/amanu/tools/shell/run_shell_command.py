@@ -30,7 +30,7 @@ from amanu.tools.environment import SessionTool, ToolEnvironment
 from amanu.tools.shell.command_process import CHANGED, CommandLauncher, CommandPlan, CommandProcess
 from amanu.tools.shell.command_result import CommandResults, CommandStreams
 from amanu.tools.shell.file_identity import fingerprint, identity, read_contents
-from amanu.tools.shell.job import Job, JobEnd, checked_pattern
+from amanu.tools.shell.job import Job, JobEnd, check_pattern
 from amanu.tools.shell.job_report import report
 from amanu.tools.shell.output import LiveOutput
 from amanu.tools.shell.report import CommandEnd
@@ -56,7 +56,7 @@ class RunShellCommandParams(Params):
         default=None,
         gt=0,
         le=86_400,
-        description="Default: 1800; at most 300 for commands that only read; no limit with background.",
+        description="Default: 1800; at most 300 for commands that only read; no limit for others with background.",
     )
     background: bool = Field(
         default=False,
@@ -114,7 +114,7 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
             raise ToolError("The command is empty or contains a NUL character, so no shell can run it.")
         if not params.background and (params.until is not None or params.port is not None or params.tty):
             raise ToolError("until, port and tty are for background commands: add background=true.")
-        checked_pattern(params.until)
+        await check_pattern(params.until)
         if len(params.command) > _LONGEST:
             raise ToolError(f"The command is longer than {_LONGEST:,} characters. Write it to a script and run that.")
         folder = self._workspace.resolve(params.path or str(self._workspace.roots[0]))
@@ -302,10 +302,14 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
         """Start it as a job and wait until it is ready. A cancelled call ends the job: it belongs to the session only
         once the model knows of it."""
 
+        limit = params.timeout_s
+        if plan.need.writes == "nothing" and not plan.by_user:
+            limit = min(limit or self._limits.shell_read_only, self._limits.shell_read_only)
+
         async def run(job: Job) -> JobEnd:
             end = CommandEnd()
             async with self._launcher.launched(plan, end) as process:
-                end.stop_reason = await job.follow(process, params.timeout_s, self._limits.shell_endless)
+                end.stop_reason = await job.follow(process, limit, self._limits.shell_endless)
             return await self._job_end(job, end, plan)
 
         jobs = self._environment.jobs
