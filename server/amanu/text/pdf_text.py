@@ -23,6 +23,9 @@ MAX_CHARACTERS = 40_000
 """Of the text of one page."""
 SECONDS = 30.0
 _MEMORY = 1 << 30
+_END = 1_024
+"""Bytes at the end of a document in which services look for its end marker (PDF 1.7, appendix H, note 18); pypdf reads
+documents without."""
 
 
 class PdfError(Exception):
@@ -121,7 +124,7 @@ def _read(data: bytes, order: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
     answer = {"count": count, "pages": [text.encode("utf-8", "replace").decode() for text in texts]}
     if not order["extract"]:
         return answer, b""
-    if len(pages) == count and not reader.is_encrypted:
+    if len(pages) == count and not reader.is_encrypted and b"%%EOF" in data[-_END:]:
         return answer, data
     writer = pypdf.PdfWriter()
     for page in pages:
