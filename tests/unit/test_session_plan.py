@@ -260,6 +260,24 @@ async def test_a_plan_is_over_when_all_its_steps_are_done(tmp_path: Path) -> Non
         assert PLAN.strip() not in told(d), "nobody needs it any more"
 
 
+async def test_an_earlier_list_says_nothing_of_a_plan_without_steps(tmp_path: Path) -> None:
+    todos = [{"text": "Old work", "status": "done"}]
+    steps = [
+        *(step("", call("write_todos", todos=todos)), step("Done.")),
+        *(step("", writes("# Goal\n\nRename it everywhere, then test it.\n"), EXIT), step("Shall I begin?")),
+        *(step("", call("write_todos", todos=[{"text": "Rename it", "status": "done"}])), step("Done.")),
+    ]
+    async with scripted_session(tmp_path, *steps, mode="plan") as d:
+        states: list[str] = []
+        for prompt_id in ("p1", "p2", "p3"):
+            await d.prompt("go on", prompt_id)
+            if prompt_id == "p2":
+                await d.answer("allow", mode="acceptEdits")
+            state = await d.over(prompt_id)
+            states.append(state.plan.state if state.plan is not None else "")
+        assert states == ["", "approved", "done"]
+
+
 async def test_a_rewind_takes_the_approval_back(tmp_path: Path) -> None:
     steps = [step("Hello."), step("", writes(), EXIT), step("Done."), step("Well.")]
     async with scripted_session(tmp_path, *steps, mode="plan") as d:

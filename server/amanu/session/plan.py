@@ -64,6 +64,8 @@ class SessionPlan:
         """The conversation's generation in which the approved plan was told; None: not told yet."""
         self._fresh_context = False
         """The conversation is to be replaced by the plan after this step."""
+        self._todos_revision = 0
+        """The to-do list's when the plan was approved: an earlier list says nothing of this plan."""
         self._stop_watching: Callable[[], None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -92,6 +94,7 @@ class SessionPlan:
         turn_id = "" if turn is None else turn.turn_id
         plan = PlanDocument(path=str(self._path), state="approved", digest=blob.blob_id, turn_id=turn_id)
         self._approved_text, self._told_in, self._fresh_context = text, None, fresh_context
+        self._todos_revision = self._todos.revision
         self._emit(SessionChanged(mode=mode, plan=plan))
         if steps := plan_steps(text):
             self._todos.set([Todo(text=step, status="pending") for step in steps])
@@ -114,7 +117,9 @@ class SessionPlan:
         are all done is over."""
         self.begin_afresh(turn_id, 0)
         plan, todos = self._emit.state.plan, self._todos.last
-        if plan is not None and plan.state == "approved" and todos and is_finished(todos):
+        if plan is None or plan.state != "approved" or self._todos.revision == self._todos_revision:
+            return
+        if todos and is_finished(todos):
             self._emit(SessionChanged(plan=plan.model_copy(update={"state": "done"})))
 
     def rewind(self, turn_ids: Collection[str]) -> None:
