@@ -1,6 +1,7 @@
 """Plan mode: the plan is written, edited by the user, approved or rejected, and stays before the model."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from amanu.core.conversation import Results, SystemText, User
 from amanu.permissions import approvals as approval
 from amanu.session import plan as session_plan
+from amanu.session import restore
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Mode, Notice, ToolCall
 from amanu_protocol.requests import (
@@ -278,21 +280,65 @@ async def test_an_earlier_list_says_nothing_of_a_plan_without_steps(tmp_path: Pa
         assert states == ["", "approved", "done"]
 
 
-async def test_a_rewind_takes_the_approval_back(tmp_path: Path) -> None:
-    steps = [step("Hello."), step("", writes(), EXIT), step("Done."), step("Well.")]
-    async with scripted_session(tmp_path, *steps, mode="plan") as d:
-        await d.prompt("hello", "p1")
-        await d.over("p1")
-        turn_id = await d.prompt("plan it", "p2")
-        await d.answer("allow", mode="acceptEdits")
-        await d.over("p2")
-        params = CheckpointRestoreParams(session_id="s", turn_id=str(turn_id), files=False, conversation=True)
+def approved(text: str = PLAN) -> list[dict[str, Any]]:
+    return [step("", writes(text), EXIT), step("Later.")]
+
+
+def finished() -> list[dict[str, Any]]:
+    todos = [{"text": text, "status": "done"} for text in ("Edit notes.txt", "Test it")]
+    return [step("", call("write_todos", todos=todos)), step("Done.")]
+
+
+def entered() -> list[dict[str, Any]]:
+    return [step("", call("enter_plan_mode", reason="anew"))]
+
+
+@pytest.mark.parametrize("killed", [False, True])
+@pytest.mark.parametrize(
+    ("first", "second", "state", "todos"),
+    [
+        (lambda: [step("Hello.")], approved, "draft", 0),
+        (approved, finished, "approved", 2),
+        (approved, lambda: [*entered(), step("I think.")], "approved", 2),
+        (approved, lambda: [*entered(), *approved(EDITED)], "approved", 2),
+        (lambda: [*approved()[:1], *finished()], lambda: [*entered(), *approved(EDITED)], "done", 0),
+    ],
+    ids=["approved", "finished", "planned anew", "approved anew", "another plan"],
+)
+async def test_a_rewind_brings_the_plan_back_as_it_was(
+    tmp_path: Path,
+    first: Callable[[], list[dict[str, Any]]],
+    second: Callable[[], list[dict[str, Any]]],
+    state: str,
+    todos: int,
+    killed: bool,
+) -> None:
+    reads = [step("", call("read_file", path="notes.txt", start_line=1 + at)) for at in range(9)]
+    async with scripted_session(tmp_path, *reads, *first(), *second(), mode="plan") as d:
+        for prompt_id in ("p1", "p2"):
+            await d.prompt("go on", prompt_id)
+            while (now := await d.until(lambda now: now.approvals or now.turn is None)).approvals:
+                mode = {} if now.approvals[0].document is None else {"mode": "acceptEdits"}
+                await d.answer("allow", None, **mode)
+            await d.over(prompt_id)
+        params = CheckpointRestoreParams(session_id="s", turn_id="turn-p2", files=False, conversation=True)
         await d.session.checkpoints.restore(params)
-        assert d.session.state.plan is not None
-        assert d.session.state.plan.state == "draft"
-        await d.prompt("go on", "p3")
+        if killed:  # just after the rewind was on record
+            records = await d.session.core.journal.records()
+            at = max(at for at, record in enumerate(records) if restore.REWINDS in record.event)
+            assert restore.restore("s", records[: at + 1], read_only=True).state.plan == d.session.state.plan
+            await d.reopen()
+        plan = d.session.state.plan
+        assert plan is not None
+        assert (plan.state, len(d.session.state.todos)) == (state, todos)
+        await d.session.set_mode("acceptEdits")
+        await d.prompt("/compact", "p3")
         await d.over("p3")
         assert PLAN.strip() not in told(d)
+        assert d.session.state.plan == plan
+        turn_id = await d.prompt("go on", "p4")
+        assert (told(d).count(PLAN.strip()), EDITED in told(d)) == (state == "approved", False)
+        await d.session.prompts.cancel(turn_id or "")
 
 
 async def test_a_rule_does_not_let_a_command_out_of_plan_modes_sandbox(tmp_path: Path) -> None:

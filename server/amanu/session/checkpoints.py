@@ -21,7 +21,7 @@ from amanu.text.wording import describe_todos, is_finished
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import ItemCompleted, JobChanged, SessionChanged, SessionRewound, TurnStarted
-from amanu_protocol.items import Job, Todo, TodoList, ToolCall, UserMessage
+from amanu_protocol.items import Job, PlanDocument, Todo, TodoList, ToolCall, UserMessage
 
 REWOUND = "The conversation was rewound to before this was proposed."
 
@@ -107,6 +107,7 @@ class Checkpoints:
             items=page[0] if page else [],
             todos=todos,
             todos_summary=describe_todos(todos) if todos else "",
+            plan=await self._plan_before(first.position),
         )
         # Before the rewind: if the daemon dies in between, an end is told twice rather than never.
         for job in await self._jobs_told_since(first.position):
@@ -116,7 +117,7 @@ class Checkpoints:
         self._conversation.replace_with(await self._journal.read_through(lambda records: conversation(records, spans)))
         self._shown_files.restore(self._conversation)
         self._queue.forget_turns(turn_ids)
-        self._plan.rewind(turn_ids)
+        await self._plan.restore()
         await self._emit.durable()
 
     async def _jobs_told_since(self, position: int) -> "list[Job]":
@@ -187,6 +188,16 @@ class Checkpoints:
             files=list(files.values()),
             commands=turn.commands,
         )
+
+    async def _plan_before(self, position: int) -> PlanDocument | None:
+        """The session's plan as it stood before that record; None if the session has none."""
+        for record in reversed(await self._journal.holding('"plan":{')):
+            if record.position < position:
+                with contextlib.suppress(ValidationError):
+                    event = EVENT.validate_json(record.event)
+                    if isinstance(event, SessionChanged | SessionRewound) and event.plan is not None:
+                        return event.plan
+        return self._state.plan and self._plan.draft()
 
 
 def _turns(records: Iterable[Record]) -> list[RecordedTurn]:
