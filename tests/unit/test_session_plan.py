@@ -139,6 +139,34 @@ async def test_a_rejected_plan_is_revised(tmp_path: Path, reason: str | None, sa
         assert says in results(d)[1]
 
 
+@pytest.mark.parametrize(
+    ("decision", "mode", "says"),
+    [
+        ("allow", "acceptEdits", "The user approved the plan, and the mode is now acceptEdits."),
+        ("reject", "ask", "The user has not approved the plan."),
+    ],
+)
+@pytest.mark.parametrize("edited", [False, True])
+async def test_a_plan_that_waits_can_be_decided_in_any_mode(
+    tmp_path: Path, decision: str, mode: Mode, says: str, edited: bool
+) -> None:
+    async with scripted_session(tmp_path, step("", writes(), EXIT), step("Fine."), mode="plan") as d:
+        await d.prompt("plan it")
+        first = (await d.until(lambda state: state.approvals)).approvals[0]
+        await d.session.set_mode("ask")
+        if edited:
+            plan_path().write_text(EDITED)
+            d.session.core.services.overlay.notify_changed(d.session.core.plan.path)
+            await d.until(lambda state: state.approvals and state.approvals[0].digest != first.digest)
+        await d.answer(decision, None, **({"mode": mode} if decision == "allow" else {}))
+        state = await d.ended()
+        assert results(d)[-1].startswith(says)
+        assert "You are still in plan mode" not in results(d)[-1]
+        assert state.mode == mode
+        assert (state.plan is not None and state.plan.state == "approved") == (decision == "allow")
+        assert (EDITED if edited else PLAN).strip() in told(d) or decision == "reject"
+
+
 async def test_a_message_while_the_plan_waits_means_that_planning_goes_on(tmp_path: Path) -> None:
     async with scripted_session(tmp_path, step("", writes(), EXIT), step("I revise it."), mode="plan") as d:
         turn_id = await d.prompt("plan it")
