@@ -180,6 +180,8 @@ class SessionRewound(Wire):
     todos: list[Todo] = []
     """The session's to-dos as they were then."""
     todos_summary: str = ""
+    plan: PlanDocument | None = None
+    """The session's plan as it was then; absent: unchanged."""
 
 
 class UsageChanged(Wire):

@@ -228,6 +228,7 @@ def fold(state: SessionState, event: Event) -> None:
             state.reindex()
             state.last_turn = None
             state.todos, state.todos_summary = event.todos, event.todos_summary
+            state.plan = event.plan or state.plan
             state.questions = [question for question in state.questions if question.turn_id not in event.turn_ids]
         case UsageChanged():
             state.usage = event.usage

@@ -1,10 +1,12 @@
 """What the first bytes of a picture say."""
 
+import struct
 import time
+import zlib
 
 import pytest
 
-from amanu.system.image_info import media_type, pixels, whole
+from amanu.system.image_info import MAX_SEGMENTS, media_type, pixels, whole
 from support.sample_images import gif, jpeg, png, webp
 
 THUMBNAIL = b"\xff\xe1\x00\x20Exif\0\0" + jpeg()[:22] + b"\xff\xd9"
@@ -45,7 +47,7 @@ def test_type_and_size(data: bytes, kind: str | None, size: tuple[int, int] | No
 
 @pytest.mark.parametrize(
     "data",
-    [png(), jpeg(), gif(), webp(), jpeg(before=THUMBNAIL), png() + b"more", jpeg() + b"a film", webp() + b"more"],
+    [png(), jpeg(), gif(), webp(), jpeg(before=THUMBNAIL), jpeg() + b"a film", webp() + b"more"],
 )
 def test_what_is_whole(data: bytes) -> None:
     assert whole(data)
@@ -56,13 +58,41 @@ def test_what_is_whole(data: bytes) -> None:
     [
         *(png()[:-5], jpeg()[:-1], webp()[:-1]),
         *(jpeg(before=THUMBNAIL)[:-1], jpeg(before=THUMBNAIL)[:-12], jpeg(before=THUMBNAIL)[:40]),
+        *(gif()[:-1], gif() + b"more"),
     ],
 )
 def test_what_is_cut_off(data: bytes) -> None:
     assert not whole(data)
 
 
+FLIPPED = bytearray(png())
+FLIPPED[FLIPPED.index(b"IDAT") + 6] ^= 0xFF
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        bytes(FLIPPED),
+        png()[:33] + png()[-12:],
+        png()[:-12],
+        png() + b"more",
+        png() + bytes(12),
+        png()[:33] + b"\xff\xff\xff\xff" + png()[37:],
+        webp()[:4] + bytes(4) + webp()[8:],
+        webp()[:16] + b"\xff\xff\xff\xff" + webp()[20:],
+    ],
+    ids=[
+        *("a flipped byte", "no pixels", "no end", "more after the end", "zeros after the end", "a chunk too long"),
+        *("WebP of no length", "WebP chunk too long"),
+    ],
+)
+def test_what_is_damaged(data: bytes) -> None:
+    assert pixels(data) == (3, 2)
+    assert not whole(data)
+
+
 BIG = 3_700_000
+EMPTY_CHUNK = struct.pack(">I4sI", 0, b"paDd", zlib.crc32(b"paDd"))
 
 
 @pytest.mark.parametrize(
@@ -75,8 +105,23 @@ BIG = 3_700_000
     ],
     ids=["padding", "empty segments", "segments that do not go on", "a profile"],
 )
-def test_a_strange_picture_costs_no_time(before: bytes, size: tuple[int, int] | None) -> None:
+def test_a_strange_jpeg_costs_no_time(before: bytes, size: tuple[int, int] | None) -> None:
     data = jpeg(300, 400, before=before)
     start = time.process_time()
     assert (pixels(data), whole(data)) == (size, size is not None)
+    assert time.process_time() - start < 0.05
+
+
+@pytest.mark.parametrize(
+    ("data", "is_whole"),
+    [
+        (png(bytes_at_least=BIG), True),
+        (png()[:33] + EMPTY_CHUNK * (BIG // 12) + png()[33:], False),
+        (png()[:33] + EMPTY_CHUNK * (MAX_SEGMENTS - 3) + png()[33:], True),
+    ],
+    ids=["a long chunk", "empty chunks", "as many chunks as may be"],
+)
+def test_a_strange_png_costs_no_time(data: bytes, is_whole: bool) -> None:
+    start = time.process_time()
+    assert whole(data) == is_whole
     assert time.process_time() - start < 0.05

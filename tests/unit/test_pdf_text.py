@@ -35,14 +35,16 @@ def encrypted(data: bytes, password: str) -> bytes:
         (LONG, (1, None), tuple(f"Page {number}" for number in range(1, MAX_PAGES + 1)), 60),
         (LONG, (59, None), ("Page 59", "Page 60"), 60),
         (encrypted(pdf("For all."), ""), (1, None), ("For all.",), 1),
+        (pdf("One.") + b"\n" * 5_000, (1, None), ("One.",), 1),
     ],
-    ids=["all", "past the end", "too many", "the last", "encrypted for nobody"],
+    ids=["all", "past the end", "too many", "the last", "encrypted for nobody", "far from its end marker"],
 )
 async def test_the_pages_asked_for_are_read(
     data: bytes, pages: tuple[int, int | None], texts: tuple[str, ...], count: int
 ) -> None:
     read = await pdf_text(data, *pages, extract=True)
     assert (read.pages, read.page_count, read.first_page) == (texts, count, pages[0])
+    assert b"%%EOF" in read.extract[-1_024:], "or services refuse it"
     alone = PdfReader(io.BytesIO(read.extract))
     assert not alone.is_encrypted
     assert tuple(page.extract_text().strip() for page in alone.pages) == texts

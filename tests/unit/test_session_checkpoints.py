@@ -1,6 +1,8 @@
 """Decide and undo by file, turn and session; checkpoints: list, preview, restore files, the conversation with them."""
 
 import asyncio
+import os
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -220,6 +222,72 @@ async def test_what_is_open_goes_with_the_conversation(tmp_path: Path, reopened:
         await d.until(lambda state: state.approvals)  # it tries the same again
         assert "earlier edits" not in d.told(), "of edits the model never made"
         await d.session.prompts.cancel(turn_id)
+
+
+async def undo_first(d: ScriptedSession) -> None:
+    await undo(d, turn_id="turn-p1")
+
+
+async def change_file(d: ScriptedSession) -> None:
+    d.file.write_text("other\n")
+
+
+async def end_job(d: ScriptedSession) -> None:
+    await asyncio.to_thread((d.root / "fifo").write_text, "go\n")
+    await d.until(lambda state: state.jobs[0].state == "ended")
+
+
+EDIT = call("edit_file", path="notes.txt", old_text="line 2\n", new_text="line two\n")
+JOB = call("run_shell_command", command="echo up; read < fifo; exit 4", background=True, until="up")
+
+
+@pytest.mark.parametrize("reopened", [False, True])
+@pytest.mark.parametrize(
+    ("first", "happens", "told"),
+    [
+        (EDIT, undo_first, "took this change back"),
+        (JOB, end_job, "has ended. Exit code: 4"),
+        (call("read_file", path="notes.txt"), change_file, "Changed since you read them"),
+        (EDIT, change_file, "Changed since you read them"),
+    ],
+    ids=["a late decision", "the end of a job", "a file that was read", "a file that was edited"],
+)
+async def test_what_only_a_rewound_turn_was_told_is_told_again(
+    tmp_path: Path,
+    first: dict[str, Any],
+    happens: Callable[[ScriptedSession], Awaitable[None]],
+    told: str,
+    reopened: bool,
+) -> None:
+    steps = [step("", first), *(step(text) for text in ("One.", "Two.", "Three.", "Four."))]
+    async with scripted_session(tmp_path, *steps, mode="auto") as d:
+        os.mkfifo(d.root / "fifo")
+        for prompt_id, count in (("p1", 0), ("p2", 1)):
+            await d.prompt("go on", prompt_id)
+            await d.over(prompt_id)
+            assert d.told().count(told) == count
+            if prompt_id == "p1":
+                await happens(d)
+        params = r.CheckpointRestoreParams(session_id="s", turn_id="turn-p2", files=False, conversation=True)
+        await d.session.checkpoints.restore(params)
+        assert told not in d.told()
+        if reopened:
+            await d.reopen()
+        for prompt_id in ("p3", "p4"):
+            await d.prompt("go on", prompt_id)
+            await d.over(prompt_id)
+            assert d.told().count(told) == 1
+
+
+async def test_a_job_of_a_rewound_turn_is_not_told(tmp_path: Path) -> None:
+    """Its end was told in that turn, and what is left of the conversation does not know of it."""
+    starts = call("run_shell_command", command="echo up; exit 4", background=True, until="up")
+    waits = call("read_command", job="job-1", wait_s=5)
+    async with scripted_session(tmp_path, step("", starts), step("", waits), step("One."), mode="auto") as d:
+        turn_id = await d.prompt("go") or ""
+        await d.over("p1")
+        await restore(d, turn_id)
+        assert [(job.state, job.told) for job in d.session.state.jobs] == [("ended", True)]
 
 
 async def test_an_edit_that_is_open_again_is_told(tmp_path: Path) -> None:

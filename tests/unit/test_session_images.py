@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from amanu.agent.turn import REFUSED
 from amanu.context.images import MAX_BYTES
 from amanu.core.conversation import Picture, User
 from amanu.permissions import approvals as approval
@@ -24,9 +25,10 @@ from support.sample_pdf import pdf
 from support.scripted_session import ScriptedSession, call, conversation, scripted_session, step, without_status
 from support.session_client import Client, until
 from support.strict_services.anthropic import Anthropic
-from support.strict_services.http import Say, Step, ToolUse
+from support.strict_services.http import Fault, Say, Step, ToolUse
 
 SHOT = png(40, 30)
+BAD = SHOT.replace(b"IDAT", b"IDAT\xff", 1)
 BLIND = '<image name="shot.png">(this model cannot see images)</image>'
 
 
@@ -100,11 +102,24 @@ async def test_a_prompt_with_a_picture_sent_twice_is_one_prompt(tmp_path: Path) 
         (attached(jpeg()), "is declared as image/png, but its bytes are image/jpeg", "attachments.1"),
         (attached(png()[:20]), "damaged", "attachments.1"),
         (attached(png()[:-5]), "incomplete", "attachments.1"),
+        (attached(BAD), "damaged", "attachments.1"),
         (attached(png(8_001, 1)), "8001×1 pixels", "attachments.1"),
         (attached(png(bytes_at_least=MAX_BYTES + 1)), "3.8 MiB", "attachments.1"),
         (attached(bytes(16 * 2**20)), "far too big", "attachments.1.data"),
     ],
-    ids=["base64", "nothing", "text", "empty", "another type", "header", "cut off", "pixels", "bytes", "far too big"],
+    ids=[
+        "base64",
+        "nothing",
+        "text",
+        "empty",
+        "another type",
+        "header",
+        "cut off",
+        "damaged",
+        "pixels",
+        "bytes",
+        "far too big",
+    ],
 )
 async def test_a_picture_no_model_takes_is_refused_before_anything_is_on_record(
     tmp_path: Path, attachment: ImageAttachment, says: str, path: str
@@ -165,6 +180,7 @@ async def test_a_picture_file_goes_as_a_picture(tmp_path: Path, text: str) -> No
     [
         ("big.png", png(bytes_at_least=MAX_BYTES + 1), "not attached: big.png is 3.8 MiB"),
         ("cut.png", png()[:20], "not attached: cut.png is damaged"),
+        ("bad.png", BAD, "not attached: bad.png is damaged"),
         ("../out.png", SHOT, "not attached:"),
     ],
 )
@@ -307,6 +323,20 @@ async def test_a_picture_said_just_before_a_crash_is_not_lost(tmp_path: Path) ->
         assert [each.name for each in shown] == ["shot.png"]
 
 
+NOTEBOOK = json.dumps(
+    {
+        "cells": [
+            {
+                "cell_type": "code",
+                "source": "1",
+                "outputs": [{"output_type": "display_data", "data": {"image/png": base64_of(BAD)}}],
+            }
+        ],
+        "nbformat": 4,
+    }
+).encode()
+
+
 # With a model that sees ----------------------------------------------------------------------------------
 
 
@@ -393,6 +423,72 @@ async def test_a_picture_that_is_gone_from_the_disk_is_told(tmp_path: Path) -> N
             blob.unlink()
         await s.say("p2", "and?")
     assert b"this image is lost" in s.service.requests[1].body
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "says"),
+    [
+        ("bad.png", BAD, "bad.png is damaged"),
+        ("cut.gif", gif()[:-1], "cut.gif is damaged"),
+        ("end.pdf", pdf("One.") + b"\n" * 5_000, "PDF, pages 1–1 of 1"),
+        ("bad.ipynb", NOTEBOOK, "[output 1.1 is not shown: bad.ipynb output 1.1 is damaged"),
+    ],
+)
+async def test_a_damaged_file_that_the_model_reads_ends_no_session(
+    tmp_path: Path, name: str, data: bytes, says: str
+) -> None:
+    (tmp_path / name).write_bytes(data)
+    reads = Say(calls=[ToolUse("read_file", {"path": name})])
+    async with seeing(tmp_path, reads, Say(text="One."), Say(text="Two.")) as s:
+        await s.say("p1", "read it")
+        state = await s.say("p2", "go on")
+        assert state.last_turn is not None and state.last_turn.reason == "completed"
+    assert says in s.service.requests[1].body.decode()
+
+
+REFUSES = Fault("status", status=400, message="Could not process image")
+
+
+@pytest.mark.parametrize("name", ["file.jpg", "paper.pdf"])
+@pytest.mark.parametrize("text", ["read it", "see @file.jpg"])
+async def test_what_a_service_refuses_to_see_is_taken_out_and_named(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / "file.jpg").write_bytes(jpeg())
+    (tmp_path / "paper.pdf").write_bytes(pdf("One."))
+    reads = [Say(calls=[ToolUse("read_file", {"path": name})]), REFUSES]
+    first = [REFUSES] if "@" in text else []
+    async with seeing(tmp_path, *first, *reads, Say(text="One."), Say(text="Two.")) as s:
+        state = await s.say("p1", text, attached(SHOT))
+        assert state.last_turn is not None and state.last_turn.reason == "completed"
+        notices = [(item.code, item.text) for item in state.items if item.kind == "notice"]
+        sent = ["shot.png, file.jpg"] if first else []
+        assert notices == [("pictureRefused", f"{REFUSED} {names}.") for names in [*sent, name]]
+        await s.restart()
+        state = await s.say("p2", "and?")
+        assert state.last_turn is not None and state.last_turn.reason == "completed"
+    *_, before, after = s.service.requests
+    shown = [] if first else [base64_of(SHOT)]  # what was replied to stays: prefixes do not change
+    assert pictures_in(before.json) == pictures_in(after.json) == shown
+    assert f'name=\\"{name}\\">(the service refused this' in before.body.decode()
+    sent_before, sent_after = (
+        each.body.replace(b',"cache_control":{"type":"ephemeral","ttl":"1h"}', b"") for each in (before, after)
+    )
+    assert sent_after.startswith(sent_before.removesuffix(b"]}"))
+
+
+@pytest.mark.parametrize(
+    ("answered", "message"),
+    [(True, "Could not process image"), (False, "tools.0: no such field")],
+    ids=["replied to before", "about something else"],
+)
+async def test_what_is_not_known_to_be_refused_stays(tmp_path: Path, answered: bool, message: str) -> None:
+    answer = [Say(text="I see.")] if answered else []
+    async with seeing(tmp_path, *answer, Fault("status", status=400, message=message), Say(text="Two.")) as s:
+        if answered:
+            await s.say("p0", "look", attached(SHOT))
+        state = await s.say("p1", "look", attached(SHOT))
+        assert state.last_turn is not None and state.last_turn.reason == "failed"
+        await s.say("p2", "again")
+    assert set(pictures_in(s.service.requests[-1].json)) == {base64_of(SHOT)}
 
 
 async def test_a_model_taken_later_sees_what_the_first_could_not(tmp_path: Path) -> None:

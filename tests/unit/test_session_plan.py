@@ -1,6 +1,7 @@
 """Plan mode: the plan is written, edited by the user, approved or rejected, and stays before the model."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from amanu.core.conversation import Results, SystemText, User
 from amanu.permissions import approvals as approval
 from amanu.session import plan as session_plan
+from amanu.session import restore
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Mode, Notice, ToolCall
 from amanu_protocol.requests import (
@@ -137,6 +139,34 @@ async def test_a_rejected_plan_is_revised(tmp_path: Path, reason: str | None, sa
         assert says in results(d)[1]
 
 
+@pytest.mark.parametrize(
+    ("decision", "mode", "says"),
+    [
+        ("allow", "acceptEdits", "The user approved the plan, and the mode is now acceptEdits."),
+        ("reject", "ask", "The user has not approved the plan."),
+    ],
+)
+@pytest.mark.parametrize("edited", [False, True])
+async def test_a_plan_that_waits_can_be_decided_in_any_mode(
+    tmp_path: Path, decision: str, mode: Mode, says: str, edited: bool
+) -> None:
+    async with scripted_session(tmp_path, step("", writes(), EXIT), step("Fine."), mode="plan") as d:
+        await d.prompt("plan it")
+        first = (await d.until(lambda state: state.approvals)).approvals[0]
+        await d.session.set_mode("ask")
+        if edited:
+            plan_path().write_text(EDITED)
+            d.session.core.services.overlay.notify_changed(d.session.core.plan.path)
+            await d.until(lambda state: state.approvals and state.approvals[0].digest != first.digest)
+        await d.answer(decision, None, **({"mode": mode} if decision == "allow" else {}))
+        state = await d.ended()
+        assert results(d)[-1].startswith(says)
+        assert "You are still in plan mode" not in results(d)[-1]
+        assert state.mode == mode
+        assert (state.plan is not None and state.plan.state == "approved") == (decision == "allow")
+        assert (EDITED if edited else PLAN).strip() in told(d) or decision == "reject"
+
+
 async def test_a_message_while_the_plan_waits_means_that_planning_goes_on(tmp_path: Path) -> None:
     async with scripted_session(tmp_path, step("", writes(), EXIT), step("I revise it."), mode="plan") as d:
         turn_id = await d.prompt("plan it")
@@ -260,21 +290,83 @@ async def test_a_plan_is_over_when_all_its_steps_are_done(tmp_path: Path) -> Non
         assert PLAN.strip() not in told(d), "nobody needs it any more"
 
 
-async def test_a_rewind_takes_the_approval_back(tmp_path: Path) -> None:
-    steps = [step("Hello."), step("", writes(), EXIT), step("Done."), step("Well.")]
+async def test_an_earlier_list_says_nothing_of_a_plan_without_steps(tmp_path: Path) -> None:
+    todos = [{"text": "Old work", "status": "done"}]
+    steps = [
+        *(step("", call("write_todos", todos=todos)), step("Done.")),
+        *(step("", writes("# Goal\n\nRename it everywhere, then test it.\n"), EXIT), step("Shall I begin?")),
+        *(step("", call("write_todos", todos=[{"text": "Rename it", "status": "done"}])), step("Done.")),
+    ]
     async with scripted_session(tmp_path, *steps, mode="plan") as d:
-        await d.prompt("hello", "p1")
-        await d.over("p1")
-        turn_id = await d.prompt("plan it", "p2")
-        await d.answer("allow", mode="acceptEdits")
-        await d.over("p2")
-        params = CheckpointRestoreParams(session_id="s", turn_id=str(turn_id), files=False, conversation=True)
+        states: list[str] = []
+        for prompt_id in ("p1", "p2", "p3"):
+            await d.prompt("go on", prompt_id)
+            if prompt_id == "p2":
+                await d.answer("allow", mode="acceptEdits")
+            state = await d.over(prompt_id)
+            states.append(state.plan.state if state.plan is not None else "")
+        assert states == ["", "approved", "done"]
+
+
+def approved(text: str = PLAN) -> list[dict[str, Any]]:
+    return [step("", writes(text), EXIT), step("Later.")]
+
+
+def finished() -> list[dict[str, Any]]:
+    todos = [{"text": text, "status": "done"} for text in ("Edit notes.txt", "Test it")]
+    return [step("", call("write_todos", todos=todos)), step("Done.")]
+
+
+def entered() -> list[dict[str, Any]]:
+    return [step("", call("enter_plan_mode", reason="anew"))]
+
+
+@pytest.mark.parametrize("killed", [False, True])
+@pytest.mark.parametrize(
+    ("first", "second", "state", "todos"),
+    [
+        (lambda: [step("Hello.")], approved, "draft", 0),
+        (approved, finished, "approved", 2),
+        (approved, lambda: [*entered(), step("I think.")], "approved", 2),
+        (approved, lambda: [*entered(), *approved(EDITED)], "approved", 2),
+        (lambda: [*approved()[:1], *finished()], lambda: [*entered(), *approved(EDITED)], "done", 0),
+    ],
+    ids=["approved", "finished", "planned anew", "approved anew", "another plan"],
+)
+async def test_a_rewind_brings_the_plan_back_as_it_was(
+    tmp_path: Path,
+    first: Callable[[], list[dict[str, Any]]],
+    second: Callable[[], list[dict[str, Any]]],
+    state: str,
+    todos: int,
+    killed: bool,
+) -> None:
+    reads = [step("", call("read_file", path="notes.txt", start_line=1 + at)) for at in range(9)]
+    async with scripted_session(tmp_path, *reads, *first(), *second(), mode="plan") as d:
+        for prompt_id in ("p1", "p2"):
+            await d.prompt("go on", prompt_id)
+            while (now := await d.until(lambda now: now.approvals or now.turn is None)).approvals:
+                mode = {} if now.approvals[0].document is None else {"mode": "acceptEdits"}
+                await d.answer("allow", None, **mode)
+            await d.over(prompt_id)
+        params = CheckpointRestoreParams(session_id="s", turn_id="turn-p2", files=False, conversation=True)
         await d.session.checkpoints.restore(params)
-        assert d.session.state.plan is not None
-        assert d.session.state.plan.state == "draft"
-        await d.prompt("go on", "p3")
+        if killed:  # just after the rewind was on record
+            records = await d.session.core.journal.records()
+            at = max(at for at, record in enumerate(records) if restore.REWINDS in record.event)
+            assert restore.restore("s", records[: at + 1], read_only=True).state.plan == d.session.state.plan
+            await d.reopen()
+        plan = d.session.state.plan
+        assert plan is not None
+        assert (plan.state, len(d.session.state.todos)) == (state, todos)
+        await d.session.set_mode("acceptEdits")
+        await d.prompt("/compact", "p3")
         await d.over("p3")
         assert PLAN.strip() not in told(d)
+        assert d.session.state.plan == plan
+        turn_id = await d.prompt("go on", "p4")
+        assert (told(d).count(PLAN.strip()), EDITED in told(d)) == (state == "approved", False)
+        await d.session.prompts.cancel(turn_id or "")
 
 
 async def test_a_rule_does_not_let_a_command_out_of_plan_modes_sandbox(tmp_path: Path) -> None:

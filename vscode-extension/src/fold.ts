@@ -119,6 +119,7 @@ export class Folded {
         state.items = at === undefined ? event.items : state.items.slice(0, at);
         state.lastTurn = null;
         this.setTodos(event.todos, event.todosSummary);
+        state.plan = event.plan ?? state.plan;
         state.questions = state.questions.filter(({ turnId }) => !event.turnIds.includes(turnId));
         this.reindex();
         break;

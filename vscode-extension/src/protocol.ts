@@ -862,6 +862,8 @@ export interface SessionRewound {
   /** The session's to-dos as they were then. */
   todos: Todo[];
   todosSummary: string;
+  /** The session's plan as it was then; absent: unchanged. */
+  plan: PlanDocument | null;
 }
 
 export interface UsageChanged {

@@ -159,6 +159,7 @@ local on = {
     state.items = at and vim.list_slice(state.items, 1, at - 1) or event.items or {}
     state.lastTurn = nil
     set_todos(state, event.todos, event.todosSummary)
+    state.plan = event.plan or state.plan
     state.questions = vim.tbl_filter(function(question)
       return not vim.list_contains(event.turnIds, question.turnId)
     end, state.questions)

@@ -569,6 +569,7 @@
 ---@field items amanu.Item[] What is left, its last items, for a state that does not hold the first item that goes.
 ---@field todos amanu.Todo[] The session's to-dos as they were then.
 ---@field todosSummary string
+---@field plan? amanu.PlanDocument The session's plan as it was then; absent: unchanged.
 
 ---@class amanu.UsageChanged
 ---@field kind "usageChanged"

@@ -9,7 +9,16 @@ can do without: room in the context window, a request, the reply's calls, and a 
 from amanu.agent import turn_listeners as listeners
 from amanu.agent.calls import CallEnvironment, Calls
 from amanu.agent.failover import route_first_request
-from amanu.agent.recovery import CUT_CALL, ENDLESS_PAUSES, NO_ROOM, NOT_WHOLE, RemedyCounts, ReplyFault, reply_fault
+from amanu.agent.recovery import (
+    CUT_CALL,
+    ENDLESS_PAUSES,
+    NO_ROOM,
+    NOT_WHOLE,
+    RemedyCounts,
+    ReplyFault,
+    is_about_pictures,
+    reply_fault,
+)
 from amanu.agent.refusals import refusal_sentence
 from amanu.agent.request import ask_model
 from amanu.agent.turn import Turn
@@ -80,7 +89,8 @@ async def _run(turn: Turn) -> Ending:
 
 
 async def _request(turn: Turn, step: int, remedies: RemedyCounts) -> ReplyCompleted | Ending | None:
-    """The reply to one request. None when the request was too long and room was made: ask again."""
+    """The reply to one request. None when the request was too long and room was made, or when pictures in it were
+    refused and taken out: ask again."""
     if (ending := await listeners.before_request(turn, step)) is not None:
         return ending
     if step == 1:
@@ -97,6 +107,8 @@ async def _request(turn: Turn, step: int, remedies: RemedyCounts) -> ReplyComple
         turn.emit_usage()
         return None
     except ModelError as error:
+        if is_about_pictures(error) and turn.refuse_pictures():
+            return None
         return Ending("failed", str(error), can_continue=True, kind=_error_kind(error))
     remedies.on_reply(paused=reply.stop == "paused")
     if reply.window_full:

@@ -4,6 +4,7 @@ Most of them come from Gemini and local servers, but the table is the same for a
 reply that spent its whole budget on thinking is never asked for again with the same budget.
 """
 
+import re
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from typing import Literal
 from amanu.agent.written_calls import written_call
 from amanu.core.ending import Ending
 from amanu.core.listeners import Continue, StepRecord, TurnListener, TurnView
-from amanu.core.model import Breakage, ReplyCompleted, TokenUsage
+from amanu.core.model import Breakage, ModelError, ReplyCompleted, RequestRefused, TokenUsage
 from amanu.core.model_families import EFFORTS, family
 from amanu.core.notes import SystemNote
 from amanu_protocol.items import Effort, ModelInfo
@@ -182,6 +183,15 @@ def reply_fault(reply: ReplyCompleted, tools: Collection[str] = ()) -> ReplyFaul
             return "writtenCall"
         case _:
             return None
+
+
+_ABOUT_PICTURES = re.compile(r"\b(image|picture|pdf|document|media|file_data|inline_?data)", re.I)
+"""How services name what they refuse: "Could not process image", "The PDF specified was not valid"."""
+
+
+def is_about_pictures(error: ModelError) -> bool:
+    """Whether the service refused the request because of a picture or a document in it."""
+    return isinstance(error, RequestRefused) and _ABOUT_PICTURES.search(error.message) is not None
 
 
 class RemedyCounts:

@@ -12,7 +12,7 @@ from amanu.agent.usage import Ledger
 from amanu.agent.window.token_gauge import measure_head
 from amanu.agent.window.window import MAX_SUMMARY, PIECE_SHARE, ContextWindow, StepContext
 from amanu.core.agent import SystemPrompt
-from amanu.core.conversation import Conversation, Results, SystemText, User
+from amanu.core.conversation import Conversation, Entry, PicturesRefused, Results, SystemText, User
 from amanu.core.emit import Emit
 from amanu.core.listeners import ReplyWatch, TurnListener
 from amanu.core.model import Model, TokenUsage, ToolSpec, searches
@@ -26,6 +26,7 @@ from amanu_protocol.items import ModelInfo, Spend
 
 T = TypeVar("T")
 
+REFUSED = "The model's service refused what it was to see, so the request goes without:"
 _TOOL_ANSWER = 2_000
 """Tokens of an answer that a tool asks for."""
 
@@ -145,13 +146,29 @@ class Turn:
             if not note.from_system:
                 self.steering.append(note.text)
             return
-        self._notice_count += 1
         entry = None
         if note.text:
             entry = Results(results=(), notes=(SystemText(text=note.text, status=note.status),))
             self.conversation.add_notes(*entry.notes)
+        self._emit_notice(note, entry)
+
+    def _emit_notice(self, note: SystemNote, entry: Entry | None) -> None:
+        self._notice_count += 1
         notice = note.notice(f"{self.turn_id}.notice{self._notice_count}", self.turn_id)
         self.emit(ItemCompleted(item=notice), entry=entry)
+
+    def refuse_pictures(self) -> bool:
+        """Take out the pictures and documents that no reply has followed yet: the service refused one of them, and does
+        not say which. False if there are none."""
+        entry = PicturesRefused(blob_ids=self.conversation.unanswered_pictures())
+        if not entry.blob_ids:
+            return False
+        names = {
+            picture.name: None for picture in self.conversation.iter_pictures() if picture.blob_id in entry.blob_ids
+        }
+        self.conversation.refuse_pictures(entry)
+        self._emit_notice(SystemNote("", f"{REFUSED} {', '.join(names)}.", "pictureRefused", level="warning"), entry)
+        return True
 
     def step_context(self, step: int, *, in_turn: bool = True) -> StepContext:
         """What the context window needs to make room before that step. `in_turn`: the turn goes on afterwards."""

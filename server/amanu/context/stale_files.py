@@ -28,13 +28,12 @@ class StaleFiles:
         self._workspace = workspace
         self._seen = workspace.shown_files
         self._conversation = conversation
-        self._generation = conversation.generation
 
     async def collect_note(self) -> tuple[str, str] | None:
         """(note for the model, notice for the user about it) on the files that changed since the model last saw them or
         was told of a change, other than by its own edits. None when there are none. Each change is told once."""
-        if self._conversation.generation != self._generation:  # what the model was told may be gone
-            self._generation = self._conversation.generation
+        if self._conversation.generation != self._seen.generation:  # what the model was told may be gone
+            self._seen.generation = self._conversation.generation
             self._forget(all_that_no_result_holds=True)
         changes: dict[Path, str] = {}
         for path, shown_text in await self._doubtful():

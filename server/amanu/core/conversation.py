@@ -5,7 +5,7 @@ user sees of a session is another fold of the journal; this one is made of the p
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter
@@ -52,6 +52,8 @@ class Picture(Part):
     """Bytes."""
     pages: int = 1
     """Of a PDF document."""
+    refused: bool = False
+    """A service refused it: the model is told so in its place."""
 
 
 class Result(Part):
@@ -175,6 +177,13 @@ class Masked(Part):
     texts: dict[str, str]
 
 
+class PicturesRefused(Part):
+    """A service refused these pictures and documents, which are not sent again. `blob_ids`: theirs."""
+
+    role: Literal["picturesRefused"] = "picturesRefused"
+    blob_ids: tuple[str, ...]
+
+
 class Compacted(Part):
     """The first `replaced` messages were replaced by one message from the daemon, `text`. What the next compaction must
     not lose is kept in the other fields."""
@@ -210,11 +219,13 @@ class Rewound(Part):
 
 
 Message = User | Assistant | Results
-AnyEntry = User | Assistant | Result | Results | PendingSteering | Masked | Compacted | Memory | Rewound
+AnyEntry = (
+    User | Assistant | Result | Results | PendingSteering | Masked | PicturesRefused | Compacted | Memory | Rewound
+)
 
 Entry = Annotated[
     Annotated[
-        User | Assistant | Results | PendingSteering | Masked | Compacted | Memory | Rewound,
+        User | Assistant | Results | PendingSteering | Masked | PicturesRefused | Compacted | Memory | Rewound,
         Field(discriminator="role"),
     ]
     | Result,
@@ -263,7 +274,7 @@ class Conversation:
 
     def append(self, message: Message) -> None:
         self._messages.append(message)
-        self._has_pictures |= bool(_pictures(message))
+        self._has_pictures |= any(_pictures(message))
 
     def add_notes(self, *notes: Note) -> None:
         """Add notes, pictures before the text they go with: to the last results if the conversation ends with them,
@@ -271,7 +282,7 @@ class Conversation:
         last = self.last
         if isinstance(last, Results):
             self._messages[-1] = last.model_copy(update={"notes": (*last.notes, *notes)})
-            self._has_pictures |= bool(_pictures(self._messages[-1]))
+            self._has_pictures |= any(_pictures(self._messages[-1]))
         elif self.open_calls():
             self.append(Results(results=(), notes=notes))
         else:
@@ -296,6 +307,12 @@ class Conversation:
                 )
                 self._messages[index] = message.model_copy(update={"results": results})
 
+    def refuse_pictures(self, refused: PicturesRefused) -> None:
+        """Send these no more; the model is told instead. Between steps only, and only what no reply has followed."""
+        for index, message in enumerate(self._messages):
+            if any(picture.blob_id in refused.blob_ids for picture in _pictures(message)):
+                self._messages[index] = _with_refused(message, refused.blob_ids)
+
     def compact(self, compacted: Compacted) -> None:
         """Replace the first messages by its text. Between steps only. A call is never separated from its results: fewer
         messages are replaced instead."""
@@ -313,9 +330,20 @@ class Conversation:
         self.generation += 1
 
     def iter_pictures(self) -> Iterator[Picture]:
-        """Its pictures, in order; one that was shown twice comes twice. Costs nothing if there never was one."""
+        """Its pictures that may be sent, in order; one that was shown twice comes twice. Costs nothing if there never
+        was one."""
         for message in self._messages if self._has_pictures else ():
             yield from _pictures(message)
+
+    def unanswered_pictures(self) -> tuple[str, ...]:
+        """Blob ids of those that no model has replied to yet: no service is known to take them."""
+        answered, unanswered = set[str](), dict[str, None]()
+        for message in self._messages if self._has_pictures else ():
+            if isinstance(message, Assistant):
+                answered |= unanswered.keys()
+                unanswered.clear()
+            unanswered |= {picture.blob_id: None for picture in _pictures(message)}
+        return tuple(blob_id for blob_id in unanswered if blob_id not in answered)
 
     def results(self) -> Iterator[Result]:
         """The results of all calls, in order."""
@@ -352,6 +380,8 @@ class Conversation:
                     pass
                 case Masked():
                     conversation.mask(entry)
+                case PicturesRefused():
+                    conversation.refuse_pictures(entry)
                 case Compacted():
                     conversation.close_calls()
                     conversation.compact(entry)
@@ -403,17 +433,33 @@ class Conversation:
         self._has_pictures |= bool(result.pictures)
 
 
-def _pictures(message: Message) -> tuple[Picture, ...]:
+def _pictures(message: Message) -> Iterator[Picture]:
+    """Those that may be sent."""
+    match message:
+        case User(pictures=notes):
+            parts: tuple[Note, ...] = notes
+        case Results(results=results, notes=notes):
+            parts = (*(picture for result in results for picture in result.pictures), *notes)
+        case _:
+            return
+    yield from (part for part in parts if isinstance(part, Picture) and not part.refused)
+
+
+def _with_refused(message: Message, blob_ids: Collection[str]) -> Message:
+    def marked(picture: Picture) -> Picture:
+        return picture.model_copy(update={"refused": True}) if picture.blob_id in blob_ids else picture
+
     match message:
         case User(pictures=pictures):
-            return pictures
+            return message.model_copy(update={"pictures": tuple(map(marked, pictures))})
         case Results(results=results, notes=notes):
-            return (
-                *(picture for result in results for picture in result.pictures),
-                *(part for part in notes if isinstance(part, Picture)),
+            results = tuple(
+                result.model_copy(update={"pictures": tuple(map(marked, result.pictures))}) for result in results
             )
+            notes = tuple(marked(note) if isinstance(note, Picture) else note for note in notes)
+            return message.model_copy(update={"results": results, "notes": notes})
         case _:
-            return ()
+            return message
 
 
 ENTRY: TypeAdapter[AnyEntry] = TypeAdapter(Entry)

@@ -37,7 +37,8 @@ def laid_out(notes: Iterable[Note], conversation: Conversation, model: ModelInfo
         kind = "document" if part.media_type == PDF else "image"
         opening, end = f'<{kind} name="{part.name}">', f"</{kind}>"
         data = conversation.pictures.get(part.blob_id)
-        why = unseen(part.media_type, model) or (f"this {kind} is lost" if data is None else "")
+        why = f"the service refused this {kind}: it may be damaged" if part.refused else unseen(part.media_type, model)
+        why = why or (f"this {kind} is lost" if data is None else "")
         if why or data is None:
             parts.append(f"{opening}({why}){end}")
         else:

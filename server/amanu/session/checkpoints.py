@@ -20,8 +20,8 @@ from amanu.storage.journal import Record
 from amanu.text.wording import describe_todos, is_finished
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
-from amanu_protocol.events import ItemCompleted, SessionChanged, SessionRewound, TurnStarted
-from amanu_protocol.items import Todo, TodoList, ToolCall, UserMessage
+from amanu_protocol.events import ItemCompleted, JobChanged, SessionChanged, SessionRewound, TurnStarted
+from amanu_protocol.items import Job, PlanDocument, Todo, TodoList, ToolCall, UserMessage
 
 REWOUND = "The conversation was rewound to before this was proposed."
 
@@ -48,6 +48,7 @@ class Checkpoints:
         self._history = core.history
         self._state = core.state
         self._plan = core.plan
+        self._shown_files = core.workspace.shown_files
         self._emit = core.emit
         self._queue = queue
         self._edits = edits
@@ -106,13 +107,29 @@ class Checkpoints:
             items=page[0] if page else [],
             todos=todos,
             todos_summary=describe_todos(todos) if todos else "",
+            plan=await self._plan_before(first.position),
         )
+        # Before the rewind: if the daemon dies in between, an end is told twice rather than never.
+        for job in await self._jobs_told_since(first.position):
+            self._emit(JobChanged(job=job.model_copy(update={"told": False})))
         self._emit(event, entry=Rewound(position=first.position))
         spans = rewound(await self._journal.holding(REWINDS))
         self._conversation.replace_with(await self._journal.read_through(lambda records: conversation(records, spans)))
+        self._shown_files.restore(self._conversation)
         self._queue.forget_turns(turn_ids)
-        self._plan.rewind(turn_ids)
+        await self._plan.restore()
         await self._emit.durable()
+
+    async def _jobs_told_since(self, position: int) -> "list[Job]":
+        """The background commands from before that record whose end the model was told after it."""
+        told: dict[str, bool] = {}
+        for record in await self._journal.holding('"kind":"jobChanged"'):
+            if record.position < position:
+                with contextlib.suppress(ValidationError):
+                    event = EVENT.validate_json(record.event)
+                    if isinstance(event, JobChanged):
+                        told[event.job.job_id] = event.job.told
+        return [job for job in self._state.jobs if job.told and told.get(job.job_id) is False]
 
     async def _todos_before(self, turn_ids: Sequence[str]) -> "list[Todo]":
         """The to-dos as they were left by the turns before these."""
@@ -171,6 +188,16 @@ class Checkpoints:
             files=list(files.values()),
             commands=turn.commands,
         )
+
+    async def _plan_before(self, position: int) -> PlanDocument | None:
+        """The session's plan as it stood before that record; None if the session has none."""
+        for record in reversed(await self._journal.holding('"plan":{')):
+            if record.position < position:
+                with contextlib.suppress(ValidationError):
+                    event = EVENT.validate_json(record.event)
+                    if isinstance(event, SessionChanged | SessionRewound) and event.plan is not None:
+                        return event.plan
+        return self._state.plan and self._plan.draft()
 
 
 def _turns(records: Iterable[Record]) -> list[RecordedTurn]:

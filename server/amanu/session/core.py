@@ -100,8 +100,7 @@ class SessionCore:
             plan=journal.folder / PLAN_NAME,
             memory=services.home.memory,
         )
-        for result in self.conversation.results():
-            self.workspace.shown_files.restore(result.known_files)
+        self.workspace.shown_files.restore(self.conversation)
         self.jobs = SessionJobs(self.state, self.emit, self.notices, journal, services.secrets.mask_output)
         self.proposals = Proposals(self.workspace, self._proposal_changed, self._save_preimage, services.sandbox.accept)
         self.proposal_listeners: list[Callable[[Proposal], None]] = []

@@ -16,9 +16,10 @@ class LateDecisions:
 
     def __init__(self) -> None:
         self._ids: dict[str, None] = {}
-        self._reported: dict[str, object] = {}
-        """Proposal → the outcome the model was last told. A move to other lines does not count as a new outcome, nor do
-        later changes of an applied text: nobody decided those, and `context/stale_files.py` reports them."""
+        self._reported: dict[str, dict[str, object]] = {}
+        """Proposal → turn → the outcome the model was told in it; the last one holds, and a rewind takes those of its
+        turns away. A move to other lines does not count as a new outcome, nor do later changes of an applied text:
+        nobody decided those, and `context/stale_files.py` reports them."""
         self._withdrawn: set[str] = set()
         """Proposals of turns that were taken out of the conversation."""
 
@@ -34,35 +35,50 @@ class LateDecisions:
                 ]
                 # While a call goes on, its result will tell. What no call proposed is the user's own doing.
                 if calls and all(call.state in ENDED for call in calls):
-                    if self._is_news(proposal):
-                        self._ids[proposal.proposal_id] = None
-                    else:
-                        self._ids.pop(proposal.proposal_id, None)
+                    self._reconsider(proposal)
             case ItemCompleted(item=ToolCall(proposal_id=str(proposal_id)) as call):
                 proposal = _proposal(state, proposal_id)
                 if proposal is not None and _leaves_unsaid(call, proposal):
                     self._ids[proposal_id] = None
                     self._reported.pop(proposal_id, None)
                 elif proposal is not None:
-                    self._reported[proposal_id] = _outcome(proposal)
+                    self._report(state, proposal)
             case ItemCompleted(item=Notice(code="lateDecision", item_id=item_id)):
                 proposal_id = item_id.rsplit(".", 2)[0]
                 self._ids.pop(proposal_id, None)
                 proposal = _proposal(state, proposal_id)
                 if proposal is not None:
-                    self._reported[proposal_id] = _outcome(proposal)
+                    self._report(state, proposal)
             case SessionRewound(turn_ids=turn_ids):
                 for proposal in state.proposals:
                     if proposal.turn_id in turn_ids:  # the model never heard of it
                         self._withdrawn.add(proposal.proposal_id)
                         self._ids.pop(proposal.proposal_id, None)
+                        continue
+                    reported = self._reported.get(proposal.proposal_id, {})
+                    taken_back = reported.keys() & set(turn_ids)
+                    for turn_id in taken_back:
+                        del reported[turn_id]
+                    if taken_back:
+                        self._reconsider(proposal)
             case _:
                 pass
 
+    def _report(self, state: SessionState, proposal: Proposal) -> None:
+        """The running turn tells how it stands."""
+        reported = self._reported.setdefault(proposal.proposal_id, {})
+        reported["" if state.turn is None else state.turn.turn_id] = _outcome(proposal)
+
+    def _reconsider(self, proposal: Proposal) -> None:
+        if self._is_news(proposal):
+            self._ids[proposal.proposal_id] = None
+        else:
+            self._ids.pop(proposal.proposal_id, None)
+
     def _is_news(self, proposal: Proposal) -> bool:
         """Whether what the model was told no longer holds, or it was told nothing of a decision."""
-        if proposal.proposal_id in self._reported:
-            return self._reported[proposal.proposal_id] != _outcome(proposal)
+        if reported := self._reported.get(proposal.proposal_id):
+            return reported[next(reversed(reported))] != _outcome(proposal)
         return _decided(proposal)
 
 

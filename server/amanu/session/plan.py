@@ -7,7 +7,7 @@ become of the file since.
 """
 
 import asyncio
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from pathlib import Path
 
 from amanu.agent.window import compaction
@@ -64,6 +64,8 @@ class SessionPlan:
         """The conversation's generation in which the approved plan was told; None: not told yet."""
         self._fresh_context = False
         """The conversation is to be replaced by the plan after this step."""
+        self._todos_revision = 0
+        """The to-do list's when the plan was approved or brought back: an earlier list says nothing of this plan."""
         self._stop_watching: Callable[[], None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -92,14 +94,17 @@ class SessionPlan:
         turn_id = "" if turn is None else turn.turn_id
         plan = PlanDocument(path=str(self._path), state="approved", digest=blob.blob_id, turn_id=turn_id)
         self._approved_text, self._told_in, self._fresh_context = text, None, fresh_context
+        self._todos_revision = self._todos.revision
         self._emit(SessionChanged(mode=mode, plan=plan))
         if steps := plan_steps(text):
             self._todos.set([Todo(text=step, status="pending") for step in steps])
         self._approvals.reconsider()
 
     async def restore(self) -> None:
-        """Take up an approved plan of a session that is opened again."""
+        """Take up the plan of a session that is opened again, or that was rewound."""
         plan = self._emit.state.plan
+        self._approved_text, self._fresh_context = None, False
+        self._todos_revision = self._todos.revision
         if plan is None or plan.state != "approved":
             return
         try:
@@ -114,21 +119,17 @@ class SessionPlan:
         are all done is over."""
         self.begin_afresh(turn_id, 0)
         plan, todos = self._emit.state.plan, self._todos.last
-        if plan is not None and plan.state == "approved" and todos and is_finished(todos):
+        if plan is None or plan.state != "approved" or self._todos.revision == self._todos_revision:
+            return
+        if todos and is_finished(todos):
             self._emit(SessionChanged(plan=plan.model_copy(update={"state": "done"})))
-
-    def rewind(self, turn_ids: Collection[str]) -> None:
-        """These turns are no part of the conversation any more; neither is an approval that was given in one."""
-        plan = self._emit.state.plan
-        if plan is not None and plan.state != "draft" and plan.turn_id in turn_ids:
-            self._emit(SessionChanged(plan=self.draft()))
 
     # Telling the model --------------------------------------------------------------------------------
 
     def note(self) -> str:
         """The approved plan, once, and again when the conversation was rewritten; "" when nothing is to be told. It
-        counts as told when this returns."""
-        if self._approved_text is None or self._told_in == self._conversation.generation:
+        counts as told when this returns. In plan mode, which a rewind to an approved plan does not leave, it waits."""
+        if self.active or self._approved_text is None or self._told_in == self._conversation.generation:
             return ""
         self._told_in = self._conversation.generation
         return self._block()

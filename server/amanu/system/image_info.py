@@ -1,11 +1,12 @@
 """Reads a picture's type, its size in pixels and whether it is complete from its bytes, without decoding it.
 
-Sources: PNG specification 11.2.2 (IHDR); GIF89a specification 18; JPEG, ITU T.81 B.1.1.3 (markers) and B.2.2 (frame
-header); WebP, RFC 9649 section 2.
+Sources: PNG specification 5.3 (chunks) and 11.2.2 (IHDR); GIF89a specification 18 and 27 (trailer); JPEG, ITU T.81
+B.1.1.3 (markers) and B.2.2 (frame header); WebP, RFC 9649 section 2.
 """
 
 import re
 import struct
+import zlib
 from collections.abc import Iterator
 from typing import Literal
 
@@ -13,8 +14,8 @@ MediaType = Literal["image/png", "image/jpeg", "image/gif", "image/webp"]
 """The types that vendors accept; each vendor accepts some of them (`core/model_families.py`)."""
 
 MAX_SEGMENTS = 4000
-"""Segments of a JPEG before its scan. Each costs time, so a file with more counts as damaged; a colour profile takes up
-to 255."""
+"""Segments of a JPEG before its scan, chunks of a PNG. Each costs time, so a file with more counts as damaged; a colour
+profile takes up to 255, and encoders put 8 KiB and more into a chunk."""
 
 _PADDING = re.compile(rb"\xff*")
 _SCAN = 0xDA
@@ -55,18 +56,39 @@ def pixels(data: bytes) -> tuple[int, int] | None:
 
 
 def whole(data: bytes) -> bool:
-    """Whether the picture has its end: a half-copied file would make every request that contains it fail."""
+    """Whether the picture has its end and is undamaged, as far as that shows without decoding it: any other would make
+    every request that contains it fail. Takes milliseconds for megabytes."""
     match media_type(data):
         case "image/png":
-            return b"IEND\xaeB`\x82" in data
+            return _png_is_whole(data)
+        case "image/gif":
+            return data.endswith(b";")
         case "image/jpeg":
             # The end marker after the scan: a thumbnail in the header has an end marker of its own.
             scan = next((offset for marker, offset in _segments(data) if marker == _SCAN), None)
             return scan is not None and data.find(b"\xff\xd9", scan) >= 0
         case "image/webp":
-            return int.from_bytes(data[4:8], "little") + 8 <= len(data)
-        case _:
-            return True
+            end = int.from_bytes(data[4:8], "little") + 8
+            return 20 + int.from_bytes(data[16:20], "little") <= end <= len(data)
+        case None:
+            return False
+
+
+def _png_is_whole(data: bytes) -> bool:
+    """Each chunk has its checksum, one holds pixels, and the last one ends the file."""
+    view, offset, has_pixels = memoryview(data), 8, False
+    for _ in range(MAX_SEGMENTS):
+        if len(data) < offset + 12:
+            return False
+        length, kind = struct.unpack_from(">I4s", data, offset)
+        end = offset + 12 + length
+        if int.from_bytes(data[end - 4 : end], "big") != zlib.crc32(view[offset + 4 : end - 4]):
+            return False
+        if kind == b"IEND":
+            return has_pixels and end == len(data)
+        has_pixels |= kind == b"IDAT"
+        offset = end
+    return False
 
 
 def _jpeg(data: bytes) -> tuple[int, int] | None:

@@ -15,6 +15,9 @@ MAX_CHARACTERS = 40_000
 """Of the text of one page."""
 _ALL_CHARACTERS = 2_000_000
 """After which no further page is read."""
+_END = 1_024
+"""Bytes at the end of a document in which services look for its end marker (PDF 1.7, appendix H, note 18); pypdf reads
+documents without."""
 _MEMORY = 1 << 30
 _PROCESSOR_SECONDS = 60
 """It is killed long before, unless the daemon itself was."""
@@ -71,7 +74,7 @@ def _read(data: bytes, order: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
     answer = {"count": count, "pages": texts}
     if not order["extract"]:
         return answer, b""
-    if len(pages) == count and not reader.is_encrypted:
+    if len(pages) == count and not reader.is_encrypted and b"%%EOF" in data[-_END:]:
         return answer, data
     writer = pypdf.PdfWriter()
     for page in pages:

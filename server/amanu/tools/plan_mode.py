@@ -67,10 +67,14 @@ class ExitPlanMode(SessionTool[ExitPlanModeParams]):
         return "Carry out this plan"
 
     async def preview(self, params: ExitPlanModeParams, call: CallContext) -> Preview:
-        plan_mode = self._plan_mode
-        if plan_mode is None or not plan_mode.active:
+        if self._plan_mode is None or not self._plan_mode.active:
             raise ToolError("You are not in plan mode. To plan first, call enter_plan_mode; else go on with the work.")
-        path = self._workspace.resolve(str(plan_mode.path))
+        return await self.preview_again(params, call)
+
+    async def preview_again(self, params: ExitPlanModeParams, call: CallContext) -> Preview:
+        """The user may have edited the plan, and may have changed the mode: the question stands in any."""
+        assert self._plan_mode is not None, "previewed again without preview"
+        path = self._workspace.resolve(str(self._plan_mode.path))
         if params.path and self._workspace.resolve(params.path) != path:
             raise ToolError(f"{params.path} is not the plan. Write the plan to {path}.")
         file = await self._workspace.read_if_exists(path)
@@ -88,10 +92,6 @@ class ExitPlanMode(SessionTool[ExitPlanModeParams]):
             digest=hashlib.sha256(file.text.encode("utf-8", "surrogatepass")).hexdigest(),
             plan=PlanText(path, file.text),
         )
-
-    async def preview_again(self, params: ExitPlanModeParams, call: CallContext) -> Preview:
-        """The user may have edited the plan."""
-        return await self.preview(params, call)
 
     async def run(self, params: ExitPlanModeParams, call: CallContext) -> Outcome:
         assert self._plan_mode is not None, "run without preview"
@@ -113,7 +113,6 @@ class ExitPlanMode(SessionTool[ExitPlanModeParams]):
                 "it out. End your turn with the plan as your answer."
             )
         reply = f" They said: {reason}" if reason else ""
-        return (
-            f"The user has not approved the plan.{reply} You are still in plan mode: revise it, then call "
-            "exit_plan_mode again."
-        )
+        active = self._plan_mode is not None and self._plan_mode.active
+        again = " You are still in plan mode: revise it, then call exit_plan_mode again." if active else ""
+        return f"The user has not approved the plan.{reply}{again}"

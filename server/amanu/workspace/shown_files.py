@@ -5,10 +5,10 @@ that. A file that changed before its edit was applied stays in doubt: the model 
 record with the results of calls, and so outlives the daemon.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from amanu.core.conversation import Conversation
 from amanu.workspace.text_file import FileText, sha256
 
 MAX_FILES = 500
@@ -31,6 +31,8 @@ class ShownFiles:
         """By resolved path, the last shown last."""
         self.unrecorded: dict[Path, None] = {}
         """Those that are not on record yet."""
+        self.generation = 0
+        """Of the conversation, when what it does not hold any more was forgotten."""
 
     def show(self, file: FileText, source: str = "") -> None:
         """The model is shown that text, or a part of it."""
@@ -50,11 +52,14 @@ class ShownFiles:
             str(path): (entry.digest, entry.source) for path in fresh if (entry := self.files.get(path)) is not None
         }
 
-    def restore(self, entries: Mapping[str, tuple[str | None, str]]) -> None:
-        """What was on record, one after the other."""
-        for path, (digest, source) in entries.items():
-            self._remember(Path(path), ShownFile(digest, source))
+    def restore(self, conversation: Conversation) -> None:
+        """Know what the results in that conversation say, and nothing else."""
+        self.files.clear()
+        for result in conversation.results():
+            for path, (digest, source) in result.known_files.items():
+                self._remember(Path(path), ShownFile(digest, source))
         self.unrecorded.clear()
+        self.generation = conversation.generation
 
     def _remember(self, path: Path, entry: ShownFile) -> None:
         self.unrecorded[path] = None

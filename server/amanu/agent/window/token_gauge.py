@@ -108,7 +108,7 @@ def _note_tokens(notes: Sequence[Note]) -> float:
 
 
 def _picture_tokens(picture: Picture) -> float:
-    return PICTURE * picture.pages
+    return 0 if picture.refused else PICTURE * picture.pages
 
 
 def _part_tokens(part: Text | Thinking | Call) -> float:
