@@ -4,7 +4,8 @@ requests."""
 
 import itertools
 import json
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from google.genai.types import GenerateContentResponse
@@ -32,6 +33,8 @@ class Talk:
 
     conversation: Conversation
     besides: dict[str, Any] = field(default_factory=dict[str, Any])
+    numbers: Iterator[int] = field(default_factory=itertools.count)
+    """For the texts of replies: after a compaction a service knows a reply of its own by its text only."""
 
     @property
     def messages(self) -> list[Any]:
@@ -180,7 +183,9 @@ def test_no_service_refuses_what_a_conversation_became(happenings: list[Happenin
 
 def _reply(talk: Talk, line: Line, reply: Reply) -> None:
     talk.conversation.check()
-    said = line.exchange(request(line.vendor, conversation=talk.conversation, **talk.besides), reply.say).message
+    text = reply.say.text
+    say = replace(reply.say, text=f"{text} {next(talk.numbers)}" if text.strip() else text)
+    said = line.exchange(request(line.vendor, conversation=talk.conversation, **talk.besides), say).message
     if not said.parts:
         return
     talk.conversation.append(said)
