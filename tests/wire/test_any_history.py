@@ -184,6 +184,7 @@ def test_no_service_refuses_what_a_conversation_became(happenings: list[Happenin
 def _reply(talk: Talk, line: Line, reply: Reply) -> None:
     talk.conversation.check()
     text = reply.say.text
+    assert isinstance(text, str)
     say = replace(reply.say, text=f"{text} {next(talk.numbers)}" if text.strip() else text)
     said = line.exchange(request(line.vendor, conversation=talk.conversation, **talk.besides), say).message
     if not said.parts:
