@@ -1,6 +1,5 @@
 """A server that the agent starts in the background, waits for, fetches a page from, reads and stops."""
 
-import sys
 from pathlib import Path
 
 import pytest
@@ -18,7 +17,7 @@ def quick_answers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def test_a_server_is_started_waited_for_fetched_from_read_and_stopped(tmp_path: Path) -> None:
     port = free_port()
-    serve = f"{sys.executable} -u -m http.server {port} --bind 127.0.0.1"
+    serve = f"python3 -u -m http.server {port} --bind 127.0.0.1"
     steps = [
         step("", call("run_shell_command", command=serve, background=True, port=port, network=True)),
         step("", call("web_fetch", url=f"http://localhost:{port}/hello.html")),
