@@ -47,7 +47,10 @@ def test_type_and_size(data: bytes, kind: str | None, size: tuple[int, int] | No
 
 @pytest.mark.parametrize(
     "data",
-    [png(), jpeg(), gif(), webp(), jpeg(before=THUMBNAIL), jpeg() + b"a film", webp() + b"more"],
+    [
+        *(png(), jpeg(), gif(), webp(), jpeg(before=THUMBNAIL)),
+        *(png() + b"more", jpeg() + b"a film", webp() + b"more", gif() + b"\0\0"),
+    ],
 )
 def test_what_is_whole(data: bytes) -> None:
     assert whole(data)
@@ -75,14 +78,12 @@ FLIPPED[FLIPPED.index(b"IDAT") + 6] ^= 0xFF
         bytes(FLIPPED),
         png()[:33] + png()[-12:],
         png()[:-12],
-        png() + b"more",
-        png() + bytes(12),
         png()[:33] + b"\xff\xff\xff\xff" + png()[37:],
         webp()[:4] + bytes(4) + webp()[8:],
         webp()[:16] + b"\xff\xff\xff\xff" + webp()[20:],
     ],
     ids=[
-        *("a flipped byte", "no pixels", "no end", "more after the end", "zeros after the end", "a chunk too long"),
+        *("a flipped byte", "no pixels", "no end", "a chunk too long"),
         *("WebP of no length", "WebP chunk too long"),
     ],
 )

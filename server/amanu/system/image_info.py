@@ -62,7 +62,7 @@ def whole(data: bytes) -> bool:
         case "image/png":
             return _png_is_whole(data)
         case "image/gif":
-            return data.endswith(b";")
+            return data.rstrip(b"\0").endswith(b";")
         case "image/jpeg":
             # The end marker after the scan: a thumbnail in the header has an end marker of its own.
             scan = next((offset for marker, offset in _segments(data) if marker == _SCAN), None)
@@ -75,7 +75,7 @@ def whole(data: bytes) -> bool:
 
 
 def _png_is_whole(data: bytes) -> bool:
-    """Each chunk has its checksum, one holds pixels, and the last one ends the file."""
+    """Each chunk has its checksum, and one holds pixels. Some programs put something of their own after the last."""
     view, offset, has_pixels = memoryview(data), 8, False
     for _ in range(MAX_SEGMENTS):
         if len(data) < offset + 12:
@@ -85,7 +85,7 @@ def _png_is_whole(data: bytes) -> bool:
         if int.from_bytes(data[end - 4 : end], "big") != zlib.crc32(view[offset + 4 : end - 4]):
             return False
         if kind == b"IEND":
-            return has_pixels and end == len(data)
+            return has_pixels
         has_pixels |= kind == b"IDAT"
         offset = end
     return False
