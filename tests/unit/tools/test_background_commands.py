@@ -89,6 +89,7 @@ async def test_a_port_is_waited_for(tmp_path: Path, sandbox: bool) -> None:
     ("command", "more", "expected", "failed"),
     [
         ("sleep 30", {"until": "ready", "wait_s": 0.2}, "Not ready after 0.2 s: nothing in its output matches", False),
+        ("sleep 30", {"until": "a\0", "wait_s": 0.2}, "Not ready after 0.2 s", False),
         ("sleep 30", {"port": 9, "wait_s": 0.2}, "nothing listens on port 9", False),
         ("echo no; exit 3", {"until": "ready"}, "Exit code: 3", True),
         ("echo no; exit 3", {"port": 9}, "Exit code: 3", True),

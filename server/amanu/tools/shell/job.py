@@ -255,10 +255,11 @@ class Job:
         worker = Path(__file__).with_name("pattern_worker.py")
         pipe, nothing = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
         process = await start_process(
-            kill, sys.executable, "-I", "-S", str(worker), pattern, stdin=pipe, stdout=pipe, stderr=nothing, env={}
+            kill, sys.executable, "-I", "-S", str(worker), stdin=pipe, stdout=pipe, stderr=nothing, env={}
         )
         assert process.stdin is not None and process.stdout is not None
         answer = asyncio.create_task(process.stdout.readline())
+        process.stdin.write(json.dumps(pattern).encode() + b"\n")
         try:
             while not answer.done():
                 news, is_last = self._news, self.ended.is_set()
