@@ -26,7 +26,7 @@ from amanu_protocol.items import ModelInfo, Spend
 
 T = TypeVar("T")
 
-REFUSED = "The model's service refused what it was to see, so the request goes without:"
+REFUSED = "The model's service refused a picture or document, so these are no longer sent:"
 _TOOL_ANSWER = 2_000
 """Tokens of an answer that a tool asks for."""
 
