@@ -5,9 +5,10 @@ import contextlib
 import os
 import shlex
 import shutil
+import sys
 import tempfile
 import textwrap
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -96,6 +97,10 @@ class Terminal:
         from prompt_toolkit.filters import Condition
         from prompt_toolkit.history import FileHistory, InMemoryHistory
 
+        from amanu.cli.prompt_keyboard import PromptKeyboard
+
+        self._own_keyboard = PromptKeyboard(sys.stdin) if keyboard is None and sys.stdin.isatty() else None
+        keyboard = keyboard or self._own_keyboard
         self._context = context
         self._draft = ""
         self._prompt: PromptSession[str] = PromptSession(
@@ -180,7 +185,19 @@ class Terminal:
         """See `review_prompt.UserInput`: $VISUAL, $EDITOR, else vi, on a private temporary file."""
         from prompt_toolkit.application import run_in_terminal
 
-        return await run_in_terminal(lambda: edit_text(text, suffix), in_executor=True)
+        with self._lent_keyboard():
+            return await run_in_terminal(lambda: edit_text(text, suffix), in_executor=True)
+
+    @contextlib.contextmanager
+    def _lent_keyboard(self) -> Generator[None]:
+        if self._own_keyboard is None:
+            yield
+            return
+        self._own_keyboard.lent = True
+        try:
+            yield
+        finally:
+            self._own_keyboard.lent = False
 
     async def _run(self, prompt: "PromptSession[str]", until: Callable[[], bool], **options: Any) -> str | None:
         asking = asyncio.create_task(prompt.prompt_async(**options))

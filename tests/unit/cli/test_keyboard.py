@@ -5,10 +5,13 @@ import io
 import os
 import pty
 import select
+import subprocess
 import termios
+from functools import partial
 from pathlib import Path
 
 import pytest
+from prompt_toolkit.application import run_in_terminal
 from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 from prompt_toolkit.input import create_pipe_input
@@ -18,7 +21,7 @@ from amanu.cli.console import PlainConsole
 from amanu.cli.keyboard_mode import unechoed
 from amanu.cli.live import TICK_SECONDS, LiveConsole
 from amanu.cli.mentions import line_mentions
-from amanu.cli.terminal import PromptContext, Terminal, edit_text, prompt_completer
+from amanu.cli.terminal import Interrupted, PromptContext, Terminal, edit_text, prompt_completer
 from amanu_protocol.items import Line
 from amanu_protocol.requests import MentionCompleteResult, MentionItem
 
@@ -129,3 +132,39 @@ def test_what_is_typed_between_two_prompts_waits_as_it_was_typed(monkeypatch: py
             assert os.read(side, 100) == b"go\r"
             assert not select.select([screen], [], [], 0)[0], "nothing is echoed"
         assert termios.tcgetattr(side) == before
+
+
+@pytest.mark.parametrize(("typed", "expected"), [(b"go\r", "go"), (b"\x04", EOFError), (b"\x03", Interrupted)])
+async def test_what_is_typed_while_something_is_printed_stays_as_it_was_typed(
+    monkeypatch: pytest.MonkeyPatch, typed: bytes, expected: str | type[Exception]
+) -> None:
+    screen, side = pty.openpty()
+    with os.fdopen(side) as keyboard, os.fdopen(screen, "wb", buffering=0):
+        monkeypatch.setattr("sys.stdin", keyboard)
+        with unechoed():
+            terminal = Terminal(PromptContext(), screen=DummyOutput())
+            reading = asyncio.create_task(terminal.read(lambda: False))
+            while not terminal.app.is_running:
+                await asyncio.sleep(0.01)
+            await run_in_terminal(lambda: os.write(screen, typed))
+            (read,) = await asyncio.gather(reading, return_exceptions=True)
+    assert read == expected or (isinstance(expected, type) and isinstance(read, expected))
+
+
+async def test_the_users_editor_reads_lines(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    editor = tmp_path / "editor"
+    editor.write_text('#!/bin/sh\nstty -a > "$1"\n')
+    editor.chmod(0o755)
+    monkeypatch.setenv("EDITOR", str(editor))
+    screen, side = pty.openpty()
+    with os.fdopen(side) as keyboard, os.fdopen(screen, "wb", buffering=0):
+        monkeypatch.setattr("sys.stdin", keyboard)
+        terminal = Terminal(PromptContext(), screen=DummyOutput())
+        reading = asyncio.create_task(terminal.read(lambda: False))
+        while not terminal.app.is_running:
+            await asyncio.sleep(0.01)
+        monkeypatch.setattr("subprocess.run", partial(subprocess.run, stdin=side))
+        modes = await terminal.edit("", ".txt")
+        os.write(screen, b"\x04")
+        await asyncio.gather(reading, return_exceptions=True)
+    assert modes is not None and " icanon" in modes and " icrnl" in modes
