@@ -658,8 +658,8 @@ class TrustedItem(Wire):
 
     path: str
     """Relative to the root."""
-    kind: Literal["memory", "rules", "command"]
-    """Project memory · the workspace's own rules · a slash command."""
+    kind: Literal["memory", "rules", "command", "skill", "agent"]
+    """Project memory · the workspace's own rules · a slash command · a skill · an agent."""
     state: Literal["same", "new", "changed", "gone"]
     """Against what the user trusted; `new` where nothing was trusted yet."""
     diff: str = ""

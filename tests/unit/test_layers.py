@@ -28,19 +28,20 @@ MAY_IMPORT: dict[str, str] = {
     "amanu.shell": "core text system",
     "amanu.storage": "config text system",
     "amanu.sandbox": "core home config text system storage",
+    "amanu.mcp": "core home config text system storage sandbox",
     "amanu.workspace": "core text system",
     "amanu.context": "core text system storage workspace",
     "amanu.proposals": "core text system workspace",
     "amanu.checks": "core config text system sandbox workspace proposals",
     "amanu.permissions": "core config text system storage workspace context checks",
-    "amanu.tools": "core config text system web shell sandbox workspace context proposals checks",
+    "amanu.tools": "core config text system web shell sandbox mcp workspace context proposals checks",
     "amanu.agent": "core text system models.availability models.retry permissions",  # no vendor, disk, process, editor
-    "amanu.session": "core home config text system models web storage sandbox workspace context proposals checks "
+    "amanu.session": "core home config text system models web storage sandbox mcp workspace context proposals checks "
     "permissions tools agent",
     "amanu.frontends": "core text system storage workspace context session",
     "amanu.daemon": "core home config text system sandbox session frontends",
-    "amanu.cli": "core home config text system models web storage sandbox workspace proposals permissions tools agent "
-    "session frontends daemon",
+    "amanu.cli": "core home config text system models web storage sandbox mcp workspace proposals permissions tools "
+    "agent session frontends daemon",
     "amanu.__main__": "*",
 }
 ALONE: dict[str, str] = {
@@ -69,7 +70,10 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
         "amanu.models.vertex",
     ),
     "openai": (),
-    "httpx2": ("amanu.models", "amanu.web", "amanu.cli.doctor"),
+    "httpx2": ("amanu.models", "amanu.web", "amanu.mcp", "amanu.cli.doctor"),
+    "mcp": ("amanu.mcp",),
+    "mcp_types": ("amanu.mcp",),
+    "yaml": ("amanu.text.front_matter",),
     "html_to_markdown": ("amanu.web.page_text",),
     "rich": ("amanu.cli",),
     "prompt_toolkit": ("amanu.cli",),
@@ -113,6 +117,8 @@ HEAVY = (
     "rapidfuzz",
     "watchfiles",
     "tree_sitter",
+    "mcp",
+    "yaml",
 )
 """Not imported by merely importing anything of ours but the files that need them."""
 BEFORE_INITIALIZE = (*HEAVY, "pydantic", "asyncio", "logging", "sqlite3", "subprocess", "amanu_protocol")

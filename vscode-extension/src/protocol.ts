@@ -1592,8 +1592,8 @@ export interface TrustGetParams {
 export interface TrustedItem {
   /** Relative to the root. */
   path: string;
-  /** Project memory · the workspace's own rules · a slash command. */
-  kind: "memory" | "rules" | "command";
+  /** Project memory · the workspace's own rules · a slash command · a skill · an agent. */
+  kind: "memory" | "rules" | "command" | "skill" | "agent";
   /** Against what the user trusted; `new` where nothing was trusted yet. */
   state: "same" | "new" | "changed" | "gone";
   /** Unified, of `new` (cut at 200 lines), `changed` and `gone`. */

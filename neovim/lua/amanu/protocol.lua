@@ -1071,7 +1071,7 @@
 ---Something in a folder that trust lets Amanu read as instructions, or interpret.
 ---@class amanu.TrustedItem
 ---@field path string Relative to the root.
----@field kind "memory"|"rules"|"command" Project memory · the workspace's own rules · a slash command.
+---@field kind "memory"|"rules"|"command"|"skill"|"agent" Project memory · the workspace's own rules · a slash command · a skill · an agent.
 ---@field state "same"|"new"|"changed"|"gone" Against what the user trusted; `new` where nothing was trusted yet.
 ---@field diff string Unified, of `new` (cut at 200 lines), `changed` and `gone`.
 ---@field summary string For the user: what it is, and how it stands against what they trusted.

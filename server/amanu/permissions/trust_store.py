@@ -8,7 +8,7 @@ file enables nothing and raises no question, except for rules: they forbid.
 
     memory    AGENTS.md, CLAUDE.md, GEMINI.md, in every folder, and what they import (`context/memory_files.py`)
     rules     .amanu/config.toml
-    command   .amanu/commands/*.md
+    command, skill, agent   `context/extension_files.py` says where
 
 What checkers read or run (pyproject.toml, eslint.config.js, node_modules) runs in the sandbox, and changes every other
 day: a question about it would teach users to say yes. Trusting a folder trusts those files, whatever they become.
@@ -27,7 +27,6 @@ of a session must be trusted by itself: trust does not extend to the folder abov
 """
 
 import contextlib
-import fnmatch
 import hashlib
 import json
 import os
@@ -39,6 +38,7 @@ from difflib import unified_diff
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, cast
 
+from amanu.context.extension_files import PLACES, ExtensionKind, find_files, place_of
 from amanu.context.memory_files import NAMES, MemoryFiles
 from amanu.context.slash_commands import MAX_BYTES
 from amanu.core.tool import SubjectFilter, ToolError
@@ -55,7 +55,7 @@ from amanu_protocol.items import Proposal
 from amanu_protocol.requests import TrustedItem, TrustGetResult
 
 Standing = Literal["untrusted", "trusted", "changed"]
-FileKind = Literal["memory", "rules", "command"]
+FileKind = Literal["memory", "rules"] | ExtensionKind
 Answer = Literal["yes", "no", "editor"]
 """What is recorded of a folder: the user's own answer; or that an editor said yes, which counts only while it does."""
 
@@ -63,8 +63,6 @@ SEARCH_SECONDS = 3.0
 """Time to find files in deep folders; a file that is not found in time is not trusted."""
 MAX_DIFF_LINES = 200
 """Lines shown of the diff of one file."""
-MAX_COMMANDS = 200
-"""Slash commands looked at in one folder."""
 
 Files = Mapping[str, tuple[FileKind, str]]
 """Path → kind and SHA-256. The path is relative to the root, with `/`, and begins with `../` where the repository
@@ -230,8 +228,8 @@ class TrustStore:
         deep = {(root / name).parent for name in names if PurePosixPath(name).name in NAMES and ".." not in name}
         memory.below(folder for folder in deep if folder != root)
         others: dict[str, FileKind] = {".amanu/config.toml": "rules"}
-        commands = _matching_names(workspace, ".amanu/commands", "*.md")
-        others |= {f".amanu/commands/{name}": "command" for name in commands}
+        for place in PLACES:
+            others |= dict.fromkeys(find_files(workspace, root, place), place.kind)
         for name, kind in others.items():
             data = _read_data(workspace, name)
             if data is not None:
@@ -334,9 +332,8 @@ def _kind_of(name: str) -> FileKind | None:
         return "memory"
     if name == ".amanu/config.toml":
         return "rules"
-    if path.parent == PurePosixPath(".amanu/commands") and path.suffix == ".md":
-        return "command"
-    return None
+    place = place_of(name)
+    return None if place is None else place.kind
 
 
 def _name(path: Path, root: str) -> str:
@@ -374,17 +371,6 @@ def _memory_names(workspace: Workspace) -> Iterator[str]:
                 yield name
             if time.monotonic() > ends:
                 return
-
-
-def _matching_names(workspace: Workspace, folder: str, *patterns: str) -> list[str]:
-    """The names in that folder that match a pattern; of each pattern the first `MAX_COMMANDS`. This runs with every
-    prompt: the folder is read once, and a root may hold thousands of files."""
-    if not os.path.lexists(workspace.roots[0] / folder):
-        return []  # the usual case, and quicker than asking the guard
-    with contextlib.suppress(OSError, ToolError), workspace.guard.listing(workspace.resolve(folder)) as handle:
-        names = os.listdir(handle)  # noqa: PTH208 (of a handle)
-        return [name for pattern in patterns for name in sorted(fnmatch.filter(names, pattern))[:MAX_COMMANDS]]
-    return []
 
 
 def _read_data(workspace: Workspace, name: str) -> bytes | None:

@@ -46,6 +46,8 @@ _ENABLED = {
     "memory": "instructions to the model",
     "rules": "rules, which can only deny or ask",
     "command": "a slash command",
+    "skill": "a skill the model may load",
+    "agent": "an agent the model may hand work to",
 }
 _CHECKERS = "sandboxed checks of edits by the linters and type checkers set up in it"
 _STATES = {"same": "unchanged", "new": "new", "changed": "changed", "gone": "deleted"}
