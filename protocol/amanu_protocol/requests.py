@@ -171,7 +171,7 @@ class PromptSendParams(Wire):
 
 class PromptSendResult(Wire):
     """`started`: a turn runs, `turnId` names it. `queued`: it starts when the running turn ends. `answered`: it was a
-    command for the daemon (`/memory`), which has answered with a notice."""
+    command for the daemon (`/memory`, `/mcp`), which has answered with a notice."""
 
     status: Literal["started", "queued", "answered"]
     turn_id: str | None = None
@@ -597,6 +597,91 @@ class MemoryStrikeResult(Wire):
     """What was done, for the user."""
 
 
+# MCP servers ------------------------------------------------------------------------------------------
+
+
+class McpTool(Wire):
+    """A tool of an MCP server. All of its text but `fullName` is the server's, with hidden characters made visible."""
+
+    name: str
+    full_name: str
+    """What models call it, and rules name: `mcp__server__tool`."""
+    title: str
+    description: str
+    read_only: bool
+    """What the server claims, like the two below."""
+    destructive: bool
+    open_world: bool
+
+
+class McpChangedTool(Wire):
+    """A tool that is off until the user agrees to its text, which is new or has changed."""
+
+    name: str
+    diff: str
+    """Unified; of a new tool its whole text."""
+
+
+class McpServer(Wire):
+    """An MCP server that is configured for a session's folders."""
+
+    name: str
+    state: Literal["unapproved", "off", "configured", "starting", "ready", "failed", "needsSignIn"]
+    """`unapproved`: nothing of it starts before the user agrees · `configured`: it starts when it is first needed."""
+    reason: str
+    source: str
+    """Where it is configured."""
+    target: str
+    """What starts, or is connected to: the exact command line, or the address."""
+    access: str
+    """A sentence: what its process may do."""
+    digest: str
+    """Of all that agreeing to it is about."""
+    tokens: int
+    """What its tools take in every request; an estimate."""
+    tools: list[McpTool]
+    changed_tools: list[McpChangedTool] = []
+    tools_digest: str = ""
+    """What agreeing to `changedTools` is about."""
+    lines: list[Line]
+    """All of that for the user; the first line stands for the whole."""
+
+
+class McpListResult(Wire):
+    servers: list[McpServer]
+    deferred: bool
+    """Their tools would take too much of the model's window, so it finds them by a search; they take no tokens then."""
+    summary: str
+    """The list for the user, on several lines."""
+
+
+class McpServerParams(Wire):
+    session_id: Id
+    name: str
+
+
+class McpApproveParams(McpServerParams):
+    digest: str
+    """As it was listed: if it is another by now, −32803 `mcpServerChanged`."""
+
+
+class McpApproveToolsParams(McpServerParams):
+    tools_digest: str
+
+
+class McpServerResult(Wire):
+    server: McpServer
+    summary: str
+    """What was done, for the user."""
+
+
+class McpSignInResult(Wire):
+    url: str | None
+    """The page to open, of the server's authorization server; None when signing in has ended already. How it ends is a
+    notice."""
+    summary: str
+
+
 class MentionCompleteParams(Wire):
     session_id: Id | None = None
     roots: list[str] = []
@@ -719,7 +804,7 @@ class RulePreviewResult(Wire):
 
 
 AuditKind = Literal[
-    "asked", "decided", "started", "ended", "changing", "changed", "trust", "rule", "mode", "sandbox", "log"
+    "asked", "decided", "started", "ended", "changing", "changed", "trust", "rule", "mode", "sandbox", "server", "log"
 ]
 """`changing` is on record before a file changes, `changed` says what came of it. `log` is about the log itself: a file
 of it begins."""

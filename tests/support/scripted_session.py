@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from amanu.core.conversation import Conversation
+from amanu.mcp.model import McpServers
 from amanu.session import restore
 from amanu.session.session import Session
 from amanu.session.sessions import Sessions, open_sessions
@@ -118,7 +119,12 @@ async def journalled(session: Session) -> Conversation:
 
 @asynccontextmanager
 async def scripted_session(
-    tmp_path: Path, *steps: dict[str, Any], mode: Mode = "ask", headless: bool = False, more_roots: Sequence[str] = ()
+    tmp_path: Path,
+    *steps: dict[str, Any],
+    mode: Mode = "ask",
+    headless: bool = False,
+    more_roots: Sequence[str] = (),
+    mcp: McpServers | None = None,
 ) -> AsyncGenerator[ScriptedSession]:
     """`more_roots`: names of folders that are open besides. At the end the journal tells the same conversation as the
     one the model was given, and a client that folded the events has the session's state."""
@@ -129,7 +135,7 @@ async def scripted_session(
     for folder in roots:
         folder.mkdir(exist_ok=True)
     (root / "notes.txt").write_text(TWELVE)
-    sessions = open_sessions(headless=headless)
+    sessions = open_sessions(headless=headless, mcp=mcp)
     client = Client(os.environ)
     sessions.connect(client)
     made = await sessions.create(

@@ -23,6 +23,7 @@ class Client:
         self.state: SessionState | None = None
         self.messages: list[EventMessage] = []
         self.changed: list[str] = []
+        self.mcp_changes = 0
 
     def send(self, message: EventMessage) -> None:
         self.messages.append(message)
@@ -31,6 +32,9 @@ class Client:
 
     def list_changed(self, session_id: str) -> None:
         self.changed.append(session_id)
+
+    def mcp_changed(self) -> None:
+        self.mcp_changes += 1
 
 
 async def until(session: Session, reached: Callable[[SessionState], object], seconds: float = 10) -> SessionState:

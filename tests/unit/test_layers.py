@@ -73,6 +73,7 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
     "httpx2": ("amanu.models", "amanu.web", "amanu.mcp", "amanu.cli.doctor"),
     "mcp": ("amanu.mcp",),
     "mcp_types": ("amanu.mcp",),
+    "jsonschema": ("amanu.tools.mcp.arguments",),
     "yaml": ("amanu.text.front_matter",),
     "html_to_markdown": ("amanu.web.page_text",),
     "rich": ("amanu.cli",),
@@ -118,6 +119,7 @@ HEAVY = (
     "watchfiles",
     "tree_sitter",
     "mcp",
+    "jsonschema",
     "yaml",
 )
 """Not imported by merely importing anything of ours but the files that need them."""

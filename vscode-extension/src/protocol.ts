@@ -1125,7 +1125,7 @@ export interface PromptSendParams {
 
 /**
  * `started`: a turn runs, `turnId` names it. `queued`: it starts when the running turn ends. `answered`: it was a
- * command for the daemon (`/memory`), which has answered with a notice.
+ * command for the daemon (`/memory`, `/mcp`), which has answered with a notice.
  */
 export interface PromptSendResult {
   status: "started" | "queued" | "answered";
@@ -1533,6 +1533,91 @@ export interface MemoryStrikeResult {
   summary: string;
 }
 
+/** A tool of an MCP server. All of its text but `fullName` is the server's, with hidden characters made visible. */
+export interface McpTool {
+  name: string;
+  /** What models call it, and rules name: `mcp__server__tool`. */
+  fullName: string;
+  title: string;
+  description: string;
+  /** What the server claims, like the two below. */
+  readOnly: boolean;
+  destructive: boolean;
+  openWorld: boolean;
+}
+
+/** A tool that is off until the user agrees to its text, which is new or has changed. */
+export interface McpChangedTool {
+  name: string;
+  /** Unified; of a new tool its whole text. */
+  diff: string;
+}
+
+/** An MCP server that is configured for a session's folders. */
+export interface McpServer {
+  name: string;
+  /** `unapproved`: nothing of it starts before the user agrees · `configured`: it starts when it is first needed. */
+  state: "unapproved" | "off" | "configured" | "starting" | "ready" | "failed" | "needsSignIn";
+  reason: string;
+  /** Where it is configured. */
+  source: string;
+  /** What starts, or is connected to: the exact command line, or the address. */
+  target: string;
+  /** A sentence: what its process may do. */
+  access: string;
+  /** Of all that agreeing to it is about. */
+  digest: string;
+  /** What its tools take in every request; an estimate. */
+  tokens: number;
+  tools: McpTool[];
+  changedTools: McpChangedTool[];
+  /** What agreeing to `changedTools` is about. */
+  toolsDigest: string;
+  /** All of that for the user; the first line stands for the whole. */
+  lines: Line[];
+}
+
+export interface McpListResult {
+  servers: McpServer[];
+  /** Their tools would take too much of the model's window, so it finds them by a search; they take no tokens then. */
+  deferred: boolean;
+  /** The list for the user, on several lines. */
+  summary: string;
+}
+
+export interface McpServerParams {
+  sessionId: Id;
+  name: string;
+}
+
+export interface McpApproveParams {
+  sessionId: Id;
+  name: string;
+  /** As it was listed: if it is another by now, −32803 `mcpServerChanged`. */
+  digest: string;
+}
+
+export interface McpApproveToolsParams {
+  sessionId: Id;
+  name: string;
+  toolsDigest: string;
+}
+
+export interface McpServerResult {
+  server: McpServer;
+  /** What was done, for the user. */
+  summary: string;
+}
+
+export interface McpSignInResult {
+  /**
+   * The page to open, of the server's authorization server; None when signing in has ended already. How it ends is a
+   * notice.
+   */
+  url: string | null;
+  summary: string;
+}
+
 export interface MentionCompleteParams {
   sessionId?: Id | null;
   /** Absolute paths of the folders, where there is no session yet. */
@@ -1661,6 +1746,7 @@ export type AuditKind =
   | "rule"
   | "mode"
   | "sandbox"
+  | "server"
   | "log";
 
 export interface AuditQueryParams {
@@ -1900,6 +1986,8 @@ export type ErrorKind =
   | "contextTooLong"
   | "unsupportedVersion"
   | "trustChanged"
+  | "mcpServerNotFound"
+  | "mcpServerChanged"
   | "permissionDenied"
   | "providerError"
   | "storageError"
@@ -1991,6 +2079,18 @@ export interface RequestsToDaemon {
   "amanu/memory/list": { params: SessionParams; result: MemoryListResult };
   /** Take one fact out of its file. It can be undone like any change. */
   "amanu/memory/strike": { params: MemoryStrikeParams; result: MemoryStrikeResult };
+  /** The MCP servers of the session's folders, with their tools. */
+  "amanu/mcp/list": { params: SessionParams; result: McpListResult };
+  /** Agree to what a server starts, as it was listed, and start it. */
+  "amanu/mcp/approve": { params: McpApproveParams; result: McpServerResult };
+  /** Agree to the tools of a server as they are now. */
+  "amanu/mcp/approveTools": { params: McpApproveToolsParams; result: McpServerResult };
+  /** Stop a server, until it is agreed to anew. */
+  "amanu/mcp/turnOff": { params: McpServerParams; result: McpServerResult };
+  /** Stop a server, and start it again. */
+  "amanu/mcp/restart": { params: McpServerParams; result: McpServerResult };
+  /** Sign in to a server that asks for it. Answers as soon as there is a page to open. */
+  "amanu/mcp/signIn": { params: McpServerParams; result: McpSignInResult };
   /** What the mention at the end of a text may become: `@path`, `@symbol:Name` … */
   "amanu/mention/complete": { params: MentionCompleteParams; result: MentionCompleteResult };
   /** Models to choose from. */
@@ -2043,4 +2143,6 @@ export interface NotificationsToClient {
   "amanu/event": EventMessage;
   /** The list of sessions changed. */
   "amanu/session/listChanged": SessionListChangedParams;
+  /** Something about MCP servers changed: ask for the list again. */
+  "amanu/mcp/changed": Empty;
 }

@@ -746,7 +746,7 @@
 ---@field attachments? amanu.AttachmentInput[]
 
 ---`started`: a turn runs, `turnId` names it. `queued`: it starts when the running turn ends. `answered`: it was a
----command for the daemon (`/memory`), which has answered with a notice.
+---command for the daemon (`/memory`, `/mcp`), which has answered with a notice.
 ---@class amanu.PromptSendResult
 ---@field status "started"|"queued"|"answered"
 ---@field turnId? string
@@ -1034,6 +1034,63 @@
 ---@class amanu.MemoryStrikeResult
 ---@field summary string What was done, for the user.
 
+---A tool of an MCP server. All of its text but `fullName` is the server's, with hidden characters made visible.
+---@class amanu.McpTool
+---@field name string
+---@field fullName string What models call it, and rules name: `mcp__server__tool`.
+---@field title string
+---@field description string
+---@field readOnly boolean What the server claims, like the two below.
+---@field destructive boolean
+---@field openWorld boolean
+
+---A tool that is off until the user agrees to its text, which is new or has changed.
+---@class amanu.McpChangedTool
+---@field name string
+---@field diff string Unified; of a new tool its whole text.
+
+---An MCP server that is configured for a session's folders.
+---@class amanu.McpServer
+---@field name string
+---@field state "unapproved"|"off"|"configured"|"starting"|"ready"|"failed"|"needsSignIn" `unapproved`: nothing of it starts before the user agrees · `configured`: it starts when it is first needed.
+---@field reason string
+---@field source string Where it is configured.
+---@field target string What starts, or is connected to: the exact command line, or the address.
+---@field access string A sentence: what its process may do.
+---@field digest string Of all that agreeing to it is about.
+---@field tokens integer What its tools take in every request; an estimate.
+---@field tools amanu.McpTool[]
+---@field changedTools amanu.McpChangedTool[]
+---@field toolsDigest string What agreeing to `changedTools` is about.
+---@field lines amanu.Line[] All of that for the user; the first line stands for the whole.
+
+---@class amanu.McpListResult
+---@field servers amanu.McpServer[]
+---@field deferred boolean Their tools would take too much of the model's window, so it finds them by a search; they take no tokens then.
+---@field summary string The list for the user, on several lines.
+
+---@class amanu.McpServerParams
+---@field sessionId amanu.Id
+---@field name string
+
+---@class amanu.McpApproveParams
+---@field sessionId amanu.Id
+---@field name string
+---@field digest string As it was listed: if it is another by now, −32803 `mcpServerChanged`.
+
+---@class amanu.McpApproveToolsParams
+---@field sessionId amanu.Id
+---@field name string
+---@field toolsDigest string
+
+---@class amanu.McpServerResult
+---@field server amanu.McpServer
+---@field summary string What was done, for the user.
+
+---@class amanu.McpSignInResult
+---@field url? string The page to open, of the server's authorization server; None when signing in has ended already. How it ends is a notice.
+---@field summary string
+
 ---@class amanu.MentionCompleteParams
 ---@field sessionId? amanu.Id
 ---@field roots? string[] Absolute paths of the folders, where there is no session yet.
@@ -1108,7 +1165,7 @@
 
 ---`changing` is on record before a file changes, `changed` says what came of it. `log` is about the log itself: a file
 ---of it begins.
----@alias amanu.AuditKind "asked"|"decided"|"started"|"ended"|"changing"|"changed"|"trust"|"rule"|"mode"|"sandbox"|"log"
+---@alias amanu.AuditKind "asked"|"decided"|"started"|"ended"|"changing"|"changed"|"trust"|"rule"|"mode"|"sandbox"|"server"|"log"
 
 ---@class amanu.AuditQueryParams
 ---@field sessionId amanu.Id
@@ -1279,7 +1336,7 @@
 ---@field saved? boolean
 ---@field message? string
 
----@alias amanu.ErrorKind "sessionNotFound"|"sessionReadOnly"|"tooManySessions"|"turnInProgress"|"staleTurn"|"approvalNotFound"|"questionNotFound"|"proposalNotFound"|"proposalConflict"|"blobNotFound"|"itemNotFound"|"jobNotFound"|"authRequired"|"modelNotFound"|"modelUnavailable"|"overloaded"|"contextTooLong"|"unsupportedVersion"|"trustChanged"|"permissionDenied"|"providerError"|"storageError"|"invalidRule"|"invalidParams"|"internalError"
+---@alias amanu.ErrorKind "sessionNotFound"|"sessionReadOnly"|"tooManySessions"|"turnInProgress"|"staleTurn"|"approvalNotFound"|"questionNotFound"|"proposalNotFound"|"proposalConflict"|"blobNotFound"|"itemNotFound"|"jobNotFound"|"authRequired"|"modelNotFound"|"modelUnavailable"|"overloaded"|"contextTooLong"|"unsupportedVersion"|"trustChanged"|"mcpServerNotFound"|"mcpServerChanged"|"permissionDenied"|"providerError"|"storageError"|"invalidRule"|"invalidParams"|"internalError"
 
 ---`error.data` of a failed request.
 ---@class amanu.ErrorData
@@ -1332,6 +1389,12 @@ M.methods = {
   command_list = "amanu/command/list",
   memory_list = "amanu/memory/list",
   memory_strike = "amanu/memory/strike",
+  mcp_list = "amanu/mcp/list",
+  mcp_approve = "amanu/mcp/approve",
+  mcp_approve_tools = "amanu/mcp/approveTools",
+  mcp_turn_off = "amanu/mcp/turnOff",
+  mcp_restart = "amanu/mcp/restart",
+  mcp_sign_in = "amanu/mcp/signIn",
   mention_complete = "amanu/mention/complete",
   model_list = "amanu/model/list",
   auth_status = "amanu/auth/status",
@@ -1344,6 +1407,7 @@ M.methods = {
   editor_context_changed = "amanu/editor/contextChanged",
   event = "amanu/event",
   session_list_changed = "amanu/session/listChanged",
+  mcp_changed = "amanu/mcp/changed",
   editor_apply = "amanu/editor/apply",
   editor_diagnostics = "amanu/editor/diagnostics",
   editor_definition = "amanu/editor/definition",

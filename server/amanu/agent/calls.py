@@ -64,8 +64,11 @@ class CallRun:
     """One call as it passes through its states, and what is known of it so far."""
 
     call: Call
+    """The call of `tool`, with its arguments."""
     tool: AnyTool | None
     item: ToolCall
+    called: str
+    """The name the model called: `tool`, or one that stands for it (`Tool.target`)."""
     parsed: ParsedCall[Any] | None = None
     fault: str = ""
     """Why its arguments are invalid; "" when they are valid."""
@@ -117,7 +120,7 @@ class Calls:
 
     @property
     def results(self) -> tuple[Result, ...]:
-        return tuple(run.result or _error_result(run.call, NOT_RUN) for run in self._runs)
+        return tuple(run.result or _result_as_called(run, _error_result(run.call, NOT_RUN)) for run in self._runs)
 
     @property
     def touched(self) -> frozenset[str]:
@@ -172,7 +175,7 @@ class Calls:
                 await self._end_rejected(run, tool, params, context, decision)
                 return
             self._set_state(run, "executing")
-            if run.effect != "read" or preview.subject.reach != "workspace":
+            if run.effect != "read" or preview.subject.reach != "workspace" or preview.subject.server:
                 await self._emit.durable()  # the decision is on disk before the effect
             started = time.monotonic()
             try:
@@ -391,7 +394,7 @@ class Calls:
         """Put the call's end on record, once: later calls of this do nothing."""
         if run.result is not None:
             return
-        run.result = result
+        run.result = result = _result_as_called(run, result)
         run.item = run.item.model_copy(update={"state": state, "error": error})
         self._emit(ItemCompleted(item=run.item), entry=result)
 
@@ -400,14 +403,16 @@ class Calls:
         self._emit(ItemChanged(item=run.item))
 
     def _make_run(self, call: Call) -> CallRun:
-        tool, parsed, fault = self._tools.get(call.tool), None, ""
+        called, tool, parsed, fault = call.tool, self._tools.get(call.tool), None, ""
         if tool is not None and isinstance(call.arguments, dict):
             try:
-                parsed = tool.parse(call.arguments)
+                tool, arguments = tool.target(call.arguments)
+                call = call.model_copy(update={"tool": tool.name, "arguments": dict(arguments)})
+                parsed = tool.parse(arguments)
                 call = call.model_copy(update={"arguments": parsed.arguments})
             except ToolError as error:
                 fault = str(error)
-        return CallRun(call, tool, call_item(self._turn_id, call, tool), parsed, fault)
+        return CallRun(call, tool, call_item(self._turn_id, call, tool), called, parsed, fault)
 
 
 def call_item(turn_id: str, call: Call, tool: AnyTool | None) -> ToolCall:
@@ -499,6 +504,11 @@ def _rejection_text(decision: Decision) -> str:
     if decision.reason:
         return f"The user rejected this and said: {decision.reason}"
     return "The user rejected this. Do not try the same again: ask, or find another way."
+
+
+def _result_as_called(run: CallRun, result: Result) -> Result:
+    """The result under the name the model called: services match results with calls."""
+    return result if result.tool == run.called else result.model_copy(update={"tool": run.called})
 
 
 def _error_result(call: Call, text: str) -> Result:

@@ -343,6 +343,9 @@ class RunClient:
     def list_changed(self, session_id: str) -> None:
         pass
 
+    def mcp_changed(self) -> None:
+        pass
+
 
 def _positive(kind: type[int] | type[float]) -> Callable[[str], float]:
     def number(text: str) -> float:

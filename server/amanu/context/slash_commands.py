@@ -6,7 +6,7 @@
                                          no approval
 
 A file may begin with lines `description: …` and `argument-hint: …` between two lines `---`. `$ARGUMENTS` in the rest is
-what follows the name; without it the arguments are put after the text. `/compact` and `/memory` are built in.
+what follows the name; without it the arguments are put after the text. `/compact`, `/memory` and `/mcp` are built in.
 """
 
 import re
@@ -22,6 +22,7 @@ from amanu_protocol.requests import Command
 
 COMPACT = "compact"
 MEMORY = "memory"
+MCP = "mcp"
 BUILT_IN = (
     Command(
         name=COMPACT,
@@ -33,6 +34,12 @@ BUILT_IN = (
         name=MEMORY,
         description="Show what is remembered for later sessions, or strike one fact",
         argument_hint="[strike NUMBER]",
+        source="daemon",
+    ),
+    Command(
+        name=MCP,
+        description="Show the MCP servers, agree to one, stop it or start it again",
+        argument_hint="[approve|off|restart|signin NAME]",
         source="daemon",
     ),
 )
@@ -105,6 +112,11 @@ def compaction(prompt: str) -> str | None:
 def memory_request(prompt: str) -> str | None:
     """What is asked of what is remembered ("" for all of it) if the prompt is `/memory`; else None."""
     return _arguments(MEMORY, prompt)
+
+
+def mcp_request(prompt: str) -> str | None:
+    """What is asked about MCP servers ("" for the list) if the prompt is `/mcp`; else None."""
+    return _arguments(MCP, prompt)
 
 
 @dataclass(frozen=True)

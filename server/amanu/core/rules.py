@@ -10,6 +10,7 @@ Text is what approvals show and remember:
     @run+network(npm install *)            with network access
     @run+unsandboxed(docker ps *)          outside the sandbox
     @write(docs/**) until 2026-12-24       until the end of that day, UTC
+    mcp__git__commit                       a tool of the MCP server "git"; mcp__git__* all of them
 
 A table, `[[rule]]` in the settings, can say the same and more: see `RuleTable`.
 """
@@ -30,12 +31,14 @@ from amanu_protocol.items import Grant, Mode
 Kind = Literal["allow", "deny", "mustAsk"]
 
 _TEXT = re.compile(
-    r"(?P<target>\*|@?[A-Za-z][A-Za-z0-9_-]*)(?P<network>\+network)?(?P<unsandboxed>\+unsandboxed)?(?:\((?P<pattern>.+)\))?"
+    r"(?P<target>\*|mcp__[A-Za-z0-9_*-]+|@?[A-Za-z][A-Za-z0-9_-]*)(?P<network>\+network)?(?P<unsandboxed>\+unsandboxed)?(?:\((?P<pattern>.+)\))?"
     r"(?:\s+until\s+(?P<until>\d{4}-\d{2}-\d{2}))?",
     re.DOTALL,
 )
 _GRANTS: tuple[Grant, ...] = ("network", "unsandboxed")
 _EFFECTS = ("@read", "@write", "@run")
+MCP = "mcp__"
+"""How the name of every tool of an MCP server begins: `mcp__server__tool`."""
 
 
 @dataclass(frozen=True)
@@ -55,13 +58,15 @@ class Rule:
     """The rule as text; for a table, as close to that as possible."""
     origin: str
     targets: tuple[str, ...]
-    """The rule applies to any of these: names of tools, `@read`, `@write`, `@run`, `*`."""
+    """The rule applies to any of these: names of tools, `@read`, `@write`, `@run`, `*`; `mcp__git__*` is a glob."""
     patterns: tuple[str, ...] = ()
     """Any of these must match: globs for a path; for commands see `commands`. Empty: matches everything."""
     unless: tuple[str, ...] = ()
     """Globs for paths that are excepted."""
     arguments: Mapping[str, str] = field(default_factory=dict[str, str])
     """Argument → glob for its value as text; all must match."""
+    servers: tuple[str, ...] = ()
+    """Only calls of these MCP servers, `*` for any. Empty: it is about other calls, too."""
     modes: tuple[Mode, ...] = ()
     trusted: bool | None = None
     until: datetime | None = None
@@ -102,7 +107,7 @@ def parse_rule(kind: Kind, text: str, origin: str) -> Rule:
     if target.startswith("@") and target not in _EFFECTS:
         raise AmanuError("invalidRule", f"{target} is not an effect. Use @read, @write or @run.")
     unsandboxed = match["unsandboxed"] is not None
-    if target in ("@read", "@write") and (network or unsandboxed):
+    if (target in ("@read", "@write") or target.startswith(MCP)) and (network or unsandboxed):
         suffix = "+network" if network else "+unsandboxed"
         raise AmanuError("invalidRule", f"{suffix} applies only to commands, not to {target}.")
     if pattern is not None and _about_commands(target):
@@ -125,7 +130,7 @@ def with_grants(text: str, grants: Collection[Grant], *, only: bool = False) -> 
 
     def line(text: str) -> str:
         match = _TEXT.fullmatch(text.strip())
-        if match is None or match["target"] in ("@read", "@write"):
+        if match is None or match["target"] in ("@read", "@write") or match["target"].startswith(MCP):
             return text
         all_grants = {*grants} | ({grant for grant in _GRANTS if match[grant]} if not only else set[Grant]())
         suffix = text.strip()[max(match.end(group) for group in ("target", *_GRANTS)) :]
@@ -142,7 +147,10 @@ class RuleTable(BaseModel):
     decision: Kind
     """`deny` takes precedence over `mustAsk`, and `mustAsk` over `allow`."""
     tool: tuple[str, ...] | str = "*"
-    """A tool's name, `@read`, `@write`, `@run` or `*`; or a list of these."""
+    """A tool's name, `@read`, `@write`, `@run` or `*`; or a list of these. With `server` also that server's own name
+    for a tool."""
+    server: tuple[str, ...] | str = ()
+    """Only tools of this MCP server, or of one of these; `*` for any server."""
     path: tuple[str, ...] | str = ()
     """Globs for the path relative to its root: `*` stays within a folder, `**` does not."""
     unless: tuple[str, ...] | str = ()
@@ -176,8 +184,12 @@ class RuleTable(BaseModel):
     def _validate(self) -> "RuleTable":
         if _tuple(self.path) and _tuple(self.command):
             raise ValueError("a rule is about paths or about commands, not both")
+        if _tuple(self.server) and _tuple(self.command):
+            raise ValueError("a rule is about a server or about commands, not both")
         for tool in _tuple(self.tool):
-            if not re.fullmatch(r"\*|@read|@write|@run|[A-Za-z][A-Za-z0-9_-]*", tool):
+            if not self.server and not re.fullmatch(
+                r"\*|@read|@write|@run|mcp__[A-Za-z0-9_*-]+|[A-Za-z][A-Za-z0-9_-]*", tool
+            ):
                 raise ValueError(f"{tool!r} is not the name of a tool, @read, @write, @run or *")
         for pattern in _tuple(self.command):
             try:
@@ -197,6 +209,7 @@ class RuleTable(BaseModel):
             origin,
             targets,
             patterns,
+            servers=_tuple(self.server),
             unless=_tuple(self.unless),
             arguments=self.arguments,
             modes=_tuple(self.mode),  # pyright: ignore[reportArgumentType]
@@ -213,6 +226,7 @@ class RuleTable(BaseModel):
 
     def _describe(self, targets: tuple[str, ...], patterns: tuple[str, ...]) -> str:
         conditions = [
+            *([f"server {'/'.join(_tuple(self.server))}"] if self.server else []),
             *(f"{name} like {value}" for name, value in self.arguments.items()),
             *(["mode " + "/".join(_tuple(self.mode))] if self.mode else []),
             *([("" if self.trusted else "not ") + "trusted"] if self.trusted is not None else []),

@@ -68,6 +68,12 @@ class Subject:
     reach: Reach = "workspace"
     must_ask: str = ""
     """Why only the user can allow it, once, whatever the rules say: a clause. "" for nothing."""
+    server: str = ""
+    """The MCP server that is called; `text` is then that server's own name for the tool. Only a rule that names the
+    server or the tool allows it."""
+    read_only: bool = False
+    """Of an MCP server: it says that the call changes nothing. A claim, which can only make policy stricter where it is
+    absent."""
 
 
 SubjectFilter = Callable[[Iterable[Subject]], list[Subject]]
@@ -261,6 +267,12 @@ class Tool(ABC, Generic[P]):
             )
             note = f" {normalized.note}" if normalized.note else ""
             raise ToolError(f"Wrong arguments for {self.name}: {faults}. Correct them and call again.{note}") from error
+
+    def target(self, arguments: Mapping[str, JsonValue]) -> "tuple[AnyTool, Mapping[str, JsonValue]]":
+        """The tool that a call is about, with its arguments: this one, unless it stands for others. What is shown,
+        decided on and run is the target; only the result goes to the model under the name it called. Raises
+        `ToolError`."""
+        return self, arguments
 
     def title_of(self, arguments: Mapping[str, Any]) -> str:
         """One line for the user while there is no preview yet; the arguments are not validated."""

@@ -13,7 +13,7 @@ from typing import Literal
 
 from amanu.core import protected_paths as protected
 from amanu.core.command import Command
-from amanu.core.rules import CommandPattern, Rule
+from amanu.core.rules import MCP, CommandPattern, Rule
 from amanu.core.tool import Subject
 from amanu.permissions.destructive import destroying
 from amanu_protocol.items import Mode
@@ -26,7 +26,7 @@ def match_rule(rule: Rule, subject: Subject, mode: Mode, time: datetime, *, trus
     """Whether the rule is about the subject, in a session of that mode and trust."""
     if not _applies(rule, mode, time, trusted=trusted) or not _names_tool(rule, subject):
         return "no"
-    if subject.effect == "run":
+    if subject.effect == "run" and not subject.server:
         return _match_command(rule, subject)
     return "yes" if _matches_path(rule, subject) else "no"
 
@@ -52,11 +52,23 @@ def _applies(rule: Rule, mode: Mode, time: datetime, *, trusted: bool) -> bool:
 
 def _names_tool(rule: Rule, subject: Subject) -> bool:
     """Whether the rule is about that tool, or its effect, with those arguments."""
-    everything = () if rule.kind == "allow" and subject.reach != "workspace" else ("*", f"@{subject.effect}")
-    return any(target in (subject.tool, *everything) for target in rule.targets) and all(
+    if rule.servers and (not subject.server or not {subject.server, "*"} & {*rule.servers}):
+        return False
+    beyond = subject.reach != "workspace" or (subject.server and not rule.servers)
+    everything = () if rule.kind == "allow" and beyond else ("*", f"@{subject.effect}")
+    own_name = (subject.text,) if rule.servers else ()
+    return any(
+        target in (subject.tool, *own_name, *everything) or _names_mcp_tool(rule, target, subject)
+        for target in rule.targets
+    ) and all(
         name in subject.arguments and _matches(rule, glob, _as_text(subject.arguments[name]))
         for name, glob in rule.arguments.items()
     )
+
+
+def _names_mcp_tool(rule: Rule, target: str, subject: Subject) -> bool:
+    """Whether the target is a glob for the names of MCP tools, such as `mcp__git__*`, and covers this one."""
+    return bool(subject.server) and target.startswith(MCP) and _matches(rule, target, subject.tool)
 
 
 def _matches_path(rule: Rule, subject: Subject) -> bool:

@@ -1,9 +1,10 @@
 """For how long a yes may count: the scopes offered with a question, the rule each would save, and rules in words."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from amanu.core.command import Command
-from amanu.core.rules import Rule, format_command_pattern, parse_rule, with_grants
+from amanu.core.rules import MCP, Rule, format_command_pattern, parse_rule, with_grants
 from amanu.core.tool import Subject
 from amanu.permissions.matching import escape_glob
 from amanu.permissions.policy import PolicyContext, Verdict, acts, decide, decide_all
@@ -16,6 +17,9 @@ MAX_RULES = 4
 
 _OF_HOSTS = ("web_fetch",)
 """Tools whose rules name hosts."""
+
+_OF_SERVER = re.compile(rf"{MCP}(?P<server>(?:(?!__).)+)__(?P<tool>.+)")
+"""The name of an MCP tool, or a glob for such names."""
 
 _EXAMPLE = "For example: run_shell_command(git commit *)"
 
@@ -33,14 +37,16 @@ def offers(open_subjects: Sequence[tuple[Subject, Verdict]], *, allowed: int = 0
         return [once]
     text = "\n".join(suggested_rule(subject) for subject in subjects)
     scopes: Sequence[Scope] = ("turn", "session", "workspace", "user")
-    explanation = f"{explain(text)}{_changing_files(subjects)}"
+    explanation = f"{explain(text)}{_changing_files(subjects)}{_whole_server(subjects)}"
     return [once, *(ScopeOffer(scope=scope, rule=text, explanation=explanation) for scope in scopes)]
 
 
 def suggested_rule(subject: Subject) -> str:
     """The rule to remember a call by: for a file that file, for a page its host, for a command the program and its
     sub-command."""
-    if subject.reach != "workspace":
+    if subject.tool.startswith(MCP):
+        return subject.tool
+    if subject.server or subject.reach != "workspace":
         return f"{subject.tool}({escape_glob(subject.text)})"
     if subject.effect != "run":
         return f"@{subject.effect}({escape_glob(subject.text)})"
@@ -139,7 +145,7 @@ _TARGETS = {
 
 def _explanation(rule: Rule) -> str:
     (target,) = rule.targets
-    tools = _TARGETS.get(target, f"the tool {target}")
+    tools = _TARGETS.get(target) or _mcp_tools(target) or f"the tool {target}"
     until = f" Until {rule.until:%Y-%m-%d}." if rule.until else ""
     if not rule.patterns:
         sandbox = "without the sandbox" if rule.unsandboxed else "in the sandbox" if target == "@run" else ""
@@ -157,6 +163,21 @@ def _explanation(rule: Rule) -> str:
     access = "with network access" if rule.network else "without network access"
     access = "without the sandbox, with all your permissions" if rule.unsandboxed else access
     return f"Allows {description}, {access}.{until}"
+
+
+def _mcp_tools(target: str) -> str:
+    """What a name of MCP tools means; "" for any other."""
+    match = _OF_SERVER.fullmatch(target)
+    if match is None:
+        return ""
+    tool = "every tool" if match["tool"] == "*" else f"the tool {match['tool']}"
+    return f"{tool} of the MCP server {match['server']}"
+
+
+def _whole_server(subjects: Iterable[Subject]) -> str:
+    """A sentence on how to allow all tools of the server."""
+    match = next(filter(None, (_OF_SERVER.fullmatch(subject.tool) for subject in subjects if subject.server)), None)
+    return "" if match is None else f" For all tools of this server, change it to {MCP}{match['server']}__*"
 
 
 def _changing_files(subjects: Iterable[Subject]) -> str:

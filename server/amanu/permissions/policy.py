@@ -60,6 +60,7 @@ DESTROYS = "it destroys work that cannot be undone, and no rule allows that expl
 NOT_UNDERSTOOD = "Amanu cannot fully analyze this command"
 NO_SANDBOX = "no sandbox works on this machine, so rules cannot allow commands (setting sandbox.without)"
 MAY_MATCH = "this rule may apply, depending on what the command expands to when it runs"
+NOT_READ_ONLY = "in plan mode a tool of an MCP server needs a rule of yours that allows it"
 NO_NETWORK = "the commands of this line share one sandbox, and this rule does not allow network access"
 
 
@@ -90,6 +91,8 @@ def decide(rules: Iterable[Rule], subject: Subject, context: PolicyContext | Non
         return Verdict("ask", NOT_UNDERSTOOD, rememberable=False, why=subject.because)
     if subject.effect == "write" and ("\n" in subject.text or visible(subject.text) != subject.text):
         return Verdict("ask", HIDDEN, rememberable=False)
+    if subject.server and is_read_only(context.mode):
+        return _in_read_only_mode(matching, subject, context.mode)
     if (allowed := _allowed(matching, subject, why, sandboxed=context.sandboxed)) is not None:
         return allowed
     if matching:
@@ -99,6 +102,15 @@ def decide(rules: Iterable[Rule], subject: Subject, context: PolicyContext | Non
     return Verdict("ask", NOTHING_MATCHED, rememberable=command is None or command.prefix is not None, why=why)
 
 
+def _in_read_only_mode(matching: Iterable[Rule], subject: Subject, mode: Mode) -> Verdict:
+    """The verdict on a call of an MCP server where nothing may change. Nothing holds a server to that, so only a rule
+    of the user's allows it: one for this mode, or, if the server says that the tool only reads, any."""
+    rule = next((rule for rule in matching if subject.read_only or mode in rule.modes), None)
+    if rule is None:
+        return Verdict("deny", f"mode {mode}: deny {subject.tool} ({NOT_READ_ONLY})")
+    return Verdict("allow", str(rule))
+
+
 def _first(rules: Iterable[Rule], kind: Kind) -> Rule | None:
     return next((rule for rule in rules if rule.kind == kind), None)
 
@@ -106,7 +118,7 @@ def _first(rules: Iterable[Rule], kind: Kind) -> Rule | None:
 def _allowed(matching: Sequence[Rule], subject: Subject, why: str, *, sandboxed: bool) -> Verdict | None:
     """The verdict of the matching allow rule that grants most. None when there is none, or none that counts for a
     command without a sandbox."""
-    runs = subject.effect == "run"
+    runs = subject.effect == "run" and not subject.server  # a server has the sandbox it was agreed to with
     for rule in sorted(matching, key=lambda rule: (not rule.unsandboxed, not rule.network)):
         if not runs or sandboxed or rule.harmless or rule.unsandboxed:
             return Verdict(

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
+from amanu.core.rules import MCP
 from amanu.core.tool import ToolError
 from amanu.storage.audit_log import AuditLog
 from amanu.workspace.diff import compose
@@ -100,6 +101,10 @@ class AuditRecorder:
         )
         self._add("trust", f"The folder is {_trusted(state.trusted)}.", trusted=state.trusted, roots=state.roots)
 
+    def record_server(self, text: str, **data: str) -> None:
+        """Record what the user decided on an MCP server."""
+        self._add("server", text, **data)
+
     def _on_asked(self, approval: Approval, position: int) -> None:
         call_id = approval.tool_call_id
         self._calls.setdefault(call_id, _Call()).digest = approval.digest
@@ -126,7 +131,8 @@ class AuditRecorder:
         if item.state != "executing" or call.started is not None:
             return
         call.started = time.monotonic()
-        sandbox = item.sandbox or (self.state.sandbox if item.effect == "run" else None)
+        is_command = item.effect == "run" and not item.tool.startswith(MCP)
+        sandbox = item.sandbox or (self.state.sandbox if is_command else None)
         self._add(
             "started",
             f"Started: {item.title}",
@@ -294,7 +300,8 @@ def _replacements(hunks: Iterable[Hunk]) -> list[tuple[int, int, str]]:
 def command_end(item: ToolCall) -> tuple[str | None, dict[str, str]]:
     """How a command ended, and what became of protected files it made or changed, read from the end of its output."""
     tail = item.output[-_NOTES:]
-    matches = list(_EXIT.finditer(tail)) if item.effect == "run" else []
+    is_command = item.effect == "run" and not item.tool.startswith(MCP)  # a server may write what it likes
+    matches = list(_EXIT.finditer(tail)) if is_command else []
     if not matches:
         return None, {}
     start = matches[-1].end()  # what stands before is the command's, which may write anything

@@ -74,6 +74,10 @@ class Client(Protocol):
         """Pass an event on. Never blocks, never raises."""
         ...
 
+    def mcp_changed(self) -> None:
+        """Something about MCP servers changed. Must not block or raise."""
+        ...
+
     def list_changed(self, session_id: str) -> None:
         """The list of sessions changed. Never blocks, never raises."""
         ...

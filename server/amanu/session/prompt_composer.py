@@ -116,6 +116,7 @@ class PromptComposer:
                     message.text,
                     news,
                     opening.surroundings,
+                    self.turn_factory.mcp.note_with_prompt(),
                     changed,
                     recalled and recalled.text,
                     self.turn_factory.plan.note(),

@@ -4,6 +4,8 @@ or from the queue; at most one turn runs.
 
 import contextlib
 import logging
+from collections.abc import Awaitable, Callable
+from functools import partial
 
 from amanu.context import slash_commands as commands
 from amanu.context.attachments import PromptMessage
@@ -83,8 +85,8 @@ class Prompts:
         """Start a turn, or queue behind the running one. Returns when the prompt is on disk. A known `promptId`
         changes nothing. Raises `AmanuError`: invalidParams for a picture no model would take; storageError when it
         cannot be saved, and then it is as if it had never been sent."""
-        if (about_memory := commands.memory_request(params.text)) is not None:
-            await self._answer(params.prompt_id, about_memory)
+        if (answer := self._daemon_command(params.text)) is not None:
+            await self._answer(params.prompt_id, answer)
             return PromptSendResult(status="answered")
         text = self._core.services.secrets.mask_content(params.text)
         async with self._turn.starting:
@@ -126,8 +128,8 @@ class Prompts:
         answers what the turn waits for: the model's questions, in other words, and a plan, which is sent back."""
         self._require_writable()
         focus = commands.compaction(params.text)
-        if (about_memory := commands.memory_request(params.text)) is not None:
-            await self._answer(params.prompt_id, about_memory)
+        if (answer := self._daemon_command(params.text)) is not None:
+            await self._answer(params.prompt_id, answer)
         elif focus is not None:
             self._compact_in_turn(params, focus)
         elif params.prompt_id not in self._prompt_ids:
@@ -160,12 +162,20 @@ class Prompts:
         self._approvals.finish_reviews(client=client.name)
         self._approvals.reject_plan(_SEE_MESSAGE, client.name)
 
-    async def _answer(self, prompt_id: str, about_memory: str) -> None:
-        """Carry out `/memory`, once for each prompt: it is a word to the daemon, and the model does not hear it."""
+    def _daemon_command(self, text: str) -> Callable[[], Awaitable[None]] | None:
+        """What carries out a prompt that is a word to the daemon: `/memory`, `/mcp`. None for any other."""
+        if (about_memory := commands.memory_request(text)) is not None:
+            return partial(self._memory.carry_out, about_memory)
+        if (about_servers := commands.mcp_request(text)) is not None:
+            return partial(self._turn_factory.mcp.carry_out, about_servers)
+        return None
+
+    async def _answer(self, prompt_id: str, carry_out: Callable[[], Awaitable[None]]) -> None:
+        """Carry out a daemon's command, once for each prompt; the model does not hear it."""
         self._require_writable()
         if prompt_id not in self._prompt_ids:
             self._prompt_ids.add(prompt_id)
-            await self._memory.carry_out(about_memory)
+            await carry_out()
 
     def _compact_in_turn(self, params: PromptSteerParams, focus: str) -> None:
         """Compact in the running turn: the message is shown, but the model does not get it."""
@@ -258,6 +268,7 @@ class Prompts:
         """Start a turn for a prompt. Raises `AmanuError` (modelNotFound, authRequired …) before anything of it
         is on record."""
         await self._trust.refresh()
+        self._turn_factory.mcp.announce()
         choice = await self._turn_factory.model_chooser.choose(prompt.text, prompt.environment)
         info = choice.candidate.info
         self._core.environment.replace(prompt.environment)
@@ -287,7 +298,10 @@ class Prompts:
             self._composer.add_to_conversation(message, opening)
         self._pictures.forget()
         self._approvals.start_turn()
-        run, agent = self._turn_factory.start_run(turn_id, prompt.text), self._turn_factory.agent(choice)
+        run, agent = (
+            self._turn_factory.start_run(turn_id, prompt.text, info.context_window),
+            self._turn_factory.agent(choice),
+        )
         self._recording.hide(prompt.environment)
         with self._recording.line.used():
             self._turn.start(run, agent.run(run) if focus is None else agent.compact(run, focus), self._on_turn_end)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from amanu.checks.runner import Checkers
 from amanu.config import Settings
 from amanu.home import Home
+from amanu.mcp.model import McpServers
 from amanu.models.availability import Availability
 from amanu.models.catalogue import Catalogue
 from amanu.models.credentials import Credentials
@@ -55,6 +56,8 @@ class Services:
     """Which models are unavailable: what one session finds out, the others know."""
     pages: PageFetcher = field(default_factory=PageFetcher)
     """Fetches pages of the web, and keeps the latest."""
+    mcp: McpServers | None = None
+    """The MCP servers of all sessions; None: there are none."""
 
     def with_callbacks(self, changed: Callable[[SessionState], None], rules_changed: Callable[[], None]) -> "Services":
         """The same services, with these callbacks."""

@@ -79,6 +79,7 @@ class Session:
         self.checkpoints = Checkpoints(core, queue, self.edits)
         self.recording = SessionRecording(core)
         self.memory = SessionMemory(core, self.composer.turn_factory.memory_files)
+        self.mcp = self.composer.turn_factory.mcp
         self.prompts = Prompts(core, self.composer, self.trust, self.recording, self.checkpoints, self.memory)
         self.pages = ItemPages(core)
         self._answering = asyncio.Lock()
@@ -102,12 +103,15 @@ class Session:
         self._closing_events = []
         await self.core.proposals.restore(self.state.proposals)
         await self.core.plan.restore()
+        if begins:
+            self.mcp.announce()
 
     async def close(self, *, anyway: bool = False) -> None:
         """Cancel what runs and close the journal. Raises `AmanuError` (storageError) and stays open when something
         could not be saved; with `anyway` that is lost."""
         self.core.access.closed = True  # nothing starts any more
         await self.prompts.stop()
+        self.mcp.close()
         await self.core.jobs.close()
         await self._checks.close()
         await self._feedback.close()
@@ -298,6 +302,7 @@ class Session:
 
     def _trust_changed(self, taken_back: bool) -> None:
         self.approvals.reconsider()  # the workspace's rules count now, or no longer
+        self.mcp.announce()
         if taken_back:
             self._ending_checkers = asyncio.create_task(self._checks.stop())
 

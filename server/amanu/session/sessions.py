@@ -7,12 +7,14 @@ import os
 import shutil
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from amanu.config import load_settings
 from amanu.context import slash_commands as commands
 from amanu.home import find_home
+from amanu.mcp.model import McpServers
 from amanu.models import routing
 from amanu.models.listing_request import ListingAddress
 from amanu.permissions import offers
@@ -89,6 +91,8 @@ class Sessions:
         self._index_opened: SessionIndex | None = None
         self._index_opening = asyncio.Lock()
         self._summaries = SummaryWriter(self._put_summary)
+        if services.mcp is not None:
+            services.mcp.listeners.append(self._mcp_changed)
 
     async def create(self, params: SessionCreateParams, client: Client) -> SessionResult:
         """Start a session and attach the client. A known id returns that session, unchanged."""
@@ -504,6 +508,12 @@ class Sessions:
         for session in self._open.values():
             session.approvals.reconsider()
 
+    def _mcp_changed(self) -> None:
+        for session in self._open.values():
+            session.mcp.announce()
+        for client in self._clients:
+            client.mcp_changed()
+
     async def _put_summary(self, state: SessionState, *, closed: bool = False) -> None:
         self._summaries.written(state)
         if state.read_only:
@@ -527,10 +537,14 @@ class Sessions:
             client.list_changed(session_id)
 
 
-def open_sessions(environ: Mapping[str, str] = os.environ, *, headless: bool = False) -> Sessions:
-    """The sessions of this user, with their settings. Raises `AmanuError` naming what is wrong in a settings file."""
+def open_sessions(
+    environ: Mapping[str, str] = os.environ, *, headless: bool = False, mcp: McpServers | None = None
+) -> Sessions:
+    """The sessions of this user, with their settings. `mcp`: other MCP servers than the user's. Raises `AmanuError`
+    naming what is wrong in a settings file."""
     home = find_home(environ).make()
-    return Sessions(make_services(home, load_settings(home, environ), headless=headless))
+    services = make_services(home, load_settings(home, environ), headless=headless)
+    return Sessions(services if mcp is None else replace(services, mcp=mcp))
 
 
 def _open_questions(state: SessionState) -> list[OpenQuestion]:

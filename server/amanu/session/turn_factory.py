@@ -27,6 +27,7 @@ from amanu.core.listeners import TurnListener
 from amanu.core.model_families import family
 from amanu.core.notes import SystemNote
 from amanu.session.core import SessionCore
+from amanu.session.mcp import SessionMcp
 from amanu.session.model_choice import ModelChoice, ModelChooser
 from amanu.session.queue import PromptQueue
 from amanu.session.status_note import SessionStatus
@@ -54,6 +55,7 @@ class TurnFactory:
         settings = services.settings
         self.pictures = Pictures(core.journal, conversation, queue.steering_pictures, queue.queued_pictures)
         environment = replace(core.tool_environment(feedback, self.pictures), rename=checks.rename)
+        self.mcp = SessionMcp(core, environment)
         self.tools = make_tools(environment, headless=services.headless, until_done=services.until_done)
         self.window = self._new_window(conversation)
         self.memory_files = MemoryFiles(
@@ -67,8 +69,9 @@ class TurnFactory:
         self.model_chooser = ModelChooser(settings, services.registry, services.availability, state)
         self._cost_limits = CostLimits(settings.limits.cost_usd, settings.limits.session_cost_usd, state)
 
-    def start_run(self, turn_id: str, prompt: str) -> AgentRun:
-        """The run that answers the user's prompt, which is already the last message of the conversation."""
+    def start_run(self, turn_id: str, prompt: str, window: int) -> AgentRun:
+        """The run that answers the user's prompt, which is already the last message of the conversation, with a model
+        that has a window of so many tokens."""
         self._cost_limits.start_turn()
         limits = self._services.settings.limits
         return AgentRun(
@@ -76,7 +79,7 @@ class TurnFactory:
             prompt,
             self._conversation,
             self._system_prompt,
-            self.tools,
+            {**self.tools, **{tool.name: tool for tool in self.mcp.toolbox(window).listed}},
             AgentLimits(limits.steps, limits.seconds),
             self._emit,
             inbox=self._queue,

@@ -63,8 +63,13 @@ def measure_head(system: str, memory: str, tools: Sequence[ToolSpec]) -> PromptH
     return PromptHead(
         system=max(0.0, estimate(system) - estimate(memory)),
         memory=estimate(memory),
-        tools=sum(estimate(f"{tool.name}{tool.description}{json.dumps(tool.parameters)}") for tool in tools),
+        tools=sum(map(tool_tokens, tools)),
     )
+
+
+def tool_tokens(tool: ToolSpec) -> float:
+    """What a tool takes in every request, uncalibrated."""
+    return estimate(f"{tool.name}{tool.description}{json.dumps(tool.parameters)}")
 
 
 @dataclass(frozen=True, slots=True)

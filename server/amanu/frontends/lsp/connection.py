@@ -188,6 +188,9 @@ class Connection:
     def list_changed(self, session_id: str) -> None:
         self.protocol.send_notification("amanu/session/listChanged", r.SessionListChangedParams(session_id=session_id))
 
+    def mcp_changed(self) -> None:
+        self.protocol.send_notification("amanu/mcp/changed", r.Empty())
+
     # amanu/* ----------------------------------------------------------------------------------------
 
     def _routes(self) -> dict[str, RequestRoute]:
@@ -233,6 +236,14 @@ class Connection:
             "amanu/command/list": RequestRoute(r.CommandListParams, s.commands, reads=True),
             "amanu/memory/list": self._on(r.SessionParams, lambda s, p: s.memory.list(), reads=True),
             "amanu/memory/strike": self._on(r.MemoryStrikeParams, lambda s, p: s.memory.strike(p.number, p.text)),
+            "amanu/mcp/list": self._on(r.SessionParams, lambda s, p: s.mcp.list(), reads=True),
+            "amanu/mcp/approve": self._on(r.McpApproveParams, lambda s, p: s.mcp.approve(p.name, p.digest)),
+            "amanu/mcp/approveTools": self._on(
+                r.McpApproveToolsParams, lambda s, p: s.mcp.approve_tools(p.name, p.tools_digest)
+            ),
+            "amanu/mcp/turnOff": self._on(r.McpServerParams, lambda s, p: s.mcp.turn_off(p.name)),
+            "amanu/mcp/restart": self._on(r.McpServerParams, lambda s, p: s.mcp.restart(p.name)),
+            "amanu/mcp/signIn": self._on(r.McpServerParams, lambda s, p: s.mcp.sign_in(p.name)),
             "amanu/mention/complete": RequestRoute(r.MentionCompleteParams, s.complete_mention, reads=True),
             "amanu/model/list": RequestRoute(r.Empty, lambda p: s.models(self), reads=True),
             "amanu/auth/status": RequestRoute(r.Empty, lambda p: s.auth_status(self)),

@@ -110,6 +110,9 @@ class PlainClient(ConnectionClient):
     def list_changed(self, session_id: str) -> None:
         """Which sessions there are does not matter here."""
 
+    def mcp_changed(self) -> None:
+        """Nor which servers: `/mcp` tells."""
+
     def _on_session(self, session: "Session") -> None:
         """That session is the current one from now on."""
         self._diagnostics.hunks_changed()

@@ -1,0 +1,116 @@
+"""MCP servers in words. What a server says of itself is on one line, with hidden characters made visible."""
+
+from collections.abc import Iterator, Sequence
+
+from amanu.text.amounts import token_count
+from amanu.text.display import one_line, visible
+from amanu_protocol.items import Line, Tone
+from amanu_protocol.requests import McpServer
+
+MAX_DIFF_LINES = 200
+"""Lines shown of the changes of one server's tools."""
+_MAX_TARGET = 4_000
+"""Characters of a command line: all of it is shown, in any case that is not an attack on the reader."""
+
+_STATES: dict[str, tuple[Tone, str]] = {
+    "unapproved": ("warning", "waits for your yes"),
+    "off": ("plain", "off"),
+    "configured": ("plain", "starts when it is needed"),
+    "starting": ("plain", "starting"),
+    "ready": ("good", "ready"),
+    "failed": ("bad", "failed"),
+    "needsSignIn": ("warning", "needs you to sign in"),
+}
+NO_SERVERS = "No MCP servers are configured for this folder. `amanu mcp add` or `amanu mcp import` adds one."
+
+
+def explain_server(server: McpServer) -> McpServer:
+    """The server with its lines."""
+    return server.model_copy(update={"lines": [*_lines(server)]})
+
+
+def headline(server: McpServer) -> str:
+    """One line for a server."""
+    _, state = _STATES[server.state]
+    count = len(server.tools)
+    tools = f"{count} tool{'s' * (count != 1)}, {token_count(server.tokens)} tokens" if count else ""
+    changed = f"{len(server.changed_tools)} new or changed, off until you agree" if server.changed_tools else ""
+    return one_line(f"{server.name}: " + " · ".join(filter(None, [state, tools, changed, server.source])))
+
+
+def commands(server: McpServer) -> str:
+    """What the user can do about it, for clients without buttons; "" when nothing has to be done."""
+    match server.state:
+        case "unapproved":
+            return f"/mcp approve {server.name} agrees to this."
+        case "off":
+            return f"/mcp approve {server.name} turns it on."
+        case "failed":
+            return f"/mcp restart {server.name} tries again."
+        case "needsSignIn":
+            return f"/mcp signin {server.name} signs in."
+        case _:
+            return f"/mcp approve {server.name} agrees to the tools as they are now." if server.changed_tools else ""
+
+
+def summary(servers: Sequence[McpServer], *, deferred: bool) -> str:
+    """The list on several lines. Of a server that wants a yes it has all that the yes is about."""
+    if not servers:
+        return NO_SERVERS
+    lines: list[str] = []
+    for server in servers:
+        asks = server.state in ("unapproved", "failed", "needsSignIn") or bool(server.changed_tools)
+        lines += details(server) if asks else [headline(server)]
+    if deferred:
+        lines.append("Their tools would take too much of the model's window: it finds them with search_tools.")
+    lines.append("/mcp NAME shows one, /mcp off NAME stops one.")
+    return "\n".join(lines)
+
+
+def details(server: McpServer) -> list[str]:
+    """All there is to know of one server, a line each."""
+    lines = [line.text for line in _lines(server)]
+    return [*lines, *([f"  {command}"] if (command := commands(server)) else [])]
+
+
+def waiting(servers: Sequence[McpServer]) -> str:
+    """To a user whose session has servers that wait for a yes."""
+    unapproved = [server for server in servers if server.state == "unapproved"]
+    changed = [server for server in servers if server.state != "unapproved"]
+    lines: list[str] = []
+    if unapproved:
+        what = "These MCP servers wait" if len(unapproved) > 1 else "An MCP server waits"
+        lines.append(f"{what} for your yes; nothing of them starts before:")
+        lines += [f"  {server.name} ({_source(server)}): {_target(server)}" for server in unapproved]
+    if changed:
+        lines.append("Tools of MCP servers are new or have changed; they are off until you agree:")
+        lines += [
+            f"  {server.name}: {one_line(', '.join(tool.name for tool in server.changed_tools))}" for server in changed
+        ]
+    return "\n".join([*lines, "/mcp shows what you would agree to."])
+
+
+def _lines(server: McpServer) -> Iterator[Line]:
+    tone, _ = _STATES[server.state]
+    yield Line(tone=tone, text=headline(server))
+    yield Line(tone="plain", text=f"  {_target(server)}")
+    for text in filter(None, [server.access, server.reason]):
+        yield Line(tone="plain", text=f"  {one_line(text)}")
+    for tool in server.tools:
+        about = one_line(tool.description.strip().partition("\n")[0] or tool.title)
+        yield Line(tone="plain", text=f"  {one_line(tool.name)}{' — ' if about else ''}{about}")
+    diff = [line for tool in server.changed_tools for line in visible(tool.diff).splitlines()]
+    for line in diff[:MAX_DIFF_LINES]:
+        yield Line(
+            tone="good" if line.startswith("+") else "bad" if line.startswith("-") else "plain", text=f"  {line}"
+        )
+    if len(diff) > MAX_DIFF_LINES:
+        yield Line(tone="warning", text=f"  … and {len(diff) - MAX_DIFF_LINES} more lines of changes")
+
+
+def _target(server: McpServer) -> str:
+    return visible(server.target[:_MAX_TARGET]).replace("\n", "␊")
+
+
+def _source(server: McpServer) -> str:
+    return one_line(server.source)
