@@ -10,13 +10,13 @@ import pytest
 
 from amanu.core.conversation import Results
 from amanu.core.model import Request
-from amanu.mcp.model import CallAnswer, CallClient, Content
+from amanu.mcp.model import CallAnswer, CallClient, Content, PromptArgument, ServerPrompt
 from amanu.models.scripted import ScriptedModel
 from amanu.permissions import approvals
 from amanu.tools.mcp.results import MAX_RESULT
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Notice, QuestionField, ToolCall
-from amanu_protocol.requests import QuestionAnswerParams
+from amanu_protocol.requests import AuditQueryParams, CommandListParams, QuestionAnswerParams
 from amanu_protocol.state import SessionState
 from support.mcp_in_memory import Server, ServersInMemory, changed, server_tool, text_answer
 from support.sample_images import png
@@ -324,15 +324,13 @@ async def test_nothing_starts_before_a_yes_to_what_was_shown(tmp_path: Path, sen
         assert servers.all[0].starts == 1
         await d.prompt("more", "p2")
         await d.over("p2")
-        kinds = [entry.text for entry in (await d.sessions.audit.query(_audit())).entries if entry.kind == "server"]
+        kinds = [
+            entry.text
+            for entry in (await d.sessions.audit.query(AuditQueryParams(session_id="s"))).entries
+            if entry.kind == "server"
+        ]
         assert kinds == ["You agreed to the MCP server demo."]
     assert [mcp_tools(request) for request in sent] == [[], ["mcp__demo__echo"]]
-
-
-def _audit() -> Any:
-    from amanu_protocol.requests import AuditQueryParams
-
-    return AuditQueryParams(session_id="s")
 
 
 async def test_what_is_agreed_to_must_be_what_was_listed(tmp_path: Path) -> None:
@@ -397,3 +395,99 @@ async def test_instructions_are_data_and_told_once(tmp_path: Path) -> None:
         told = d.told()
         assert told.count("Call echo first.") == 1
         assert json.dumps('<mcp_server-2 path="demo">')[1:-1] in told
+
+
+# Resources and prompts ----------------------------------------------------------------------------
+
+NOTES = {"note://one": "first note\u202e", "note://two": "second note"}
+
+
+async def test_resources_are_listed_and_read_where_a_server_has_some(tmp_path: Path, sent: list[Request]) -> None:
+    servers = ServersInMemory(Server("demo", resources=NOTES), Server("plain"))
+    steps = [
+        step("", call("list_mcp_resources")),
+        step("", call("read_mcp_resource", server="demo", uri="note://two")),
+        step("", call("read_mcp_resource", server="plain", uri="note://two")),
+        END,
+    ]
+    async with scripted_session(tmp_path, *steps, mcp=servers) as d:
+        await d.prompt("go")
+        asked = (await d.until(lambda state: state.approvals)).approvals[0]
+        assert asked.title == "Read demo:note://two"
+        await d.answer("allow")
+        await d.ended()
+        listed, read, unknown = (text for _, text, _ in results(d))
+    assert "demo: note://one — one" in listed
+    assert "second note" in read
+    assert "There is no MCP server 'plain' with resources" in unknown
+    assert [tool.name for tool in sent[0].tools][-2:] == ["list_mcp_resources", "read_mcp_resource"]
+
+
+async def test_without_resources_there_are_no_tools_for_them(tmp_path: Path, sent: list[Request]) -> None:
+    async with scripted_session(tmp_path, END, mcp=ServersInMemory(Server("demo"))) as d:
+        await d.prompt("go")
+        await d.ended()
+    assert "read_mcp_resource" not in {tool.name for tool in sent[0].tools}
+
+
+@pytest.mark.parametrize(
+    ("text", "told", "unsent"),
+    [
+        ("see @demo:note://one.", '<resource path="demo:note://one">\nfirst note<U+202E>\n</resource>', ""),
+        ("see @demo:note://none", "not attached", "demo has no resource note://none."),
+        ("see @other:note://one", "not attached", "There is no MCP server 'other'"),
+    ],
+)
+async def test_a_mention_of_a_resource(tmp_path: Path, text: str, told: str, unsent: str) -> None:
+    async with scripted_session(tmp_path, END, mcp=ServersInMemory(Server("demo", resources=NOTES))) as d:
+        await d.prompt(text)
+        state = await d.ended()
+        assert told in conversation(d.session)[0].text  # pyright: ignore
+        warnings = [item.text for item in state.items if isinstance(item, Notice) and item.code == "attachmentNotSent"]
+        assert unsent in "".join(warnings)
+
+
+async def test_mentions_of_resources_are_completed(tmp_path: Path) -> None:
+    servers = ServersInMemory(Server("demo", resources=NOTES), Server("plain"))
+    async with scripted_session(tmp_path, mcp=servers) as d:
+        for typed, expected in [
+            ("see @de", ["@demo:"]),
+            ("see @demo:", ["@demo:note://one", "@demo:note://two"]),
+            ("see @demo:note://t", ["@demo:note://two"]),
+            ("see @plain:", []),
+        ]:
+            found = await d.session.mentions.complete(typed)
+            assert [item.text for item in found.items if item.text.startswith(("@demo", "@plain"))] == expected
+
+
+REVIEW = ServerPrompt("review", "Reviews a file", [PromptArgument("file", "", True), PromptArgument("focus")])
+
+
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [
+        ("a.py the loop", "Reviews a file: file=a.py, focus=the loop"),
+        ("a.py", "Reviews a file: file=a.py"),
+        ('"a b.py" names', "Reviews a file: file=a b.py, focus=names"),
+        ("focus=x a.py", "Reviews a file: focus=x, file=a.py"),
+    ],
+)
+async def test_a_prompt_of_a_server_is_expanded_and_shown(tmp_path: Path, typed: str, expected: str) -> None:
+    servers = ServersInMemory(Server("demo", prompts={"review": REVIEW}))
+    async with scripted_session(tmp_path, END, mcp=servers) as d:
+        listed = await d.sessions.commands(CommandListParams(session_id="s"))
+        assert [(each.name, each.argument_hint) for each in listed.commands if each.source == "server"] == [
+            ("mcp__demo__review", "FILE [FOCUS]")
+        ]
+        await d.prompt(f"/mcp__demo__review {typed}")
+        await d.ended()
+        assert f'<mcp_prompt path="demo">\n{expected}\n</mcp_prompt>' in conversation(d.session)[0].text  # pyright: ignore
+        assert expected in notices(d.session.state)[0]
+
+
+async def test_a_prompt_without_its_arguments_is_refused(tmp_path: Path) -> None:
+    async with scripted_session(tmp_path, END, mcp=ServersInMemory(Server("demo", prompts={"review": REVIEW}))) as d:
+        with pytest.raises(AmanuError, match=r"needs file\. Usage: /mcp__demo__review FILE"):
+            await d.prompt("/mcp__demo__review")
+        with pytest.raises(AmanuError, match="has no prompt"):
+            await d.prompt("/mcp__demo__other", "p2")

@@ -270,7 +270,8 @@ end
 
 function put(approval)
   view.show() -- the whole of it stands in the chat
-  local run = approval.effect == "run" and "Run " .. visible.line(approval.detail, 160)
+  local is_command = approval.sandbox or #(approval.parts or {}) > 0 -- a tool of an MCP server is none
+  local run = approval.effect == "run" and is_command and "Run " .. visible.line(approval.detail, 160)
   local alone = approval.sandbox and approval.sandbox.tier == "none" and " — " .. labels.SANDBOX.none:upper() or ""
   local why = ""
   for _, line in ipairs(worded.lines(approval.lines)) do

@@ -122,10 +122,11 @@ async def _mentioned(
         path = mention.text
         if path in attached or (mention.kind == "terminal" and TERMINAL in attached):
             continue
-        if mention.kind != "path":
-            files.append(mention)
-            continue
         own = path in own_mentions
+        if mention.kind != "path":
+            if own or mention.kind != "resource":  # a server is called at the user's word, not at a file's
+                files.append(mention)
+            continue
         path = _in_home(path) if own else path
         try:
             inside = workspace.resolve(path)

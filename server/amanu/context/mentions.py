@@ -1,6 +1,7 @@
 """What a prompt mentions with an `@`: files and folders by their path, and some things by a word.
 
     @src/a.py  @"a file.txt"  @src/  @symbol:Name  @problems  @diff  @terminal  @https://example.org/page
+    @server:scheme://resource              a resource of an MCP server
 
 A file or folder with the name of one of the words is written `@./diff` or `@diff/`; `\\@` mentions nothing.
 """
@@ -20,6 +21,7 @@ _MENTION = re.compile(
     BEGINS + "(?:"
     r"(?P<url>https?://[^\s<>\"'`]+)"
     r"|symbol:(?P<symbol>[\w$]+(?:(?:\.|::|\#)[\w$]+)*)"
+    r"|(?P<resource>[A-Za-z0-9_-]+:[A-Za-z][A-Za-z0-9+.-]*://[^\s<>\"'`]*)"
     r"|\"(?P<quoted>[^\"\n]+)\""
     r"|(?P<plain>[^\s@\"'`,;:!?()]+[^\s@\"'`,;:!?().]))"
 )
@@ -27,10 +29,10 @@ _MENTION = re.compile(
 
 @dataclass(frozen=True)
 class Mention:
-    kind: Literal["path", "folder", "symbol", "url", Word]
+    kind: Literal["path", "folder", "symbol", "url", "resource", Word]
     """`folder` only once it is known to be one."""
     text: str
-    """The path, the symbol's name, the address; "" for a word."""
+    """The path, the symbol's name, the address, `server:uri` of a resource; "" for a word."""
 
     def __str__(self) -> str:
         """As it is named to the user."""
@@ -57,6 +59,8 @@ def _mention(match: "re.Match[str]") -> Mention:
         return Mention("url", url.rstrip(".,;:!?)]}"))
     if symbol := match["symbol"]:
         return Mention("symbol", symbol)
+    if resource := match["resource"]:
+        return Mention("resource", resource.rstrip(".,;:!?)]}"))
     for word in WORDS:
         if match["plain"] == word:
             return Mention(word, "")

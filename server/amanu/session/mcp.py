@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import re
 from collections.abc import Awaitable, Coroutine, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,12 +10,15 @@ from typing import Any
 
 from amanu.agent.window.token_gauge import tool_tokens
 from amanu.context.server_instructions import ServerInstructions
+from amanu.context.slash_commands import ExpandedPrompt
 from amanu.core.tool import ToolError
 from amanu.mcp.model import McpServer, McpServers, ServerView
 from amanu.session.core import SessionCore
+from amanu.session.mcp_prompts import expand, prompts_of
 from amanu.text import mcp_servers as wording
-from amanu.text.display import visible
+from amanu.text.display import one_line, visible
 from amanu.tools.environment import ToolEnvironment
+from amanu.tools.mcp.resources import find_server
 from amanu.tools.mcp.toolbox import USABLE, Toolbox, Toolboxes
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
@@ -23,6 +27,8 @@ from amanu_protocol.state import SessionState
 CODE = "mcp"
 """Code of the notices."""
 USAGE = "Usage: /mcp, or /mcp NAME, or /mcp approve|off|restart|signin NAME"
+MAX_MENTIONED = 100_000
+"""Characters of a mentioned resource."""
 _USUAL_WINDOW = 200_000
 """Tokens of the window, as long as no model has been chosen."""
 
@@ -78,6 +84,49 @@ class SessionMcp:
         """What servers say of themselves, where the model has not been told yet."""
         usable = [server.view for server in self.servers() if server.view.state in USABLE]
         return self._instructions.note({view.name: view.instructions for view in usable})
+
+    async def read_resource(self, server: str, uri: str) -> str:
+        """A resource that the user mentioned. Raises `ToolError`."""
+        content = await find_server(self._with_resources(), server).read_resource(uri)
+        text = "\n\n".join(piece.text or f"[{piece.media_type or piece.kind}: not shown]" for piece in content)
+        if len(text) > MAX_MENTIONED:
+            text = f"{text[:MAX_MENTIONED]}\n(truncated; read it with read_mcp_resource)"
+        return visible(text)
+
+    async def resources(self, server: str) -> Sequence[r.MentionItem]:
+        """What a mention may name: the resources of that server, or, for "", the servers that have some. Raises
+        `ToolError`."""
+        servers = self._with_resources()
+        if not server:
+            return [r.MentionItem(text=f"@{each.view.name}:", detail="resources of an MCP server") for each in servers]
+        found = await find_server(servers, server).list_resources()
+        return [
+            r.MentionItem(text=f"@{server}:{resource.uri}", detail=one_line(resource.name))
+            for resource in found
+            if "://" in resource.uri and not re.search(r"[\s<>\"'`]", resource.uri)
+        ]
+
+    def _with_resources(self) -> Sequence[McpServer]:
+        return [server for server in self.servers() if server.view.state in USABLE and server.view.has_resources]
+
+    async def prompt_commands(self) -> Sequence[r.Command]:
+        """The prompts of the servers that run, as slash commands: no server is started to complete a slash."""
+        running = [server for server in self.servers() if server.view.state == "ready" and server.view.has_prompts]
+        listed = await asyncio.gather(*map(prompts_of, running))
+        return [command for prompts in listed for command in prompts]
+
+    async def expand_prompt(self, text: str) -> ExpandedPrompt:
+        """A user's prompt that names one of a server, with its text, which the user is shown; any other as it is.
+        Raises `AmanuError` (invalidParams) when an argument is missing or the server has no such prompt any more."""
+        with_prompts = [server for server in self.servers() if server.view.state in USABLE and server.view.has_prompts]
+        try:
+            expanded = await expand(text, with_prompts)
+        except ToolError as error:
+            raise AmanuError("invalidParams", str(error)) from None
+        if expanded is None:
+            return ExpandedPrompt(text, text)
+        self._say(f"{expanded.name} of the MCP server {expanded.server} says:\n{visible(expanded.text)}")
+        return ExpandedPrompt(expanded.for_model, expanded.arguments)
 
     # Requests ---------------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 import asyncio
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import PurePosixPath
 
 from amanu.context.mentions import BEGINS, SYMBOL, WORDS, Word
@@ -23,6 +23,8 @@ BELIEVED = 5.0
 """Seconds for which the list of files is used again."""
 SYMBOL_SECONDS = 2.0
 """How long an editor may take to name symbols."""
+RESOURCE_SECONDS = 5.0
+"""How long an MCP server may take to name resources."""
 
 _TYPED = re.compile(BEGINS + r"(?:\"([^\"\n]*)|([^\s@\"]*))$")
 _SPECIAL = re.compile(r"[\s\"'`,;:!?()]")
@@ -33,10 +35,20 @@ _DETAILS: dict[Word, str] = {
 }
 
 
-class MentionCompletion:
-    """Of one workspace."""
+Resources = Callable[[str], Awaitable[Sequence[MentionItem]]]
 
-    def __init__(self, workspace: Workspace) -> None:
+
+async def no_resources(server: str) -> Sequence[MentionItem]:
+    """There are no servers."""
+    return []
+
+
+class MentionCompletion:
+    """Of one workspace. `resources` returns those of the MCP server of that name, or, for "", the servers that have
+    some."""
+
+    def __init__(self, workspace: Workspace, resources: Resources = no_resources) -> None:
+        self._resources = resources
         self._workspace = workspace
         self._search = Search(workspace)
         self._paths: Sequence[str] = ()
@@ -50,16 +62,28 @@ class MentionCompletion:
         query = (typed[1] or typed[2] or "")[:MAX_QUERY]
         if query.startswith(SYMBOL):
             items = await self._symbols(query.removeprefix(SYMBOL))
+        elif ":" in query and (found := await self._of_server(query)):
+            items = found
         else:
             words: list[Word] = [word for word in WORDS if terminal or word != "terminal"]
             items = [MentionItem(text=f"@{word}", detail=_DETAILS[word]) for word in words if word.startswith(query)]
             if SYMBOL.startswith(query):
                 items.append(MentionItem(text=f"@{SYMBOL}", detail="where something is defined"))
+            items += [item for item in await self._resources("") if item.text.startswith(f"@{query}")]
             if typed[1] is not None:
                 items = []
             paths = await asyncio.to_thread(rank, await self._list(), query)
             items += [MentionItem(text=mention(path)) for path in paths[: MAX_ITEMS - len(items)]]
         return MentionCompleteResult(typed=typed[0], items=items[:MAX_ITEMS])
+
+    async def _of_server(self, query: str) -> list[MentionItem]:
+        """The resources of the server that is named before the colon."""
+        try:
+            async with asyncio.timeout(RESOURCE_SECONDS):
+                found = await self._resources(query.partition(":")[0])
+        except (ToolError, TimeoutError):
+            return []
+        return [item for item in found if query.lower() in item.text.lower()]
 
     async def _list(self) -> Sequence[str]:
         """The files, and the folders they are in."""

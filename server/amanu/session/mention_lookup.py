@@ -27,14 +27,21 @@ DIFF = "git --no-pager diff --no-ext-diff --no-textconv HEAD"
 
 
 class MentionLookup:
-    """Of one session. `find` has Amanu's checkers look at a file."""
+    """Of one session. `find` has Amanu's checkers look at a file, `read_resource` reads one of an MCP server."""
 
-    def __init__(self, core: SessionCore, tools: Mapping[str, AnyTool], find: Findings) -> None:
+    def __init__(
+        self,
+        core: SessionCore,
+        tools: Mapping[str, AnyTool],
+        find: Findings,
+        read_resource: Callable[[str, str], Awaitable[str]],
+    ) -> None:
         self._workspace = core.workspace
         self._state = core.state
         self._approvals = core.approvals
         self._tools = tools
         self._find = find
+        self._read_resource = read_resource
 
     async def __call__(self, mention: Mention) -> str:
         """See `context.attachments.LookUp`."""
@@ -58,6 +65,9 @@ class MentionLookup:
                 raise ToolError(NO_TERMINAL)
             case "url":
                 return NOT_READ
+            case "resource":
+                server, _, uri = mention.text.partition(":")
+                return await self._read_resource(server, uri)
             case "path":
                 raise AssertionError("files are read elsewhere")
 

@@ -14,6 +14,7 @@ from amanu.context.editor import EditorNotes, describe
 from amanu.context.memory import RecalledMemory
 from amanu.context.surroundings import Surroundings
 from amanu.core.notes import SystemNote
+from amanu.core.rules import MCP
 from amanu.models.image_layout import unseen
 from amanu.session.core import SessionCore
 from amanu.session.mention_lookup import Findings, MentionLookup
@@ -55,7 +56,7 @@ class PromptComposer:
         self.pictures = turn_factory.pictures
         self._editor_notes = EditorNotes()
         self._jobs = core.jobs
-        self._look_up = MentionLookup(core, turn_factory.tools, find)
+        self._look_up = MentionLookup(core, turn_factory.tools, find, turn_factory.mcp.read_resource)
         self._surroundings = Surroundings(
             core.workspace, core.conversation, core.approvals.allowed, core.trusted, core.environment
         )
@@ -81,7 +82,9 @@ class PromptComposer:
     async def expand(self, text: str, attachments: Sequence[Attachment]) -> PromptMessage:
         """The prompt as the model gets it. Raises like `compose`."""
         expanded = commands.ExpandedPrompt(text, text)
-        if text.startswith("/"):
+        if text.startswith(f"/{MCP}"):
+            expanded = await self.turn_factory.mcp.expand_prompt(text)
+        elif text.startswith("/"):
             expanded = await asyncio.to_thread(commands.expand, text, self.command_sources)
         mask = self._services.secrets.mask_content
         allowed = self._approvals.allowed

@@ -75,7 +75,7 @@ class Session:
             core, queue, TurnFactory(core, queue, self._feedback, self._checks), self._checks.find
         )
         self.edits = SessionEdits(core)
-        self.mentions = MentionCompletion(core.workspace)
+        self.mentions = MentionCompletion(core.workspace, self.composer.turn_factory.mcp.resources)
         self.checkpoints = Checkpoints(core, queue, self.edits)
         self.recording = SessionRecording(core)
         self.memory = SessionMemory(core, self.composer.turn_factory.memory_files)

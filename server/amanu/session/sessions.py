@@ -38,6 +38,7 @@ from amanu_protocol.requests import (
     AuditQueryResult,
     AuthSetParams,
     AuthStatusResult,
+    Command,
     CommandListParams,
     CommandListResult,
     MentionCompleteParams,
@@ -148,10 +149,12 @@ class Sessions:
     async def commands(self, params: CommandListParams) -> CommandListResult:
         """The daemon's own commands, the user's, and those of the session's workspace if it is trusted."""
         sources = [commands.CommandSource(self._home.commands, "user")]
+        of_servers: Sequence[Command] = []
         if params.session_id is not None:
-            sources = (await self.get(params.session_id)).composer.command_sources
+            session = await self.get(params.session_id)
+            sources, of_servers = session.composer.command_sources, await session.mcp.prompt_commands()
         commands_found = await asyncio.to_thread(commands.find, sources)
-        return CommandListResult(commands=[*commands.BUILT_IN, *commands_found])
+        return CommandListResult(commands=[*commands.BUILT_IN, *commands_found, *of_servers])
 
     async def complete_mention(self, params: MentionCompleteParams) -> MentionCompleteResult:
         """What the mention at the end of a text may become."""
