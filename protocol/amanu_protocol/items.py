@@ -565,6 +565,13 @@ ContextTier = Literal["roomy", "warn", "mask", "compact"]
 """How full a window is: at `mask` old tool output makes room, at `compact` a summary takes the place of what is old."""
 
 
+class ServerTokens(Wire):
+    """What the tools of one MCP server take of a model's window."""
+
+    name: str
+    tokens: int
+
+
 class ContextUse(Wire):
     """What the next request would take of the model's window, in tokens. Estimates, calibrated on what the service
     counted; together they are the window."""
@@ -581,6 +588,8 @@ class ContextUse(Wire):
     """Kept free for the reply."""
     free: int
     tier: ContextTier
+    servers: list[ServerTokens] = []
+    """Parts of `tools`: MCP servers, the largest first. Not those whose tools the model searches."""
 
 
 class Spend(Wire):

@@ -19,6 +19,7 @@ CONTEXT: dict[str, Any] = {
     "reserved": 4_000,
     "free": 3_000,
     "tier": "mask",
+    "servers": [{"name": "git", "tokens": 1_200}],
 }
 SPENT: dict[str, Any] = {
     "inputTokens": 1_000,
@@ -68,6 +69,7 @@ def test_the_numbers(start: Start) -> None:
     assert rows == [
         "█ System prompt               900",
         "▓ Tools                     2,100",
+        "    git                     1,200",
         "█ Conversation              1,200",
         "▓ Tool output               4,800",
         "· Free                      3,000",

@@ -491,3 +491,15 @@ async def test_a_prompt_without_its_arguments_is_refused(tmp_path: Path) -> None
             await d.prompt("/mcp__demo__review")
         with pytest.raises(AmanuError, match="has no prompt"):
             await d.prompt("/mcp__demo__other", "p2")
+
+
+async def test_how_much_of_the_window_each_server_takes(tmp_path: Path) -> None:
+    servers = ServersInMemory(Server("small"), Server("big", [server_tool("one"), server_tool("two")]))
+    async with scripted_session(tmp_path, END, mcp=servers) as d:
+        await d.prompt("go")
+        state = await d.ended()
+        assert state.usage is not None
+        assert state.usage.context is not None
+        context = state.usage.context
+    assert [server.name for server in context.servers] == ["big", "small"]
+    assert 0 < context.servers[1].tokens < context.servers[0].tokens < context.tools

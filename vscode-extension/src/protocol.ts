@@ -599,6 +599,12 @@ export type ContextPart =
 /** How full a window is: at `mask` old tool output makes room, at `compact` a summary takes the place of what is old. */
 export type ContextTier = "roomy" | "warn" | "mask" | "compact";
 
+/** What the tools of one MCP server take of a model's window. */
+export interface ServerTokens {
+  name: string;
+  tokens: number;
+}
+
 /**
  * What the next request would take of the model's window, in tokens. Estimates, calibrated on what the service
  * counted; together they are the window.
@@ -616,6 +622,8 @@ export interface ContextUse {
   reserved: number;
   free: number;
   tier: ContextTier;
+  /** Parts of `tools`: MCP servers, the largest first. Not those whose tools the model searches. */
+  servers: ServerTokens[];
 }
 
 /** Tokens and money of one step or turn. */

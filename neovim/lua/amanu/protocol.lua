@@ -387,6 +387,11 @@
 ---How full a window is: at `mask` old tool output makes room, at `compact` a summary takes the place of what is old.
 ---@alias amanu.ContextTier "roomy"|"warn"|"mask"|"compact"
 
+---What the tools of one MCP server take of a model's window.
+---@class amanu.ServerTokens
+---@field name string
+---@field tokens integer
+
 ---What the next request would take of the model's window, in tokens. Estimates, calibrated on what the service
 ---counted; together they are the window.
 ---@class amanu.ContextUse
@@ -398,6 +403,7 @@
 ---@field reserved integer Kept free for the reply.
 ---@field free integer
 ---@field tier amanu.ContextTier
+---@field servers amanu.ServerTokens[] Parts of `tools`: MCP servers, the largest first. Not those whose tools the model searches.
 
 ---Tokens and money of one step or turn.
 ---@class amanu.Spend

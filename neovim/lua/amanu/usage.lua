@@ -80,6 +80,9 @@ function M.lines(state)
       if count > 0 or part[1] == "free" then
         table.insert(lines, { { part[2] .. " ", GROUPS[part[1]] }, { ("%-20s %10s"):format(labels.CONTEXT_PARTS[part[1]], exactly(count)) } })
       end
+      for _, server in ipairs(part[1] == "tools" and context.servers or {}) do
+        table.insert(lines, { { ("    %-18s %10s"):format(server.name, exactly(server.tokens)), "Comment" } })
+      end
     end
     table.insert(lines, { { ("  %-20s %10s"):format("Window", exactly(usage.contextWindow)) } })
   end

@@ -2,6 +2,7 @@
 
 from amanu.cli.console import Console
 from amanu.text.amounts import money
+from amanu.text.display import one_line
 from amanu_protocol.items import Spend, Usage
 from amanu_protocol.labels import CONTEXT_PARTS, CONTEXT_TIERS
 
@@ -29,13 +30,15 @@ def show_context(usage: Usage | None, console: Console) -> None:
     context = usage.context
     word, meaning = CONTEXT_TIERS[context.tier]
     console.line(("bold", f"Context {usage.percent}% full"), ("yellow", f", {word}" if word else ""))
-    counts: dict[str, int] = context.model_dump(exclude={"tier"})
+    counts: dict[str, int] = context.model_dump(exclude={"tier", "servers"})
     window = max(1, sum(counts.values()))
     for part, name in CONTEXT_PARTS.items():
         count = counts[part]
         if count or part == "free":
             style = "dim" if part in ("free", "reserved") else ""
             console.line((style, f"  {name:<20}{count:>11,}{count * 100 / window:>6.0f}%"))
+        for server in context.servers if part == "tools" else ():
+            console.line(("dim", f"    {one_line(server.name):<18}{server.tokens:>11,}"))
     console.line(("dim", f"  {'Window':<20}{window:>11,}"))
     if meaning:
         console.line(("yellow", meaning))

@@ -10,7 +10,7 @@ from amanu.cli.render import Renderer
 from amanu.cli.usage import show_context
 from amanu.text import wording
 from amanu_protocol.events import Event, EventMessage, ItemCompleted, ItemStarted, TurnStarted
-from amanu_protocol.items import Citations, ContextUse, Notice, Source, Usage
+from amanu_protocol.items import Citations, ContextUse, Notice, ServerTokens, Source, Usage
 from amanu_protocol.state import fold
 from support.fake_daemon import SESSION, state
 
@@ -25,6 +25,7 @@ def usage(tier: Any = None, **changes: Any) -> Usage:
         reserved=4_000,
         free=3_000,
         tier=tier or "roomy",
+        servers=[ServerTokens(name="git", tokens=1_200)],
     )
     plain: dict[str, Any] = {
         "input_tokens": 1,
@@ -61,6 +62,7 @@ def test_what_fills_it() -> None:
         "Context 75% full, nearly full\n"
         "  System prompt               900     6%\n"
         "  Tools                     2,100    13%\n"
+        "    git                     1,200\n"
         "  Conversation              1,200     8%\n"
         "  Tool output               4,800    30%\n"
         "  Free                      3,000    19%\n"

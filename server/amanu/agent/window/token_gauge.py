@@ -21,6 +21,7 @@ from amanu.core.conversation import (
     User,
 )
 from amanu.core.model import ToolSpec
+from amanu.core.rules import MCP
 
 ASCII = 0.25
 """Tokens per ASCII character …"""
@@ -52,6 +53,8 @@ class PromptHead:
     """The system prompt without memory."""
     memory: float = 0.0
     tools: float = 0.0
+    servers: tuple[tuple[str, float], ...] = ()
+    """(MCP server, what of `tools` is its), the largest first."""
 
     @property
     def total(self) -> float:
@@ -64,7 +67,18 @@ def measure_head(system: str, memory: str, tools: Sequence[ToolSpec]) -> PromptH
         system=max(0.0, estimate(system) - estimate(memory)),
         memory=estimate(memory),
         tools=sum(map(tool_tokens, tools)),
+        servers=_server_tokens(tools),
     )
+
+
+def _server_tokens(tools: Sequence[ToolSpec]) -> tuple[tuple[str, float], ...]:
+    """See `PromptHead.servers`. A tool's name says whose it is."""
+    tokens: dict[str, float] = {}
+    for tool in tools:
+        if tool.name.startswith(MCP):
+            server = tool.name.removeprefix(MCP).partition("__")[0]
+            tokens[server] = tokens.get(server, 0.0) + tool_tokens(tool)
+    return tuple(sorted(tokens.items(), key=lambda pair: (-pair[1], pair[0])))
 
 
 def tool_tokens(tool: ToolSpec) -> float:
@@ -199,6 +213,11 @@ class TokenGauge:
         memory = round(self._head.memory * scale)
         output = round(self._output * scale)
         return system, tools, memory, max(0, whole - system - tools - memory - output), output
+
+    def server_tokens(self) -> list[tuple[str, int]]:
+        """`PromptHead.servers`, in proportion to `tokens`."""
+        scale = self.tokens / self._estimated if self._estimated else 0.0
+        return [(name, round(count * scale)) for name, count in self._head.servers]
 
     @property
     def _estimated(self) -> float:

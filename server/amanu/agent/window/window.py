@@ -21,7 +21,7 @@ from amanu.core.conversation import Assistant, Call, Compacted, Conversation, Ma
 from amanu.core.emit import Emit
 from amanu.core.model import ModelError
 from amanu_protocol.events import ItemCompleted, ItemStarted, ItemsWithdrawn
-from amanu_protocol.items import ContextUse, ModelInfo, Notice
+from amanu_protocol.items import ContextUse, ModelInfo, Notice, ServerTokens
 
 Tier = Literal["roomy", "warn", "mask", "compact"]
 
@@ -182,6 +182,7 @@ class ContextWindow:
             reserved=self._reserved,
             free=max(0, window - self._reserved - self.tokens),
             tier=self._tier(share),
+            servers=[ServerTokens(name=name, tokens=count) for name, count in self._gauge.server_tokens()],
         )
 
     @property

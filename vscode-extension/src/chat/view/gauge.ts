@@ -96,6 +96,7 @@ class Card {
   private readonly room = h("span", { class: "aside" });
   private readonly bar = new Bar();
   private readonly rows: [part: ContextPart, row: HTMLElement, count: HTMLElement][];
+  private readonly servers = h("p", { class: "aside" });
   private readonly meaning = h("p", { class: "meaning" });
   private readonly compact: HTMLButtonElement;
   private readonly why = h("span", { class: "aside" });
@@ -126,6 +127,7 @@ class Card {
       h("p", { class: "row" }, this.full, this.room),
       this.bar.element,
       h("table", {}, h("tbody", {}, ...this.rows.map(([, row]) => row))),
+      this.servers,
       this.meaning,
       h("p", { class: "row" }, this.compact, this.why),
       h("dl", {}, h("dt", {}, "Session"), this.session, this.turnName, this.turn),
@@ -143,6 +145,11 @@ class Card {
       row.hidden = context[part] === 0 && part !== "free";
       setText(count, exactly(context[part]));
     }
+    setText(
+      this.servers,
+      `Of the tools, MCP servers: ${context.servers.map((each) => `${each.name} ${exactly(each.tokens)}`).join(" · ")}`,
+    );
+    this.servers.hidden = context.servers.length === 0;
     setText(this.meaning, meaning);
     this.meaning.hidden = meaning === "";
     const why = uncompactable(state, context);
