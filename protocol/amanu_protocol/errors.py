@@ -29,6 +29,8 @@ ErrorKind = Literal[
     "contextTooLong",
     "unsupportedVersion",
     "trustChanged",
+    "mcpServerNotFound",
+    "mcpServerChanged",
     "permissionDenied",
     "providerError",
     "storageError",

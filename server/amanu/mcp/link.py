@@ -18,11 +18,19 @@ class Link:
         self.ended = asyncio.Event()
         """The other side is gone: no message will come any more."""
         self.reason = ""
-        """Why, as a sentence; known at the latest when the transport has been closed."""
+        """Why, as a sentence."""
+        self.explained = asyncio.Event()
+        """There is a reason: a moment after the end, if there is any to be found."""
 
     def end(self, reason: str = "") -> None:
-        self.reason = self.reason or reason
         self.ended.set()
+        if reason:
+            self.explain(reason)
+
+    def explain(self, reason: str) -> None:
+        """Say why it ended; the first reason counts."""
+        self.reason = self.reason or reason
+        self.explained.set()
 
 
 OpenStreams = Callable[[Link], AbstractAsyncContextManager[Streams]]

@@ -98,7 +98,7 @@ class ServerProcess:
     async def _ended(self, seconds: float) -> None:
         """Not `Process.wait`: that waits for the pipes too, which a child of the server may hold."""
         stop = time.monotonic() + seconds
-        while self._process.returncode is None and time.monotonic() < stop:
+        while self._process.returncode is None and time.monotonic() < stop:  # noqa: ASYNC110
             await asyncio.sleep(0.02)
 
 
@@ -161,7 +161,7 @@ def find_program(program: str, path: str, folder: Path | None, roots: Sequence[P
 async def _launched(
     command: Command, sandbox: Sandbox, folder: Path, handle: int, variables: dict[str, str]
 ) -> AsyncGenerator[SandboxedCommand]:
-    bash = "/bin/bash" if os.access("/bin/bash", os.X_OK) else None  # noqa: ASYNC240
+    bash = "/bin/bash" if os.access("/bin/bash", os.X_OK) else None
     shell = None if bash is None else limited_entry_shell(bash, limits())
     if shell is not None and command.folder is not None:
         shell = shell.with_step(f"cd -- {shlex.quote(str(command.folder))} || exit 126")

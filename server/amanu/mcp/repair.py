@@ -106,8 +106,8 @@ def _prompt(item: Item) -> Item:
         return _named(item)
     kept = [
         {**_named(argument), "required": argument.get("required") is True}
-        for argument in cast("list[Any]", arguments)
-        if isinstance(argument, dict)
+        for argument in cast("list[Item]", arguments)
+        if isinstance(argument, dict)  # pyright: ignore[reportUnnecessaryIsInstance]
     ]
     return {**_named(item), "arguments": kept}
 

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import anyio
 import orjson
@@ -53,7 +53,7 @@ async def stdio_streams(command: Command, sandbox: Sandbox, log: ServerLog, link
             if link.ended.is_set() and not link.reason:
                 code = await process.code()
                 ended = "It closed its output" if code is None else f"It ended with code {code}"
-                link.reason = f"{ended}: {log.reason.rstrip('.')}." if log.reason else f"{ended}."
+                link.explain(f"{ended}: {log.reason.rstrip('.')}." if log.reason else f"{ended}.")
 
 
 class _Stream:
@@ -158,7 +158,8 @@ class _Incoming(_Stream):
         except ValueError:
             self._log.write(b"amanu: not a message: " + line[:2000] + b"\n")
             return
-        for part in value if isinstance(value, list) else [value]:  # revision 2025-03-26 had batches
+        # Revision 2025-03-26 had batches.
+        for part in cast("list[Any]", value) if isinstance(value, list) else [value]:
             self._take(part)
 
     def _take(self, value: Any) -> None:
