@@ -1900,6 +1900,8 @@ export type ErrorKind =
   | "contextTooLong"
   | "unsupportedVersion"
   | "trustChanged"
+  | "mcpServerNotFound"
+  | "mcpServerChanged"
   | "permissionDenied"
   | "providerError"
   | "storageError"

@@ -1279,7 +1279,7 @@
 ---@field saved? boolean
 ---@field message? string
 
----@alias amanu.ErrorKind "sessionNotFound"|"sessionReadOnly"|"tooManySessions"|"turnInProgress"|"staleTurn"|"approvalNotFound"|"questionNotFound"|"proposalNotFound"|"proposalConflict"|"blobNotFound"|"itemNotFound"|"jobNotFound"|"authRequired"|"modelNotFound"|"modelUnavailable"|"overloaded"|"contextTooLong"|"unsupportedVersion"|"trustChanged"|"permissionDenied"|"providerError"|"storageError"|"invalidRule"|"invalidParams"|"internalError"
+---@alias amanu.ErrorKind "sessionNotFound"|"sessionReadOnly"|"tooManySessions"|"turnInProgress"|"staleTurn"|"approvalNotFound"|"questionNotFound"|"proposalNotFound"|"proposalConflict"|"blobNotFound"|"itemNotFound"|"jobNotFound"|"authRequired"|"modelNotFound"|"modelUnavailable"|"overloaded"|"contextTooLong"|"unsupportedVersion"|"trustChanged"|"mcpServerNotFound"|"mcpServerChanged"|"permissionDenied"|"providerError"|"storageError"|"invalidRule"|"invalidParams"|"internalError"
 
 ---`error.data` of a failed request.
 ---@class amanu.ErrorData
