@@ -25,6 +25,8 @@ class SandboxRequirements:
     """Git may read the objects of repositories that this one borrows from (alternates): the user trusts the folder."""
     readable: tuple[Path, ...] = ()
     """Further paths it may read: caches of our own programs, never paths named by a model or a workspace."""
+    writable: tuple[Path, ...] = ()
+    """Further folders it may write: caches that the user was asked about."""
     secrets: bool = False
     """May read the workspace's files that hold secrets (`.env`, keys): the user was asked, or one of their rules names
     the command."""

@@ -75,7 +75,7 @@ def filesystem_view(
     home, homes = _homes(environment)
     outside = [root for root in roots if root != Path("/")]  # the whole machine is never meant as the workspace
     hidden = [*_system(*_EMPTY, *_SERVICES), *homes, *_user_paths(settings.hide, home)]
-    also_written = [path for path in _user_paths(settings.write, home) if path.exists()]
+    also_written = [path for path in (*_user_paths(settings.write, home), *need.writable) if path.exists()]
     chosen = [path for path in (*_user_paths(settings.read, home), *need.readable) if path.exists()]
     above = [tree for root in outside if (tree := enclosing_worktree(root, homes)) is not None]
     others: list[GitDirs] = []

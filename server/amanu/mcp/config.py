@@ -1,0 +1,334 @@
+"""Which servers are configured, and what each may do.
+
+    <config>/mcp.toml             the user's own, `[servers.NAME]`: `ServerTable` has its keys
+    <workspace>/.amanu/mcp.toml   the same keys, of a trusted workspace
+    <workspace>/.mcp.json         `mcpServers`, as Claude Code and others write it
+
+Nothing here starts anything. What a file has wrong is a sentence: about one entry in `ServerConfig.fault`, about the
+rest in `ConfigFile.problems`.
+"""
+
+import hashlib
+import json
+import os
+import re
+import stat
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, cast
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+MAX_BYTES = 256 * 1024
+"""Of a file; longer ones are not read."""
+NAME = re.compile(r"[A-Za-z0-9_-]{1,40}\Z")
+"""Of a server: it becomes part of the names of tools, which may have 64 characters."""
+USER_SOURCE = "your mcp.toml"
+_REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+_FOREIGN = {
+    "servers": "VS Code's",
+    "mcp_servers": "Codex's",
+    "mcpServers": "Claude Code's",
+    "mcp": "OpenCode's",
+    "context_servers": "Zed's",
+}
+_CACHE_FOLDERS = {
+    # What a package runner writes at a server's first start: it has nothing to run before it has fetched it.
+    "npx": ("~/.npm",),
+    "npm": ("~/.npm",),
+    "pnpm": ("~/.cache/pnpm", "~/.local/share/pnpm"),
+    "bunx": ("~/.bun",),
+    "uvx": ("~/.cache/uv", "~/.local/share/uv"),
+    "uv": ("~/.cache/uv", "~/.local/share/uv"),
+    "pipx": ("~/.cache/pipx", "~/.local/share/pipx"),
+    "deno": ("~/.cache/deno",),
+}
+_WORKSPACE_CACHES = tuple(dict.fromkeys(folder for folders in _CACHE_FOLDERS.values() for folder in folders))
+
+
+class ToolFilter(BaseModel):
+    """Which of a server's tools are offered to models."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    include: tuple[str, ...] = ()
+    """Only these; if empty, all."""
+    exclude: tuple[str, ...] = ()
+    """Not these."""
+
+    def allows(self, name: str) -> bool:
+        return (not self.include or name in self.include) and name not in self.exclude
+
+
+class ServerTable(BaseModel):
+    """One `[servers.NAME]`. `${VAR}` and `${VAR:-default}` are variables of the environment, `${workspaceFolder}` the
+    first folder of the workspace."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    command: str = ""
+    """The program of a server on this machine: an absolute path, or a name on `PATH`."""
+    args: tuple[str, ...] = ()
+    cwd: str = ""
+    """The folder it starts in; the first folder of the workspace if empty."""
+    env: dict[str, str] = {}
+    """Variables it gets besides `PATH`, `HOME`, the language and the like."""
+    env_pass: tuple[str, ...] = ()
+    """Variables of your environment that it gets, too. Keys of your models' services are never passed on."""
+    url: str = ""
+    """The address of a server elsewhere (streamable HTTP)."""
+    headers: dict[str, str] = {}
+    network: bool | None = None
+    """It may use the network; if not set, only programs that fetch what they run, such as `npx` and `uvx`, may."""
+    writes: bool = False
+    """It may change files of the workspace."""
+    caches: tuple[str, ...] | None = None
+    """Folders outside the workspace that it may write; if not set, those of `npx`, `uvx` and their like."""
+    sandbox: bool = True
+    """false: it runs outside the sandbox and can do anything you can."""
+    tools: ToolFilter = ToolFilter()
+    start_seconds: float = Field(default=60, gt=0)
+    """That it may take to start before it counts as failed; if it starts later, it is used all the same."""
+    call_seconds: float = Field(default=300, gt=0)
+    """That a call may take without a sign of progress."""
+    idle_seconds: float = Field(default=600, gt=0)
+    """Without a call, after which it is stopped until it is needed again."""
+    enabled: bool = True
+
+
+@dataclass(frozen=True)
+class Access:
+    """What a server's process may do besides reading the workspace."""
+
+    network: bool = False
+    writes: bool = False
+    caches: tuple[str, ...] = ()
+    """As configured: `~` is the home folder."""
+    sandbox: bool = True
+
+
+@dataclass(frozen=True)
+class ServerConfig:
+    """A server as one file configures it, its references to variables not yet replaced."""
+
+    name: str
+    source: str
+    """For the user: "your mcp.toml", ".mcp.json of this workspace"."""
+    table: ServerTable
+    access: Access = Access()
+    root: Path | None = None
+    """The folder of the workspace whose file it is; None: the user's own."""
+    fault: str = ""
+    """Why it cannot be started as it is configured: a sentence."""
+
+    @property
+    def kind(self) -> Literal["stdio", "http"]:
+        return "http" if self.table.url else "stdio"
+
+    @property
+    def variables(self) -> list[str]:
+        """The variables of the user's environment that it gets to know, sorted."""
+        table = self.table
+        texts = (table.command, *table.args, table.cwd, table.url, *table.env.values(), *table.headers.values())
+        return sorted({*table.env_pass, *(name for text in texts for name in references(text))})
+
+    @property
+    def digest(self) -> str:
+        """Of all that a yes is about. In a workspace's file the values of variables and headers count, too: a variable
+        can make a program run something else."""
+        table = self.table
+        own = self.root is None
+        about = {
+            "command": [table.command, *table.args] if table.command else [],
+            "cwd": table.cwd,
+            "env": sorted(table.env) if own else sorted(table.env.items()),
+            "env_pass": sorted(table.env_pass),
+            "url": table.url,
+            "headers": sorted(table.headers) if own else sorted(table.headers.items()),
+            "access": [
+                self.access.network,
+                self.access.writes,
+                sorted(self.access.caches),
+                self.access.sandbox,
+            ],
+        }
+        return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class ConfigFile:
+    """What one file configures."""
+
+    servers: Mapping[str, ServerConfig] = field(default_factory=dict[str, ServerConfig])
+    problems: tuple[str, ...] = ()
+    """What is wrong with it, as sentences for the user."""
+
+
+class ConfigFiles:
+    """The files, read again when they changed. Blocking: a few `stat`."""
+
+    def __init__(self, user_file: Path) -> None:
+        self.user_file = user_file
+        self._read: dict[Path, tuple[object, ConfigFile]] = {}
+
+    def user(self) -> ConfigFile:
+        """What the user's own file configures."""
+        return self._current(self.user_file, None)
+
+    def workspace(self, root: Path) -> ConfigFile:
+        """What the files of that folder of a workspace configure. Only for one that is trusted."""
+        servers: dict[str, ServerConfig] = {}
+        problems: list[str] = []
+        for path in workspace_files(root):
+            if Path(os.path.realpath(path)) != Path(os.path.realpath(root)) / path.relative_to(root):
+                continue  # a link: what it names is not the workspace's to show us
+            file = self._current(path, root)
+            problems += file.problems
+            for name, server in file.servers.items():
+                if name in servers:
+                    problems.append(f"{path}: {name} is also in {servers[name].source}, which counts.")
+                else:
+                    servers[name] = server
+        return ConfigFile(servers, tuple(problems))
+
+    def _current(self, path: Path, root: Path | None) -> ConfigFile:
+        try:
+            status = path.stat()
+        except OSError:
+            self._read.pop(path, None)
+            return ConfigFile()
+        version = (status.st_mtime_ns, status.st_size, status.st_ino)
+        known = self._read.get(path)
+        if known is None or known[0] != version:
+            known = self._read[path] = (version, read_file(path, root, status))
+        return known[1]
+
+
+def workspace_files(root: Path) -> tuple[Path, Path]:
+    """The files of a workspace that may configure servers; the first one counts where both name a server."""
+    return root / ".amanu" / "mcp.toml", root / ".mcp.json"
+
+
+def read_file(path: Path, root: Path | None, status: os.stat_result | None = None) -> ConfigFile:
+    """What that file configures; `root` as in `ServerConfig`. Blocking."""
+    try:
+        status = status or path.stat()
+        if not stat.S_ISREG(status.st_mode):
+            return ConfigFile(problems=(f"{path} is not a file.",))
+        if status.st_size > MAX_BYTES:
+            return ConfigFile(problems=(f"{path} is too big; the limit is {MAX_BYTES // 1024} KB.",))
+        data = path.read_bytes()
+    except OSError as error:
+        return ConfigFile(problems=(f"{path} cannot be read: {error.strerror}.",))
+    source = USER_SOURCE if root is None else f"{path.relative_to(root)} of this workspace"
+    is_json = path.suffix == ".json"
+    try:
+        tree: Any = json.loads(data) if is_json else tomllib.loads(data.decode())
+    except (ValueError, RecursionError) as error:
+        return ConfigFile(problems=(f"{path} is not valid {'JSON' if is_json else 'TOML'}: {error}.",))
+    key = "mcpServers" if is_json else "servers"
+    problems: list[str] = []
+    entries: Any = cast("dict[str, Any]", tree).get(key, {}) if isinstance(tree, dict) else None
+    if not isinstance(entries, dict):
+        return ConfigFile(problems=(f"{path}: {key} must be a table of servers.",))
+    for other in cast("dict[str, Any]", tree):
+        if other in _FOREIGN and other != key:
+            problems.append(f"{path}: {other} is {_FOREIGN[other]} key and does nothing here; servers are below {key}.")
+        elif other != key and not is_json:
+            problems.append(f"{path}: {other} is not a known key; servers are [servers.NAME].")
+    servers: dict[str, ServerConfig] = {}
+    for name, entry in cast("dict[str, Any]", entries).items():
+        if not NAME.match(name):
+            problems.append(
+                f"{path}: the server {name!r} is left out: a name has up to 40 letters, digits, _ and - only."
+            )
+        else:
+            servers[name] = _server(name, source, entry, root, is_json=is_json)
+    return ConfigFile(servers, tuple(problems))
+
+
+def references(text: str) -> Iterator[str]:
+    """The variables of the environment that a text refers to."""
+    for match in _REFERENCE.finditer(text):
+        if match[1] != "workspaceFolder":
+            yield match[1]
+
+
+def expand(text: str, variables: Mapping[str, str]) -> str:
+    """The text with its references replaced. Raises `KeyError` with the name of a variable that is not set."""
+
+    def value(match: "re.Match[str]") -> str:
+        if match[2] is not None:
+            return variables.get(match[1]) or match[2]
+        return variables[match[1]]
+
+    return _REFERENCE.sub(value, text)
+
+
+def default_access(command: str) -> Access:
+    """What a program needs to work at all: those that fetch what they run need the network and their cache."""
+    caches = _CACHE_FOLDERS.get(Path(command).name, ())
+    return Access(network=bool(caches), caches=caches)
+
+
+def _server(name: str, source: str, entry: Any, root: Path | None, *, is_json: bool) -> ServerConfig:
+    if not isinstance(entry, dict):
+        return ServerConfig(name, source, ServerTable(), root=root, fault=f"{name} in {source} is not a table.")
+    fields = cast("dict[str, Any]", entry)
+    try:
+        table = ServerTable.model_validate(_from_json(fields) if is_json else fields)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(map(str, ("servers", name, *first["loc"])))
+        fault = f"{where} in {source}: {first['msg']}."
+        return ServerConfig(name, source, ServerTable(), root=root, fault=fault)
+    asked = default_access(table.command)
+    access = Access(
+        network=asked.network if table.network is None else table.network,
+        writes=table.writes,
+        caches=asked.caches if table.caches is None else table.caches,
+        sandbox=table.sandbox,
+    )
+    fault = _fault(table, fields if is_json else {}) or (_refused(access) if root is not None else "")
+    return ServerConfig(name, source, table, access, root, f"{name} in {source}: {fault}" if fault else "")
+
+
+def _from_json(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields that mean the same here. Others may neither grant nor allow anything, so they are left out."""
+    kept = {name: fields[name] for name in ("command", "args", "cwd", "env", "url", "headers") if name in fields}
+    if fields.get("disabled") is True:
+        kept["enabled"] = False
+    return kept
+
+
+def _fault(table: ServerTable, fields: Mapping[str, Any]) -> str:
+    kind = fields.get("type", fields.get("transport"))
+    if kind not in (None, "stdio", "http", "streamable-http", "streamableHttp"):
+        return f"servers of type {kind!r} are not supported; use stdio or http (streamable HTTP)."
+    if bool(table.command) == bool(table.url):
+        return "it needs either a command or a url."
+    if "\0" in "".join((table.command, *table.args, *table.env, *table.env.values())):
+        return "a command cannot hold a NUL."
+    if table.url:
+        try:
+            address = urlsplit(table.url)
+        except ValueError:
+            return "its url is not an address."
+        if address.scheme not in ("http", "https") or not address.hostname:
+            return "its url must begin with https:// or http://."
+        if address.username is not None or address.password is not None:
+            return "its url holds a password; put it into headers."
+    return ""
+
+
+def _refused(access: Access) -> str:
+    """What a workspace cannot even ask for."""
+    if not access.sandbox:
+        return "only your own mcp.toml can let a server run outside the sandbox."
+    others = [folder for folder in access.caches if folder not in _WORKSPACE_CACHES]
+    if others:
+        return f"only your own mcp.toml can let a server write {others[0]}."
+    return ""

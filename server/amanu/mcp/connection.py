@@ -1,0 +1,454 @@
+"""One server that runs, or one connection: started when it is needed, stopped when it is not.
+
+A task of its own (`_own`) enters and leaves the SDK's client, since both must happen in one task; calls are sent by the
+tasks of those who make them. A server that ends is started again when it is next needed, after a while, and at most
+three times in a row.
+"""
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import mcp_types as types
+from mcp.client.client import Client
+from mcp.client.session import ClientRequestContext, IncomingMessage
+from mcp.client.subscriptions import SubscriptionLost, ToolsListChanged
+from mcp.shared.exceptions import MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import ValidationError
+
+from amanu import __version__
+from amanu.core.tool import ToolError
+from amanu.mcp import convert
+from amanu.mcp.elicitation import elicit
+from amanu.mcp.link import Link, OpenStreams, SignInNeeded
+from amanu.mcp.model import CallAnswer, CallClient, Content, ServerPrompt, ServerResource, ServerState
+from amanu.mcp.pins import Listing
+from amanu.mcp.process import StartFailed
+from amanu.mcp.server_log import ServerLog
+
+log = logging.getLogger(__name__)
+
+BACK_OFF = (1.0, 2.0, 4.0)
+"""Seconds before a server that has ended is started again; after the last of them it has failed."""
+STEADY = 60.0
+"""Seconds after which an end is not taken for a failure of the start."""
+SETTLE = 0.3
+"""Seconds between a server's word that its tools changed and the look at them: servers say so for each of them."""
+GIVE_UP = 600.0
+"""Seconds after which a start is given up for good."""
+_CLOSE = 10.0
+_MOST_PAGES = 50
+_MOST_ITEMS = 1000
+
+T = TypeVar("T")
+
+_current: "ContextVar[_Call | None]" = ContextVar("_current", default=None)
+"""The request that the running task has sent."""
+
+
+@dataclass(frozen=True)
+class Timing:
+    """In seconds; `config.ServerTable` says what each means."""
+
+    start: float = 60
+    call: float = 300
+    idle: float = 600
+
+
+@dataclass
+class _Call:
+    """A request under way."""
+
+    client: CallClient
+    deadline: asyncio.Timeout
+    silence: float
+    asking: int = 0
+    """Questions to the user that are open: the server waits for them, not we for it."""
+
+    def sign_of_life(self) -> None:
+        if not self.deadline.expired():
+            self.deadline.reschedule(None if self.asking else asyncio.get_running_loop().time() + self.silence)
+
+
+@dataclass
+class Connection:
+    """A server as it is reached. `changed` is called when `state`, `reason` or `listing` is another."""
+
+    name: str
+    open: OpenStreams
+    roots: Sequence[Path]
+    timing: Timing
+    log: ServerLog
+    changed: Callable[[], None]
+    is_users: bool = True
+    """The user's own file configures it, not a workspace's."""
+    state: ServerState = "configured"
+    reason: str = ""
+    listing: Listing | None = None
+    """What it lists; None before it has run."""
+    _client: Client | None = None
+    _link: Link = field(default_factory=Link)
+    """Of the latest start."""
+    _owner: asyncio.Task[None] | None = None
+    _stop: asyncio.Event = field(default_factory=asyncio.Event)
+    _relist: asyncio.Event = field(default_factory=asyncio.Event)
+    _moved: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set, and replaced, when the state changes."""
+    _calls: list[_Call] = field(default_factory=list[_Call])
+    _waiting: int = 0
+    _used: float = 0
+    _legacy: bool = False
+    """Ask as the older revisions want at once."""
+    _falls: int = 0
+    """Ends in a row that came too soon."""
+    _rest_until: float = 0
+
+    # What callers use -------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Start it, if it does not run."""
+        if self._owner is None or self._owner.done():
+            self._stop.clear()
+            self._used = time.monotonic()
+            self._owner = asyncio.create_task(self._own(), name=f"mcp server {self.name}")
+
+    def start_anew(self) -> None:
+        """Start it although it has failed."""
+        self._falls, self._rest_until = 0, 0
+        if self.state in ("failed", "needsSignIn"):
+            self._move("configured")
+        self.start()
+
+    async def stop(self) -> None:
+        """End it; it stays to be used again. Whoever waits for it hears of it."""
+        self._stop.set()
+        if self._owner is not None:
+            await asyncio.wait({self._owner}, timeout=_CLOSE if self._client is not None else 0)
+            while not self._owner.done():
+                self._owner.cancel()
+                await asyncio.wait({self._owner}, timeout=_CLOSE)
+        self._move("configured")
+
+    async def call_tool(self, name: str, arguments: Mapping[str, Any], client: CallClient) -> CallAnswer:
+        async def send(to: Client, call: _Call) -> types.CallToolResult:
+            async def progressed(progress: float, total: float | None, message: str | None) -> None:
+                call.sign_of_life()
+                client.progress(convert.progress_text(progress, total, message))
+
+            return await to.call_tool(name, dict(arguments), progress_callback=progressed)
+
+        return convert.call_answer(await self._request(send, client))
+
+    async def list_resources(self) -> Sequence[ServerResource]:
+        async def page(to: Client, cursor: str | None) -> tuple[Sequence[types.Resource], str | None]:
+            result = await to.list_resources(cursor=cursor)
+            return result.resources, result.next_cursor
+
+        return [convert.server_resource(item) for item in await self._request(lambda to, _: _pages(to, page))]
+
+    async def read_resource(self, uri: str) -> Sequence[Content]:
+        result = await self._request(lambda to, _: to.read_resource(uri))
+        return [convert.resource_content(part) for part in result.contents]
+
+    async def list_prompts(self) -> Sequence[ServerPrompt]:
+        async def page(to: Client, cursor: str | None) -> tuple[Sequence[types.Prompt], str | None]:
+            result = await to.list_prompts(cursor=cursor)
+            return result.prompts, result.next_cursor
+
+        return [convert.server_prompt(item) for item in await self._request(lambda to, _: _pages(to, page))]
+
+    async def get_prompt(self, name: str, arguments: Mapping[str, str]) -> str:
+        result = await self._request(lambda to, _: to.get_prompt(name, dict(arguments)))
+        return convert.prompt_text(result.messages)
+
+    async def ready(self) -> Client:
+        """Start it if need be, and wait until it can be used. Raises `ToolError`."""
+        self._waiting += 1
+        try:
+            while (client := self._client) is None:
+                if self.state == "failed":
+                    raise ToolError(f"The MCP server {self.name} cannot be used. {self.reason}")
+                if self.state == "needsSignIn":
+                    raise ToolError(f"The MCP server {self.name} needs the user to sign in first.")
+                self.start()
+                await self._moved.wait()
+            return client
+        finally:
+            self._waiting -= 1
+
+    # Requests ---------------------------------------------------------------------------------------
+
+    async def _request(self, send: Callable[[Client, _Call], Awaitable[T]], caller: CallClient | None = None) -> T:
+        """Send a request of the SDK's. Raises `ToolError`."""
+        to = await self.ready()
+        link = self._link
+        self._used = time.monotonic()
+        silence = self.timing.call
+        deadline = asyncio.timeout(silence)
+        call = _Call(caller or CallClient(), deadline, silence)
+        self._calls.append(call)
+        _current.set(call)
+        try:
+            async with deadline:
+                return await send(to, call)
+        except TimeoutError:
+            raise ToolError(
+                f"The MCP server {self.name} has shown no progress for {silence:g} seconds, so the call was given up."
+            ) from None
+        except MCPError as error:
+            if error.code == types.CONNECTION_CLOSED:
+                raise ToolError(await self._loss(link)) from None
+            raise ToolError(f"The MCP server {self.name} answered with an error: {error.error.message}") from None
+        except SignInNeeded as error:
+            self._move("needsSignIn", str(error))
+            raise ToolError(f"The MCP server {self.name} needs the user to sign in first.") from None
+        except (ValidationError, RuntimeError, OSError, ExceptionGroup) as error:
+            log.info("mcp server %s: %s", self.name, _root_cause(error))
+            raise ToolError(f"The answer of the MCP server {self.name} cannot be used: {_root_cause(error)}") from None
+        finally:
+            self._calls.remove(call)
+            self._used = time.monotonic()
+
+    async def _loss(self, link: Link) -> str:
+        """Why the connection was lost under a request, as a sentence."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(1):
+                await link.explained.wait()
+        return f"The MCP server {self.name} ended during the call. {link.reason}".rstrip()
+
+    # The task that owns the client --------------------------------------------------------------------
+
+    async def _own(self) -> None:
+        while not self._stop.is_set():
+            if (rest := self._rest_until - time.monotonic()) > 0:
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(rest):
+                        await self._stop.wait()
+                continue
+            began = time.monotonic()
+            self._link = Link()
+            try:
+                await self._serve(self._link)
+                self._move("configured")
+                return
+            except _Over as over:
+                if self._stop.is_set():
+                    self._move("configured")
+                    return
+                if over.state is not None:
+                    self._move(over.state, over.reason)
+                    return
+                self._legacy = not over.was_ready and not self._legacy
+                self._falls = self._falls + 1 if not over.was_ready or time.monotonic() - began < STEADY else 1
+                if self._falls > len(BACK_OFF):
+                    again = "It was started again several times; start it again when that is mended."
+                    self._move("failed", f"{over.reason} {again}")
+                    return
+                self._rest_until = time.monotonic() + BACK_OFF[self._falls - 1]
+                if over.was_ready and not self._waiting:
+                    self._move("configured", over.reason)
+                    return
+                self._move("starting", f"{over.reason} It is being started again.")
+
+    async def _serve(self, link: Link) -> None:
+        """Start it and keep it until it is stopped or idle. Raises `_Over` when that was not our wish."""
+        if self.state != "starting":
+            self._move("starting")
+        loop = asyncio.get_running_loop()
+        late = loop.call_later(self.timing.start, self._late)
+        over: _Over | None = None
+        was_ready = False
+        try:
+            async with asyncio.timeout(GIVE_UP) as patience, self._new_client(link) as client:
+                self.listing = await _list(client)
+                patience.reschedule(None)
+                late.cancel()
+                was_ready = True
+                self._client = client
+                self._move("ready")
+                try:
+                    await self._until_over(client, link)
+                finally:
+                    self._client = None
+        except* StartFailed as group:
+            over = _Over(str(_first(group)), "failed")
+        except* SignInNeeded as group:
+            over = _Over(str(_first(group)), "needsSignIn")
+        except* TimeoutError:
+            over = over or _Over(f"It did not answer within {GIVE_UP:.0f} seconds.", "failed")
+        except* Exception as group:
+            if over is None:
+                error = _first(group)
+                if not isinstance(error, MCPError | OSError | _Ended | RuntimeError | ValidationError):
+                    log.warning("mcp server %s", self.name, exc_info=error)
+                over = _Over(f"It could not be reached: {error}".rstrip(".") + ".")
+        finally:
+            late.cancel()
+        if over is not None:
+            over.was_ready = was_ready
+            over.reason = link.reason or over.reason
+            raise over
+
+    def _new_client(self, link: Link) -> Client:
+        return Client(
+            self.open(link),  # pyright: ignore[reportArgumentType]
+            # A server that ended at the first, unknown request of the newest revision is asked as the older ones want.
+            mode="legacy" if self._legacy else "auto",
+            client_info=types.Implementation(name="amanu", version=__version__),
+            list_roots_callback=self._list_roots,
+            elicitation_callback=self._elicit,
+            logging_callback=self._logged,
+            message_handler=self._received,
+            cache=None,
+        )
+
+    async def _until_over(self, client: Client, link: Link) -> None:
+        """Return when it is to be stopped; raise `_Ended` when it has ended by itself."""
+        listening: asyncio.Task[Any] = asyncio.create_task(self._listen(client))
+        waits: list[asyncio.Task[Any]] = [asyncio.create_task(event.wait()) for event in (self._stop, link.ended)]
+        try:
+            while True:
+                relist = asyncio.create_task(self._relist.wait())
+                idle = max(0.05, self.timing.idle - (time.monotonic() - self._used))
+                await asyncio.wait({*waits, relist}, timeout=idle, return_when=asyncio.FIRST_COMPLETED)
+                relist.cancel()
+                if link.ended.is_set():
+                    raise _Ended
+                if self._stop.is_set():
+                    return
+                if self._relist.is_set():
+                    await asyncio.sleep(SETTLE)
+                    self._relist.clear()
+                    self.listing = await _list(client)
+                    self._move("ready")
+                elif not self._calls and time.monotonic() - self._used >= self.timing.idle:
+                    return
+        finally:
+            for task in (*waits, listening):
+                task.cancel()
+            await asyncio.gather(*waits, listening, return_exceptions=True)
+
+    async def _listen(self, client: Client) -> None:
+        """Hear of changed tools as the newest revision tells of them."""
+        tools = client.server_capabilities.tools
+        if client.protocol_version not in MODERN_PROTOCOL_VERSIONS or tools is None or not tools.list_changed:
+            return
+        pause = 1.0
+        while True:
+            try:
+                async with client.listen(tools_list_changed=True) as events:
+                    async for event in events:
+                        if isinstance(event, ToolsListChanged):
+                            self._relist.set()
+            except MCPError as error:
+                if error.code in (types.METHOD_NOT_FOUND, types.CONNECTION_CLOSED):
+                    return
+            except (SubscriptionLost, TimeoutError):
+                pass
+            await asyncio.sleep(pause)
+            pause = min(60.0, 2 * pause)
+            self._relist.set()  # what happened meanwhile is not told again
+
+    def _late(self) -> None:
+        self._move("failed", f"It has not started within {self.timing.start:g} seconds; Amanu still waits for it.")
+
+    def _move(self, state: ServerState, reason: str = "") -> None:
+        self.state, self.reason = state, reason
+        self._moved.set()
+        self._moved = asyncio.Event()
+        self.changed()
+
+    # What the server asks and tells -------------------------------------------------------------------
+
+    async def _list_roots(self, context: ClientRequestContext) -> types.ListRootsResult:
+        return types.ListRootsResult.model_validate(
+            {"roots": [{"uri": root.as_uri(), "name": root.name} for root in self.roots]}
+        )
+
+    async def _elicit(
+        self, context: ClientRequestContext, params: types.ElicitRequestParams
+    ) -> types.ElicitResult | types.ErrorData:
+        """The newest revision asks in the answer to a call, so in the task of that; the older ones do not tell which
+        call a question is about: it goes to the latest."""
+        call = _current.get()
+        if call is None or call not in self._calls:
+            if not self._calls:
+                return types.ElicitResult(action="cancel")
+            call = self._calls[-1]
+        call.asking += 1
+        call.sign_of_life()
+        try:
+            return await elicit(self.name, params, call.client)
+        finally:
+            call.asking -= 1
+            call.sign_of_life()
+
+    async def _logged(self, params: types.LoggingMessageNotificationParams) -> None:
+        self.log.write(f"({params.level}) {convert.as_text(params.data)}\n")
+
+    async def _received(self, message: IncomingMessage) -> None:
+        if isinstance(message, types.ToolListChangedNotification):
+            self._relist.set()
+
+
+class _Ended(Exception):
+    """The server ended by itself."""
+
+    def __str__(self) -> str:
+        return "the connection ended"
+
+
+class _Over(Exception):
+    def __init__(self, reason: str, state: ServerState | None = None) -> None:
+        self.reason = reason
+        self.state: ServerState | None = state
+        """Where starting it again would not help."""
+        self.was_ready = False
+
+
+async def _list(client: Client) -> Listing:
+    async def page(to: Client, cursor: str | None) -> tuple[Sequence[types.Tool], str | None]:
+        result = await to.list_tools(cursor=cursor)
+        return result.tools, result.next_cursor
+
+    capabilities = client.server_capabilities
+    tools = await _pages(client, page) if capabilities.tools is not None else []
+    by_name = {tool.name: convert.server_tool(tool) for tool in reversed(tools)}
+    return Listing(
+        tuple(by_name[name] for name in sorted(by_name)),
+        (client.instructions or "")[: convert.MAX_INSTRUCTIONS],
+        capabilities.resources is not None,
+        capabilities.prompts is not None,
+    )
+
+
+async def _pages(
+    client: Client, page: Callable[[Client, str | None], Awaitable[tuple[Sequence[T], str | None]]]
+) -> list[T]:
+    items: list[T] = []
+    cursor: str | None = None
+    for _ in range(_MOST_PAGES):
+        part, cursor = await page(client, cursor)
+        items += part
+        if cursor is None or len(items) >= _MOST_ITEMS:
+            break
+    return items[:_MOST_ITEMS]
+
+
+def _first(error: BaseException) -> BaseException:
+    """The first exception in a group of groups."""
+    while isinstance(error, BaseExceptionGroup):
+        error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
+    return error
+
+
+def _root_cause(error: BaseException) -> str:
+    text = str(_first(error))
+    return text.partition("\n")[0][:300] or type(error).__name__

@@ -1,0 +1,353 @@
+"""All servers of the process: which there are, which the user agreed to, and the connections that sessions share."""
+
+import asyncio
+import hashlib
+import importlib
+import json
+import logging
+import os
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from amanu.core.tool import ToolError
+from amanu.home import Home
+from amanu.mcp.access import access_sentence, target_text
+from amanu.mcp.config import ConfigFile, ConfigFiles, ServerConfig
+from amanu.mcp.model import (
+    CallAnswer,
+    CallClient,
+    Content,
+    McpServer,
+    ServerPrompt,
+    ServerResource,
+    ServerState,
+    ServerView,
+    Workspace,
+)
+from amanu.mcp.pins import Pin, Pins
+from amanu.mcp.variables import UserVariables
+from amanu.sandbox.sandbox import Sandbox
+from amanu_protocol.errors import AmanuError
+
+if TYPE_CHECKING:
+    from amanu.mcp.connection import Connection
+
+log = logging.getLogger(__name__)
+
+Roots = tuple[Path, ...]
+
+
+class Servers:
+    """Implements `McpServers`. One per process:
+
+        servers = Servers(home, sandbox, key_variables=settings.key_variables)
+        …
+        await servers.close()      # before `sandbox.close()`
+
+    It reads nothing and starts nothing until it is asked. `key_variables` are variables of the environment that hold
+    keys of models' services: no server ever gets them. `variables` is the environment that servers get a part of."""
+
+    def __init__(
+        self,
+        home: Home,
+        sandbox: Sandbox,
+        *,
+        key_variables: Collection[str] = (),
+        variables: Mapping[str, str] = os.environ,
+    ) -> None:
+        self.listeners: list[Callable[[], None]] = []
+        self.home = home
+        self.sandbox = sandbox
+        self.variables = UserVariables(variables, key_variables)
+        self._files = ConfigFiles(home.config / "mcp.toml")
+        self._pins = Pins(home.state / "mcp" / "pins.json")
+        self._connections: dict[tuple[str, Roots], Connection] = {}
+        self._ending: set[asyncio.Task[None]] = set()
+        self._seen: object = None
+
+    def servers(self, workspace: Workspace) -> Sequence[McpServer]:
+        """See `McpServers`."""
+        roots = real_roots(workspace)
+        configs = self._configs(roots, workspace.trusted)
+        self._end_what_is_not_agreed(roots, configs, trusted=workspace.trusted)
+        return [_Server(self, configs[name], roots) for name in configs]
+
+    def problems(self, workspace: Workspace) -> list[str]:
+        """What is wrong with the files, as sentences for the user; what is wrong with one server is in its view."""
+        roots = real_roots(workspace)
+        files = self._config_files(roots, workspace.trusted)
+        problems = [problem for file in files for problem in file.problems]
+        names: dict[str, ServerConfig] = {}
+        for file in files:
+            for name, config in file.servers.items():
+                if name in names:
+                    problems.append(f"{name} of {config.source} is left out: {names[name].source} has that name.")
+                names.setdefault(name, config)
+        try:
+            self._pins.find("", None)
+        except AmanuError as error:
+            problems.append(str(error))
+        return problems
+
+    async def approve(self, workspace: Workspace, name: str, digest: str) -> None:
+        """See `McpServers`. Returns once it is recorded; the server starts meanwhile."""
+        config, roots = self._find(workspace, name)
+        await self.sandbox.proved()
+        if config.fault:
+            raise AmanuError("invalidParams", config.fault)
+        if digest != self.digest(config):
+            raise AmanuError(
+                "mcpServerChanged",
+                f"What the MCP server {name} starts has changed since it was shown.",
+                hint="Look at it again, then decide.",
+            )
+        pin = self._pins.find(name, config.root)
+        same = pin.digest == digest
+        self._pins.save(name, config.root, replace(pin, off=False) if same else Pin(digest))
+        (await self.connection(config, roots)).start_anew()
+        self.notify()
+
+    async def approve_tools(self, workspace: Workspace, name: str, tools_digest: str) -> None:
+        """See `McpServers`."""
+        config, roots = self._find(workspace, name)
+        pin = self.pin(config, roots)
+        if pin.listing is None or pin.listing.digest != tools_digest:
+            raise AmanuError(
+                "mcpServerChanged",
+                f"The tools of the MCP server {name} have changed since they were shown.",
+                hint="Look at them again, then decide.",
+            )
+        self._pins.save(name, config.root, replace(pin, texts=pin.listing.texts))
+        self.notify()
+
+    async def turn_off(self, workspace: Workspace, name: str) -> None:
+        """See `McpServers`."""
+        config, _ = self._find(workspace, name)
+        self._pins.save(name, config.root, replace(self._pins.find(name, config.root), off=True))
+        for key in [key for key, connection in self._connections.items() if connection.name == name]:
+            if self._launch_key(config) == key[0]:
+                await self._connections.pop(key).stop()
+        self.notify()
+
+    async def restart(self, workspace: Workspace, name: str) -> None:
+        """See `McpServers`. Returns once it has ended; it starts meanwhile. One that is not agreed to, or off, is not
+        started."""
+        config, roots = self._find(workspace, name)
+        if self.state(config, roots)[0] in ("unapproved", "off") or config.fault:
+            return
+        connection = await self.connection(config, roots)
+        await connection.stop()
+        connection.start_anew()
+
+    async def sign_in(self, workspace: Workspace, name: str, open_page: Callable[[str], None]) -> None:
+        """See `McpServers`."""
+        self._find(workspace, name)
+        raise AmanuError("authRequired", f"The MCP server {name} has no way to sign in.")
+
+    async def close(self) -> None:
+        """See `McpServers`."""
+        connections = list(self._connections.values())
+        self._connections.clear()
+        await asyncio.gather(*(connection.stop() for connection in connections), return_exceptions=True)
+        await asyncio.gather(*self._ending, return_exceptions=True)
+
+    # For its servers --------------------------------------------------------------------------------
+
+    def digest(self, config: ServerConfig) -> str:
+        """Of all a yes is about. Where no sandbox works that is more than the configuration says."""
+        proof = self.sandbox.proof
+        return self._digest(config, sandboxed=proof is None or proof.tier != "none")
+
+    def state(self, config: ServerConfig, roots: Roots) -> tuple[ServerState, str]:
+        """Its state, and why."""
+        if config.fault:
+            return "failed", config.fault
+        if not config.table.enabled:
+            return "off", f"It is turned off in {config.source}."
+        try:
+            pin = self._pins.find(config.name, config.root)
+        except AmanuError as error:
+            return "failed", str(error)
+        if pin.off:
+            return "off", ""
+        if not self._is_agreed(config, pin):
+            return "unapproved", "What it starts, or may do, changed since you agreed to it." if pin.digest else ""
+        connection = self._connections.get((self._launch_key(config), roots))
+        return ("configured", "") if connection is None else (connection.state, connection.reason)
+
+    def pin(self, config: ServerConfig, roots: Roots) -> Pin:
+        """What was agreed to, with what it lists now where it runs."""
+        try:
+            pin = self._pins.find(config.name, config.root)
+        except AmanuError:
+            return Pin()
+        connection = self._connections.get((self._launch_key(config), roots))
+        if connection is None or connection.listing is None:
+            return pin
+        return replace(pin, listing=connection.listing)
+
+    async def connection(self, config: ServerConfig, roots: Roots) -> "Connection":
+        """The one all sessions share."""
+        from amanu.mcp.server_log import ServerLog, log_file
+
+        key = self._launch_key(config), roots
+        if key not in self._connections:
+            opening = await asyncio.to_thread(importlib.import_module, "amanu.mcp.opening")  # imports the SDK
+            if key not in self._connections:
+                server_log = ServerLog(log_file(self.home, config.name))
+                self._connections[key] = opening.make_connection(
+                    config, roots, self, server_log, lambda: self._moved(config, roots)
+                )
+        return self._connections[key]
+
+    def notify(self) -> None:
+        """A view may have changed."""
+        for listener in [*self.listeners]:
+            try:
+                listener()
+            except Exception:
+                log.exception("a listener of MCP servers failed")
+
+    # Inside -----------------------------------------------------------------------------------------
+
+    def _find(self, workspace: Workspace, name: str) -> tuple[ServerConfig, Roots]:
+        roots = real_roots(workspace)
+        config = self._configs(roots, workspace.trusted).get(name)
+        if config is None:
+            names = ", ".join(self._configs(roots, workspace.trusted)) or "none"
+            raise AmanuError("mcpServerNotFound", f"There is no MCP server {name!r} here. Available: {names}.")
+        return config, roots
+
+    def _configs(self, roots: Roots, trusted: bool) -> dict[str, ServerConfig]:
+        configs: dict[str, ServerConfig] = {}
+        for file in self._config_files(roots, trusted):
+            for name in sorted(file.servers):
+                configs.setdefault(name, file.servers[name])
+        return configs
+
+    def _config_files(self, roots: Roots, trusted: bool) -> list[ConfigFile]:
+        return [self._files.user(), *(self._files.workspace(root) for root in roots if trusted)]
+
+    def _is_agreed(self, config: ServerConfig, pin: Pin) -> bool:
+        """Before it is known whether a sandbox works here, a yes to either counts: nothing is started until then."""
+        possible = (True, False) if self.sandbox.proof is None else (self.sandbox.proof.tier != "none",)
+        return pin.digest in [self._digest(config, sandboxed=sandboxed) for sandboxed in possible]
+
+    def _digest(self, config: ServerConfig, *, sandboxed: bool) -> str:
+        if sandboxed or config.kind == "http" or not config.access.sandbox:
+            return config.digest
+        return hashlib.sha256(f"{config.digest} without a sandbox".encode()).hexdigest()
+
+    def _launch_key(self, config: ServerConfig) -> str:
+        """What decides whether two configurations can share a process: values of variables, too."""
+        table = config.table
+        about = [config.name, str(config.root), config.digest, sorted(table.env.items()), sorted(table.headers.items())]
+        about += [table.start_seconds, table.call_seconds, table.idle_seconds]
+        return hashlib.sha256(json.dumps(about).encode()).hexdigest()
+
+    def _moved(self, config: ServerConfig, roots: Roots) -> None:
+        """A connection changed: what it lists first after a yes is agreed to with it."""
+        connection = self._connections.get((self._launch_key(config), roots))
+        if connection is not None and connection.listing is not None:
+            try:
+                pin = self._pins.find(config.name, config.root)
+                if pin.listing != connection.listing or pin.texts is None:
+                    self._pins.save(config.name, config.root, pin.with_listing(connection.listing))
+            except AmanuError as error:
+                log.error("the tools of an MCP server could not be recorded: %s", error)
+        self.notify()
+
+    def _end_what_is_not_agreed(self, roots: Roots, configs: Mapping[str, ServerConfig], *, trusted: bool) -> None:
+        """The file changed, or the user said no in another process."""
+        if not self._connections:
+            return
+        wanted = {
+            self._launch_key(config)
+            for config in configs.values()
+            if self.state(config, roots)[0] not in ("unapproved", "off")
+        }
+        for key in [*self._connections]:
+            connection = self._connections[key]
+            if key[1] == roots and key[0] not in wanted and (trusted or connection.is_users):
+                task = asyncio.create_task(self._connections.pop(key).stop())
+                self._ending.add(task)
+                task.add_done_callback(self._ending.discard)
+
+
+@dataclass(frozen=True)
+class _Server:
+    """Implements `McpServer`."""
+
+    servers: Servers
+    config: ServerConfig
+    roots: Roots
+
+    @property
+    def view(self) -> ServerView:
+        config, servers = self.config, self.servers
+        state, reason = servers.state(config, self.roots)
+        pin = servers.pin(config, self.roots)
+        agreed = state not in ("unapproved", "off")
+        return ServerView(
+            name=config.name,
+            state=state,
+            reason=reason,
+            source=config.source,
+            target=target_text(config, servers.variables, self.roots),
+            access=access_sentence(config, servers.sandbox),
+            digest=servers.digest(config),
+            tools=[tool for tool in pin.tools if config.table.tools.allows(tool.name)] if agreed else [],
+            changed_tools=pin.changed if agreed else [],
+            tools_digest=pin.listing.digest if pin.listing else "",
+            instructions=pin.instructions if agreed else "",
+            has_resources=agreed and pin.listing is not None and pin.listing.has_resources,
+            has_prompts=agreed and pin.listing is not None and pin.listing.has_prompts,
+        )
+
+    async def call_tool(self, name: str, arguments: Mapping[str, Any], client: CallClient) -> CallAnswer:
+        connection = await self._ready()
+        view = self.view  # as it lists its tools now, which may be other ones than those that were remembered
+        if all(tool.name != name for tool in view.tools):
+            if any(tool.name == name for tool in view.changed_tools):
+                raise ToolError(
+                    f"The tool {name} of the MCP server {self.config.name} is off: its description changed, and the "
+                    "user has not agreed to that yet."
+                )
+            names = ", ".join(tool.name for tool in view.tools) or "none"
+            raise ToolError(f"The MCP server {self.config.name} has no tool {name!r}. Available: {names}.")
+        return await connection.call_tool(name, arguments, client)
+
+    async def list_resources(self) -> Sequence[ServerResource]:
+        return await (await self._ready()).list_resources()
+
+    async def read_resource(self, uri: str) -> Sequence[Content]:
+        return await (await self._ready()).read_resource(uri)
+
+    async def list_prompts(self) -> Sequence[ServerPrompt]:
+        return await (await self._ready()).list_prompts()
+
+    async def get_prompt(self, name: str, arguments: Mapping[str, str]) -> str:
+        return await (await self._ready()).get_prompt(name, arguments)
+
+    async def _ready(self) -> "Connection":
+        """Start it if the user agreed to that. Raises `ToolError`."""
+        servers = self.servers
+        await servers.sandbox.proved()
+        state, reason = servers.state(self.config, self.roots)
+        if state in ("unapproved", "off"):
+            why = "is turned off" if state == "off" else "is not started before the user agrees to it"
+            raise ToolError(f"The MCP server {self.config.name} {why}. {reason}".rstrip())
+        if self.config.fault:
+            raise ToolError(f"The MCP server {self.config.name} cannot be used. {reason}")
+        connection = await servers.connection(self.config, self.roots)
+        await connection.ready()
+        return connection
+
+
+def real_roots(workspace: Workspace) -> Roots:
+    """The folders of a workspace as real paths, sorted but for the first: sessions share servers whatever the order
+    of the others."""
+    roots = [Path(os.path.realpath(root)) for root in workspace.roots]
+    return (*roots[:1], *sorted(set(roots[1:]) - set(roots[:1])))

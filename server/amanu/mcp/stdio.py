@@ -1,0 +1,188 @@
+"""Messages to and from a server's process: one JSON object a line.
+
+The SDK's own transport starts the process itself, outside any sandbox, and has no limit for a line.
+"""
+
+import asyncio
+import re
+from collections import deque
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from types import TracebackType
+from typing import Any, Self, cast
+
+import anyio
+import orjson
+from mcp.shared.message import SessionMessage
+from mcp_types import (
+    INTERNAL_ERROR,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCMessage,
+    jsonrpc_message_adapter,
+)
+from pydantic import ValidationError
+
+from amanu.mcp.link import Link, Streams
+from amanu.mcp.process import Command, ServerProcess, running
+from amanu.mcp.repair import Traffic
+from amanu.mcp.server_log import ServerLog
+from amanu.sandbox.sandbox import Sandbox
+
+MAX_LINE = 16 << 20
+"""Bytes of a message; a longer one is skipped."""
+_WRITE_SECONDS = 15.0
+"""That a server may take to read a message."""
+_CHUNK = 1 << 16
+_IN_THREAD = 1 << 18
+"""Bytes of a line whose parsing would hold up the event loop."""
+_ID = re.compile(rb'"id"\s*:\s*(\d{1,9})\b')
+_SEEN = 512
+"""Bytes of the beginning and the end of a skipped line, to see which request it answers."""
+
+
+@asynccontextmanager
+async def stdio_streams(command: Command, sandbox: Sandbox, log: ServerLog, link: Link) -> AsyncGenerator[Streams]:
+    """Start the server and exchange messages with it. Raises `StartFailed`."""
+    log.forget_tail()
+    async with running(command, sandbox, log) as process:
+        traffic = Traffic(lambda line: log.write(f"amanu: {line}\n"))
+        try:
+            yield _Incoming(process, traffic, log, link), _Outgoing(process, traffic, link)
+        finally:
+            if link.ended.is_set() and not link.reason:
+                code = await process.code()
+                ended = "It closed its output" if code is None else f"It ended with code {code}"
+                link.explain(f"{ended}: {log.reason.rstrip('.')}." if log.reason else f"{ended}.")
+
+
+class _Stream:
+    async def aclose(self) -> None:
+        """The process's pipes are closed when it is ended."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+
+class _Outgoing(_Stream):
+    def __init__(self, process: ServerProcess, traffic: Traffic, link: Link) -> None:
+        self._stdin = process.stdin
+        self._traffic = traffic
+        self._link = link
+
+    async def send(self, item: SessionMessage, /) -> None:
+        self._traffic.outgoing(item.message)
+        data = item.message.model_dump_json(by_alias=True, exclude_unset=True).encode()
+        try:
+            async with asyncio.timeout(_WRITE_SECONDS):
+                self._stdin.write(data + b"\n")
+                await self._stdin.drain()
+        except TimeoutError:
+            self._link.end(f"It has not read its input for {_WRITE_SECONDS:.0f} seconds.")
+            raise anyio.BrokenResourceError from None
+        except (OSError, RuntimeError):
+            self._link.end()
+            raise anyio.BrokenResourceError from None
+
+
+class _Incoming(_Stream):
+    def __init__(self, process: ServerProcess, traffic: Traffic, log: ServerLog, link: Link) -> None:
+        self._stdout = process.stdout
+        self._traffic = traffic
+        self._log = log
+        self._link = link
+        self._lines: deque[bytes] = deque()
+        self._parts: list[bytes] = []
+        self._size = 0
+        self._messages: deque[JSONRPCMessage] = deque()
+
+    def __aiter__(self) -> "_Incoming":
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        try:
+            return await self.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
+
+    async def receive(self) -> SessionMessage | Exception:
+        while not self._messages:
+            if self._lines:
+                await self._parse(self._lines.popleft())
+                continue
+            data = await self._read()
+            if not data:
+                self._link.end()
+                raise anyio.EndOfStream
+            first, *rest = data.split(b"\n")
+            self._append(first)
+            for part in rest:
+                self._end_line()
+                self._append(part)
+        return SessionMessage(self._messages.popleft())
+
+    async def _read(self) -> bytes:
+        try:
+            return await self._stdout.read(_CHUNK)
+        except OSError:
+            return b""
+
+    def _append(self, part: bytes) -> None:
+        self._size += len(part)
+        self._parts.append(part)
+        if self._size > MAX_LINE:  # only its beginning and its end are of any use
+            joined = b"".join(self._parts)
+            self._parts = [joined[:_SEEN], joined[-_SEEN:]]
+
+    def _end_line(self) -> None:
+        line, size = b"".join(self._parts), self._size
+        self._parts, self._size = [], 0
+        if size > MAX_LINE:
+            self._log.write(f"amanu: skipped a message of {size:,} bytes; the limit is {MAX_LINE:,}\n")
+            for match in _ID.finditer(line):
+                self._refuse(int(match[1]), f"its answer has {size:,} bytes; the limit is {MAX_LINE:,}")
+        elif line.strip():
+            self._lines.append(line)
+
+    async def _parse(self, line: bytes) -> None:
+        if line.lstrip()[:1] not in (b"{", b"["):
+            self._log.write(b"(stdout) " + line[:2000] + b"\n")  # a banner, or a print that was left in
+            return
+        try:
+            value = await asyncio.to_thread(_loads, line) if len(line) > _IN_THREAD else _loads(line)
+        except ValueError:
+            self._log.write(b"amanu: not a message: " + line[:2000] + b"\n")
+            return
+        # Revision 2025-03-26 had batches.
+        for part in cast("list[Any]", value) if isinstance(value, list) else [value]:
+            self._take(part)
+
+    def _take(self, value: Any) -> None:
+        try:
+            message = jsonrpc_message_adapter.validate_python(value, by_name=False)
+            self._traffic.repair(message)
+            self._messages.append(message)
+        except (ValidationError, RecursionError):
+            self._log.write("amanu: ignored a message that is not as JSON-RPC wants it\n")
+            if isinstance(value, dict) and "method" not in value:
+                self._refuse(value.get("id"), "its answer is not as JSON-RPC wants it")  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+
+    def _refuse(self, request_id: object, reason: str) -> None:
+        """Answer a request of ours ourselves: it would wait in vain."""
+        if isinstance(request_id, int | str) and self._traffic.waits_for(request_id):
+            error = ErrorData(code=INTERNAL_ERROR, message=reason)
+            message = JSONRPCError(jsonrpc="2.0", id=request_id, error=error)
+            self._traffic.repair(message)
+            self._messages.append(message)
+
+
+def _loads(line: bytes) -> Any:
+    try:
+        return orjson.loads(line)
+    except ValueError:
+        return orjson.loads(line.decode("utf-8", "replace"))

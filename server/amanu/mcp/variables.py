@@ -1,0 +1,88 @@
+"""Which variables of the user's environment a server gets."""
+
+import os
+import re
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+
+from amanu.mcp.config import ServerConfig, expand
+from amanu.mcp.process import Command, StartFailed, find_program
+from amanu.text.redaction import holds_secret, without_service_access
+
+_PASSED = re.compile(
+    r"PATH|HOME|USER|LOGNAME|SHELL|LANG|LANGUAGE|LC_[A-Z]+|TZ|SSL_CERT_(FILE|DIR)|NODE_EXTRA_CA_CERTS|REQUESTS_CA_BUNDLE"
+)
+"""What programs need to run at all, and to trust what the user's programs trust."""
+_NETWORK = re.compile(r"(HTTPS?|NO|ALL)_PROXY|UV_(DEFAULT_INDEX|INDEX_URL)|npm_config_registry|PIP_INDEX_URL", re.I)
+"""How the network is reached; without a password that may be in an address."""
+_NEVER = re.compile(
+    r"AMANU_.*|(ANTHROPIC|GEMINI|GOOGLE|OPENAI|OPENROUTER|AZURE_OPENAI)_(.*_)?(API_KEY|AUTH_TOKEN)|BASH_ENV|ENV|BASH_FUNC_.*",
+    re.I,
+)
+"""Ours, the keys of models' services, and what makes a shell run foreign code."""
+
+
+class UserVariables:
+    """The user's environment."""
+
+    def __init__(self, variables: Mapping[str, str], key_variables: Collection[str]) -> None:
+        self._variables = variables
+        self._keys = frozenset(key_variables)
+
+    def is_never_passed(self, name: str) -> bool:
+        return name in self._keys or _NEVER.fullmatch(name) is not None
+
+    def values(self, roots: Sequence[Path]) -> dict[str, str]:
+        """What references of a configuration may name."""
+        allowed = {name: value for name, value in self._variables.items() if not self.is_never_passed(name)}
+        return {**allowed, "workspaceFolder": str(roots[0]) if roots else ""}
+
+    def shown(self, roots: Sequence[Path]) -> dict[str, str]:
+        """The same without secrets, for what is shown."""
+        return {name: value for name, value in self.values(roots).items() if not holds_secret(name, value)}
+
+    def environment(self, config: ServerConfig, roots: Sequence[Path]) -> dict[str, str]:
+        """The variables of a server's process. Raises `StartFailed`."""
+        environment: dict[str, str] = {}
+        for name, value in self._variables.items():
+            if self.is_never_passed(name):
+                continue
+            if name in config.table.env_pass:
+                environment[name] = value
+            elif _PASSED.fullmatch(name) or (config.access.network and _NETWORK.fullmatch(name)):
+                reduced = without_service_access(name, value)
+                if reduced is not None:
+                    environment[name] = reduced
+        environment |= {name: self.expanded(config, value, roots) for name, value in config.table.env.items()}
+        environment.setdefault("PATH", os.defpath)
+        return environment
+
+    def expanded(self, config: ServerConfig, text: str, roots: Sequence[Path]) -> str:
+        """The text with its references replaced. Raises `StartFailed`."""
+        try:
+            return expand(text, self.values(roots))
+        except KeyError as error:
+            name = str(error.args[0])
+            if self.is_never_passed(name):
+                raise StartFailed(
+                    f"{config.source} refers to {name}, which is never passed on: it holds a key of yours for models."
+                ) from None
+            raise StartFailed(f"{config.source} refers to the variable {name}, which is not set.") from None
+
+    def command(self, config: ServerConfig, roots: tuple[Path, ...]) -> Command:
+        """What to start. Blocking. Raises `StartFailed`."""
+        table = config.table
+        environment = self.environment(config, roots)
+        home = Path(environment.get("HOME") or Path.home())
+        folder = None
+        if table.cwd:
+            spelled = self.expanded(config, table.cwd, roots).replace("~", str(home), 1)
+            folder = Path(os.path.realpath((roots[0] if roots else Path("/")) / spelled))
+            if not folder.is_dir():
+                raise StartFailed(f"The folder {folder}, where it is to start, does not exist.")
+        spelled = self.expanded(config, table.command, roots)
+        if spelled.startswith("~/"):
+            spelled = str(home / spelled[2:])
+        program = find_program(spelled, environment["PATH"], folder, roots)
+        arguments = [self.expanded(config, argument, roots) for argument in table.args]
+        return Command((program, *arguments), folder, environment, config.access, roots, home)
