@@ -258,6 +258,8 @@ class Prompts:
         """Start a turn for a prompt. Raises `AmanuError` (modelNotFound, authRequired …) before anything of it
         is on record."""
         await self._trust.refresh()
+        if self._turn_factory.agents is not None:
+            await self._turn_factory.agents.refresh()
         choice = await self._turn_factory.model_chooser.choose(prompt.text, prompt.environment)
         info = choice.candidate.info
         self._core.environment.replace(prompt.environment)
@@ -309,6 +311,8 @@ class Prompts:
         )
         self._core.plan.end_turn(run.turn_id)
         self._core.list_changed()
+        if self._core.assignment is not None:
+            return  # what is queued waits until it is a session of its own
         if ending.reason == "completed" or said_after is not None:
             await self._start_next(said_after)
 
