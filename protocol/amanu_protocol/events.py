@@ -18,6 +18,7 @@ from amanu_protocol.items import (
     QueuedPrompt,
     Retry,
     Spend,
+    SubAgent,
     Todo,
     Usage,
 )
@@ -50,6 +51,9 @@ class SessionChanged(Wire):
     trust_changed: bool | None = None
     sandbox: CommandSandbox | None = None
     plan: PlanDocument | None = None
+    parent_session_id: str | None = None
+    """Only in a session's first event, as `agent`."""
+    agent: str | None = None
     closed: bool | None = None
 
 
@@ -205,6 +209,13 @@ class JobProgress(Wire):
     output_size: int
 
 
+class AgentChanged(Wire):
+    """A sub-agent's present state, whole."""
+
+    kind: Literal["agentChanged"] = "agentChanged"
+    agent: SubAgent
+
+
 class ItemsReplaced(Wire):
     """Sent to one slow client instead of what it missed since `replacesFrom`: the items as they are now."""
 
@@ -235,6 +246,7 @@ Event = Annotated[
     | UsageChanged
     | JobChanged
     | JobProgress
+    | AgentChanged
     | ItemsReplaced,
     Field(discriminator="kind"),
 ]

@@ -181,8 +181,12 @@ class Approval(Wire):
     options: list[AllowOption] = []
     """The ways to allow it once, the likeliest first: what it probably needs is granted there."""
     lines: list[Line] = []
-    """For the user, all there is to know besides `title` and `detail`: a line for each of `parts`, then what holds it,
-    what it probably needs, and the rule that made this a question."""
+    """For the user, all there is to know besides `title` and `detail`: which sub-agent wants it, a line for each of
+    `parts`, then what holds it, what it probably needs, and the rule that made this a question."""
+    agent_id: str | None = None
+    """The sub-agent that wants to do it; None: the session's own model."""
+    agent: str = ""
+    """Its name; "" for none."""
 
 
 class Decision(Wire):
@@ -238,6 +242,8 @@ class Answer(Wire):
     item_id: str
     turn_id: str
     text: str
+    agent_id: str | None = None
+    """The sub-agent whose work this is: it belongs below the call that started it. None: the session's own."""
 
 
 ToolCallState = Literal[
@@ -266,6 +272,8 @@ class ToolCall(Wire):
     error: str | None = None
     sandbox: CommandSandbox | None = None
     """Of a command that ran: what held it."""
+    agent_id: str | None = None
+    """The sub-agent whose work this is: it belongs below the call that started it. None: the session's own."""
 
 
 class Todo(Wire):
@@ -299,6 +307,8 @@ class Notice(Wire):
     text: str
     detail: str = ""
     """What there is to read behind it on demand, Markdown, e.g. the summary a compaction made; "" for nothing."""
+    agent_id: str | None = None
+    """The sub-agent whose work this is: it belongs below the call that started it. None: the session's own."""
 
 
 class Source(Wire):
@@ -370,6 +380,8 @@ class Question(Wire):
     """Name of the client that was used."""
     summary: str = ""
     """For the user, on one line: what became of it; "" while it is open."""
+    agent_id: str | None = None
+    """The sub-agent whose work this is: it belongs below the call that started it. None: the session's own."""
 
 
 Item = Annotated[
@@ -482,6 +494,8 @@ class Proposal(Wire):
     """`settled` when everything was decided; a hunk that was accepted and is in conflict is. Pending again when such a
     hunk fits again."""
     files: list[ProposedFile]
+    agent_id: str | None = None
+    """The sub-agent that made it; None: the session's own model, or the user."""
 
     @property
     def waiting(self) -> int:
@@ -532,6 +546,47 @@ class Job(Wire):
 
 MAX_JOBS = 20
 """Jobs that a session keeps; beyond that, those that ended first are forgotten."""
+
+
+class SubAgent(Wire):
+    """A sub-agent of a session: an agent with a conversation of its own, in a session of its own, that works for a call
+    of `run_agent`."""
+
+    agent_id: str
+    """Unique in the session: "agent-1"."""
+    name: str
+    """Of its definition: "investigator"."""
+    description: str
+    """What it does, in a few words of the model that started it."""
+    session_id: str
+    """Of its own session, which can be attached to like any other."""
+    tool_call_id: str
+    """The call that started it."""
+    background: bool = False
+    """Its call has ended, and it goes on."""
+    state: Literal["waiting", "running", "completed", "failed", "cancelled", "interrupted"]
+    """`waiting`: for the user, or for its turn among the others. `interrupted`: the daemon died meanwhile."""
+    started_at: int
+    """Milliseconds since the epoch, as `endedAt`."""
+    ended_at: int | None = None
+    steps: int = 0
+    """Replies of its model so far."""
+    cost_usd: float | None = 0
+    """So far; None when the price of a model used is not known. Part of the session's own."""
+    activity: str = ""
+    """What it is doing, on one line."""
+    summary: str = ""
+    """For the user, on one line: its steps and cost, and how it ended; without `activity`."""
+    told: bool = False
+    """The model knows how it ended."""
+
+    @property
+    def works(self) -> bool:
+        return self.state in ("waiting", "running")
+
+
+MAX_AGENTS = 20
+"""Sub-agents that a session keeps; beyond that, those that ended first are forgotten."""
 
 
 # Session -------------------------------------------------------------------------------------------

@@ -55,6 +55,7 @@ METHODS: tuple[Method, ...] = (
     Method("amanu/job/output", "toDaemon", r.JobOutputParams, r.JobOutputResult, "What a background command has printed."),
     Method("amanu/job/input", "toDaemon", r.JobInputParams, r.Empty, "Type into a background command."),
     Method("amanu/job/stop", "toDaemon", r.JobParams, r.JobResult, "End a background command and all its processes. One that has ended stays as it is."),
+    Method("amanu/agent/stop", "toDaemon", r.AgentParams, r.AgentResult, "End a sub-agent's work. One that has ended stays as it is."),
     Method("amanu/history/page", "toDaemon", r.HistoryPageParams, r.HistoryPageResult, "Earlier items."),
     Method("amanu/blob/get", "toDaemon", r.BlobGetParams, r.BlobGetResult, "A piece of a big payload."),
     Method("amanu/command/list", "toDaemon", r.CommandListParams, r.CommandListResult, "What a prompt may begin with: `/name`."),

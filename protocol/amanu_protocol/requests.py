@@ -6,7 +6,20 @@ from pydantic import Field, JsonValue
 
 from amanu_protocol.base import Wire
 from amanu_protocol.events import EventMessage
-from amanu_protocol.items import Attachment, Effort, Finding, Grant, Item, Job, Line, Mode, ModelInfo, Proposal, Scope
+from amanu_protocol.items import (
+    Attachment,
+    Effort,
+    Finding,
+    Grant,
+    Item,
+    Job,
+    Line,
+    Mode,
+    ModelInfo,
+    Proposal,
+    Scope,
+    SubAgent,
+)
 from amanu_protocol.state import SessionState
 
 Id = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[A-Za-z0-9._:-]+$")]
@@ -93,6 +106,10 @@ class SessionSummary(Wire):
     """The decisions and answers it waits for, oldest first."""
     changes: int = 0
     """Hunks that wait for a decision or, applied, to be kept or undone."""
+    parent_session_id: str | None = None
+    """Of a sub-agent's session: the session it works, or worked, for."""
+    agent: str | None = None
+    """Of a sub-agent's session: the name of its definition."""
 
 
 class SessionListParams(Wire):
@@ -212,6 +229,16 @@ class JobParams(Wire):
 
 class JobResult(Wire):
     job: Job
+
+
+class AgentParams(Wire):
+    session_id: Id
+    """Of the session it works for."""
+    agent_id: Id
+
+
+class AgentResult(Wire):
+    agent: SubAgent
 
 
 class JobOutputParams(Wire):

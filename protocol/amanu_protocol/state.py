@@ -9,6 +9,7 @@ from pydantic import ConfigDict, PrivateAttr
 
 from amanu_protocol.base import Wire
 from amanu_protocol.events import (
+    AgentChanged,
     ApprovalRequested,
     ApprovalResolved,
     Event,
@@ -33,6 +34,7 @@ from amanu_protocol.events import (
     UsageChanged,
 )
 from amanu_protocol.items import (
+    MAX_AGENTS,
     MAX_JOBS,
     Answer,
     Approval,
@@ -46,6 +48,7 @@ from amanu_protocol.items import (
     Question,
     QueuedPrompt,
     Retry,
+    SubAgent,
     Thought,
     Todo,
     TodoList,
@@ -105,6 +108,12 @@ class SessionState(Wire):
     """For the user, on one line."""
     jobs: list[Job] = []
     """Background commands, the oldest first: those that run, and the last ones that ended."""
+    agents: list[SubAgent] = []
+    """Sub-agents, the oldest first: those that run, and the last ones that ended."""
+    parent_session_id: str | None = None
+    """Of a sub-agent's session: the session it works, or worked, for."""
+    agent: str | None = None
+    """Of a sub-agent's session: the name of its definition."""
 
     _index: dict[str, int] = PrivateAttr(default_factory=dict)
 
@@ -212,7 +221,7 @@ def fold(state: SessionState, event: Event) -> None:
         case TurnEnded():
             state.turn = None
             state.last_turn = event
-            state.approvals = []
+            state.approvals = [approval for approval in state.approvals if _outlives_turn(state, approval)]
             state.retry = None
             if all(todo.status in ("done", "cancelled") for todo in state.todos):
                 state.todos, state.todos_summary = [], ""
@@ -237,6 +246,8 @@ def fold(state: SessionState, event: Event) -> None:
         case JobProgress():
             progress = {"last_line": event.last_line, "output_size": event.output_size}
             state.jobs = [job.model_copy(update=progress) if job.job_id == event.job_id else job for job in state.jobs]
+        case AgentChanged():
+            _put_agent(state, event.agent)
         case SessionChanged():
             _change_session(state, event)
 
@@ -253,6 +264,12 @@ def _append(state: SessionState, delta: ItemDelta) -> None:
 
 def _others(state: SessionState, tool_call_id: str) -> list[Approval]:
     return [approval for approval in state.approvals if approval.tool_call_id != tool_call_id]
+
+
+def _outlives_turn(state: SessionState, approval: Approval) -> bool:
+    """Whether a sub-agent in the background asks: it goes on without the turn."""
+    agents = (agent for agent in state.agents if agent.agent_id == approval.agent_id)
+    return any(agent.background and agent.works for agent in agents)
 
 
 def _put_proposal(state: SessionState, proposal: Proposal) -> None:
@@ -273,6 +290,18 @@ def _put_job(state: SessionState, job: Job) -> None:
         ended = next((at for at, listed_job in enumerate(jobs) if listed_job.state != "running"), None)
         jobs = jobs if ended is None else [*jobs[:ended], *jobs[ended + 1 :]]
     state.jobs = jobs
+
+
+def _put_agent(state: SessionState, agent: SubAgent) -> None:
+    """As `_put_job`."""
+    if any(known.agent_id == agent.agent_id for known in state.agents):
+        state.agents = [agent if known.agent_id == agent.agent_id else known for known in state.agents]
+        return
+    agents = [*state.agents, agent]
+    if len(agents) > MAX_AGENTS:
+        ended = next((at for at, known in enumerate(agents) if not known.works), None)
+        agents = agents if ended is None else [*agents[:ended], *agents[ended + 1 :]]
+    state.agents = agents
 
 
 def _with_base_texts(proposal: Proposal, known: Proposal) -> Proposal:
@@ -303,5 +332,9 @@ def _change_session(state: SessionState, event: SessionChanged) -> None:
         state.sandbox = event.sandbox
     if event.plan is not None:
         state.plan = event.plan
+    if event.parent_session_id is not None:
+        state.parent_session_id = event.parent_session_id
+    if event.agent is not None:
+        state.agent = event.agent
     if event.closed is not None:
         state.closed = event.closed

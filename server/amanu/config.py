@@ -71,6 +71,8 @@ class RoutingSettings(SettingsSection):
     """Tried in this order when the chosen model is overloaded or its quota is used up."""
     utility: ModelId | None = None
     """For summaries and judgements; without it the turn's own model."""
+    subagent: ModelId | None = None
+    """For sub-agents, whatever the session's model is; without it the turn's own model."""
 
     @model_validator(mode="after")
     def _both(self) -> "RoutingSettings":
@@ -82,6 +84,23 @@ class RoutingSettings(SettingsSection):
     def chooses(self) -> bool:
         """There is something to choose a model by."""
         return self.plan is not None or self.easy is not None
+
+
+class AgentSettings(SettingsSection):
+    """Sub-agents: agents with a conversation of their own, to which the model hands work."""
+
+    enabled: bool = True
+    """The model has `run_agent`."""
+    parallel: int = Field(default=4, ge=1, le=16)
+    """Those of one session that work at once; more wait their turn."""
+    steps: int = Field(default=30, ge=1)
+    """Replies of its model, of each."""
+    seconds: float = Field(default=600, gt=0)
+    """Of each; waiting for the user not counted."""
+    cost_share: float = Field(default=0.25, gt=0, le=1)
+    """What each may spend of what the limits of the turn and the session leave; it counts as theirs, too."""
+    stall_seconds: float = Field(default=120, gt=0)
+    """Without any sign of life from its model."""
 
 
 class RuleSettings(SettingsSection):
@@ -224,6 +243,7 @@ class Settings(SettingsSection):
     """Watch for a model that goes in circles: it is told once, the second time the turn ends."""
     context: ContextSettings = ContextSettings()
     routing: RoutingSettings = RoutingSettings()
+    agents: AgentSettings = AgentSettings()
     rules: RuleSettings = RuleSettings()
     rule: tuple[RuleTable, ...] = ()
     """Rules with conditions, each a `[[rule]]`."""

@@ -41,6 +41,11 @@ class Home(NamedTuple):
         return self.config / "commands"
 
     @property
+    def agents(self) -> Path:
+        """The user's own definitions of sub-agents."""
+        return self.config / "agents"
+
+    @property
     def memory(self) -> Path:
         """What the user tells every model."""
         return self.config / "AGENTS.md"

@@ -73,7 +73,7 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
     "httpx2": ("amanu.models", "amanu.web", "amanu.mcp", "amanu.cli.doctor"),
     "mcp": ("amanu.mcp",),
     "mcp_types": ("amanu.mcp",),
-    "jsonschema": ("amanu.tools.mcp.arguments",),
+    "jsonschema": ("amanu.context.agent_files", "amanu.tools.complete_task", "amanu.tools.mcp.arguments"),
     "yaml": ("amanu.text.front_matter",),
     "html_to_markdown": ("amanu.web.page_text",),
     "rich": ("amanu.cli",),

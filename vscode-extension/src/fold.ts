@@ -7,6 +7,7 @@ import type {
   Question,
   SessionChanged,
   SessionState,
+  SubAgent,
   Todo,
 } from "./protocol";
 
@@ -24,6 +25,9 @@ const KINDS: ReadonlySet<string> = new Set<Item["kind"]>([
 
 /** Background commands that a session keeps. */
 const MAX_JOBS = 20;
+
+/** Sub-agents that a session keeps. */
+const MAX_AGENTS = 20;
 
 /**
  * A session and the one way it changes. The same fold exists in Python and Lua; `protocol/fixtures/*.json` specify it.
@@ -100,7 +104,7 @@ export class Folded {
       case "turnEnded":
         state.turn = null;
         state.lastTurn = event;
-        state.approvals = [];
+        state.approvals = state.approvals.filter(({ agentId }) => outlivesTurn(state, agentId));
         state.retry = null;
         if (state.todos.every(({ status }) => status === "done" || status === "cancelled"))
           this.setTodos([], "");
@@ -136,6 +140,9 @@ export class Folded {
             ? { ...job, lastLine: event.lastLine, outputSize: event.outputSize }
             : job,
         );
+        break;
+      case "agentChanged":
+        putAgent(state, event.agent);
         break;
       case "sessionChanged":
         changeSession(state, event);
@@ -213,6 +220,28 @@ function putJob(state: SessionState, job: Job): void {
   state.jobs = jobs.filter((_, at) => at !== ended);
 }
 
+/** As `putJob`. */
+function putAgent(state: SessionState, agent: SubAgent): void {
+  if (state.agents.some((known) => known.agentId === agent.agentId)) {
+    state.agents = state.agents.map((known) => (known.agentId === agent.agentId ? agent : known));
+    return;
+  }
+  const agents = [...state.agents, agent];
+  const ended = agents.length > MAX_AGENTS ? agents.findIndex((known) => !works(known)) : -1;
+  state.agents = agents.filter((_, at) => at !== ended);
+}
+
+/** Whether a sub-agent in the background asks: it goes on without the turn. */
+function outlivesTurn(state: SessionState, agentId: string | null): boolean {
+  return state.agents.some(
+    (agent) => agent.agentId === agentId && agent.background && works(agent),
+  );
+}
+
+function works(agent: SubAgent): boolean {
+  return agent.state === "waiting" || agent.state === "running";
+}
+
 function changeSession(state: SessionState, event: SessionChanged): void {
   state.roots = event.roots ?? state.roots;
   state.title = event.title ?? state.title;
@@ -223,5 +252,7 @@ function changeSession(state: SessionState, event: SessionChanged): void {
   state.trustChanged = event.trustChanged ?? state.trustChanged;
   state.sandbox = event.sandbox ?? state.sandbox;
   state.plan = event.plan ?? state.plan;
+  state.parentSessionId = event.parentSessionId ?? state.parentSessionId;
+  state.agent = event.agent ?? state.agent;
   state.closed = event.closed ?? state.closed;
 }

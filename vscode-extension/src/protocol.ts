@@ -206,10 +206,14 @@ export interface Approval {
   /** The ways to allow it once, the likeliest first: what it probably needs is granted there. */
   options: AllowOption[];
   /**
-   * For the user, all there is to know besides `title` and `detail`: a line for each of `parts`, then what holds it,
-   * what it probably needs, and the rule that made this a question.
+   * For the user, all there is to know besides `title` and `detail`: which sub-agent wants it, a line for each of
+   * `parts`, then what holds it, what it probably needs, and the rule that made this a question.
    */
   lines: Line[];
+  /** The sub-agent that wants to do it; None: the session's own model. */
+  agentId: string | null;
+  /** Its name; "" for none. */
+  agent: string;
 }
 
 /** How an approval was settled, by whom or by which rule. */
@@ -258,6 +262,8 @@ export interface Answer {
   itemId: string;
   turnId: string;
   text: string;
+  /** The sub-agent whose work this is: it belongs below the call that started it. None: the session's own. */
+  agentId: string | null;
 }
 
 export type ToolCallState =
@@ -290,6 +296,8 @@ export interface ToolCall {
   error: string | null;
   /** Of a command that ran: what held it. */
   sandbox: CommandSandbox | null;
+  /** The sub-agent whose work this is: it belongs below the call that started it. None: the session's own. */
+  agentId: string | null;
 }
 
 /** One thing the model means to do. */
@@ -322,6 +330,8 @@ export interface Notice {
   text: string;
   /** What there is to read behind it on demand, Markdown, e.g. the summary a compaction made; "" for nothing. */
   detail: string;
+  /** The sub-agent whose work this is: it belongs below the call that started it. None: the session's own. */
+  agentId: string | null;
 }
 
 /** Something an answer rests on. */
@@ -392,6 +402,8 @@ export interface Question {
   client: string | null;
   /** For the user, on one line: what became of it; "" while it is open. */
   summary: string;
+  /** The sub-agent whose work this is: it belongs below the call that started it. None: the session's own. */
+  agentId: string | null;
 }
 
 export type Item =
@@ -532,6 +544,8 @@ export interface Proposal {
    */
   state: "pending" | "settled";
   files: ProposedFile[];
+  /** The sub-agent that made it; None: the session's own model, or the user. */
+  agentId: string | null;
 }
 
 /** A command that runs, or ran, in the background of a session. */
@@ -565,6 +579,40 @@ export interface Job {
   told: boolean;
   /** Its output, once it has ended: the beginning and the end of a long one. */
   blob: BlobRef | null;
+}
+
+/**
+ * A sub-agent of a session: an agent with a conversation of its own, in a session of its own, that works for a call
+ * of `run_agent`.
+ */
+export interface SubAgent {
+  /** Unique in the session: "agent-1". */
+  agentId: string;
+  /** Of its definition: "investigator". */
+  name: string;
+  /** What it does, in a few words of the model that started it. */
+  description: string;
+  /** Of its own session, which can be attached to like any other. */
+  sessionId: string;
+  /** The call that started it. */
+  toolCallId: string;
+  /** Its call has ended, and it goes on. */
+  background: boolean;
+  /** `waiting`: for the user, or for its turn among the others. `interrupted`: the daemon died meanwhile. */
+  state: "waiting" | "running" | "completed" | "failed" | "cancelled" | "interrupted";
+  /** Milliseconds since the epoch, as `endedAt`. */
+  startedAt: number;
+  endedAt: number | null;
+  /** Replies of its model so far. */
+  steps: number;
+  /** So far; None when the price of a model used is not known. Part of the session's own. */
+  costUsd: number | null;
+  /** What it is doing, on one line. */
+  activity: string;
+  /** For the user, on one line: its steps and cost, and how it ended; without `activity`. */
+  summary: string;
+  /** The model knows how it ended. */
+  told: boolean;
 }
 
 /** The plan of a session: a Markdown file that the model writes in plan mode and the user edits and approves. */
@@ -749,6 +797,9 @@ export interface SessionChanged {
   trustChanged: boolean | null;
   sandbox: CommandSandbox | null;
   plan: PlanDocument | null;
+  /** Only in a session's first event, as `agent`. */
+  parentSessionId: string | null;
+  agent: string | null;
   closed: boolean | null;
 }
 
@@ -893,6 +944,12 @@ export interface JobProgress {
   outputSize: number;
 }
 
+/** A sub-agent's present state, whole. */
+export interface AgentChanged {
+  kind: "agentChanged";
+  agent: SubAgent;
+}
+
 /** Sent to one slow client instead of what it missed since `replacesFrom`: the items as they are now. */
 export interface ItemsReplaced {
   kind: "itemsReplaced";
@@ -922,6 +979,7 @@ export type Event =
   | UsageChanged
   | JobChanged
   | JobProgress
+  | AgentChanged
   | ItemsReplaced;
 
 /**
@@ -984,6 +1042,12 @@ export interface SessionState {
   todosSummary: string;
   /** Background commands, the oldest first: those that run, and the last ones that ended. */
   jobs: Job[];
+  /** Sub-agents, the oldest first: those that run, and the last ones that ended. */
+  agents: SubAgent[];
+  /** Of a sub-agent's session: the session it works, or worked, for. */
+  parentSessionId: string | null;
+  /** Of a sub-agent's session: the name of its definition. */
+  agent: string | null;
 }
 
 /** Minted by whoever starts the thing; a repeat with the same id is harmless. */
@@ -1059,6 +1123,10 @@ export interface SessionSummary {
   questions: OpenQuestion[];
   /** Hunks that wait for a decision or, applied, to be kept or undone. */
   changes: number;
+  /** Of a sub-agent's session: the session it works, or worked, for. */
+  parentSessionId: string | null;
+  /** Of a sub-agent's session: the name of its definition. */
+  agent: string | null;
 }
 
 export interface SessionListParams {
@@ -1171,6 +1239,16 @@ export interface JobParams {
 
 export interface JobResult {
   job: Job;
+}
+
+export interface AgentParams {
+  /** Of the session it works for. */
+  sessionId: Id;
+  agentId: Id;
+}
+
+export interface AgentResult {
+  agent: SubAgent;
 }
 
 export interface JobOutputParams {
@@ -1987,6 +2065,7 @@ export type ErrorKind =
   | "blobNotFound"
   | "itemNotFound"
   | "jobNotFound"
+  | "agentNotFound"
   | "authRequired"
   | "modelNotFound"
   | "modelUnavailable"
@@ -2077,6 +2156,8 @@ export interface RequestsToDaemon {
   "amanu/job/input": { params: JobInputParams; result: Empty };
   /** End a background command and all its processes. One that has ended stays as it is. */
   "amanu/job/stop": { params: JobParams; result: JobResult };
+  /** End a sub-agent's work. One that has ended stays as it is. */
+  "amanu/agent/stop": { params: AgentParams; result: AgentResult };
   /** Earlier items. */
   "amanu/history/page": { params: HistoryPageParams; result: HistoryPageResult };
   /** A piece of a big payload. */

@@ -149,9 +149,60 @@ local function put_job(state, job)
   end
 end
 
+---Sub-agents that a session keeps.
+local MAX_AGENTS = 20
+
+---@param agent amanu.SubAgent
+---@return boolean
+local function works(agent)
+  return agent.state == "waiting" or agent.state == "running"
+end
+
+---As `put_job`.
+---@param state amanu.SessionState
+---@param agent amanu.SubAgent
+local function put_agent(state, agent)
+  state.agents = state.agents or {}
+  for at, known in ipairs(state.agents) do
+    if known.agentId == agent.agentId then
+      state.agents[at] = agent
+      return
+    end
+  end
+  table.insert(state.agents, agent)
+  for at, known in ipairs(#state.agents > MAX_AGENTS and state.agents or {}) do
+    if not works(known) then
+      table.remove(state.agents, at)
+      return
+    end
+  end
+end
+
+---Whether a sub-agent in the background asks: it goes on without the turn.
+---@param state amanu.SessionState
+---@param agent_id? string
+---@return boolean
+local function outlives_turn(state, agent_id)
+  return vim.iter(state.agents or {}):any(function(agent)
+    return agent.agentId == agent_id and agent.background and works(agent)
+  end)
+end
+
 ---@type table<string, fun(state: amanu.SessionState, event: table)>
-local SESSION_KEYS =
-  { "roots", "title", "mode", "modelId", "effort", "trusted", "trustChanged", "sandbox", "plan", "closed" }
+local SESSION_KEYS = {
+  "roots",
+  "title",
+  "mode",
+  "modelId",
+  "effort",
+  "trusted",
+  "trustChanged",
+  "sandbox",
+  "plan",
+  "parentSessionId",
+  "agent",
+  "closed",
+}
 
 local on = {
   sessionRewound = function(state, event)
@@ -216,7 +267,9 @@ local on = {
   turnEnded = function(state, event)
     state.turn = nil
     state.lastTurn = event
-    state.approvals = {}
+    state.approvals = vim.tbl_filter(function(approval)
+      return outlives_turn(state, approval.agentId)
+    end, state.approvals)
     state.retry = nil
     if finished(state.todos or {}) then
       set_todos(state)
@@ -243,6 +296,9 @@ local on = {
         job.lastLine, job.outputSize = event.lastLine, event.outputSize
       end
     end
+  end,
+  agentChanged = function(state, event)
+    put_agent(state, event.agent)
   end,
   sessionChanged = function(state, event)
     for _, key in ipairs(SESSION_KEYS) do

@@ -139,7 +139,9 @@
 ---@field grants amanu.Grant[] What the user may add to a yes.
 ---@field likelyGrants amanu.Grant[] Of those, what it probably needs.
 ---@field options amanu.AllowOption[] The ways to allow it once, the likeliest first: what it probably needs is granted there.
----@field lines amanu.Line[] For the user, all there is to know besides `title` and `detail`: a line for each of `parts`, then what holds it, what it probably needs, and the rule that made this a question.
+---@field lines amanu.Line[] For the user, all there is to know besides `title` and `detail`: which sub-agent wants it, a line for each of `parts`, then what holds it, what it probably needs, and the rule that made this a question.
+---@field agentId? string The sub-agent that wants to do it; None: the session's own model.
+---@field agent string Its name; "" for none.
 
 ---How an approval was settled, by whom or by which rule.
 ---@class amanu.Decision
@@ -178,6 +180,7 @@
 ---@field itemId string
 ---@field turnId string
 ---@field text string
+---@field agentId? string The sub-agent whose work this is: it belongs below the call that started it. None: the session's own.
 
 ---@alias amanu.ToolCallState "validating"|"awaitingApproval"|"scheduled"|"executing"|"succeeded"|"failed"|"cancelled"|"rejected"
 
@@ -197,6 +200,7 @@
 ---@field decision? amanu.Decision
 ---@field error? string
 ---@field sandbox? amanu.CommandSandbox Of a command that ran: what held it.
+---@field agentId? string The sub-agent whose work this is: it belongs below the call that started it. None: the session's own.
 
 ---One thing the model means to do.
 ---@class amanu.Todo
@@ -221,6 +225,7 @@
 ---@field code string Stable word for programs, e.g. "stepLimit"; the error kinds of `errors.py` are among them.
 ---@field text string
 ---@field detail string What there is to read behind it on demand, Markdown, e.g. the summary a compaction made; "" for nothing.
+---@field agentId? string The sub-agent whose work this is: it belongs below the call that started it. None: the session's own.
 
 ---Something an answer rests on.
 ---@class amanu.Source
@@ -268,6 +273,7 @@
 ---@field note string What the user added when answering or declining.
 ---@field client? string Name of the client that was used.
 ---@field summary string For the user, on one line: what became of it; "" while it is open.
+---@field agentId? string The sub-agent whose work this is: it belongs below the call that started it. None: the session's own.
 
 ---@alias amanu.Item amanu.UserMessage|amanu.Thought|amanu.Answer|amanu.ToolCall|amanu.TodoList|amanu.Notice|amanu.Citations|amanu.Question
 
@@ -349,6 +355,7 @@
 ---@field version integer Grows with each change of what is decided on. New `checks` come in an event of the same version.
 ---@field state "pending"|"settled" `settled` when everything was decided; a hunk that was accepted and is in conflict is. Pending again when such a hunk fits again.
 ---@field files amanu.ProposedFile[]
+---@field agentId? string The sub-agent that made it; None: the session's own model, or the user.
 
 ---A command that runs, or ran, in the background of a session.
 ---@class amanu.Job
@@ -367,6 +374,24 @@
 ---@field summary string For the user, on one line: its port, or how it ended; without `lastLine`.
 ---@field told boolean The model knows how it ended.
 ---@field blob? amanu.BlobRef Its output, once it has ended: the beginning and the end of a long one.
+
+---A sub-agent of a session: an agent with a conversation of its own, in a session of its own, that works for a call
+---of `run_agent`.
+---@class amanu.SubAgent
+---@field agentId string Unique in the session: "agent-1".
+---@field name string Of its definition: "investigator".
+---@field description string What it does, in a few words of the model that started it.
+---@field sessionId string Of its own session, which can be attached to like any other.
+---@field toolCallId string The call that started it.
+---@field background boolean Its call has ended, and it goes on.
+---@field state "waiting"|"running"|"completed"|"failed"|"cancelled"|"interrupted" `waiting`: for the user, or for its turn among the others. `interrupted`: the daemon died meanwhile.
+---@field startedAt integer Milliseconds since the epoch, as `endedAt`.
+---@field endedAt? integer
+---@field steps integer Replies of its model so far.
+---@field costUsd? number So far; None when the price of a model used is not known. Part of the session's own.
+---@field activity string What it is doing, on one line.
+---@field summary string For the user, on one line: its steps and cost, and how it ended; without `activity`.
+---@field told boolean The model knows how it ended.
 
 ---The plan of a session: a Markdown file that the model writes in plan mode and the user edits and approves.
 ---@class amanu.PlanDocument
@@ -481,6 +506,8 @@
 ---@field trustChanged? boolean
 ---@field sandbox? amanu.CommandSandbox
 ---@field plan? amanu.PlanDocument
+---@field parentSessionId? string Only in a session's first event, as `agent`.
+---@field agent? string
 ---@field closed? boolean
 
 ---@class amanu.TurnStarted
@@ -593,6 +620,11 @@
 ---@field lastLine string
 ---@field outputSize integer
 
+---A sub-agent's present state, whole.
+---@class amanu.AgentChanged
+---@field kind "agentChanged"
+---@field agent amanu.SubAgent
+
 ---Sent to one slow client instead of what it missed since `replacesFrom`: the items as they are now.
 ---@class amanu.ItemsReplaced
 ---@field kind "itemsReplaced"
@@ -600,7 +632,7 @@
 ---@field items amanu.Item[]
 ---@field withdrawn string[]
 
----@alias amanu.Event amanu.SessionChanged|amanu.TurnStarted|amanu.TurnRouted|amanu.StepEnded|amanu.TurnEnded|amanu.ItemStarted|amanu.ItemDelta|amanu.ItemChanged|amanu.ItemCompleted|amanu.ItemsWithdrawn|amanu.ApprovalRequested|amanu.ApprovalResolved|amanu.ProposalChanged|amanu.PromptQueued|amanu.PromptUnqueued|amanu.RetryChanged|amanu.SessionRewound|amanu.UsageChanged|amanu.JobChanged|amanu.JobProgress|amanu.ItemsReplaced
+---@alias amanu.Event amanu.SessionChanged|amanu.TurnStarted|amanu.TurnRouted|amanu.StepEnded|amanu.TurnEnded|amanu.ItemStarted|amanu.ItemDelta|amanu.ItemChanged|amanu.ItemCompleted|amanu.ItemsWithdrawn|amanu.ApprovalRequested|amanu.ApprovalResolved|amanu.ProposalChanged|amanu.PromptQueued|amanu.PromptUnqueued|amanu.RetryChanged|amanu.SessionRewound|amanu.UsageChanged|amanu.JobChanged|amanu.JobProgress|amanu.AgentChanged|amanu.ItemsReplaced
 
 ---`amanu/event`, the only stream. `seq` grows by one per session; `epoch` changes when the daemon
 ---starts or history is rolled back, so that late messages cannot be mistaken.
@@ -645,6 +677,9 @@
 ---@field todos amanu.Todo[] What the model means to do: the last `TodoList`, until a turn ends with all of it done or cancelled.
 ---@field todosSummary string For the user, on one line.
 ---@field jobs amanu.Job[] Background commands, the oldest first: those that run, and the last ones that ended.
+---@field agents amanu.SubAgent[] Sub-agents, the oldest first: those that run, and the last ones that ended.
+---@field parentSessionId? string Of a sub-agent's session: the session it works, or worked, for.
+---@field agent? string Of a sub-agent's session: the name of its definition.
 
 ---Minted by whoever starts the thing; a repeat with the same id is harmless.
 ---@alias amanu.Id string
@@ -698,6 +733,8 @@
 ---@field status "idle"|"running"|"waiting"|"interrupted"|"closed" `interrupted`: the daemon died in the middle of its last turn.
 ---@field questions amanu.OpenQuestion[] The decisions and answers it waits for, oldest first.
 ---@field changes integer Hunks that wait for a decision or, applied, to be kept or undone.
+---@field parentSessionId? string Of a sub-agent's session: the session it works, or worked, for.
+---@field agent? string Of a sub-agent's session: the name of its definition.
 
 ---@class amanu.SessionListParams
 ---@field root? string Only sessions of this workspace folder.
@@ -782,6 +819,13 @@
 
 ---@class amanu.JobResult
 ---@field job amanu.Job
+
+---@class amanu.AgentParams
+---@field sessionId amanu.Id Of the session it works for.
+---@field agentId amanu.Id
+
+---@class amanu.AgentResult
+---@field agent amanu.SubAgent
 
 ---@class amanu.JobOutputParams
 ---@field sessionId amanu.Id
@@ -1342,7 +1386,7 @@
 ---@field saved? boolean
 ---@field message? string
 
----@alias amanu.ErrorKind "sessionNotFound"|"sessionReadOnly"|"tooManySessions"|"turnInProgress"|"staleTurn"|"approvalNotFound"|"questionNotFound"|"proposalNotFound"|"proposalConflict"|"blobNotFound"|"itemNotFound"|"jobNotFound"|"authRequired"|"modelNotFound"|"modelUnavailable"|"overloaded"|"contextTooLong"|"unsupportedVersion"|"trustChanged"|"mcpServerNotFound"|"mcpServerChanged"|"permissionDenied"|"providerError"|"storageError"|"invalidRule"|"invalidParams"|"internalError"
+---@alias amanu.ErrorKind "sessionNotFound"|"sessionReadOnly"|"tooManySessions"|"turnInProgress"|"staleTurn"|"approvalNotFound"|"questionNotFound"|"proposalNotFound"|"proposalConflict"|"blobNotFound"|"itemNotFound"|"jobNotFound"|"agentNotFound"|"authRequired"|"modelNotFound"|"modelUnavailable"|"overloaded"|"contextTooLong"|"unsupportedVersion"|"trustChanged"|"mcpServerNotFound"|"mcpServerChanged"|"permissionDenied"|"providerError"|"storageError"|"invalidRule"|"invalidParams"|"internalError"
 
 ---`error.data` of a failed request.
 ---@class amanu.ErrorData
@@ -1390,6 +1434,7 @@ M.methods = {
   job_output = "amanu/job/output",
   job_input = "amanu/job/input",
   job_stop = "amanu/job/stop",
+  agent_stop = "amanu/agent/stop",
   history_page = "amanu/history/page",
   blob_get = "amanu/blob/get",
   command_list = "amanu/command/list",
@@ -1446,6 +1491,7 @@ M.events = {
   usage_changed = "usageChanged",
   job_changed = "jobChanged",
   job_progress = "jobProgress",
+  agent_changed = "agentChanged",
   items_replaced = "itemsReplaced",
 }
 

@@ -48,6 +48,14 @@ class CostLimits:
         self._turn += cost or 0.0
         self._session += cost or 0.0
 
+    @property
+    def left(self) -> float | None:
+        """US dollars that may still be spent in this turn; None for no limit."""
+        turn = None if self._turn_usd is None else self._turn_usd - self._turn
+        session = None if self._session_usd is None else self._times * self._session_usd - self._session
+        amounts = [amount for amount in (turn, session) if amount is not None]
+        return max(0.0, min(amounts)) if amounts else None
+
     def limit_reached(self) -> str | None:
         """The message for the user when no further request may be sent; None while one may."""
         if self._turn_usd is not None and self._turn >= self._turn_usd:

@@ -21,6 +21,7 @@ from amanu.core.conversation import NOT_RUN, Call, Result
 from amanu.core.emit import Emit
 from amanu.core.listeners import MAX_CHANGES, Block, TurnListener
 from amanu.core.tool import (
+    AgentLabel,
     AnyTool,
     CallCancelled,
     CallContext,
@@ -101,6 +102,8 @@ class CallEnvironment:
     """The same for a result in fields."""
     ask_model: Callable[[str, str], Awaitable[str]] | None = None
     search_web: Callable[[str], Awaitable[SearchAnswer | None]] | None = None
+    label: AgentLabel | None = None
+    """The sub-agent whose calls they are; None: the session's own agent."""
 
 
 class Calls:
@@ -116,6 +119,7 @@ class Calls:
         self._fit_fields = environment.fit_fields
         self._listeners = environment.listeners
         self._environment = environment
+        self._label = environment.label
         self._runs = [self._make_run(call) for call in calls]
 
     @property
@@ -159,8 +163,9 @@ class Calls:
             tool, params = self._validate(run)
             context = CallContext(
                 call_id=run.call.call_id,
-                turn_id=self._turn_id,
+                turn_id=self._turn_id if self._label is None else self._label.turn_id,
                 step=self._step,
+                agent=self._label,
                 output=lambda text: self._emit.delta(run.call.call_id, self._emit.redact(text)),
                 allowed=self._approvals.allowed,
                 denied=self._approvals.denied,
@@ -247,6 +252,7 @@ class Calls:
                 preview,
                 lambda: self._set_state(run, "awaitingApproval"),
                 None if preview.plan is None else _previewing_again(tool, params, context, run.call, preview),
+                self._label,
             )
             preview = self._approvals.take_revised(run.call.call_id) or preview
             run.item = run.item.model_copy(update={"decision": decision})

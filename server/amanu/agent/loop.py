@@ -145,6 +145,7 @@ def _make_calls(turn: Turn, step: int, reply: Assistant) -> Calls:
         fit_fields=turn.context.fit_fields,
         ask_model=turn.ask_utility,
         search_web=turn.search_web,
+        label=turn.label,
     )
     return Calls(reply.calls, step, environment)
 

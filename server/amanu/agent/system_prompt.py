@@ -19,6 +19,13 @@ def system_prompt(family: str, roots: Sequence[str], memory: str = "") -> System
     return SystemPrompt(core, f"{load_prompt('memory')}\n\n{memory}" if memory else "")
 
 
+def agent_prompt(instructions: str, roots: Sequence[str], memory: str = "") -> SystemPrompt:
+    """The system prompt of a sub-agent: its own instructions, what holds for all of them, the environment, and project
+    memory."""
+    core = "\n\n".join([instructions, load_prompt("sub-agent"), _environment(roots)])
+    return SystemPrompt(core, f"{load_prompt('memory')}\n\n{memory}" if memory else "")
+
+
 def _environment(roots: Sequence[str]) -> str:
     lines = ["# Where you are", "", f"- Operating system: {platform.system()}"]
     lines += [f"- Workspace root: {root}" for root in roots]

@@ -18,7 +18,7 @@ from amanu.core.listeners import ReplyWatch, TurnListener
 from amanu.core.model import Model, TokenUsage, ToolSpec, searches
 from amanu.core.model_families import family
 from amanu.core.notes import SystemNote
-from amanu.core.tool import AnyTool, SearchAnswer
+from amanu.core.tool import AgentLabel, AnyTool, SearchAnswer
 from amanu.permissions.approvals import Approvals
 from amanu.text import wording
 from amanu_protocol.events import ItemCompleted, UsageChanged
@@ -54,6 +54,8 @@ class Turn:
     """The model for side queries; None: the turn's own."""
     budget: ReplyBudget = field(default_factory=ReplyBudget)
     """What each reply may take. It grows for the rest of the turn when a reply had too little room."""
+    label: AgentLabel | None = None
+    """As in `AgentRun`."""
     user_may_pause: bool = False
     """As in `Request`: somebody reads what comes, and answers when they have."""
 

@@ -1,5 +1,6 @@
 """Counts the tokens and the money that requests take, for the turn and its session."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from amanu.agent.budget import CostLimits
@@ -31,6 +32,8 @@ class Ledger:
     cost_limits: CostLimits
     spent: Spend = NOTHING_SPENT
     """What the turn has used."""
+    on_spend: Callable[[ModelInfo, TokenUsage], None] | None = None
+    """Told of each request: what a sub-agent uses counts for the session it works for, too."""
 
     def count_request(self, info: ModelInfo, used: TokenUsage) -> Spend:
         """Count a request of the conversation. Returns what it cost."""
@@ -46,6 +49,8 @@ class Ledger:
         spend = spend_of(info, used)
         self.spent = add_spends(self.spent, spend)
         self.cost_limits.add(spend.cost_usd)
+        if self.on_spend is not None:
+            self.on_spend(info, used)
         return spend
 
 

@@ -12,7 +12,7 @@ from amanu.core.conversation import Conversation, User
 from amanu.core.emit import Emit
 from amanu.core.ending import Ending
 from amanu.core.listeners import TurnListener
-from amanu.core.tool import AnyTool
+from amanu.core.tool import AgentLabel, AnyTool
 from amanu_protocol.items import ModelInfo, Spend
 
 NOTHING_SPENT = Spend(
@@ -77,6 +77,8 @@ class AgentRun:
     inbox: Inbox | None = None
     listeners: Sequence[TurnListener] = ()
     """In addition to those every run has; asked right after the limits."""
+    label: AgentLabel | None = None
+    """The sub-agent it is a run of; None: the session's own agent."""
     spent: Spend = NOTHING_SPENT
     """What the run cost; final when it has ended, however it ended."""
 

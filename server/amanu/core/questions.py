@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from amanu.core.tool import AgentLabel
 from amanu_protocol.items import Question, QuestionField
 
 OURSELVES = "Amanu"
@@ -18,6 +19,8 @@ class Asking:
     """The call that waits for the answer."""
     asker: str = OURSELVES
     """For the user: who wants to know."""
+    agent: AgentLabel | None = None
+    """The sub-agent that wants to know; None: the session's own agent, or no agent."""
 
 
 class UserQuestions(Protocol):

@@ -157,6 +157,17 @@ class SearchAnswer:
     sources: Sequence[Source]
 
 
+@dataclass(frozen=True)
+class AgentLabel:
+    """A sub-agent, as its calls are marked: so the user knows who asks, and edits of different agents stay apart."""
+
+    agent_id: str
+    """Unique in the session it works for."""
+    name: str
+    turn_id: str
+    """Of the turn it works for: what it does is undone and reviewed as part of that."""
+
+
 async def _always() -> bool:
     return True
 
@@ -168,7 +179,10 @@ class CallContext:
 
     call_id: str
     turn_id: str
+    """Of a sub-agent's call: the turn it works for."""
     step: int
+    agent: AgentLabel | None = None
+    """The sub-agent that calls; None: the session's own agent."""
     output: Callable[[str], None] = field(default=lambda text: None)
     """Shows live output to the user."""
     accept_all: bool = True

@@ -16,7 +16,7 @@ from typing import Protocol
 
 from amanu.core.emit import Emit
 from amanu.core.rules import Rule, with_grants
-from amanu.core.tool import Preview, Subject, ToolError
+from amanu.core.tool import AgentLabel, Preview, Subject, ToolError
 from amanu.permissions.offers import allow_rules, offers, permitting, remember
 from amanu.permissions.policy import (
     NOTHING_MATCHED,
@@ -210,10 +210,12 @@ class Approvals:
         preview: Preview,
         on_ask: Callable[[], None],
         preview_again: Callable[[], Awaitable[Preview]] | None = None,
+        agent: AgentLabel | None = None,
     ) -> Decision:
         """Settle one call: by rule where one matches, else by asking (`on_ask` is called just before). Waits as
         long as the user takes; no time-out ever means yes. Cancelling the task withdraws the question. With
-        `preview_again` the question is kept up to date with what it is about: see `catch_up` and `take_revised`."""
+        `preview_again` the question is kept up to date with what it is about: see `catch_up` and `take_revised`.
+        `agent`: the sub-agent that calls."""
         self._allowed_bases.pop(call_id, None)  # an earlier yes was to an earlier form of the call
         verdict, decision = self._decide_by_rule((preview.subject, *preview.extra_subjects))
         if decision is not None:
@@ -225,7 +227,7 @@ class Approvals:
         verdict, decision = self._decide_by_rule((preview.subject, *preview.extra_subjects))  # they may have changed
         if decision is not None:
             return self._settle(call_id, decision)
-        return await self._ask(call_id, preview, verdict, preview_again)
+        return await self._ask(call_id, preview, verdict, preview_again, agent)
 
     async def catch_up(self, call_id: str) -> None:
         """If what an open question is about has changed, ask about it as it is now. Raises nothing: if it cannot be
@@ -391,6 +393,7 @@ class Approvals:
         preview: Preview,
         verdict: Verdict,
         preview_again: Callable[[], Awaitable[Preview]] | None,
+        agent: AgentLabel | None,
     ) -> Decision:
         subjects = (preview.subject, *preview.extra_subjects)
         asked_subjects, scopes = self._open_subjects(subjects, verdict)
@@ -410,6 +413,8 @@ class Approvals:
             grants=list(preview.grants),
             likely_grants=list(preview.likely_grants),
             document=None if preview.plan is None else str(preview.plan.path),
+            agent_id=None if agent is None else agent.agent_id,
+            agent="" if agent is None else agent.name,
         )
         approval = wording.explain_approval(approval)
         self._past_questions.append(PastQuestion(call_id, title, asked_subjects))

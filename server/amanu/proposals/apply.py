@@ -13,6 +13,7 @@ from pathlib import Path
 from amanu.core.tool import ToolError
 from amanu.proposals.model import FILE_CHANGED, STATES_AFTER, STATES_BEFORE, FileVersion, LiveFile
 from amanu.workspace import disk
+from amanu.workspace.shown_files import ShownFiles
 from amanu.workspace.text_file import FileText, sha256, survives
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.items import HunkState
@@ -43,10 +44,14 @@ class _Refused(Exception):
 
 
 async def apply(
-    workspace: Workspace, files: Sequence[LiveFile], save_preimage: SavePreimage, turn_id: str
+    workspace: Workspace,
+    files: Sequence[LiveFile],
+    save_preimage: SavePreimage,
+    turn_id: str,
+    shown_files: ShownFiles,
 ) -> list[Path]:
     """Bring accepted hunks to these files and take back those that are `undoing`; all are settled when this returns.
-    Returns the paths that changed.
+    Returns the paths that changed. `shown_files`: of the agent whose edits they are.
 
     Editors come first: once a file on disk is changed, only the disk is left, and what a crash interrupts can be
     finished (`crash_recovery.py`)."""
@@ -80,17 +85,17 @@ async def apply(
     else:
         for plan in plans:
             settle(plan.file, succeeded=True)
-            _note_shown(workspace, plan)
+            _note_shown(workspace, plan, shown_files)
         return [version.path for plan in plans for version in (plan.old_version, plan.new_version)]
 
 
-def _note_shown(workspace: Workspace, plan: _Plan) -> None:
+def _note_shown(workspace: Workspace, plan: _Plan, shown_files: ShownFiles) -> None:
     if plan.old_version.path == workspace.guard.memory:  # told with the next prompt; no tool reads it again
         return
     moves = plan.new_version.path != plan.old_version.path
-    workspace.shown_files.edited(plan.old_version.path, plan.current, None if moves else plan.new_version.text)
+    shown_files.edited(plan.old_version.path, plan.current, None if moves else plan.new_version.text)
     if moves:
-        workspace.shown_files.edited(plan.new_version.path, None, plan.new_version.text)
+        shown_files.edited(plan.new_version.path, None, plan.new_version.text)
 
 
 def settle(file: LiveFile, *, succeeded: bool, reason: str | None = None) -> None:

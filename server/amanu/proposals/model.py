@@ -336,6 +336,8 @@ class LiveProposal:
     attempted: set[str] = field(default_factory=set[str])
     """Hunks that were accepted and are in conflict: they wait for nobody."""
     hunk_numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+    agent_id: str | None = None
+    """The sub-agent that proposed it; None: the session's own agent, or the user."""
 
     def hunks(self) -> Iterator[tuple[LiveFile, Hunk]]:
         for file in self.files:
@@ -361,6 +363,7 @@ class LiveProposal:
             version=self.version,
             state="pending" if undecided else "settled",
             files=[file.wire() for file in self.files],
+            agent_id=self.agent_id,
         )
 
     @classmethod
@@ -396,7 +399,16 @@ class LiveProposal:
             files.append(live)
         calls = list(proposal.tool_call_ids)
         attempted = {hunk.hunk_id for file in files for hunk in file.hunks if hunk.state == "conflicted"}
-        return cls(proposal.proposal_id, proposal.turn_id, -1, calls, files, proposal.version, attempted=attempted)
+        return cls(
+            proposal.proposal_id,
+            proposal.turn_id,
+            -1,
+            calls,
+            files,
+            proposal.version,
+            attempted=attempted,
+            agent_id=proposal.agent_id,
+        )
 
 
 def numbered(hunks: Iterable[Hunk]) -> list[Hunk]:

@@ -23,6 +23,7 @@ from amanu.proposals.tracking import SMALL_TEXT, FileTracking
 from amanu.proposals.undo import UndoResult, mark_hunks
 from amanu.system.tasks import run_to_completion
 from amanu.workspace.diff import unified
+from amanu.workspace.shown_files import ShownFiles
 from amanu.workspace.text_file import FileText, line_end
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.errors import AmanuError
@@ -73,6 +74,9 @@ class Proposals:
         self._save_preimage = save_preimage
         self._accept_change = accept_change
         self._shared_hunk_seconds = shared_hunk_seconds
+        self.shown_files: dict[str | None, ShownFiles] = {None: workspace.shown_files}
+        """What each sub-agent has been shown, and (None) the session's own agent: an edit is known to the one that
+        made it."""
         self._live: dict[str, LiveProposal] = {}
         """Oldest first."""
         self._stored: dict[str, Proposal] = {}
@@ -107,7 +111,7 @@ class Proposals:
             live = self._proposal_of_step(call, [edit.base.path for edit in edits])
             if live is None:
                 proposal_id = f"p-{secrets.token_hex(6)}"
-                live = LiveProposal(proposal_id, call.turn_id, call.step, [], [])
+                live = LiveProposal(proposal_id, call.turn_id, call.step, [], [], agent_id=_agent_id(call))
             for edit in edits:
                 self._check_edit(live, edit)
             return await run_to_completion(self._add_edits(live, edits, call.call_id))
@@ -316,7 +320,7 @@ class Proposals:
     def _proposal_of_step(self, call: CallContext, paths: Sequence[Path]) -> LiveProposal | None:
         """The proposal of an earlier call of the same step that has one of the files, nothing of it decided."""
         for live in reversed(self._live.values()):
-            if (live.turn_id, live.step) != (call.turn_id, call.step):
+            if (live.turn_id, live.agent_id, live.step) != (call.turn_id, _agent_id(call), call.step):
                 continue
             if any(any(map(file.has_path, paths)) and file.is_undecided and file.hunks for file in live.files):
                 return live
@@ -434,7 +438,8 @@ class Proposals:
         self._publish(live)
         try:
             await self._tracking.catch_up_others(live, files)
-            changed = await apply(self._workspace, files, self._save_preimage, live.turn_id)
+            shown_files = self.shown_files.get(live.agent_id) or ShownFiles()  # of an agent that is gone: nobody's
+            changed = await apply(self._workspace, files, self._save_preimage, live.turn_id, shown_files)
             if self._accept_change is not None:
                 for path in dict.fromkeys(changed):
                     await self._accept_change(path)
@@ -483,6 +488,10 @@ _ALLOWED_STATES: dict[str, Collection[HunkState]] = {
     "redo": ("reverted", "rejected", "applied"),
 }
 _REJECTABLE_STATES: Collection[HunkState] = ("pending", "conflicted", "rejected")
+
+
+def _agent_id(call: CallContext) -> str | None:
+    return None if call.agent is None else call.agent.agent_id
 
 
 def _check_decision(hunks: dict[str, tuple[LiveFile, Hunk]], decision: HunkDecision) -> None:

@@ -3,16 +3,24 @@
 import asyncio
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+from amanu.agent.budget import CostLimits
 from amanu.checks.editor_feedback import EditorFeedback
+from amanu.checks.proposal_checks import ProposalChecks
+from amanu.core.agent import AgentLimits
 from amanu.core.rules import Rule
+from amanu.core.sub_agents import AgentDefinition, SubAgents
+from amanu.core.tool import AgentLabel
 from amanu.models.routing import AUTO
+from amanu.models.session_transport import SessionTransport
 from amanu.permissions.approvals import Approvals, Ceilings
 from amanu.permissions.policy import PolicyContext, is_read_only
 from amanu.proposals.proposals import Proposals
 from amanu.session.access import Access
 from amanu.session.audit_recorder import AuditRecorder
+from amanu.session.costs import SessionCosts
 from amanu.session.events import EventStream
 from amanu.session.jobs import SessionJobs
 from amanu.session.notices import Notices
@@ -24,6 +32,7 @@ from amanu.session.services import Services
 from amanu.session.todos import Todos
 from amanu.session.turn_task import TurnTask
 from amanu.storage.journal import Journal
+from amanu.tools.complete_task import CompleteTask
 from amanu.tools.environment import ShownPictures, ToolEnvironment
 from amanu.web.search import SEARCH_KEYS, SearchService
 from amanu.workspace.workspace import Workspace
@@ -73,11 +82,32 @@ class SessionPolicy:
         return next((proposal for proposal in self._state.proposals if proposal.proposal_id == proposal_id), None)
 
 
-class SessionCore:
-    """What all parts of one session share. `restored` is what its journal holds."""
+@dataclass(frozen=True)
+class Assignment:
+    """What a sub-agent's session is to do, and what of its parent's it works with."""
 
-    def __init__(self, services: Services, journal: Journal, restored: Restored) -> None:
+    parent: "SessionCore"
+    label: AgentLabel
+    definition: AgentDefinition
+    limits: AgentLimits
+    allowance: float | None
+    """US dollars it may spend; None for no limit of its own."""
+    complete_task: CompleteTask
+    feedback: EditorFeedback
+    checks: ProposalChecks
+    transport: SessionTransport
+
+
+class SessionCore:
+    """What all parts of one session share. `restored` is what its journal holds. With an `assignment` it is the session
+    of a sub-agent at work: whatever concerns the user or the workspace is its parent's."""
+
+    def __init__(
+        self, services: Services, journal: Journal, restored: Restored, assignment: Assignment | None = None
+    ) -> None:
         self.services = services
+        self.assignment = assignment
+        parent = None if assignment is None else assignment.parent
         self.journal = journal
         self.state = restored.state
         self.conversation = restored.conversation
@@ -92,7 +122,9 @@ class SessionCore:
         self.notices = Notices(self.emit)
         self.todos = Todos(self.emit, self.state)
         self.audit = AuditRecorder(services.audit, self.state)
-        self.emit.listeners += [self._follow, self.audit.on_event]
+        self.emit.listeners.append(self._follow)
+        if parent is None:  # what a sub-agent does is on record as its parent's
+            self.emit.listeners.append(self.audit.on_event)
         self.workspace = Workspace(
             [Path(root) for root in self.state.roots],
             services.overlay,
@@ -101,22 +133,33 @@ class SessionCore:
             memory=services.home.memory,
         )
         self.workspace.shown_files.restore(self.conversation)
-        self.jobs = SessionJobs(self.state, self.emit, self.notices, journal, services.secrets.mask_output)
-        self.proposals = Proposals(self.workspace, self._proposal_changed, self._save_preimage, services.sandbox.accept)
+        limits = services.settings.limits
+        if assignment is None:
+            cost_limits = CostLimits(limits.cost_usd, limits.session_cost_usd, self.state)
+        else:
+            cost_limits = CostLimits(assignment.allowance, None, self.state)
+        self.costs = SessionCosts(cost_limits, self.emit, None if parent is None else parent.costs)
         self.proposal_listeners: list[Callable[[Proposal], None]] = []
         """Called with each version of a proposal, after it has been emitted."""
-        self.policy = SessionPolicy(services, self.state)
-        limits = services.settings.limits
-        self.approvals = Approvals(
-            self.emit,
-            self.policy,
-            ceilings=Ceilings(limits.unasked_commands, limits.unasked_seconds),
-            headless=services.headless,
-        )
+        if parent is None:
+            self.jobs = SessionJobs(self.state, self.emit, self.notices, journal, services.secrets.mask_output)
+            self.proposals = Proposals(
+                self.workspace, self._proposal_changed, self._save_preimage, services.sandbox.accept
+            )
+            self.policy = SessionPolicy(services, self.state)
+            self.approvals = Approvals(
+                self.emit,
+                self.policy,
+                ceilings=Ceilings(limits.unasked_commands, limits.unasked_seconds),
+                headless=services.headless,
+            )
+            self.questions = Questions(self.state, self.emit, self.access, self.approvals.wait)
+        else:
+            self.jobs, self.proposals, self.policy = parent.jobs, parent.proposals, parent.policy
+            self.approvals, self.questions = parent.approvals, parent.questions
         self.plan = SessionPlan(
             journal, self.emit, self.conversation, self.approvals, self.workspace, self.todos, self.jobs
         )
-        self.questions = Questions(self.state, self.emit, self.access, self.approvals.wait)
 
     def covers(self, path: Path, data: bytes) -> bool:
         """Whether the user trusted that file with that content."""
@@ -131,7 +174,10 @@ class SessionCore:
         self.services.on_session_changed(self.state)
 
     def tool_environment(
-        self, feedback: EditorFeedback | None = None, pictures: ShownPictures | None = None
+        self,
+        feedback: EditorFeedback | None = None,
+        pictures: ShownPictures | None = None,
+        agents: SubAgents | None = None,
     ) -> ToolEnvironment:
         """What the session's tools work with."""
         services = self.services
@@ -152,6 +198,7 @@ class SessionCore:
             pictures=pictures,
             jobs=self.jobs.jobs,
             questions=self.questions,
+            agents=agents,
             pages=services.pages,
             search_service=self._search_service(),
             model_searches=self._model_searches(),

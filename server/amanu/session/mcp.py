@@ -5,6 +5,7 @@ import contextlib
 import re
 from collections.abc import Awaitable, Coroutine, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from amanu.text.display import one_line, visible
 from amanu.tools.environment import ToolEnvironment
 from amanu.tools.mcp.resources import find_server
 from amanu.tools.mcp.toolbox import USABLE, Toolbox, Toolboxes
+from amanu.tools.registry import may_use
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.state import SessionState
@@ -59,7 +61,9 @@ class SessionMcp:
         self._emit = core.emit
         self._access = core.access
         self._audit = core.audit
-        self._toolboxes = Toolboxes(environment, tool_tokens)
+        self._assignment = core.assignment
+        allows = partial(may_use, core.assignment.definition) if core.assignment is not None else _any_tool
+        self._toolboxes = Toolboxes(environment, tool_tokens, allows)
         self._instructions = ServerInstructions(core.conversation)
         self._window = _USUAL_WINDOW
         self._announced: set[tuple[str, str]] = set()
@@ -219,7 +223,7 @@ class SessionMcp:
 
     def announce(self) -> None:
         """Tell the user of servers and tools that wait for a yes, each once."""
-        if not self._access.writable:
+        if not self._access.writable or self._assignment is not None:  # a sub-agent's session: its parent tells
             return
         waiting = [server for server in self._listed()[0] if _awaited(server) and _key(server) not in self._announced]
         if waiting:
@@ -289,6 +293,10 @@ class SessionMcp:
 
     def _say(self, text: str) -> None:
         self._notices.report_on_session(CODE, "info", text)
+
+
+def _any_tool(name: str) -> bool:
+    return True
 
 
 def _in_words(view: ServerView, toolbox: Toolbox) -> r.McpServer:

@@ -55,7 +55,7 @@ class PromptComposer:
         self.turn_factory = turn_factory
         self.pictures = turn_factory.pictures
         self._editor_notes = EditorNotes()
-        self._jobs = core.jobs
+        self._jobs = core.jobs if core.assignment is None else None  # they are its parent's, who is told
         self._look_up = MentionLookup(core, turn_factory.tools, find, turn_factory.mcp.read_resource)
         self._surroundings = Surroundings(
             core.workspace, core.conversation, core.approvals.allowed, core.trusted, core.environment
@@ -123,7 +123,8 @@ class PromptComposer:
                     changed,
                     recalled and recalled.text,
                     self.turn_factory.plan.note(),
-                    self._jobs.note_with_prompt(),
+                    self._jobs.note_with_prompt() if self._jobs is not None else "",
+                    agents.note_with_prompt() if (agents := self.turn_factory.agents) is not None else "",
                 ],
             )
         )

@@ -269,6 +269,8 @@ class Prompts:
         is on record."""
         await self._trust.refresh()
         self._turn_factory.mcp.announce()
+        if self._turn_factory.agents is not None:
+            await self._turn_factory.agents.refresh()
         choice = await self._turn_factory.model_chooser.choose(prompt.text, prompt.environment)
         info = choice.candidate.info
         self._core.environment.replace(prompt.environment)
@@ -323,6 +325,8 @@ class Prompts:
         )
         self._core.plan.end_turn(run.turn_id)
         self._core.list_changed()
+        if self._core.assignment is not None:
+            return  # what is queued waits until it is a session of its own
         if ending.reason == "completed" or said_after is not None:
             await self._start_next(said_after)
 

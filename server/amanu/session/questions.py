@@ -43,7 +43,8 @@ class Questions:
             item_id=f"question-{self._emit.epoch}.{self._emit.seq}",
             turn_id=asking.turn_id,
             tool_call_id=asking.call_id,
-            asker=asking.asker,
+            asker=asking.asker if asking.agent is None else asking.agent.name,
+            agent_id=None if asking.agent is None else asking.agent.agent_id,
             title=wording.title(fields),
             fields=fields,
         )

@@ -31,9 +31,10 @@ from amanu.session.history import EVENT, ItemHistory
 from amanu.session.late_decisions import LateDecisions
 from amanu.storage.journal import Record
 from amanu.text.questions import STILL_OPEN, report
-from amanu.text.wording import summarize_job
+from amanu.text.wording import summarize_agent, summarize_job
 from amanu.tools.ask_user import AskUser
 from amanu_protocol.events import (
+    AgentChanged,
     Event,
     ItemCompleted,
     ItemStarted,
@@ -167,7 +168,8 @@ def _close_what_is_open(state: SessionState) -> list[tuple[Event, Entry | None]]
         if isinstance(item, ToolCall) and item.state in OPEN_STATES:
             question = questions.get(item.item_id)
             if item.tool == AskUser.name and question is not None and question.state != "cancelled":
-                closing.append(_close_asking(item, question))
+                event, entry = _close_asking(item, question)
+                closing.append((event, entry if item.agent_id is None else None))
                 continue
             ran = item.state == "executing"
             text = INTERRUPTED if ran else NOT_RUN
@@ -178,12 +180,18 @@ def _close_what_is_open(state: SessionState) -> list[tuple[Event, Entry | None]]
                 }
             )
             result = Result(call_id=item.item_id, tool=item.tool, text=text, is_error=True)
-            closing.append((ItemCompleted(item=ended), result))
+            # That of a sub-agent's call is part of another conversation.
+            closing.append((ItemCompleted(item=ended), result if item.agent_id is None else None))
         elif isinstance(item, Notice) and item.code == COMPACTING:
             closing.append(
                 (ItemsWithdrawn(item_ids=[item.item_id], reason="The daemon stopped in the meantime."), None)
             )
     closing += [(JobChanged(job=_ended_with_daemon(job)), None) for job in state.jobs if job.state == "running"]
+    closing += [
+        (AgentChanged(agent=summarize_agent(agent.model_copy(update={"state": "interrupted", "activity": ""}))), None)
+        for agent in state.agents
+        if agent.works
+    ]
     if state.turn is not None:
         message = "The daemon stopped in the middle of this turn."
         ended_turn = TurnEnded(turn_id=state.turn.turn_id, reason="interrupted", message=message, can_continue=True)

@@ -10,13 +10,18 @@ from typing import Literal
 
 from amanu.checks.editor_feedback import EditorFeedback
 from amanu.checks.proposal_checks import ProposalChecks
+from amanu.context.agent_files import AgentPlaces
 from amanu.context.mentions import without_mentions
+from amanu.core.agent import AgentLimits
 from amanu.core.ending import Ending
+from amanu.core.sub_agents import AgentDefinition
+from amanu.core.tool import AgentLabel
 from amanu.models import routing
 from amanu.models.session_transport import Player
 from amanu.permissions import offers
+from amanu.session.agents import ChildSessions, SessionAgents
 from amanu.session.checkpoints import Checkpoints
-from amanu.session.core import SessionCore
+from amanu.session.core import Assignment, SessionCore
 from amanu.session.events import Client
 from amanu.session.history import SHOWN_ITEMS
 from amanu.session.memory import SessionMemory
@@ -33,6 +38,7 @@ from amanu.session.trust_state import SessionTrust
 from amanu.session.turn_factory import TurnFactory
 from amanu.storage.journal import Journal
 from amanu.text.questions import late, late_report
+from amanu.tools.complete_task import CompleteTask
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import (
     ApprovalRequested,
@@ -54,13 +60,24 @@ from amanu_protocol.requests import (
 )
 from amanu_protocol.state import SessionState
 
+SMALLEST_ALLOWANCE = 1e-6
+"""US dollars: with nothing left a sub-agent ends at its cost limit, too."""
+
 
 class Session:
     """The requests of the protocol, one method each, here or in the part they are about, raising `AmanuError`. Made by
     `sessions.Sessions`."""
 
-    def __init__(self, services: Services, journal: Journal, restored: Restored) -> None:
-        core = self.core = SessionCore(services, journal, restored)
+    def __init__(
+        self,
+        services: Services,
+        journal: Journal,
+        restored: Restored,
+        children: ChildSessions,
+        assignment: Assignment | None = None,
+    ) -> None:
+        """`children` opens the sessions of its sub-agents. With an `assignment` it is one itself."""
+        core = self.core = SessionCore(services, journal, restored, assignment)
         self.state, self.emit = core.state, core.emit
         self.approvals = core.approvals
         """For verdicts; answers go through `resolve_approval`."""
@@ -68,16 +85,21 @@ class Session:
         """When it was last asked for (`time.monotonic()`)."""
         note, settings = core.proposals.note_checks, services.settings.checks
         self.trust = SessionTrust(core, self._trust_changed)
-        self._checks = ProposalChecks(core.workspace, services.checkers, note, core.environment, core.trusted)
-        self._feedback = EditorFeedback(core.workspace, note, settings.wait_seconds, self._checks.check_applied)
+        self.recording = SessionRecording(core)
+        if assignment is None:
+            self._checks = ProposalChecks(core.workspace, services.checkers, note, core.environment, core.trusted)
+            self._feedback = EditorFeedback(core.workspace, note, settings.wait_seconds, self._checks.check_applied)
+        else:
+            self._checks, self._feedback = assignment.checks, assignment.feedback
+            self.recording.line = assignment.transport
+        self.agents = SessionAgents(core, children, self._agent_places(), self._assign)
+        with_agents = services.settings.agents.enabled and assignment is None
         queue = PromptQueue(core, restored)
-        self.composer = PromptComposer(
-            core, queue, TurnFactory(core, queue, self._feedback, self._checks), self._checks.find
-        )
+        turn_factory = TurnFactory(core, queue, self._feedback, self._checks, self.agents if with_agents else None)
+        self.composer = PromptComposer(core, queue, turn_factory, self._checks.find)
         self.edits = SessionEdits(core)
         self.mentions = MentionCompletion(core.workspace, self.composer.turn_factory.mcp.resources)
         self.checkpoints = Checkpoints(core, queue, self.edits)
-        self.recording = SessionRecording(core)
         self.memory = SessionMemory(core, self.composer.turn_factory.memory_files)
         self.mcp = self.composer.turn_factory.mcp
         self.prompts = Prompts(core, self.composer, self.trust, self.recording, self.checkpoints, self.memory)
@@ -85,6 +107,8 @@ class Session:
         self._answering = asyncio.Lock()
         """Held while an answer is taken: the next one is late."""
         core.emit.listeners.append(self._on_event)
+        if assignment is not None:
+            restored.closing_events = []
         core.proposal_listeners += [self.trust.on_proposal, core.approvals.on_proposal, self._check_proposal]
         self._closing_events = restored.closing_events
         self._ending_checkers: asyncio.Task[None] | None = None
@@ -94,14 +118,15 @@ class Session:
         """Close what a crash left open; proposals that were open are open again. `begins`: the session is new."""
         if self.state.read_only:
             return
-        if begins:
+        if begins and self.core.assignment is None:
             self.core.audit.record_start()
         for event, entry in self._closing_events:
             self.emit(event, entry)
         if self.core.journal.damage:
             self.core.notices.report_ending(None, Ending("failed", self.core.journal.damage, kind="storageError"))
         self._closing_events = []
-        await self.core.proposals.restore(self.state.proposals)
+        if self.core.assignment is None:
+            await self.core.proposals.restore(self.state.proposals)
         await self.core.plan.restore()
         if begins:
             self.mcp.announce()
@@ -111,10 +136,12 @@ class Session:
         could not be saved; with `anyway` that is lost."""
         self.core.access.closed = True  # nothing starts any more
         await self.prompts.stop()
+        await self.agents.close()
         self.mcp.close()
-        await self.core.jobs.close()
-        await self._checks.close()
-        await self._feedback.close()
+        if self.core.assignment is None:
+            await self.core.jobs.close()
+            await self._checks.close()
+            await self._feedback.close()
         await self.core.proposals.wait_until_settled()  # what the user just accepted reaches its file, and is recorded
         async with self.core.turn.starting:
             try:
@@ -124,9 +151,11 @@ class Session:
                     self.core.access.closed = False
                     self.core.jobs.jobs.reopen()
                     raise
-            await self.core.proposals.close()
+            if self.core.assignment is None:
+                await self.core.proposals.close()
             self.core.plan.close()
-            self.recording.close()
+            if self.core.assignment is None:
+                self.recording.close()
             with contextlib.suppress(AmanuError):
                 await self.core.journal.close()
 
@@ -135,6 +164,8 @@ class Session:
         """No client is attached, and nothing is running, not even in the background."""
         return (
             not self.running
+            and self.core.assignment is None
+            and not self.agents.running
             and not self.core.jobs.running
             and not self.emit.attached
             and not self.core.turn.starting.locked()
@@ -284,6 +315,31 @@ class Session:
             self.approvals.reconsider()
         self.core.list_changed()
         await self.emit.durable()
+
+    # Sub-agents ---------------------------------------------------------------------------------
+
+    def _agent_places(self) -> AgentPlaces:
+        core = self.core
+        return AgentPlaces(
+            [core.services.home.agents], core.workspace, core.approvals.allowed, core.covers, core.trusted
+        )
+
+    def _assign(
+        self, label: AgentLabel, definition: AgentDefinition, limits: AgentLimits, complete_task: CompleteTask
+    ) -> Assignment:
+        left = self.core.costs.limits.left
+        share = self.core.services.settings.agents.cost_share
+        return Assignment(
+            self.core,
+            label,
+            definition,
+            limits,
+            None if left is None else max(left * share, SMALLEST_ALLOWANCE),
+            complete_task,
+            self._feedback,
+            self._checks,
+            self.recording.line,
+        )
 
     # Events -------------------------------------------------------------------------------------
 

@@ -18,6 +18,8 @@ from amanu.mcp.model import McpServers
 from amanu.models import routing
 from amanu.models.listing_request import ListingAddress
 from amanu.permissions import offers
+from amanu.session.agents import NewChild
+from amanu.session.core import Assignment
 from amanu.session.events import Client
 from amanu.session.mention_completion import MentionCompletion
 from amanu.session.restore import REWINDS, Restored, restore, rewound
@@ -328,6 +330,30 @@ class Sessions:
             preview = RulePreviewResult(valid=False, explanation=f"{error} {error.data.hint or ''}".strip())
         return wording.explain_rule_preview(preview)
 
+    # Sub-agents -------------------------------------------------------------------------------------
+
+    async def begin_child(self, child: NewChild) -> Session:
+        """See `agents.ChildSessions`."""
+        async with self._lock:
+            session = await run_to_completion(self._begin_child(child))
+        await self._put_summary(session.state)
+        self._announce_list_change(child.session_id)
+        return session
+
+    async def end_child(self, session_id: str) -> None:
+        """See `agents.ChildSessions`. Without the lock: who closes its parent holds it, and waits for this."""
+        session = self._open.get(session_id)
+        if session is None or session.core.access.closed:
+            return
+        try:
+            await session.close(anyway=True)
+        except Exception:  # its parent goes on all the same
+            log.exception("%s could not be closed", session_id)
+        self._open.pop(session_id, None)
+        session.emit(SessionChanged(closed=True))
+        await self._put_summary(session.state)
+        self._announce_list_change(session_id)
+
     # Inside -----------------------------------------------------------------------------------------
     #
     # Opening or closing a session runs to its end even when the caller gives up: half way, a session is neither open
@@ -352,6 +378,25 @@ class Sessions:
             )
             journal.append(Record(0, 0, _now(), first.model_dump_json(), None))
         await self._load(params.session_id, journal, begins=begins)
+
+    async def _begin_child(self, child: NewChild) -> Session:
+        await self._make_room()
+        journal = await Journal.open((await self._index()).folder(child.session_id))
+        parent = child.assignment.parent.state
+        first = SessionChanged(
+            roots=parent.roots,
+            title=child.title,
+            mode=parent.mode,
+            model_id=child.model_id,
+            effort=parent.effort,
+            trusted=parent.trusted,
+            trust_changed=parent.trust_changed,
+            sandbox=parent.sandbox,
+            parent_session_id=parent.session_id,
+            agent=child.assignment.definition.name,
+        )
+        journal.append(Record(0, 0, _now(), first.model_dump_json(), None))
+        return await self._load(child.session_id, journal, begins=True, assignment=child.assignment)
 
     async def _opened(self, session_id: str) -> Session:
         """The session of that id, opened if need be. Call with the lock held."""
@@ -445,7 +490,9 @@ class Sessions:
             journal = await Journal.read(folder)
         return await self._load(session_id, journal)
 
-    async def _load(self, session_id: str, journal: Journal, *, begins: bool = False) -> Session:
+    async def _load(
+        self, session_id: str, journal: Journal, *, begins: bool = False, assignment: Assignment | None = None
+    ) -> Session:
         try:
             spans = rewound(await journal.holding(REWINDS))
             restoring = partial(restore, session_id, spans=spans, read_only=journal.read_only)
@@ -454,7 +501,7 @@ class Sessions:
             if is_gone or journal.damage:
                 await self._recover_from_index(session_id, journal, restored)
             self._created[session_id] = _now() if restored.created_at is None else restored.created_at
-            session = Session(self._services, journal, restored)
+            session = Session(self._services, journal, restored, self, assignment)
             await session.open(begins=begins)
         except BaseException:
             with contextlib.suppress(AmanuError):
@@ -531,6 +578,8 @@ class Sessions:
             status="closed" if closed else state.status,
             questions=[] if closed else _open_questions(state),
             changes=sum(proposal.waiting for proposal in state.proposals),
+            parent_session_id=state.parent_session_id,
+            agent=state.agent,
         )
         with contextlib.suppress(AmanuError):  # the list is a convenience; the session's journal is the truth
             await (await self._index()).put(summary)

@@ -32,6 +32,8 @@ class SessionTrust:
     async def refresh(self, client: Client | None = None) -> None:
         """Check again whether the roots are trusted: the user may have decided, an editor may have come, or what the
         roots enable may have changed."""
+        if self._core.assignment is not None:
+            return  # its parent's trust holds, and its parent says when it changes
         if client is not None and client.trusted_roots is not None:
             self._declared = client.trusted_roots
         async with self._lock:  # an older result must not be announced after a newer one

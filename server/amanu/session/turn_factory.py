@@ -3,17 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from amanu.agent import usage as spending
-from amanu.agent.budget import CostLimits, LimitGuard
-from amanu.agent.finishing import FinishTaskRequired
+from amanu.agent.budget import LimitGuard
+from amanu.agent.finishing import GRACE, CompleteTaskRequired, FinishTaskRequired
 from amanu.agent.loop import run_compaction, run_turn
 from amanu.agent.loop_guard.guard import LoopGuard
 from amanu.agent.next_speaker import NextSpeaker
 from amanu.agent.recovery import FaultReminders, ReplyBudget
 from amanu.agent.steering import LateSteering, Steering
-from amanu.agent.system_prompt import system_prompt
+from amanu.agent.system_prompt import agent_prompt, system_prompt
 from amanu.agent.turn import Turn
-from amanu.agent.usage import Ledger
 from amanu.agent.window.window import ContextWindow
 from amanu.checks.editor_feedback import EditorFeedback
 from amanu.checks.proposal_checks import ProposalChecks
@@ -26,7 +24,8 @@ from amanu.core.ending import Ending
 from amanu.core.listeners import TurnListener
 from amanu.core.model_families import family
 from amanu.core.notes import SystemNote
-from amanu.session.core import SessionCore
+from amanu.session.agents import SessionAgents
+from amanu.session.core import Assignment, SessionCore
 from amanu.session.mcp import SessionMcp
 from amanu.session.model_choice import ModelChoice, ModelChooser
 from amanu.session.queue import PromptQueue
@@ -36,7 +35,7 @@ from amanu.session.todos import TodoReminder
 from amanu.storage.journal import MAX_BLOB
 from amanu.tools.files.read_output import ID_LENGTH
 from amanu.tools.finish_task import FinishTask
-from amanu.tools.registry import make_tools
+from amanu.tools.registry import make_tools, tools_of_agent
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Effort, ModelInfo
 
@@ -44,7 +43,18 @@ from amanu_protocol.items import Effort, ModelInfo
 class TurnFactory:
     """Makes the turns of one session."""
 
-    def __init__(self, core: SessionCore, queue: PromptQueue, feedback: EditorFeedback, checks: ProposalChecks) -> None:
+    def __init__(
+        self,
+        core: SessionCore,
+        queue: PromptQueue,
+        feedback: EditorFeedback,
+        checks: ProposalChecks,
+        agents: SessionAgents | None,
+    ) -> None:
+        """`agents`: None where there are no sub-agents."""
+        self._assignment = core.assignment
+        self._costs = core.costs
+        self.agents = agents
         self._services = services = core.services
         self._journal = core.journal
         self._conversation = conversation = core.conversation
@@ -54,9 +64,15 @@ class TurnFactory:
         self._queue = queue
         settings = services.settings
         self.pictures = Pictures(core.journal, conversation, queue.steering_pictures, queue.queued_pictures)
-        environment = replace(core.tool_environment(feedback, self.pictures), rename=checks.rename)
+        environment = replace(core.tool_environment(feedback, self.pictures, agents), rename=checks.rename)
         self.mcp = SessionMcp(core, environment)
         self.tools = make_tools(environment, headless=services.headless, until_done=services.until_done)
+        if self._assignment is not None:
+            complete_task = self._assignment.complete_task
+            self.tools = {
+                **tools_of_agent(self.tools, self._assignment.definition),
+                complete_task.name: complete_task,
+            }
         self.window = self._new_window(conversation)
         self.memory_files = MemoryFiles(
             core.workspace, services.home.memory, core.approvals.allowed, covers=core.covers
@@ -64,17 +80,17 @@ class TurnFactory:
         self.memory = ProjectMemory(self.memory_files, conversation, core.trusted)
         self.status = SessionStatus(conversation, state, core.plan.path, headless=services.headless)
         self.plan = core.plan
-        self._step_notes = StepNotes(core, feedback, self.status)
+        self._step_notes = StepNotes(core, feedback, self.status, agents)
         self._todo_reminder = TodoReminder(core.todos, conversation)
         self.model_chooser = ModelChooser(settings, services.registry, services.availability, state)
-        self._cost_limits = CostLimits(settings.limits.cost_usd, settings.limits.session_cost_usd, state)
+        self._cost_limits = core.costs.limits
 
     def start_run(self, turn_id: str, prompt: str, window: int) -> AgentRun:
         """The run that answers the user's prompt, which is already the last message of the conversation, with a model
         that has a window of so many tokens."""
         self._cost_limits.start_turn()
         limits = self._services.settings.limits
-        return AgentRun(
+        run = AgentRun(
             turn_id,
             prompt,
             self._conversation,
@@ -85,6 +101,16 @@ class TurnFactory:
             inbox=self._queue,
             listeners=[self.memory, self._step_notes, self._todo_reminder],
         )
+        return run if self._assignment is None else self._assigned(run, self._assignment)
+
+    def _assigned(self, run: AgentRun, assignment: Assignment) -> AgentRun:
+        """The run of a sub-agent: it ends with `complete_task`, for which it has a little more than its limits."""
+        limits, grace = assignment.limits, GRACE
+        ends = CompleteTaskRequired(assignment.complete_task.name, limits, self._approvals.wait)
+        run.limits = AgentLimits(limits.steps + grace.steps, limits.seconds + grace.seconds)
+        run.listeners = [*run.listeners, ends]
+        run.label = assignment.label
+        return run
 
     def agent(self, choice: ModelChoice) -> "SessionAgent":
         """The agent for a turn of the session, or for a run on another conversation."""
@@ -92,6 +118,7 @@ class TurnFactory:
 
     def make_turn(self, run: AgentRun, choice: ModelChoice) -> Turn:
         settings = self._services.settings
+        own = run.conversation is self._conversation
         specs = [tool.spec() for tool in run.tools.values()]
         guard = LoopGuard(run.task, specs) if settings.loops else None
         return Turn(
@@ -101,16 +128,17 @@ class TurnFactory:
             system_prompt_for=run.instructions,
             tools=run.tools,
             conversation=run.conversation,
-            context=self.window if run.conversation is self._conversation else self._new_window(run.conversation),
+            context=self.window if own else self._new_window(run.conversation),
             approvals=self._approvals,
             emit=run.emit,
-            ledger=Ledger(self._state.usage or spending.NO_USAGE, self._cost_limits),
+            ledger=self._costs.start_ledger() if own else self._costs.new_ledger(),
             listeners=self._listeners(run, guard),
             reply_watch=guard,
             fallbacks=choice.fallbacks,
             utility=choice.utility,
             budget=ReplyBudget(effort=self._effort(choice.candidate.info)),
-            user_may_pause=not self._services.headless,
+            label=run.label,
+            user_may_pause=not self._services.headless and run.label is None,
         )
 
     def _listeners(self, run: AgentRun, guard: LoopGuard | None) -> Sequence[TurnListener]:
@@ -122,9 +150,14 @@ class TurnFactory:
             *([] if run.inbox is None else [Steering(run.inbox)]),
             FaultReminders(run.tools),
             *([] if guard is None else [guard]),
-            FinishTaskRequired(FinishTask.name) if FinishTask.name in run.tools else NextSpeaker(),
+            *self._stop_listeners(run),
             *([] if run.inbox is None else [LateSteering(run.inbox)]),
         ]
+
+    def _stop_listeners(self, run: AgentRun) -> Sequence[TurnListener]:
+        if run.label is not None:
+            return ()  # `CompleteTaskRequired` decides
+        return (FinishTaskRequired(FinishTask.name) if FinishTask.name in run.tools else NextSpeaker(),)
 
     def _new_window(self, conversation: Conversation) -> ContextWindow:
         writers = [tool.name for tool in self.tools.values() if tool.effect == "write"]
@@ -146,6 +179,8 @@ class TurnFactory:
         return self._state.effort or self._services.settings.effort or family(info.model_id).default_effort
 
     def _system_prompt(self, info: ModelInfo) -> SystemPrompt:
+        if self._assignment is not None:
+            return agent_prompt(self._assignment.definition.prompt, self._state.roots, self._conversation.memory)
         return system_prompt(family(info.model_id).name, self._state.roots, self._conversation.memory)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from pydantic import JsonValue
 
-from amanu.text.amounts import money, seconds, token_count
+from amanu.text.amounts import money, plural, seconds, token_count
 from amanu.text.display import one_line
 from amanu_protocol.items import (
     AllowOption,
@@ -24,6 +24,7 @@ from amanu_protocol.items import (
     Line,
     Mode,
     Spend,
+    SubAgent,
     Todo,
     Tone,
     ToolCall,
@@ -60,8 +61,14 @@ def explain_approval(approval: Approval) -> Approval:
     if approval.document is not None:
         lines = [_line("plain", "You can edit the plan and comment on its lines first. You approve its current text.")]
         return approval.model_copy(update={"options": _PLAN_OPTIONS, "lines": lines})
-    lines = [*_part_lines(approval), *_sandbox_lines(approval), *_rule_line(approval)]
+    lines = [*_agent_line(approval), *_part_lines(approval), *_sandbox_lines(approval), *_rule_line(approval)]
     return approval.model_copy(update={"options": _options(approval), "lines": lines})
+
+
+def _agent_line(approval: Approval) -> list[Line]:
+    return (
+        [_line("plain", f"Wanted by the sub-agent {approval.agent} ({approval.agent_id}).")] if approval.agent else []
+    )
 
 
 _FRESH = "with a fresh context"
@@ -322,6 +329,13 @@ def summarize_usage(usage: Usage) -> Usage:
         fullness += f", {CONTEXT_TIERS[usage.context.tier].name}"
     labels = {"summary": _summary_of_spend(usage), "cost": _cost(usage), "percent": percent, "fullness": fullness}
     return usage.model_copy(update=labels)
+
+
+def summarize_agent(agent: SubAgent) -> SubAgent:
+    """The sub-agent with its state in words: "Completed: 5 steps, $0.02"."""
+    cost = "" if not agent.cost_usd else f", {money(agent.cost_usd)}"
+    summary = f"{agent.state.capitalize()}: {plural(agent.steps, 'step')}{cost}"
+    return agent.model_copy(update={"summary": summary})
 
 
 def summarize_job(job: Job, note: str = "") -> Job:

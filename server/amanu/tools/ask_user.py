@@ -63,7 +63,8 @@ class AskUser(SessionTool[AskUserParams]):
         if questions is None:
             raise ToolError("Nobody is there to answer. Decide yourself, and say what you assumed.")
         fields = [_field(number, question) for number, question in enumerate(params.questions, 1)]
-        question = await questions.ask(fields, Asking(call.turn_id, call.call_id))
+        asker = Asking(call.turn_id, call.call_id, agent=call.agent)
+        question = await questions.ask(fields, asker)
         return Outcome(report(question), question.summary)
 
 

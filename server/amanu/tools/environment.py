@@ -10,6 +10,7 @@ from amanu.config import Settings
 from amanu.core.conversation import Picture
 from amanu.core.plan_mode import PlanMode
 from amanu.core.questions import UserQuestions
+from amanu.core.sub_agents import SubAgents
 from amanu.core.tool import P, Tool
 from amanu.proposals.proposals import Proposals
 from amanu.sandbox.sandbox import Sandbox
@@ -83,6 +84,8 @@ class ToolEnvironment:
     """The service of the session's model searches the web."""
     questions: UserQuestions | None = None
     """Asks the user; None: nobody is there."""
+    agents: SubAgents | None = None
+    """Runs sub-agents; None: there are none."""
 
     @cached_property
     def limits(self) -> ToolLimits:

@@ -1,9 +1,11 @@
 """Which tools a session has."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
 from typing import Any
 
 from amanu.config import Settings
+from amanu.core.sub_agents import AgentDefinition
 from amanu.core.tool import Tool
 from amanu.proposals.proposals import Proposals
 from amanu.tools.ask_user import AskUser
@@ -27,6 +29,7 @@ from amanu.tools.files.read_many_files import ReadManyFiles
 from amanu.tools.files.read_output import ReadOutput
 from amanu.tools.finish_task import FinishTask
 from amanu.tools.plan_mode import EnterPlanMode, ExitPlanMode
+from amanu.tools.run_agent import RunAgent
 from amanu.tools.shell.read_command import ReadCommand
 from amanu.tools.shell.run_shell_command import RunShellCommand
 from amanu.tools.shell.stop_command import StopCommand
@@ -37,6 +40,8 @@ from amanu.tools.write_todos import WriteTodos
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.items import BlobRef
 
+_NOT_FOR_AGENTS = frozenset({RunAgent.name, EnterPlanMode.name, ExitPlanMode.name, SaveMemory.name, FinishTask.name})
+"""What concerns the session, which is not a sub-agent's business."""
 FILES = (ReadFile, ReadManyFiles, ListDirectory, Glob, Grep)
 CODE = (GetDiagnostics, FindDefinition, FindReferences, ListSymbols, InspectSymbol)
 """They ask the user's editor."""
@@ -75,9 +80,29 @@ def make_tools(
     tools: list[Tool[Any]] = [kind(environment) for kind in kinds]
     if not headless:
         tools.append(AskUser(environment))
+    if environment.agents is not None:
+        tools.append(RunAgent(environment.agents))
     if until_done:
         tools.append(FinishTask())
     return {tool.name: tool for tool in tools}
+
+
+def tools_of_agent(tools: Mapping[str, Tool[Any]], definition: AgentDefinition) -> dict[str, Tool[Any]]:
+    """Those of a session's tools that a sub-agent of that definition has, in their order."""
+    return {name: tool for name, tool in tools.items() if may_use(definition, name)}
+
+
+def may_use(definition: AgentDefinition, name: str) -> bool:
+    """Whether a sub-agent of that definition may have the tool of that name."""
+    return (
+        name not in _NOT_FOR_AGENTS
+        and (definition.tools is None or _matches(name, definition.tools))
+        and not _matches(name, definition.without_tools)
+    )
+
+
+def _matches(name: str, patterns: Sequence[str]) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
 def preview_tools(

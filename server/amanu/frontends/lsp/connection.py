@@ -231,6 +231,7 @@ class Connection:
             "amanu/job/output": self._on(r.JobOutputParams, lambda s, p: s.core.jobs.output(p), reads=True),
             "amanu/job/input": self._on(r.JobInputParams, lambda s, p: s.core.jobs.input(p)),
             "amanu/job/stop": self._on(r.JobParams, lambda s, p: s.core.jobs.stop(p)),
+            "amanu/agent/stop": self._on(r.AgentParams, lambda s, p: s.agents.stop(p)),
             "amanu/history/page": self._on(r.HistoryPageParams, lambda s, p: s.pages.items(p), reads=True),
             "amanu/blob/get": self._on(r.BlobGetParams, lambda s, p: s.pages.blob(p), reads=True),
             "amanu/command/list": RequestRoute(r.CommandListParams, s.commands, reads=True),

@@ -48,6 +48,7 @@ METHODS = (
     "amanu/job/output",
     "amanu/job/input",
     "amanu/job/stop",
+    "amanu/agent/stop",
     "amanu/history/page",
     "amanu/blob/get",
     "amanu/command/list",

@@ -43,11 +43,18 @@ class Toolbox:
 
 
 class Toolboxes:
-    """Makes the toolboxes of one session. `tokens` counts what a tool takes in a request."""
+    """Makes the toolboxes of one session. `tokens` counts what a tool takes in a request; tools whose name `allows`
+    refuses are left out."""
 
-    def __init__(self, environment: ToolEnvironment, tokens: Callable[[ToolSpec], float]) -> None:
+    def __init__(
+        self,
+        environment: ToolEnvironment,
+        tokens: Callable[[ToolSpec], float],
+        allows: Callable[[str], bool] = lambda name: True,
+    ) -> None:
         self._environment = environment
         self._tokens = tokens
+        self._allows = allows
         self._made: dict[str, tuple[McpServer, Sequence[ServerTool], Sequence[McpTool]]] = {}
         """By server: its tools as they were made last; converting hundreds of schemas anew would delay each prompt."""
 
@@ -61,7 +68,8 @@ class Toolboxes:
         deferred = sum(tokens.values()) > window * SHARE or len(every) > MAX_LISTED
         listed: list[AnyTool] = [SearchTools(every), CallTool(every)] if deferred else [*every]
         if with_resources := [server for server in usable if server.view.has_resources]:
-            listed += [ListMcpResources(with_resources), ReadMcpResource(with_resources, self._environment)]
+            resources = (ListMcpResources(with_resources), ReadMcpResource(with_resources, self._environment))
+            listed += [tool for tool in resources if self._allows(tool.name)]
         return Toolbox(by_server, listed, deferred, tokens)
 
     def _tools_of(self, server: McpServer) -> Sequence[McpTool]:
@@ -74,6 +82,8 @@ class Toolboxes:
             name = model_name(view.name, tool.name)
             if name in tools:
                 log.warning("the MCP server %s has two tools that come to be named %s", view.name, name)
+                continue
+            if not self._allows(name):
                 continue
             tools[name] = McpTool(name, server, tool, self._environment)
         self._made[view.name] = (server, view.tools, [*tools.values()])
