@@ -156,6 +156,11 @@ class Servers:
         await opening.sign_in(config, roots, self, connection.log, open_page)
         connection.start_anew()
 
+    def forget(self, name: str) -> None:
+        """The user removed that server from their file: what was agreed to is forgotten."""
+        self._pins.forget(name, None)
+        self.notify()
+
     async def close(self) -> None:
         """See `McpServers`."""
         connections = list(self._connections.values())

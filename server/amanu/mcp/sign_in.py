@@ -102,7 +102,13 @@ class ServerAuth(OAuthClientProvider):
             outgoing = await anext(flow)
             while True:
                 response = yield outgoing
-                if response.status_code == 401 and outgoing is request and self._browser is None:
+                unasked = outgoing is request and self._browser is None
+                if unasked and response.status_code == 401 and self.context.can_refresh_token():
+                    answer = yield await self._refresh_token()  # it ended early, or our clock is slow
+                    if await self._handle_refresh_response(answer):
+                        self._add_auth_header(request)
+                        response = yield request
+                if unasked and response.status_code == 401:
                     self._link.wants_sign_in = NEEDED
                     return  # the request has failed, others go on
                 outgoing = await flow.asend(response)

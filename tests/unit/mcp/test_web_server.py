@@ -74,7 +74,11 @@ async def test_a_server_that_asks_who_the_user_is(tmp_path: Path) -> None:
             assert stat.S_IMODE(kept.stat().st_mode) == 0o600
         async with harness(tmp_path) as again:  # another daemon: the token is kept
             assert await again.text("web", "who") in authority.clients
-            authority.tokens.clear()  # and is not accepted any more
+            authority.tokens.clear()  # it is not accepted any more, but can be renewed
+            assert await again.text("web", "who") in authority.clients
+            assert authority.renewed == 1
+            authority.tokens.clear()
+            authority.refreshes.clear()
             with pytest.raises(ToolError, match="before the user has signed in"):
                 await again.call("web", "who")
             await again.until(lambda: again.view("web").state == "needsSignIn")
@@ -84,14 +88,14 @@ async def test_a_server_that_asks_who_the_user_is(tmp_path: Path) -> None:
 async def test_a_token_is_renewed_after_a_restart_too(tmp_path: Path) -> None:
     with web_server(signs_in=True) as (address, authority):
         visits: list[asyncio.Task[None]] = []
-        authority.lasts = 1
+        authority.lasts = 2
         async with harness(tmp_path) as it:
             it.configure(web={"url": address})
             await it.approved("web")
             await it.servers.sign_in(it.workspace, "web", lambda page: visits.append(asyncio.create_task(_visit(page))))
             await it.until(lambda: it.view("web").state == "ready")
-        await asyncio.sleep(1.2)
-        authority.lasts = 3600
+        await asyncio.sleep(2.1)
+        authority.lasts, authority.renewed = 3600, 0
         async with harness(tmp_path) as again:
             assert await again.text("web", "who") in authority.clients
             assert authority.renewed == 1
