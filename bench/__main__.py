@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bench.cases import cancel, files, long, start, steps, stream
+from bench.cases import cancel, files, long, servers, start, steps, stream
 from bench.results import Results
 from bench.run import Run
 from bench.stage import Stage
@@ -21,6 +21,7 @@ from bench.table import report
 
 CASES: dict[str, Callable[[Run], Awaitable[None]]] = {
     "start": start.measure,
+    "servers": servers.measure,
     "stream": stream.measure,
     "steps": steps.measure,
     "files": files.measure,

@@ -40,11 +40,12 @@ def subjects() -> list[Subject]:
     return [Subject(f"Amanu, {TITLES[wire]}", wire, False, partial(start, wire), uses, __version__) for wire in MODELS]
 
 
-async def start(wire: str, place: Place, *, alone: bool = False) -> "AmanuAgent":
+async def start(wire: str, place: Place, *, alone: bool = False, more: str = "") -> "AmanuAgent":
+    """`more`: further settings."""
     home = place.home / "amanu"
     (home / "config").mkdir(parents=True, exist_ok=True)
     address = f'[base_urls]\nopenrouter = "{place.url}/v1"\n'
-    (home / "config" / "config.toml").write_text(SETTINGS + address)
+    (home / "config" / "config.toml").write_text(SETTINGS + address + more)
     env = environment(
         place.home,
         AMANU_HOME=str(home),
@@ -109,6 +110,10 @@ class AmanuAgent(Agent):
         params = {"sessionId": session, "roots": [str(folder)], "modelId": self._model}
         await self._rpc.call("amanu/session/create", params)
         return session
+
+    async def call(self, method: str, session: str, **params: Any) -> dict[str, Any]:
+        """A request about that session."""
+        return await self._rpc.call(method, {"sessionId": session, **params})
 
     async def attach(self, session: str) -> None:
         """Have a session of this home, opened from the disk if it is not open."""

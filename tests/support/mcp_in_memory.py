@@ -44,6 +44,7 @@ class Server:
     tools: Sequence[ServerTool] = (server_tool("echo"),)
     answer: Answer = echo
     state: str = "ready"
+    reason: str = ""
     target: str = "python3 -m echo"
     access: str = "It runs in the sandbox, without network."
     instructions: str = ""
@@ -66,7 +67,7 @@ class Server:
         return ServerView(
             name=self.name,
             state=self.state,  # pyright: ignore[reportArgumentType]
-            reason="",
+            reason=self.reason,
             source="your mcp.toml",
             target=self.target,
             access=self.access,
@@ -104,11 +105,15 @@ class ServersInMemory:
     def __init__(self, *servers: Server) -> None:
         self.all = list(servers)
         self.listeners: list[Callable[[], None]] = []
+        self.faults: list[str] = []
 
     def servers(self, workspace: Workspace) -> Sequence[Server]:
         return sorted(
             (server for server in self.all if workspace.trusted or not server.trusted_only), key=lambda each: each.name
         )
+
+    def problems(self, workspace: Workspace) -> Sequence[str]:
+        return self.faults
 
     def changed(self) -> None:
         for listener in self.listeners:

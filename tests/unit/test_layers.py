@@ -28,7 +28,7 @@ MAY_IMPORT: dict[str, str] = {
     "amanu.shell": "core text system",
     "amanu.storage": "config text system",
     "amanu.sandbox": "core home config text system storage",
-    "amanu.mcp": "core home config text system storage sandbox",
+    "amanu.mcp": "core home config text system models.http models.oauth_callback web.addresses storage sandbox",
     "amanu.workspace": "core text system",
     "amanu.context": "core text system storage workspace",
     "amanu.proposals": "core text system workspace",

@@ -397,6 +397,23 @@ async def test_instructions_are_data_and_told_once(tmp_path: Path) -> None:
         assert json.dumps('<mcp_server-2 path="demo">')[1:-1] in told
 
 
+async def test_what_does_not_work_is_announced_once(tmp_path: Path) -> None:
+    servers = ServersInMemory(Server("demo", state="failed", reason="It ended with code 1."))
+    servers.faults.append("mcp.toml, line 3: no value.")
+    async with scripted_session(tmp_path, END, mcp=servers) as d:
+        servers.all.append(Server("remote", state="needsSignIn"))
+        servers.changed()
+        servers.changed()
+        await d.prompt("go")
+        await d.ended()
+        assert notices(d.session.state) == [
+            "mcp.toml, line 3: no value.",
+            "The MCP server demo failed: It ended with code 1.\n/mcp restart demo tries again.",
+            "The MCP server remote needs you to sign in.\n/mcp signin remote signs in.",
+        ]
+        assert "mcp.toml, line 3" in d.session.mcp.list().summary
+
+
 # Resources and prompts ----------------------------------------------------------------------------
 
 NOTES = {"note://one": "first note\u202e", "note://two": "second note"}

@@ -27,7 +27,7 @@ from amanu import __version__
 from amanu.core.tool import ToolError
 from amanu.mcp import convert
 from amanu.mcp.elicitation import elicit
-from amanu.mcp.link import Link, OpenStreams, SignInNeeded
+from amanu.mcp.link import Link, OpenStreams
 from amanu.mcp.model import CallAnswer, CallClient, Content, ServerPrompt, ServerResource, ServerState
 from amanu.mcp.pins import Listing
 from amanu.mcp.process import StartFailed
@@ -46,6 +46,7 @@ GIVE_UP = 600.0
 _CLOSE = 10.0
 _MOST_PAGES = 50
 _MOST_ITEMS = 1000
+_SIGN_IN = "The MCP server {} cannot be used before the user has signed in to it."
 
 T = TypeVar("T")
 
@@ -176,7 +177,7 @@ class Connection:
                 if self.state == "failed":
                     raise ToolError(f"The MCP server {self.name} cannot be used. {self.reason}")
                 if self.state == "needsSignIn":
-                    raise ToolError(f"The MCP server {self.name} needs the user to sign in first.")
+                    raise ToolError(_SIGN_IN.format(self.name))
                 self.start()
                 await self._moved.wait()
             return client
@@ -203,12 +204,12 @@ class Connection:
                 f"The MCP server {self.name} has shown no progress for {silence:g} seconds, so the call was given up."
             ) from None
         except MCPError as error:
+            if link.wants_sign_in:
+                link.end(link.wants_sign_in)
+                raise ToolError(_SIGN_IN.format(self.name)) from None
             if error.code == types.CONNECTION_CLOSED:
                 raise ToolError(await self._loss(link)) from None
             raise ToolError(f"The MCP server {self.name} answered with an error: {error.error.message}") from None
-        except SignInNeeded as error:
-            self._move("needsSignIn", str(error))
-            raise ToolError(f"The MCP server {self.name} needs the user to sign in first.") from None
         except (ValidationError, RuntimeError, OSError, ExceptionGroup) as error:
             log.info("mcp server %s: %s", self.name, _root_cause(error))
             raise ToolError(f"The answer of the MCP server {self.name} cannot be used: {_root_cause(error)}") from None
@@ -278,14 +279,12 @@ class Connection:
                 finally:
                     self._client = None
         except* StartFailed as group:
-            over = _Over(str(_first(group)), "failed")
-        except* SignInNeeded as group:
-            over = _Over(str(_first(group)), "needsSignIn")
+            over = _Over(str(first(group)), "failed")
         except* TimeoutError:
             over = over or _Over(f"It did not answer within {GIVE_UP:.0f} seconds.", "failed")
         except* Exception as group:
             if over is None:
-                error = _first(group)
+                error = first(group)
                 if not isinstance(error, MCPError | OSError | _Ended | RuntimeError | ValidationError):
                     log.warning("mcp server %s", self.name, exc_info=error)
                 over = _Over(f"It could not be reached: {error}".rstrip(".") + ".")
@@ -293,7 +292,8 @@ class Connection:
             late.cancel()
         if over is not None:
             over.was_ready = was_ready
-            over.reason = link.reason or over.reason
+            over.reason = link.wants_sign_in or link.reason or over.reason
+            over.state = "needsSignIn" if link.wants_sign_in else over.state
             raise over
 
     def _new_client(self, link: Link) -> Client:
@@ -442,7 +442,7 @@ async def _pages(
     return items[:_MOST_ITEMS]
 
 
-def _first(error: BaseException) -> BaseException:
+def first(error: BaseException) -> BaseException:
     """The first exception in a group of groups."""
     while isinstance(error, BaseExceptionGroup):
         error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
@@ -450,5 +450,5 @@ def _first(error: BaseException) -> BaseException:
 
 
 def _root_cause(error: BaseException) -> str:
-    text = str(_first(error))
+    text = str(first(error))
     return text.partition("\n")[0][:300] or type(error).__name__

@@ -22,6 +22,9 @@ class Link:
         self.explained = asyncio.Event()
         """There is a reason: a moment after the end, if there is any to be found."""
 
+        self.wants_sign_in = ""
+        """Why the user must sign in, as a sentence; "": that is not known to be so."""
+
     def end(self, reason: str = "") -> None:
         self.ended.set()
         if reason:
@@ -34,8 +37,4 @@ class Link:
 
 
 OpenStreams = Callable[[Link], AbstractAsyncContextManager[Streams]]
-"""Opens a connection; leaving the context closes it. Raises `process.StartFailed`, `SignInNeeded`."""
-
-
-class SignInNeeded(Exception):
-    """The server wants to know who the user is. `str()` is a sentence for the user."""
+"""Opens a connection; leaving the context closes it. Raises `process.StartFailed`."""

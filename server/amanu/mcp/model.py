@@ -168,6 +168,10 @@ class McpServers(Protocol):
         cannot take a name of the user's). Quick: it reads files only when they changed."""
         ...
 
+    def problems(self, workspace: Workspace) -> Sequence[str]:
+        """What is wrong with the files that configure them, as sentences for the user."""
+        ...
+
     async def approve(self, workspace: Workspace, name: str, digest: str) -> None:
         """The user agrees to what that server starts, as they were shown it, and it is started to learn its tools,
         which are agreed to with it. Raises `AmanuError` (mcpServerNotFound; mcpServerChanged when it is another by

@@ -6,11 +6,22 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import httpx2
+from mcp.client.auth import OAuthFlowError
+from mcp.client.client import Client
+from mcp.shared.exceptions import MCPError
+from pydantic import ValidationError
+
 from amanu.mcp.config import ServerConfig
-from amanu.mcp.connection import Connection, Timing
+from amanu.mcp.connection import Connection, Timing, first
+from amanu.mcp.http import http_streams
 from amanu.mcp.link import Link, Streams
+from amanu.mcp.process import StartFailed
 from amanu.mcp.server_log import ServerLog
+from amanu.mcp.sign_in import CALLBACK_PATH, Browser, ServerAuth, TokenStore
 from amanu.mcp.stdio import stdio_streams
+from amanu.models.oauth_callback import CallbackListener
+from amanu_protocol.errors import AmanuError
 
 if TYPE_CHECKING:
     from amanu.mcp.servers import Servers
@@ -20,7 +31,6 @@ def make_connection(
     config: ServerConfig, roots: tuple[Path, ...], servers: "Servers", log: ServerLog, changed: Callable[[], None]
 ) -> Connection:
     """A connection that is not open yet."""
-    table = config.table
 
     @asynccontextmanager
     async def open_process(link: Link) -> AsyncGenerator[Streams]:
@@ -28,5 +38,41 @@ def make_connection(
         async with stdio_streams(command, servers.sandbox, log, link) as streams:
             yield streams
 
+    @asynccontextmanager
+    async def open_address(link: Link) -> AsyncGenerator[Streams]:
+        address, headers = _address(config, roots, servers)
+        auth = ServerAuth(address, TokenStore(servers.tokens, address), link)
+        async with http_streams(address, headers, auth, log, link) as streams:
+            yield streams
+
+    table = config.table
+    open_streams = open_process if config.kind == "stdio" else open_address
     timing = Timing(table.start_seconds, table.call_seconds, table.idle_seconds)
-    return Connection(config.name, open_process, roots, timing, log, changed, is_users=config.root is None)
+    return Connection(config.name, open_streams, roots, timing, log, changed, is_users=config.root is None)
+
+
+async def sign_in(
+    config: ServerConfig, roots: tuple[Path, ...], servers: "Servers", log: ServerLog, open_page: Callable[[str], None]
+) -> None:
+    """Sign in; returns when that is done, at once where it is not asked for. Raises `AmanuError` (authRequired)."""
+    async with CallbackListener(CALLBACK_PATH, config.name).listening() as listener:
+        link = Link()
+        failure = ""
+        auth: ServerAuth | None = None
+        try:
+            address, headers = _address(config, roots, servers)
+            auth = ServerAuth(address, TokenStore(servers.tokens, address), link, Browser(listener, open_page))
+            async with Client(http_streams(address, headers, auth, log, link), cache=None):  # pyright: ignore[reportArgumentType]
+                return
+        except* StartFailed as group:
+            failure = str(first(group))
+        except* (MCPError, OAuthFlowError, httpx2.HTTPError, RuntimeError, ValidationError) as group:
+            failure = auth.failure if auth is not None and auth.failure else str(first(group))
+    raise AmanuError("authRequired", f"You are not signed in to {config.name}: {failure.rstrip('.')}.")
+
+
+def _address(config: ServerConfig, roots: tuple[Path, ...], servers: "Servers") -> tuple[str, dict[str, str]]:
+    """Where the server is, and the headers of each request. Raises `StartFailed`."""
+    variables = servers.variables
+    headers = {name: variables.expanded(config, value, roots) for name, value in config.table.headers.items()}
+    return variables.expanded(config, config.table.url, roots), headers

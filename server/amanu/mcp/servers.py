@@ -29,6 +29,7 @@ from amanu.mcp.model import (
 from amanu.mcp.pins import Pin, Pins
 from amanu.mcp.variables import UserVariables
 from amanu.sandbox.sandbox import Sandbox
+from amanu.system.private_file import PrivateFile
 from amanu_protocol.errors import AmanuError
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ class Servers:
         self.home = home
         self.sandbox = sandbox
         self.variables = UserVariables(variables, key_variables)
+        self.tokens = PrivateFile(home.config / "mcp-auth.json")
         self._files = ConfigFiles(home.config / "mcp.toml")
         self._pins = Pins(home.state / "mcp" / "pins.json")
         self._connections: dict[tuple[str, Roots], Connection] = {}
@@ -143,8 +145,21 @@ class Servers:
 
     async def sign_in(self, workspace: Workspace, name: str, open_page: Callable[[str], None]) -> None:
         """See `McpServers`."""
-        self._find(workspace, name)
-        raise AmanuError("authRequired", f"The MCP server {name} has no way to sign in.")
+        config, roots = self._find(workspace, name)
+        if config.kind == "stdio" or self.state(config, roots)[0] in ("unapproved", "off") or config.fault:
+            raise AmanuError(
+                "authRequired", f"{name} is not a server you can sign in to: it must have an address, and be turned on."
+            )
+        connection = await self.connection(config, roots)
+        await connection.stop()
+        opening = await self._opening()
+        await opening.sign_in(config, roots, self, connection.log, open_page)
+        connection.start_anew()
+
+    def forget(self, name: str) -> None:
+        """The user removed that server from their file: what was agreed to is forgotten."""
+        self._pins.forget(name, None)
+        self.notify()
 
     async def close(self) -> None:
         """See `McpServers`."""
@@ -194,7 +209,7 @@ class Servers:
 
         key = self._launch_key(config), roots
         if key not in self._connections:
-            opening = await asyncio.to_thread(importlib.import_module, "amanu.mcp.opening")  # imports the SDK
+            opening = await self._opening()
             if key not in self._connections:
                 server_log = ServerLog(log_file(self.home, config.name))
                 self._connections[key] = opening.make_connection(
@@ -209,6 +224,10 @@ class Servers:
                 listener()
             except Exception:
                 log.exception("a listener of MCP servers failed")
+
+    async def _opening(self) -> Any:
+        """What imports the SDK: it takes a third of a second."""
+        return await asyncio.to_thread(importlib.import_module, "amanu.mcp.opening")
 
     # Inside -----------------------------------------------------------------------------------------
 

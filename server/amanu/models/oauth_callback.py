@@ -26,13 +26,17 @@ class Callback:
     code: str = field(default="", repr=False)
     client_id: str = ""
     error: str = ""
+    issuer: str = ""
+    """Who answers (RFC 9207), if it says so."""
 
 
 class CallbackListener:
     """Waits on a free port of 127.0.0.1 for `GET PATH?state=…`; everything else is refused and changes nothing."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, service: str = "ChatGPT") -> None:
+        """`service`: to whom the user signs in, for the page they see."""
         self._path = path
+        self._service = service
         self._state = ""
         self._received: asyncio.Future[Callback] = asyncio.get_running_loop().create_future()
         self._talking: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
@@ -124,12 +128,13 @@ class CallbackListener:
         code, client_id, error = (query.get(name, "") for name in ("code", "client_id", "error"))
         if error:
             self._received.set_result(Callback(error=error if _ID.fullmatch(error) else "unknown"))
-            return 200, "ChatGPT did not sign you in. You can close this page; Amanu shows what to do next."
+            return 200, f"{self._service} did not sign you in. You can close this page; Amanu shows what to do next."
         if not _CODE.fullmatch(code) or (client_id and not _ID.fullmatch(client_id)):
             self._received.set_result(Callback(error="malformed_answer"))
             return 400, "Amanu cannot read this response. Start again in Amanu."
-        self._received.set_result(Callback(code, client_id))
-        return 200, "ChatGPT has responded. You can close this page; Amanu shows whether you are signed in."
+        issuer = query.get("iss", "")
+        self._received.set_result(Callback(code, client_id, issuer=issuer if _CODE.fullmatch(issuer) else ""))
+        return 200, f"{self._service} has responded. You can close this page; Amanu shows whether you are signed in."
 
 
 async def _stop(server: asyncio.Server) -> None:

@@ -31,6 +31,8 @@ CODE = "mcp"
 USAGE = "Usage: /mcp, or /mcp NAME, or /mcp approve|off|restart|signin NAME"
 MAX_MENTIONED = 100_000
 """Characters of a mentioned resource."""
+WAITING = ("unapproved", "failed", "needsSignIn")
+"""States in which nothing goes on without the user."""
 _USUAL_WINDOW = 200_000
 """Tokens of the window, as long as no model has been chosen."""
 
@@ -136,9 +138,8 @@ class SessionMcp:
 
     def list(self) -> r.McpListResult:
         servers, deferred = self._listed()
-        return r.McpListResult(
-            servers=[*servers], deferred=deferred, summary=wording.summary(servers, deferred=deferred)
-        )
+        summary = wording.summary(servers, self._problems(), deferred=deferred)
+        return r.McpListResult(servers=[*servers], deferred=deferred, summary=summary)
 
     async def approve(self, name: str, digest: str) -> r.McpServerResult:
         view = self._view(name)
@@ -222,12 +223,22 @@ class SessionMcp:
     # Notices ----------------------------------------------------------------------------------------
 
     def announce(self) -> None:
-        """Tell the user of servers and tools that wait for a yes, each once."""
+        """Tell the user of servers and tools that wait for them, and of files that are wrong, each once."""
         if not self._access.writable or self._assignment is not None:  # a sub-agent's session: its parent tells
             return
-        waiting = [server for server in self._listed()[0] if _awaited(server) and _key(server) not in self._announced]
+        for problem in self._problems():
+            if (problem, "") not in self._announced:
+                self._announced.add((problem, ""))
+                self._notices.report_on_session(CODE, "warning", visible(problem))
+        if not any(_waits(server.view) for server in self.servers()):
+            return
+        waiting = [
+            server
+            for server in self._listed()[0]
+            if (server.state in WAITING or server.changed_tools) and _announcement(server) not in self._announced
+        ]
         if waiting:
-            self._announced |= {_key(server) for server in waiting}
+            self._announced |= {_announcement(server) for server in waiting}
             self._say(wording.waiting(waiting))
 
     def close(self) -> None:
@@ -236,6 +247,9 @@ class SessionMcp:
             task.cancel()
 
     # ------------------------------------------------------------------------------------------------
+
+    def _problems(self) -> Sequence[str]:
+        return [] if self._servers is None else self._servers.problems(self._folders)
 
     @property
     def _shared(self) -> McpServers:
@@ -331,9 +345,15 @@ def _in_words(view: ServerView, toolbox: Toolbox) -> r.McpServer:
     return wording.explain_server(server)
 
 
-def _awaited(server: r.McpServer) -> bool:
-    """Whether it waits for a yes."""
-    return server.state == "unapproved" or (server.state != "off" and bool(server.changed_tools))
+def _waits(view: ServerView) -> bool:
+    """Whether it waits for the user."""
+    return view.state in WAITING or bool(view.changed_tools)
+
+
+def _announcement(server: r.McpServer) -> tuple[str, str]:
+    """What the user is told of it once."""
+    name, digest = _key(server)
+    return name, server.reason or server.state if server.state in ("failed", "needsSignIn") else digest
 
 
 def _key(server: r.McpServer) -> tuple[str, str]:

@@ -8,6 +8,7 @@ from amanu.checks.runner import Checkers
 from amanu.config import Settings
 from amanu.home import Home
 from amanu.mcp.model import McpServers
+from amanu.mcp.servers import Servers
 from amanu.models.availability import Availability
 from amanu.models.catalogue import Catalogue
 from amanu.models.credentials import Credentials
@@ -89,4 +90,5 @@ def make_services(home: Home, settings: Settings, *, headless: bool = False, unt
         headless=headless,
         until_done=until_done,
         pages=PageFetcher(settings.web.allow_hosts),
+        mcp=Servers(home, sandbox, key_variables=settings.key_variables),
     )

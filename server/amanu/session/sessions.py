@@ -253,6 +253,8 @@ class Sessions:
         if self._proving is not None:
             self._proving.cancel()
             await asyncio.gather(self._proving, return_exceptions=True)
+        if self._services.mcp is not None:
+            await self._services.mcp.close()
         await self.sandbox.close()
         if self._index_opened is not None:
             await self._index_opened.close()

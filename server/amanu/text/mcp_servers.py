@@ -53,16 +53,18 @@ def commands(server: McpServer) -> str:
             return f"/mcp approve {server.name} agrees to the tools as they are now." if server.changed_tools else ""
 
 
-def summary(servers: Sequence[McpServer], *, deferred: bool) -> str:
-    """The list on several lines. Of a server that wants a yes it has all that the yes is about."""
+def summary(servers: Sequence[McpServer], problems: Sequence[str], *, deferred: bool) -> str:
+    """The list on several lines. Of a server that wants a yes it has all that the yes is about. `problems` are those of
+    the files."""
     if not servers:
-        return NO_SERVERS
+        return "\n".join([NO_SERVERS, *map(one_line, problems)])
     lines: list[str] = []
     for server in servers:
         asks = server.state in ("unapproved", "failed", "needsSignIn") or bool(server.changed_tools)
         lines += details(server) if asks else [headline(server)]
     if deferred:
         lines.append("Their tools would take too much of the model's window: it finds them with search_tools.")
+    lines += map(one_line, problems)
     lines.append("/mcp NAME shows one, /mcp off NAME stops one.")
     return "\n".join(lines)
 
@@ -74,20 +76,27 @@ def details(server: McpServer) -> list[str]:
 
 
 def waiting(servers: Sequence[McpServer]) -> str:
-    """To a user whose session has servers that wait for a yes."""
+    """To a user whose session has servers that wait for them."""
     unapproved = [server for server in servers if server.state == "unapproved"]
-    changed = [server for server in servers if server.state != "unapproved"]
+    out_of_order = [server for server in servers if server.state in ("failed", "needsSignIn")]
+    changed = [server for server in servers if server not in unapproved and server not in out_of_order]
     lines: list[str] = []
     if unapproved:
         what = "These MCP servers wait" if len(unapproved) > 1 else "An MCP server waits"
         lines.append(f"{what} for your yes; nothing of them starts before:")
         lines += [f"  {server.name} ({_source(server)}): {_target(server)}" for server in unapproved]
+    for server in out_of_order:
+        state = _STATES[server.state][1]
+        lines.append(one_line(f"The MCP server {server.name} {state}{': ' if server.reason else '.'}{server.reason}"))
+        lines.append(commands(server))
     if changed:
         lines.append("Tools of MCP servers are new or have changed; they are off until you agree:")
         lines += [
             f"  {server.name}: {one_line(', '.join(tool.name for tool in server.changed_tools))}" for server in changed
         ]
-    return "\n".join([*lines, "/mcp shows what you would agree to."])
+    if unapproved or changed:
+        lines.append("/mcp shows what you would agree to.")
+    return "\n".join(lines)
 
 
 def _lines(server: McpServer) -> Iterator[Line]:

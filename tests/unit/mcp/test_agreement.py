@@ -31,16 +31,16 @@ async def test_a_workspace_that_is_not_trusted_has_no_servers(tmp_path: Path) ->
 
 
 async def test_trusted_it_still_needs_a_yes_to_exactly_what_it_starts(tmp_path: Path) -> None:
-    variables = {"TOKEN_FOR_IT": "secret-value-1234567890abcdef", "PLAIN": "word"}
+    variables = {"SERVICE_TOKEN": "secret-value-1234567890abcdef", "PLAIN": "word"}
     async with harness(tmp_path, variables) as it:
         await it.servers.sandbox.proved()
-        env = {"NODE_OPTIONS": "--require ./x", "KEY": "${TOKEN_FOR_IT}"}
-        repository(it, local={**python_server(), "args": ["a b", "${PLAIN}", "${TOKEN_FOR_IT}"], "env": env})
+        env = {"NODE_OPTIONS": "--require ./x", "KEY": "${SERVICE_TOKEN}"}
+        repository(it, local={**python_server(), "args": ["a b", "${PLAIN}", "${SERVICE_TOKEN}"], "env": env})
         view = it.view("local")
         assert view.state == "unapproved"
-        assert view.target.startswith("NODE_OPTIONS='--require ./x' KEY='${TOKEN_FOR_IT}' ")
-        assert view.target.endswith(" 'a b' word '${TOKEN_FOR_IT}'")
-        assert "It gets PLAIN and TOKEN_FOR_IT from your environment." in view.access
+        assert view.target.startswith("NODE_OPTIONS='--require ./x' KEY='${SERVICE_TOKEN}' ")
+        assert view.target.endswith(" 'a b' word '${SERVICE_TOKEN}'")
+        assert "It gets PLAIN and SERVICE_TOKEN from your environment." in view.access
         repository(it, local=python_server(env={"NODE_OPTIONS": "--require ./y"}))
         with pytest.raises(AmanuError) as caught:
             await it.servers.approve(it.workspace, "local", view.digest)

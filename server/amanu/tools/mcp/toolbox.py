@@ -75,7 +75,7 @@ class Toolboxes:
     def _tools_of(self, server: McpServer) -> Sequence[McpTool]:
         view = server.view
         made = self._made.get(view.name)
-        if made is not None and made[0] is server and made[1] == view.tools:
+        if made is not None and made[0] == server and made[1] == view.tools:
             return made[2]
         tools: dict[str, McpTool] = {}
         for tool in sorted(view.tools, key=lambda tool: tool.name):

@@ -1,0 +1,139 @@
+"""Servers elsewhere: streamable HTTP, and signing in."""
+
+import asyncio
+import stat
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from amanu.core.tool import ToolError
+from amanu.mcp import http
+from amanu.mcp.model import CallClient
+from amanu_protocol.errors import AmanuError
+from support.mcp_harness import harness
+from support.mcp_web_server import web_server
+
+
+@pytest.mark.parametrize("json_response", [False, True])
+async def test_tools_are_called(tmp_path: Path, json_response: bool) -> None:
+    with web_server(json_response=json_response) as (address, _):
+        async with harness(tmp_path, {"TOKEN": "abc"}) as it:
+            it.configure(web={"url": address, "headers": {"X-Key": "${TOKEN}"}})
+            view = it.view("web")
+            assert (view.state, view.target) == ("unapproved", address)
+            assert "The headers X-Key go with each request." in view.access
+            await it.approved("web")
+            lines: list[str] = []
+            answer = await it.call("web", "echo", CallClient(progress=lines.append), text="x")
+            assert (answer.content[0].text, it.view("web").state) == ("x", "ready")
+            assert await it.text("web", "header", name="X-Key") == "abc"
+            if not json_response:
+                assert lines == ["half (1 of 2)"]
+
+
+async def test_one_that_is_not_there_fails_with_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from amanu.mcp import connection
+
+    monkeypatch.setattr(connection, "BACK_OFF", (0.01,))
+    async with harness(tmp_path) as it:
+        it.configure(web={"url": "http://127.0.0.1:9/mcp"})
+        await it.approved("web")
+        await it.until(lambda: it.view("web").state == "failed")
+        assert it.view("web").reason.startswith("It could not be reached: ")
+
+
+async def test_one_that_was_started_anew_is_connected_to_anew(tmp_path: Path) -> None:
+    with web_server() as (address, _):
+        async with harness(tmp_path) as it:
+            it.configure(web={"url": address})
+            await it.approved("web")
+            await it.servers.restart(it.workspace, "web")
+            assert await it.text("web", "echo", text="x") == "x"
+
+
+async def _visit(page: str) -> None:
+    async with httpx2.AsyncClient(follow_redirects=True) as client:
+        (await client.get(page)).raise_for_status()
+
+
+async def test_a_server_that_asks_who_the_user_is(tmp_path: Path) -> None:
+    with web_server(signs_in=True) as (address, authority):
+        visits: list[asyncio.Task[None]] = []
+        async with harness(tmp_path) as it:
+            it.configure(web={"url": address})
+            await it.approved("web")
+            assert (it.view("web").state, it.view("web").reason) == ("needsSignIn", "It wants you to sign in.")
+            with pytest.raises(ToolError, match="before the user has signed in"):
+                await it.call("web", "who")
+            assert authority.clients == {}  # nothing was asked of the authority before the user wanted to
+            await it.servers.sign_in(it.workspace, "web", lambda page: visits.append(asyncio.create_task(_visit(page))))
+            await it.until(lambda: it.view("web").state == "ready")
+            assert await it.text("web", "who") in authority.clients
+            kept = it.home.config / "mcp-auth.json"
+            assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+        async with harness(tmp_path) as again:  # another daemon: the token is kept
+            assert await again.text("web", "who") in authority.clients
+            authority.tokens.clear()  # it is not accepted any more, but can be renewed
+            assert await again.text("web", "who") in authority.clients
+            assert authority.renewed == 1
+            authority.tokens.clear()
+            authority.refreshes.clear()
+            with pytest.raises(ToolError, match="before the user has signed in"):
+                await again.call("web", "who")
+            await again.until(lambda: again.view("web").state == "needsSignIn")
+        await asyncio.gather(*visits)
+
+
+async def test_a_token_is_renewed_after_a_restart_too(tmp_path: Path) -> None:
+    with web_server(signs_in=True) as (address, authority):
+        visits: list[asyncio.Task[None]] = []
+        authority.lasts = 2
+        async with harness(tmp_path) as it:
+            it.configure(web={"url": address})
+            await it.approved("web")
+            await it.servers.sign_in(it.workspace, "web", lambda page: visits.append(asyncio.create_task(_visit(page))))
+            await it.until(lambda: it.view("web").state == "ready")
+        await asyncio.sleep(2.1)
+        authority.lasts, authority.renewed = 3600, 0
+        async with harness(tmp_path) as again:
+            assert await again.text("web", "who") in authority.clients
+            assert authority.renewed == 1
+        await asyncio.gather(*visits)
+
+
+async def test_a_user_who_says_no_is_not_signed_in(tmp_path: Path) -> None:
+    with web_server(signs_in=True) as (address, authority):
+        visits: list[asyncio.Task[None]] = []
+        authority.deny = True
+        async with harness(tmp_path) as it:
+            it.configure(web={"url": address})
+            await it.approved("web")
+            with pytest.raises(
+                AmanuError, match=r"not signed in to web: the authorization server answered access_denied\."
+            ) as no:
+                await it.servers.sign_in(
+                    it.workspace, "web", lambda page: visits.append(asyncio.create_task(_visit(page)))
+                )
+            assert no.value.kind == "authRequired"
+        await asyncio.gather(*visits)
+
+
+@pytest.mark.parametrize(
+    ("address", "sentence"),
+    [
+        ("https://metadata.example/x", "not on the public internet"),
+        ("http://public.example/x", "does not begin with https"),
+    ],
+)
+async def test_a_public_server_cannot_make_us_ask_a_private_address(
+    monkeypatch: pytest.MonkeyPatch, address: str, sentence: str
+) -> None:
+    async def resolve(host: str, port: int) -> list[str]:
+        return ["169.254.169.254"] if host == "metadata.example" else ["93.184.216.34"]
+
+    monkeypatch.setattr(http, "_resolve", resolve)
+    transport = http.GuardedTransport("https://server.example/mcp")
+    with pytest.raises(httpx2.ConnectError, match=sentence):
+        await transport.handle_async_request(httpx2.Request("GET", address))
+    await transport.aclose()

@@ -1,0 +1,113 @@
+"""Sessions with real MCP servers: agreed to in one session, used in two, one process for both."""
+
+import asyncio
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from amanu.core.conversation import Results
+from amanu.permissions import approvals
+from amanu_protocol.items import Notice
+from amanu_protocol.requests import PromptSendParams, QuestionAnswerParams, SessionCreateParams
+from amanu_protocol.state import SessionState
+from support.scripted_session import ScriptedSession, call, conversation, scripted_session, step
+from support.session_client import Client, until
+
+SERVER = Path(__file__).parents[1] / "support" / "mcp_server.py"
+
+
+@pytest.fixture(autouse=True)
+def no_guard(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]
+    monkeypatch.setattr(approvals, "GUARD_SECONDS", 0.0)
+
+
+@pytest.fixture(autouse=True)
+def configured() -> None:  # pyright: ignore[reportUnusedFunction]
+    config = Path(os.environ["AMANU_HOME"]) / "config"
+    config.mkdir(parents=True, exist_ok=True)
+    table = f"[servers.sample]\ncommand = {json.dumps(sys.executable)}\nargs = [{json.dumps(str(SERVER))}]\n"
+    (config / "mcp.toml").write_text(table)
+    read = json.dumps([str(SERVER.parents[2]), sys.prefix, sys.base_prefix])  # what the sandbox hides of a home folder
+    (config / "config.toml").write_text(f"[sandbox]\nread = {read}\n")
+
+
+async def agreed(d: ScriptedSession) -> None:
+    """Agree to the server with the slash command, and wait until its tools are there."""
+    await d.session.core.services.sandbox.proved()
+    await d.prompt("/mcp", "m1")
+    await d.prompt("/mcp approve sample", "m2")
+    async with asyncio.timeout(50):
+        while not any(server.view.tools for server in d.session.mcp.servers()):
+            await asyncio.sleep(0.1)
+
+
+def texts(session_state: SessionState) -> list[str]:
+    return [item.text for item in session_state.items if isinstance(item, Notice) and item.code == "mcp"]
+
+
+def results(d: ScriptedSession) -> list[str]:
+    return [
+        result.text for message in conversation(d.session) if isinstance(message, Results) for result in message.results
+    ]
+
+
+async def test_it_is_agreed_to_called_and_shared(tmp_path: Path) -> None:
+    who = step("", call("mcp__sample__whoami"))
+    steps = [who, step("", call("mcp__sample__echo", text="hello"), call("mcp__sample__picture")), step("done")]
+    async with scripted_session(tmp_path, *steps) as d:
+        assert str(SERVER) in texts(d.session.state)[0]
+        await agreed(d)
+        d.session.allow("mcp__sample__*")
+        await d.prompt("go")
+        await d.ended()
+        pid, echoed, picture = results(d)
+        assert "hello" in echoed
+        assert "image 1" in picture
+
+        script = tmp_path / "second.json"
+        script.write_text(json.dumps([who, step("done")]))
+        params = SessionCreateParams(session_id="t", roots=[str(d.root)], model_id=f"scripted:{script}")
+        other = Client(os.environ, "two")
+        await d.sessions.create(params, other)
+        second = await d.sessions.get("t")
+        second.allow("mcp__sample__whoami")
+        await second.prompts.send(PromptSendParams(session_id="t", prompt_id="p", text="go"), other)
+        await until(second, lambda state: state.last_turn)
+        (message,) = [message for message in conversation(second) if isinstance(message, Results)]
+        assert message.results[0].text == pid, "one process for both sessions"
+
+
+async def test_the_server_asks_and_its_changed_tools_wait(tmp_path: Path) -> None:
+    steps = [
+        step("", call("mcp__sample__greet")),
+        step("", call("mcp__sample__grow")),
+        step("done"),
+        step("", call("mcp__sample__echo", text="x")),
+        step("done"),
+    ]
+    async with scripted_session(tmp_path, *steps) as d:
+        await agreed(d)
+        d.session.allow("mcp__sample__*")
+        await d.prompt("go")
+        (question,) = (await d.until(lambda state: state.questions)).questions
+        assert question.asker == "sample"
+        assert question.fields[0].text.startswith("Who is it?")
+        answers = {field.field_id: field.default for field in question.fields}
+        answers[question.fields[0].field_id] = "Ada"
+        await d.session.answer_question(
+            QuestionAnswerParams(session_id="s", question_id=question.item_id, outcome="answered", answers=answers),
+            d.client,
+        )
+        await d.until(lambda state: any("off until you agree" in text for text in texts(state)))
+        await d.ended()
+        await d.prompt("more", "p2")
+        await d.over("p2")
+        greeted, _, echoed = results(d)
+        assert "Ada" in greeted
+        assert "Unknown tool 'mcp__sample__echo'" in echoed
+        listed = d.session.mcp.list().servers[0]
+        assert {tool.name for tool in listed.changed_tools} == {"echo", "newcomer"}
+        assert any("evil.example" in tool.diff for tool in listed.changed_tools)
