@@ -16,7 +16,7 @@ from amanu.home import find_home
 from amanu.models import routing
 from amanu.models.listing_request import ListingAddress
 from amanu.permissions import offers
-from amanu.session.agents import NewChild
+from amanu.session.child_sessions import NewChild
 from amanu.session.core import Assignment
 from amanu.session.events import Client
 from amanu.session.mention_completion import MentionCompletion
