@@ -336,6 +336,7 @@ async def test_in_the_background_it_outlives_the_turn_and_its_end_is_told_once(t
         await d.answer("allow")
         await d.until(lambda state: state.agents[0].state == "completed")
         assert (d.root / "a.txt").exists() and not agent(d).told
+        await d.until(lambda state: any(isinstance(item, Notice) for item in state.items))
         assert "completed its task" in "".join(item.text for item in d.session.state.items if isinstance(item, Notice))
         await d.prompt("and?", "p2")
         await d.over("p2")

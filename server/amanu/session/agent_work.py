@@ -59,7 +59,9 @@ class AgentWork:
         """Stop it. Once: a second cancellation would cut short what the first one waits for."""
         if self._stopped is None and self.task is not None:
             self._stopped = "cancelled"
-            asyncio.get_running_loop().call_soon(self.task.cancel)  # one that has not begun would never say how it ended
+            asyncio.get_running_loop().call_soon(
+                self.task.cancel
+            )  # one that has not begun would never say how it ended
 
     def change(self, event: Event) -> None:
         """What has changed for its parent holds for it, too."""
