@@ -5,16 +5,20 @@ import asyncio
 import dataclasses
 import json
 import tempfile
+from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
 
 from amanu.agent.system_prompt import system_prompt
 from amanu.agent.window.token_gauge import estimate
+from amanu.context.agent_files import built_in
 from amanu.context.surroundings import Surroundings
 from amanu.core.conversation import Conversation
 from amanu.core.model import ToolSpec
 from amanu.core.model_families import family
+from amanu.core.sub_agents import AgentDefinition, AgentReport, AgentTask
+from amanu.core.tool import CallContext
 from amanu.tools.registry import make_tools
 from amanu.workspace.overlay import Overlay
 from amanu.workspace.workspace import Workspace
@@ -24,7 +28,7 @@ from support.vendors import VENDORS, Vendor, answer, request, running
 
 ROWS = ("anthropic", "openai", "gemini", "gemini-2.5", "local")
 """The vendors of `vendors.py` to show: one for each family with words of its own, and one for all the rest."""
-TOOL_BUDGET = 4_200
+TOOL_BUDGET = 4_500
 """Tokens that all tools of a session may take together, in any family. New tools may raise it, never above 5,000."""
 SAMPLE = ("README.md", "pyproject.toml", "src/shop/__init__.py", "tests/test_shop.py", ".git/HEAD")
 PROGRAMS = ("git", "rg", "make", "docker", "python3", "uv", "node", "npm")
@@ -60,9 +64,19 @@ def vendor_named(name: str) -> Vendor:
     return next(each for each in VENDORS if each.name == name)
 
 
+class NoSession:
+    """The agents that come with Amanu, to be described but not run."""
+
+    def available(self) -> Sequence[AgentDefinition]:
+        return built_in()
+
+    async def run(self, task: AgentTask, call: CallContext) -> AgentReport:
+        raise AssertionError("these tools are only described")
+
+
 def all_tools(folder: Path) -> list[ToolSpec]:
     """All that a session in an editor can have, for which the folder is a workspace."""
-    environment = dataclasses.replace(ToolHarness(folder).environment, model_searches=True)
+    environment = dataclasses.replace(ToolHarness(folder).environment, model_searches=True, agents=NoSession())
     return [tool.spec() for tool in make_tools(environment).values()]
 
 

@@ -375,5 +375,8 @@ function empty(): SessionState {
     todos: [],
     todosSummary: "",
     jobs: [],
+    agents: [],
+    parentSessionId: null,
+    agent: null,
   };
 }

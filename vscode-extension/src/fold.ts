@@ -233,9 +233,7 @@ function putAgent(state: SessionState, agent: SubAgent): void {
 
 /** Whether a sub-agent in the background asks: it goes on without the turn. */
 function outlivesTurn(state: SessionState, agentId: string | null): boolean {
-  return state.agents.some(
-    (agent) => agent.agentId === agentId && agent.background && works(agent),
-  );
+  return state.agents.some((agent) => agent.agentId === agentId && agent.background && works(agent));
 }
 
 function works(agent: SubAgent): boolean {

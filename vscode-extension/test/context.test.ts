@@ -46,7 +46,16 @@ const USAGE: Usage = {
 };
 
 function notice(code: string, detail = "", level: Notice["level"] = "info"): Notice {
-  return { kind: "notice", itemId: "n", turnId: "t", level, code, text: `It is ${code}.`, detail };
+  return {
+    kind: "notice",
+    agentId: null,
+    itemId: "n",
+    turnId: "t",
+    level,
+    code,
+    text: `It is ${code}.`,
+    detail,
+  };
 }
 
 function desk(given: Partial<SessionState>) {

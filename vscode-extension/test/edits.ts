@@ -53,5 +53,13 @@ export function file(
 }
 
 export function proposal(proposalId: string, turnId: string, files: ProposedFile[]): Proposal {
-  return { proposalId, turnId, toolCallIds: [`call-${proposalId}`], version: 1, state: "pending", files };
+  return {
+    proposalId,
+    turnId,
+    agentId: null,
+    toolCallIds: [`call-${proposalId}`],
+    version: 1,
+    state: "pending",
+    files,
+  };
 }

@@ -33,7 +33,13 @@ test.each(fixtures.map((fixture) => [fixture.name, fixture] as const))("%s", (_,
 
 test("earlier items go before, each once", () => {
   const start = structuredClone(fixtures[0]?.start) as SessionState;
-  const answer = (id: string) => ({ kind: "answer" as const, itemId: id, turnId: "t", text: id });
+  const answer = (id: string) => ({
+    kind: "answer" as const,
+    agentId: null,
+    itemId: id,
+    turnId: "t",
+    text: id,
+  });
   start.items = [answer("b"), answer("c")];
   const folded = new Folded(start);
   folded.prepend([answer("a"), answer("b")], false);

@@ -27,11 +27,20 @@ function items(text: string): Item[] {
       steer: false,
       attachments: [{ kind: "file", path: text, startLine: 1, endLine: 2 }],
     },
-    { kind: "answer", itemId: "a", turnId: "t1", text },
-    { kind: "answer", itemId: "a2", turnId: "t1", text: `one\n\n${text}\n\ntwo\n\n${text}` },
+    { kind: "answer", agentId: null, itemId: "a", turnId: "t1", text },
+    { kind: "answer", agentId: null, itemId: "a2", turnId: "t1", text: `one\n\n${text}\n\ntwo\n\n${text}` },
     { kind: "thought", itemId: "th", turnId: "t1", subject: text, text },
     { kind: "todoList", itemId: "p", turnId: "t1", todos: [{ text, status: "pending" }], summary: text },
-    { kind: "notice", itemId: "n", turnId: null, level: "info", code: text, text, detail: text },
+    {
+      kind: "notice",
+      agentId: null,
+      itemId: "n",
+      turnId: null,
+      level: "info",
+      code: text,
+      text,
+      detail: text,
+    },
     { kind: "citations", itemId: "c", turnId: "t1", sources: [source] },
     { ...CALL, title: text, arguments: { command: text, [text]: text }, output: text },
     {
@@ -72,6 +81,8 @@ function asked(text: string): Approval {
     ],
     sandbox: sandbox("none", text),
     grants: ["network"],
+    agentId: null,
+    agent: "",
     likelyGrants: ["network"],
     options: [{ grants: ["network"], label: text, mode: null, freshContext: false }],
     lines: (["warning", "good", "bad"] as const).map((tone) => ({ tone, text })),
@@ -134,7 +145,9 @@ test.each([
   ],
   ["[x](https://аpple.com/)", "https://xn--pple-43d.com/", "x https://xn--pple-43d.com/"],
 ])("a web link says where it leads: %s", (text, href, said) => {
-  const link = drawn({ items: [{ kind: "answer", itemId: "a", turnId: "t", text }] }).querySelector("a");
+  const link = drawn({
+    items: [{ kind: "answer", agentId: null, itemId: "a", turnId: "t", text }],
+  }).querySelector("a");
   expect([link?.getAttribute("href"), link?.getAttribute("title"), link?.textContent]).toEqual([
     href,
     href,

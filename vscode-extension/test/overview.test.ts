@@ -20,6 +20,8 @@ function session(sessionId: string, ...questions: string[]): SessionSummary {
     updatedAt: 0,
     status: questions.length > 0 ? "waiting" : "idle",
     questions: questions.map((title) => ({ toolCallId: `c-${title}`, title, questionId: null })),
+    parentSessionId: null,
+    agent: null,
     changes: 0,
   };
 }

@@ -35,6 +35,7 @@ const TEXT: QuestionField = { ...CHOICE, fieldId: "q2", kind: "text", header: ""
 const CONFIRM: QuestionField = { ...TEXT, fieldId: "q3", kind: "confirm" };
 const QUESTION: Question = {
   kind: "question",
+  agentId: null,
   itemId: "q",
   turnId: "t1",
   toolCallId: "c1",

@@ -28,6 +28,7 @@ beforeEach(() =>
 function call(itemId: string): ToolCall {
   return {
     kind: "toolCall",
+    agentId: null,
     itemId,
     turnId: "t",
     tool: "edit_file",
@@ -60,6 +61,8 @@ function approval(toolCallId: string): Approval {
     parts: [],
     sandbox: null,
     grants: [],
+    agentId: null,
+    agent: "",
     likelyGrants: [],
     options: [{ grants: [], label: "", mode: null, freshContext: false }],
     lines: [],
@@ -98,7 +101,15 @@ function proposal(calls: string[], states: HunkState[]): Proposal {
     checks: [],
     mode: null,
   };
-  return { proposalId: "p", turnId: "t", toolCallIds: calls, version: 3, state: "pending", files: [file] };
+  return {
+    proposalId: "p",
+    turnId: "t",
+    agentId: null,
+    toolCallIds: calls,
+    version: 3,
+    state: "pending",
+    files: [file],
+  };
 }
 
 function show(given: Partial<SessionState>) {

@@ -9,7 +9,7 @@ function message(seq: number, event: Event, epoch = 1): EventMessage {
 
 const started = (id: string): Event => ({
   kind: "itemStarted",
-  item: { kind: "answer", itemId: id, turnId: "t", text: "" },
+  item: { kind: "answer", agentId: null, itemId: id, turnId: "t", text: "" },
 });
 const delta = (id: string, text: string): Event => ({ kind: "itemDelta", itemId: id, text });
 
@@ -71,7 +71,7 @@ test("another epoch brings a whole state", async () => {
 test("replaced items leave no gap", () => {
   const { session, asked } = follow();
   session.receive(message(1, started("a")));
-  const item = { kind: "answer" as const, itemId: "a", turnId: "t", text: "all" };
+  const item = { kind: "answer" as const, agentId: null, itemId: "a", turnId: "t", text: "all" };
   session.receive(message(9, { kind: "itemsReplaced", replacesFrom: 2, items: [item], withdrawn: [] }));
   expect(asked).toEqual([]);
   expect(session.state.items).toMatchObject([{ text: "all" }]);

@@ -28,6 +28,9 @@ export function state(given: Partial<SessionState> = {}): SessionState {
     todos: [],
     todosSummary: "",
     jobs: [],
+    agents: [],
+    parentSessionId: null,
+    agent: null,
     ...given,
   };
 }
@@ -39,6 +42,7 @@ export function sandbox(tier: CommandSandbox["tier"], summary = "What it says.")
 /** A command that waits for the user, and the question about it. */
 export const CALL: ToolCall = {
   kind: "toolCall",
+  agentId: null,
   itemId: "c1",
   turnId: "t1",
   tool: "run_shell_command",
@@ -73,6 +77,8 @@ export const APPROVAL: Approval = {
   parts: [],
   sandbox: null,
   grants: [],
+  agentId: null,
+  agent: "",
   likelyGrants: [],
   document: null,
   options: [{ grants: [], label: "", mode: null, freshContext: false }],

@@ -99,7 +99,9 @@ test.each<[string, string | undefined, number?]>([
   ["[x](#heading)", undefined],
   ["[x](src/%zz.py)", undefined],
 ])("a file of the workspace is opened by the host: %s", (text, path, line) => {
-  const { posted, find } = show({ items: [{ kind: "answer", itemId: "a", turnId: "t", text }] });
+  const { posted, find } = show({
+    items: [{ kind: "answer", agentId: null, itemId: "a", turnId: "t", text }],
+  });
   const link = find(".markdown a");
   if (path === undefined) {
     expect(find(".markdown").querySelectorAll("a")).toHaveLength(0);
@@ -230,6 +232,7 @@ test("an edit shows as a draft while it is written, and gives way to the questio
 function answers(count: number): Item[] {
   return Array.from({ length: count }, (_, at) => ({
     kind: "answer",
+    agentId: null,
     itemId: `a${at}`,
     turnId: "t",
     text: `number ${at}`,
@@ -281,7 +284,18 @@ test("withdrawn items leave, earlier ones come in order", () => {
   desk.session.fold({ kind: "itemsWithdrawn", itemIds: ["a1"], reason: "" });
   list.update(new Set());
   desk.session.prepend(
-    [{ kind: "notice", itemId: "n", turnId: null, level: "info", code: "x", text: "before", detail: "" }],
+    [
+      {
+        kind: "notice",
+        agentId: null,
+        itemId: "n",
+        turnId: null,
+        level: "info",
+        code: "x",
+        text: "before",
+        detail: "",
+      },
+    ],
     false,
   );
   list.earlier();
@@ -301,7 +315,7 @@ test.each([
   ["The key was refused.", ["Set API key…"]],
 ])("a notice offers what it advises: %s", (text, expected) => {
   const notice = { itemId: "n", turnId: null, level: "error", code: "authFailed", text, detail: "" } as const;
-  const { list } = show({ items: [{ kind: "notice", ...notice }] });
+  const { list } = show({ items: [{ kind: "notice", agentId: null, ...notice }] });
   expect([...list.element.querySelectorAll("button")].map((each) => each.textContent)).toEqual(expected);
 });
 

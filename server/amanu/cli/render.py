@@ -293,6 +293,8 @@ class Renderer:
         if self._in_turn:
             self._closed.add(item.item_id)
         match item:
+            case Answer() if item.agent_id is not None:
+                pass  # what it says on the way; its result is its call's
             case Thought() | Answer():
                 self._complete_text(item)
             case ToolCall():
@@ -341,7 +343,8 @@ class Renderer:
     def _tool(self, call: ToolCall, timestamp: int, state: SessionState) -> None:
         self._printed.add(call.item_id)
         style, mark = _MARK.get(call.state, ("dim", "·"))
-        spans: list[Span] = [(style, f"{mark} "), ("", one_line(call.title))]
+        by = next((f"{agent.name}: " for agent in state.agents if agent.agent_id == call.agent_id), "")
+        spans: list[Span] = [(style, f"{'  ' if by else ''}{mark} "), ("dim", by), ("", one_line(call.title))]
         started_at = self._started_at.pop(call.item_id, None)
         if started_at is not None:
             spans.append(("dim", f"  {seconds((timestamp - started_at) / 1000)}"))

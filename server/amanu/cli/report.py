@@ -89,7 +89,7 @@ class Report:
 
     @property
     def answers(self) -> list[str]:
-        return [item.text for item in self._items.values() if isinstance(item, Answer)]
+        return [item.text for item in self._items.values() if isinstance(item, Answer) and item.agent_id is None]
 
     @property
     def calls(self) -> list[ToolCall]:

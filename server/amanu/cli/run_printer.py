@@ -84,7 +84,7 @@ class RunPrinter:
             self._write({"kind": "result", **self._report.as_json(code)})
 
     def _print_answer(self, item: Item) -> None:
-        if isinstance(item, Answer) and item.text.strip():
+        if isinstance(item, Answer) and item.agent_id is None and item.text.strip():
             self._answers.markdown(stripped(item.text.strip("\n")))
 
     def _write(self, value: dict[str, Any]) -> None:

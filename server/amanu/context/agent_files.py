@@ -217,7 +217,7 @@ def _tools(read: ReadDefinition, file: MarkdownFile, name: str) -> tuple[str, ..
         return None
     names: dict[str, None] = {}
     for word in file.words(name):
-        tool, _, scope = word.partition("(")
+        tool, _, scope = word.strip("[]\"' ").partition("(")  # a list that was read line by line
         if scope and tool not in _NEVER:
             read.warn(f"{one_line(word)[:80]}: what is in brackets is ignored; rules decide on each call.")
         if tool == "*":

@@ -19,8 +19,9 @@ from amanu.core.tool import AgentLabel
 from amanu.models import routing
 from amanu.models.session_transport import Player
 from amanu.permissions import offers
-from amanu.session.agents import ChildSessions, SessionAgents
+from amanu.session.agents import SessionAgents
 from amanu.session.checkpoints import Checkpoints
+from amanu.session.child_sessions import ChildSessions, ParentSession
 from amanu.session.core import Assignment, SessionCore
 from amanu.session.events import Client
 from amanu.session.history import SHOWN_ITEMS
@@ -92,7 +93,7 @@ class Session:
         else:
             self._checks, self._feedback = assignment.checks, assignment.feedback
             self.recording.line = assignment.transport
-        self.agents = SessionAgents(core, children, self._agent_places(), self._assign)
+        self.agents = SessionAgents(ParentSession(core, children, self._assign), self._agent_places())
         with_agents = services.settings.agents.enabled and assignment is None
         queue = PromptQueue(core, restored)
         turn_factory = TurnFactory(core, queue, self._feedback, self._checks, self.agents if with_agents else None)

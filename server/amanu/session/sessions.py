@@ -18,7 +18,7 @@ from amanu.mcp.model import McpServers
 from amanu.models import routing
 from amanu.models.listing_request import ListingAddress
 from amanu.permissions import offers
-from amanu.session.agents import NewChild
+from amanu.session.child_sessions import NewChild
 from amanu.session.core import Assignment
 from amanu.session.events import Client
 from amanu.session.mention_completion import MentionCompletion
@@ -416,6 +416,9 @@ class Sessions:
             await session.close(anyway=True)
             session.emit(SessionChanged(closed=True))
         await self._summaries.settled()
+        for summary in await (await self._index()).list(limit=_ALL):
+            if summary.parent_session_id == session_id:
+                await self._delete(summary.session_id)
         await (await self._index()).delete(session_id)
         await asyncio.to_thread(shutil.rmtree, self.documents / f"s-{session_id}", ignore_errors=True)
         self._announce_list_change(session_id)

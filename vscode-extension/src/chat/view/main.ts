@@ -307,6 +307,9 @@ function nothing(): SessionState {
     todos: [],
     todosSummary: "",
     jobs: [],
+    agents: [],
+    parentSessionId: null,
+    agent: null,
   };
 }
 

@@ -44,7 +44,11 @@ class Announcements:
 
     def announce_answer(self, state: SessionState, turn_id: str) -> None:
         """That turn has ended as it should."""
-        answers = [item for item in state.items if isinstance(item, Answer) and item.turn_id == turn_id]
+        answers = [
+            item
+            for item in state.items
+            if isinstance(item, Answer) and item.turn_id == turn_id and item.agent_id is None
+        ]
         lines = (line.strip(" #*_>`") for line in answers[-1].text.splitlines()) if answers else iter(())
         if first := next(filter(None, lines), ""):
             self._editor.say(f"Amanu: {first}")

@@ -94,6 +94,8 @@ class Transcript:
                     yield "\n"
                 self._under_amanu = self._in_list = False
                 yield f"## You\n\n{_safe(item.text.strip())}\n\n"
+            case Answer() if item.agent_id is not None:
+                pass  # what a sub-agent says on the way; its result is its call's
             case Answer():
                 yield self._part(item, whole=True)
             case ToolCall():
@@ -101,7 +103,8 @@ class Transcript:
                 error = f": {prose(item.error[:_ERROR])}" if item.error and item.state == "failed" else ""
                 how = wording.describe_settled_call(item) if item.effect == "run" else ""
                 suffix = f" ({prose(how)})" if how else ""
-                yield f"- {_MARKS.get(item.state, '·')} {prose(item.title)}{suffix}{error}\n"
+                indent = "" if item.agent_id is None else "  "
+                yield f"{indent}- {_MARKS.get(item.state, '·')} {prose(item.title)}{suffix}{error}\n"
             case TodoList():
                 yield "".join(f"- [{_BOXES[todo.status]}] {prose(todo.text)}\n" for todo in item.todos)
                 yield "\n"

@@ -1,0 +1,196 @@
+"""One sub-agent at work: its session is opened, prompted, watched, shown in its parent's, and closed."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+
+from amanu.context.mentions import without_mentions
+from amanu.core.agent import AgentLimits
+from amanu.core.sub_agents import AgentDefinition, AgentEnd, AgentReport
+from amanu.core.tool import AgentLabel
+from amanu.models import routing
+from amanu.session.agent_mirror import AgentMirror
+from amanu.session.agent_report import conclude
+from amanu.session.child_sessions import ChildSession, NewChild, ParentClient, ParentSession
+from amanu.text.wording import summarize_agent
+from amanu.tools.complete_task import CompleteTask
+from amanu_protocol.errors import AmanuError
+from amanu_protocol.events import AgentChanged, Event, ItemCompleted, StepEnded, TurnEnded, UsageChanged
+from amanu_protocol.items import Answer, SubAgent, ToolCall
+from amanu_protocol.requests import PromptSendParams
+
+log = logging.getLogger(__name__)
+
+RECENT = 200
+"""Items of its session among which its running calls are looked for."""
+
+
+class AgentWork:
+    """`shown` is the sub-agent as clients see it, or soon will."""
+
+    def __init__(self, parent: ParentSession, definition: AgentDefinition, shown: SubAgent, turn_id: str) -> None:
+        """`turn_id`: of the parent's turn that it works for."""
+        self._parent = parent
+        self._core = parent.core
+        self._definition = definition
+        self._settings = parent.core.services.settings.agents
+        self.label = AgentLabel(shown.agent_id, definition.name, turn_id)
+        self.shown = summarize_agent(shown)
+        self.complete_task = CompleteTask(definition.output_schema)
+        self.child: ChildSession | None = None
+        """Its session, once it is open."""
+        self.report: AgentReport | None = None
+        """Once it has ended."""
+        self.task: asyncio.Task[AgentReport] | None = None
+        self._stopped: AgentEnd | None = None
+        """Why it was ended from outside."""
+        self._last_answer = ""
+        self._announced = True
+        """Clients know `shown`."""
+        self._core.emit(AgentChanged(agent=self.shown))
+
+    def start(self, prompt: str, free: asyncio.Semaphore, on_start: Callable[["AgentWork"], None]) -> None:
+        """Have it work as soon as a place is `free`. `on_start` is called when its session is open and not prompted
+        yet."""
+        self.task = asyncio.create_task(self._run(prompt, free, on_start), name=self.label.agent_id)
+
+    def cancel(self) -> None:
+        """Stop it. Once: a second cancellation would cut short what the first one waits for."""
+        if self._stopped is None and self.task is not None:
+            self._stopped = "cancelled"
+            asyncio.get_running_loop().call_soon(
+                self.task.cancel
+            )  # one that has not begun would never say how it ended
+
+    def change(self, event: Event) -> None:
+        """What has changed for its parent holds for it, too."""
+        if self.child is not None and self.shown.works and self.child.core.access.writable:
+            self.child.core.emit(event)
+
+    def show_wait(self) -> None:
+        """Show whether it waits for the user."""
+        waits = self._waits
+        if self.child is not None and self.shown.works and (self.shown.state == "waiting") != waits:
+            self._show(state="waiting" if waits else "running")
+
+    # ------------------------------------------------------------------------------------------------
+
+    async def _run(self, prompt: str, free: asyncio.Semaphore, on_start: Callable[["AgentWork"], None]) -> AgentReport:
+        """From the wait for a free place to the end. Never fails."""
+        ended: TurnEnded | None = None
+        message = ""
+        try:
+            async with free:
+                ended = await self._run_session(prompt, on_start)
+        except asyncio.CancelledError:
+            self._stopped = self._stopped or "cancelled"
+        except AmanuError as error:
+            self._stopped, message = "failed", f"{error} {error.data.hint or ''}".strip()
+        except Exception:
+            log.exception("%s failed unexpectedly", self.label.agent_id)
+            self._stopped, message = "failed", "Internal error in Amanu; see `amanu logs`."
+        report = conclude(self.label, self.shown, self.complete_task, ended, self._stopped, message, self._last_answer)
+        self.report = report
+        state = report.end if report.end in ("completed", "cancelled") else "failed"
+        self._show(state=state, ended_at=int(time.time() * 1000), activity="", told=not self.shown.background)
+        return report
+
+    async def _run_session(self, prompt: str, on_start: Callable[["AgentWork"], None]) -> TurnEnded:
+        limits = AgentLimits(
+            min(self._definition.steps or self._settings.steps, self._settings.steps),
+            min(self._definition.seconds or self._settings.seconds, self._settings.seconds),
+        )
+        session_id, title = self.shown.session_id, f"{self.label.name}: {self.shown.description}"
+        assignment = self._parent.assign(self.label, self._definition, limits, self.complete_task)
+        child = self.child = await self._parent.children.begin_child(
+            NewChild(session_id, title, await self._model(), assignment)
+        )
+        known_files = self._core.proposals.shown_files
+        known_files[self.label.agent_id] = child.core.workspace.shown_files
+        try:
+            mirror = AgentMirror(self._core.emit, self.label, lambda activity: self._show(activity=activity))
+            child.core.emit.listeners += [mirror.on_event, self._on_event]
+            on_start(self)
+            self._show(state="running", activity="Starts")
+            text = f"Task: {self.shown.description}\n\n{without_mentions(prompt)}"  # a model's words attach nothing
+            params = PromptSendParams(session_id=session_id, prompt_id=f"{session_id}-task", text=text)
+            started = await child.prompts.send(params, ParentClient(dict(self._core.environment)))
+            assert started.turn_id is not None, "nothing else was sent to it"
+            return await self._until_over(child, started.turn_id)
+        finally:
+            await child.prompts.stop()
+            del known_files[self.label.agent_id]
+            await self._parent.children.end_child(session_id)
+
+    async def _until_over(self, child: ChildSession, turn_id: str) -> TurnEnded:
+        """Wait for the end of its turn, and stop it when nothing comes from it for too long."""
+        over = asyncio.create_task(child.wait_for_turn(turn_id))
+        stall = self._settings.stall_seconds
+        seen, since = child.core.emit.seq, time.monotonic()
+        try:
+            while not (await asyncio.wait({over}, timeout=stall / 4))[0]:
+                if child.core.emit.seq != seen or self._is_busy(child):
+                    seen, since = child.core.emit.seq, time.monotonic()
+                elif time.monotonic() - since >= stall:
+                    self._stopped = "stalled"
+                    await child.prompts.stop()
+            return await over
+        finally:
+            over.cancel()
+
+    def _is_busy(self, child: ChildSession) -> bool:
+        """Whether it waits for something else than its model: for the user, or for a tool, which has limits of its
+        own."""
+        calls = (item for item in child.core.state.items[-RECENT:] if isinstance(item, ToolCall))
+        return self._waits or any(call.state in ("executing", "scheduled") for call in calls)
+
+    async def _model(self) -> str:
+        """The model it works with: the first that can be had of its definition's, the settings' and the turn's."""
+        services, state = self._core.services, self._core.state
+        for model_id in (self._definition.model, services.settings.routing.subagent):
+            if model_id is None:
+                continue
+            try:
+                await routing.check(model_id, services.settings, services.registry, self._core.environment)
+            except AmanuError as error:
+                text = f"{self.label.name} works with the session's model: {error}"
+                self._core.notices.report_on_session("agentModel", "warning", text)
+            else:
+                return model_id
+        return state.model_id if state.turn is None else state.turn.model_id
+
+    # Showing ----------------------------------------------------------------------------------------
+
+    @property
+    def _waits(self) -> bool:
+        """Whether it waits for the user."""
+        state = self._core.state
+        return any(asked.agent_id == self.label.agent_id for asked in (*state.approvals, *state.questions))
+
+    def _show(self, **changes: object) -> None:
+        """Change what is shown of it: at once when it ends, else with what changes in the same moment. Never inside of
+        a listener of the parent's, which must not emit what would overtake its own event."""
+        self.shown = summarize_agent(self.shown.model_copy(update=changes))
+        if self._announced:
+            self._announced = False
+            asyncio.get_running_loop().call_soon(self._announce)
+        if not self.shown.works:
+            self._announce()
+
+    def _announce(self) -> None:
+        if not self._announced:
+            self._announced = True
+            self._core.emit(AgentChanged(agent=self.shown))
+
+    def _on_event(self, event: Event, position: int) -> None:
+        """An `EventListener` of its session."""
+        match event:
+            case StepEnded(step=step):
+                self._show(steps=step, activity="Thinks")
+            case UsageChanged(usage=usage):
+                self._show(cost_usd=usage.cost_usd)
+            case ItemCompleted(item=Answer(text=text)) if text.strip():
+                self._last_answer = text
+            case _:
+                pass
