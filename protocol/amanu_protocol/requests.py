@@ -555,8 +555,8 @@ class Command(Wire):
     name: str
     description: str
     argument_hint: str = ""
-    source: Literal["daemon", "user", "workspace"]
-    """Built in; from the user's own folder; from a trusted workspace."""
+    source: Literal["daemon", "user", "workspace", "skill", "plugin"]
+    """Built in; from the user's own folder; from a trusted workspace; a skill; from a plug-in."""
 
 
 class CommandListResult(Wire):

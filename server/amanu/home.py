@@ -41,6 +41,16 @@ class Home(NamedTuple):
         return self.config / "commands"
 
     @property
+    def skills(self) -> Path:
+        """The user's own skills."""
+        return self.config / "skills"
+
+    @property
+    def plugins(self) -> Path:
+        """Copies of the plug-ins that the user has added."""
+        return self.state / "plugins"
+
+    @property
     def memory(self) -> Path:
         """What the user tells every model."""
         return self.config / "AGENTS.md"

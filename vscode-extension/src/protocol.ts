@@ -1495,8 +1495,8 @@ export interface Command {
   name: string;
   description: string;
   argumentHint: string;
-  /** Built in; from the user's own folder; from a trusted workspace. */
-  source: "daemon" | "user" | "workspace";
+  /** Built in; from the user's own folder; from a trusted workspace; a skill; from a plug-in. */
+  source: "daemon" | "user" | "workspace" | "skill" | "plugin";
 }
 
 export interface CommandListResult {

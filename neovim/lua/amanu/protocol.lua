@@ -1009,7 +1009,7 @@
 ---@field name string
 ---@field description string
 ---@field argumentHint string
----@field source "daemon"|"user"|"workspace" Built in; from the user's own folder; from a trusted workspace.
+---@field source "daemon"|"user"|"workspace"|"skill"|"plugin" Built in; from the user's own folder; from a trusted workspace; a skill; from a plug-in.
 
 ---@class amanu.CommandListResult
 ---@field commands amanu.Command[]

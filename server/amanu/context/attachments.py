@@ -57,6 +57,10 @@ class PromptMessage:
     message: User
     left_out: tuple[str, ...] = ()
     """What could not be sent: a sentence for the user about each attachment."""
+    ran: tuple[str, ...] = ()
+    """Command lines of a slash command that ran for it."""
+    skill: str = ""
+    """The skill that it activates."""
 
 
 async def with_attachments(
@@ -118,7 +122,7 @@ async def _mentioned(
     }
     own_mentions = {mention.text for mention in mentions(command.typed)}
     files: list[FileAttachment | Mention] = []
-    for mention in mentions(command.text):
+    for mention in mentions(command.mentioning):
         path = mention.text
         if path in attached or (mention.kind == "terminal" and TERMINAL in attached):
             continue

@@ -75,7 +75,7 @@ class Prompts:
         self._trust = trust
         self._recording = recording
         self._checkpoints = checkpoints
-        self._memory = memory
+        self._answers = {commands.MEMORY: memory.carry_out, commands.SKILLS: composer.skills.carry_out}
         self._prompt_after_stop: str | None = None
         """The first prompt that came while the turn was stopping: it starts right after it."""
 
@@ -83,8 +83,8 @@ class Prompts:
         """Start a turn, or queue behind the running one. Returns when the prompt is on disk. A known `promptId`
         changes nothing. Raises `AmanuError`: invalidParams for a picture no model would take; storageError when it
         cannot be saved, and then it is as if it had never been sent."""
-        if (about_memory := commands.memory_request(params.text)) is not None:
-            await self._answer(params.prompt_id, about_memory)
+        if (request := commands.request(params.text)) is not None:
+            await self._answer(params.prompt_id, *request)
             return PromptSendResult(status="answered")
         text = self._core.services.secrets.mask_content(params.text)
         async with self._turn.starting:
@@ -126,8 +126,8 @@ class Prompts:
         answers what the turn waits for: the model's questions, in other words, and a plan, which is sent back."""
         self._require_writable()
         focus = commands.compaction(params.text)
-        if (about_memory := commands.memory_request(params.text)) is not None:
-            await self._answer(params.prompt_id, about_memory)
+        if (request := commands.request(params.text)) is not None:
+            await self._answer(params.prompt_id, *request)
         elif focus is not None:
             self._compact_in_turn(params, focus)
         elif params.prompt_id not in self._prompt_ids:
@@ -160,12 +160,13 @@ class Prompts:
         self._approvals.finish_reviews(client=client.name)
         self._approvals.reject_plan(_SEE_MESSAGE, client.name)
 
-    async def _answer(self, prompt_id: str, about_memory: str) -> None:
-        """Carry out `/memory`, once for each prompt: it is a word to the daemon, and the model does not hear it."""
+    async def _answer(self, prompt_id: str, name: str, arguments: str) -> None:
+        """Carry out `/memory` or `/skills`, once for each prompt: it is a word to the daemon, and the model does not
+        hear it."""
         self._require_writable()
         if prompt_id not in self._prompt_ids:
             self._prompt_ids.add(prompt_id)
-            await self._memory.carry_out(about_memory)
+            await self._answers[name](arguments)
 
     def _compact_in_turn(self, params: PromptSteerParams, focus: str) -> None:
         """Compact in the running turn: the message is shown, but the model does not get it."""

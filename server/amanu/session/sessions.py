@@ -21,6 +21,7 @@ from amanu.session.mention_completion import MentionCompletion
 from amanu.session.restore import REWINDS, Restored, restore, rewound
 from amanu.session.services import Services, make_services
 from amanu.session.session import Session
+from amanu.session.skills import user_commands
 from amanu.session.summary_writer import SummaryWriter
 from amanu.storage import retention
 from amanu.storage.journal import Journal, Record
@@ -142,12 +143,12 @@ class Sessions:
         return SessionListResult(sessions=await (await self._index()).list(root, params.limit))
 
     async def commands(self, params: CommandListParams) -> CommandListResult:
-        """The daemon's own commands, the user's, and those of the session's workspace if it is trusted."""
-        sources = [commands.CommandSource(self._home.commands, "user")]
+        """The daemon's own commands, the user's, those of the session's workspace if it is trusted, and skills."""
         if params.session_id is not None:
-            sources = (await self.get(params.session_id)).composer.command_sources
-        commands_found = await asyncio.to_thread(commands.find, sources)
-        return CommandListResult(commands=[*commands.BUILT_IN, *commands_found])
+            listed = await asyncio.to_thread((await self.get(params.session_id)).composer.list_commands)
+        else:
+            listed = await asyncio.to_thread(user_commands, self._home)
+        return CommandListResult(commands=[*commands.BUILT_IN, *listed])
 
     async def complete_mention(self, params: MentionCompleteParams) -> MentionCompleteResult:
         """What the mention at the end of a text may become."""

@@ -29,6 +29,7 @@ from amanu.core.notes import SystemNote
 from amanu.session.core import SessionCore
 from amanu.session.model_choice import ModelChoice, ModelChooser
 from amanu.session.queue import PromptQueue
+from amanu.session.skills import SessionSkills
 from amanu.session.status_note import SessionStatus
 from amanu.session.step_notes import StepNotes
 from amanu.session.todos import TodoReminder
@@ -62,6 +63,7 @@ class TurnFactory:
         self.memory = ProjectMemory(self.memory_files, conversation, core.trusted)
         self.status = SessionStatus(conversation, state, core.plan.path, headless=services.headless)
         self.plan = core.plan
+        self.skills = SessionSkills(core)
         self._step_notes = StepNotes(core, feedback, self.status)
         self._todo_reminder = TodoReminder(core.todos, conversation)
         self.model_chooser = ModelChooser(settings, services.registry, services.availability, state)
@@ -76,11 +78,11 @@ class TurnFactory:
             prompt,
             self._conversation,
             self._system_prompt,
-            self.tools,
+            {**self.tools, **self.skills.tools},
             AgentLimits(limits.steps, limits.seconds),
             self._emit,
             inbox=self._queue,
-            listeners=[self.memory, self._step_notes, self._todo_reminder],
+            listeners=[self.memory, self._step_notes, self._todo_reminder, self.skills],
         )
 
     def agent(self, choice: ModelChoice) -> "SessionAgent":
