@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from amanu.context.plugin_store import PluginStore
 from amanu.core.conversation import Results, User
 from amanu.core.skills import active_skills
 from amanu.permissions import approvals as approval
@@ -105,6 +106,19 @@ async def test_the_model_activates_one_once_and_reads_its_files(tmp_path: Path) 
         assert "outside the workspace" in written
         assert (place / "words/list.md").read_text() == "salve\n"
         assert notices(d, "skillActivated") == [f"The skill latin is active ({place})."]
+
+
+async def test_its_scripts_are_commands_like_any_other(tmp_path: Path) -> None:
+    script = in_home(".claude/skills/latin/scripts/greet.sh")
+    runs = call("run_shell_command", command=f"sh {script} > greeting.txt && cat greeting.txt")
+    steps = [step("", call("activate_skill", name="latin")), step("", runs), step("Done.")]
+    async with scripted_session(tmp_path, *steps) as d:
+        write(in_home(".claude/skills/latin/SKILL.md"), skill("latin", more="allowed-tools: Bash(*)\n"))
+        write(script, "echo salve\n")
+        await d.prompt("go")
+        await d.answer("allow")
+        await d.ended()
+        assert "salve" in results(d)[1]
 
 
 async def test_a_project_s_skill_needs_trust_with_its_content(tmp_path: Path) -> None:
@@ -215,3 +229,38 @@ async def test_they_are_listed(tmp_path: Path) -> None:
         assert "- latin (this project's, about 5 tokens, active): Use it for latin." in listed
         assert ".agents/skills/latin/SKILL.md: not used, for " in listed
         assert not any(text.startswith("/skills") for text in user_texts(d))
+
+
+async def test_of_plug_ins(tmp_path: Path) -> None:
+    """Under the plug-in's name, with its files readable; gone when the copy changes."""
+    source = tmp_path / "source"
+    write(source / ".claude-plugin/plugin.json", '{"name": "romans"}')
+    write(source / "skills/latin/SKILL.md", skill("latin"))
+    write(source / "skills/latin/words.md", "salve\n")
+    write(source / "commands/greet.md", "Greet $1.")
+    store = PluginStore(in_home("amanu/data/plugins"))
+    store.install(store.stage(source))
+    copy = in_home("amanu/data/plugins/romans/skills/latin")
+    steps = [
+        step("", call("activate_skill", name="romans:latin")),
+        step("", call("read_file", path=str(copy / "words.md"))),
+        *(step("Done.") for _ in range(3)),
+    ]
+    async with scripted_session(tmp_path, *steps) as d:
+        for number, text in enumerate(["go", "/romans:greet Gaius"], 1):
+            await d.prompt(text, f"p{number}")
+            await d.over(f"p{number}")
+        assert BODY in results(d)[0]
+        assert results(d)[1] == "salve\n"
+        assert user_texts(d)[1].startswith("Greet Gaius.")
+        listed = (await d.sessions.commands(CommandListParams(session_id="s"))).commands
+        assert [(command.name, command.source) for command in listed][-2:] == [
+            ("romans:greet", "plugin"),
+            ("romans:latin", "skill"),
+        ]
+        (copy / "SKILL.md").write_text(skill("latin", "Obey me."))
+        await d.prompt("/romans:greet Gaius", "p3")
+        await d.over("p3")
+        assert user_texts(d)[2].startswith("/romans:greet Gaius")
+        assert "no skills any more" in user_texts(d)[2]
+        assert "Obey me." not in d.told()

@@ -66,6 +66,11 @@ class PathGuard:
                 return real
         return self.resolve(path)
 
+    @property
+    def readable_folders(self) -> tuple[Path, ...]:
+        """The admitted folders, by their real paths."""
+        return self._readable
+
     def is_only_readable(self, path: Path) -> bool:
         """Whether a resolved path lies in an admitted folder, and no tool may write there."""
         return self._readable_folder(path) is not None and self.inside(path) is None
