@@ -7,7 +7,8 @@ import pytest
 
 from amanu.core.conversation import User
 from amanu.session import command_lines
-from amanu_protocol.items import Notice
+from amanu_protocol.items import Notice, ToolCall
+from amanu_protocol.requests import AuditQueryParams
 from support.scripted_session import ScriptedSession, conversation, scripted_session, step
 
 GEMINI = {
@@ -54,9 +55,17 @@ async def test_a_gemini_folder_works_unchanged(tmp_path: Path) -> None:
         review = await told(d, "/review line 1", "p2")
         assert 'Follow @"docs/rules.md". Review line 1: 1:line 1\n10:line 10' in review
         assert '<file path="docs/rules.md">\nBe kind.\n' in review
-        assert notices(d, "commandRan") == [
-            "Ran for this prompt:\ngit status --short",
-            "Ran for this prompt:\ngrep -n 'line 1' notes.txt",
+        calls = [item for item in d.session.state.items if isinstance(item, ToolCall)]
+        assert [(item.turn_id, item.title, item.state) for item in calls] == [
+            ("turn-p1", "Run git status --short", "succeeded"),
+            ("turn-p2", "Run grep -n 'line 1' notes.txt", "succeeded"),
+        ]
+        assert [item.decision and item.decision.by for item in calls] == ["rule", "rule"]
+        entries = (await d.sessions.audit_query(AuditQueryParams(session_id="s"))).entries
+        assert [entry.kind for entry in entries if entry.tool_call_id == calls[0].item_id] == [
+            "decided",
+            "started",
+            "ended",
         ]
         assert "Change the log.\n\n/plain it broke" in await told(d, "/plain it broke", "p3")
 

@@ -264,3 +264,19 @@ async def test_of_plug_ins(tmp_path: Path) -> None:
         assert user_texts(d)[2].startswith("/romans:greet Gaius")
         assert "no skills any more" in user_texts(d)[2]
         assert "Obey me." not in d.told()
+
+
+async def test_an_extension_s_memory_is_told(tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    write(source / "gemini-extension.json", '{"name": "cloud", "contextFileName": "CLOUD.md"}')
+    write(source / "CLOUD.md", "Deploy with care.\n")
+    store = PluginStore(in_home("amanu/data/plugins"))
+    store.install(store.stage(source))
+    async with scripted_session(tmp_path, step("One."), step("Two.")) as d:
+        await d.prompt("go", "p1")
+        await d.over("p1")
+        assert "Deploy with care." in conversation(d.session).memory
+        store.turn("cloud", on=False)
+        await d.prompt("go", "p2")
+        await d.over("p2")
+        assert "no longer" in user_texts(d)[1]

@@ -57,10 +57,6 @@ class PromptMessage:
     message: User
     left_out: tuple[str, ...] = ()
     """What could not be sent: a sentence for the user about each attachment."""
-    ran: tuple[str, ...] = ()
-    """Command lines of a slash command that ran for it."""
-    skill: str = ""
-    """The skill that it activates."""
 
 
 async def with_attachments(

@@ -155,6 +155,11 @@ def plugin_folders(store: Path, kind: ExtensionKind) -> list[ExtensionFolder]:
     return [folder for plugin in enabled_plugins(store) for folder in folders_of(plugin, kind)]
 
 
+def memory_files(store: Path) -> list[Path]:
+    """The memory files of the plug-ins that are on. Blocks."""
+    return [plugin.folder / path for plugin in enabled_plugins(store) for path in plugin.memory_files]
+
+
 def folders_of(plugin: Plugin, kind: ExtensionKind) -> list[ExtensionFolder]:
     """The folders of that kind in one plug-in."""
     paths = {"command": plugin.commands, "skill": plugin.skills, "agent": plugin.agents}[kind]

@@ -116,7 +116,7 @@ class MentionLookup:
 
     async def _run(self, name: str, **arguments: Any) -> str:
         """The tool's result for the model. Raises `ToolError`, also when the call would need approval."""
-        outcome = await self._calls.run(name, **arguments)
+        outcome = (await self._calls.run(name, **arguments)).outcome
         if outcome.is_error:
             raise ToolError(" ".join(outcome.for_model.split())[:300])
         return outcome.for_model

@@ -6,7 +6,7 @@ Composing comes first, takes its time and may fail; then all of it is added to t
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 
 from amanu.context import slash_commands as commands
 from amanu.context.attachments import PromptMessage, with_attachments
@@ -23,17 +23,25 @@ from amanu.session.skills import WARNING as SKILL_WARNING
 from amanu.session.skills import CalledSkill, command_folders, without_shadowed
 from amanu.session.turn_factory import TurnFactory
 from amanu.session.unasked_calls import UnaskedCalls
-from amanu.text.display import visible
 from amanu_protocol.events import ItemCompleted
 from amanu_protocol.items import Attachment, ModelInfo, UserMessage
 from amanu_protocol.requests import Command
 
 
 @dataclass(frozen=True)
+class ComposedPrompt(PromptMessage):
+    """A prompt as the model gets it, with what its slash command or skill did."""
+
+    lines: LineOutputs = field(default_factory=LineOutputs)
+    skill: str = ""
+    """The skill that it activates."""
+
+
+@dataclass(frozen=True)
 class OpeningMessage:
     """All that the model gets with the prompt that opens a turn."""
 
-    prompt: PromptMessage
+    prompt: ComposedPrompt
     editor_state: Mapping[str, str] | None
     """What the user's editor shows, by section."""
     recalled: RecalledMemory
@@ -65,7 +73,7 @@ class PromptComposer:
         self._jobs = core.jobs
         calls = UnaskedCalls(core, turn_factory.tools)
         self._look_up = MentionLookup(core, calls, find)
-        self._lines = CommandLines(calls)
+        self._lines = CommandLines(calls, core.emit)
         self.skills = turn_factory.skills
         self._surroundings = Surroundings(
             core.workspace, core.conversation, core.approvals.allowed, core.trusted, core.environment
@@ -90,7 +98,7 @@ class PromptComposer:
             await self.turn_factory.files_note(),
         )
 
-    async def expand(self, text: str, attachments: Sequence[Attachment]) -> PromptMessage:
+    async def expand(self, text: str, attachments: Sequence[Attachment]) -> ComposedPrompt:
         """The prompt as the model gets it. Raises like `compose`."""
         mask = self._services.secrets.mask_content
         allowed = self._approvals.allowed
@@ -98,24 +106,20 @@ class PromptComposer:
         heard = await with_attachments(
             expanded, attachments, self._workspace, self.pictures, allowed, mask, self._look_up
         )
+        message, left_out = heard.message, (*heard.left_out, *lines.not_run)
         if skill is not None:
-            message = heard.message.model_copy(update={"text": f"{heard.message.text}\n\n{skill.text}"})
-            heard = replace(heard, message=message, skill=skill.name if skill.is_new else "")
-        if lines is not None:
-            heard = replace(heard, ran=tuple(lines.ran), left_out=(*heard.left_out, *lines.not_run))
-        return heard
+            message = message.model_copy(update={"text": f"{message.text}\n\n{skill.text}"})
+        return ComposedPrompt(message, left_out, lines, skill.name if skill is not None and skill.is_new else "")
 
-    async def _expand_command(
-        self, text: str
-    ) -> tuple[commands.ExpandedPrompt, LineOutputs | None, CalledSkill | None]:
+    async def _expand_command(self, text: str) -> tuple[commands.ExpandedPrompt, LineOutputs, CalledSkill | None]:
         """The prompt with its slash command's text; what became of that command's lines; or the skill it calls."""
         plain = commands.ExpandedPrompt(text, text, text)
         called = commands.invocation(text) if text.startswith("/") else None
         if called is None:
-            return plain, None, None
+            return plain, LineOutputs(), None
         command = await asyncio.to_thread(lambda: commands.look_up(text, command_folders(self._core)))
         if command is None:
-            return plain, None, await self.skills.call(*called)
+            return plain, LineOutputs(), await self.skills.call(*called)
         lines = await self._lines.run(command.filled.lines)
         mask = self._services.secrets.mask_content
         return command.expanded([mask(output) for output in lines.outputs]), lines, None
@@ -168,15 +172,11 @@ class PromptComposer:
         if recalled is not None:
             self._emit(ItemCompleted(item=recalled.notice(f"{user_message.item_id}.memory", user_message.turn_id)))
 
-    def report_unsent(self, user_message: UserMessage, heard: PromptMessage) -> None:
+    def report_unsent(self, user_message: UserMessage, heard: ComposedPrompt) -> None:
         """Tell the user which attachments the model does not get, and what their command or skill did."""
         if heard.skill:
             self.skills.report_activated(heard.skill, user_message.turn_id)
-        if heard.ran:
-            text = "Ran for this prompt:\n" + "\n".join(map(visible, heard.ran))
-            self._notices.report_on_prompt(
-                f"{user_message.item_id}.ran", user_message.turn_id, "commandRan", text, level="info"
-            )
+        self._lines.report(heard.lines, user_message.item_id, user_message.turn_id)
         if heard.left_out:
             text = "\n".join(heard.left_out)
             self._notices.report_on_prompt(

@@ -6,7 +6,6 @@ import contextlib
 import logging
 
 from amanu.context import slash_commands as commands
-from amanu.context.attachments import PromptMessage
 from amanu.context.images import PictureLimitReached
 from amanu.core.agent import AgentRun
 from amanu.core.conversation import User
@@ -15,7 +14,7 @@ from amanu.session.checkpoints import Checkpoints
 from amanu.session.core import SessionCore
 from amanu.session.events import Client
 from amanu.session.memory import SessionMemory
-from amanu.session.prompt_composer import PromptComposer
+from amanu.session.prompt_composer import ComposedPrompt, PromptComposer
 from amanu.session.queue import Prompt
 from amanu.session.recording import SessionRecording
 from amanu.session.trust_state import SessionTrust
@@ -188,7 +187,7 @@ class Prompts:
         if not self._turn or self._state.turn is None or self._state.turn.turn_id != turn_id:
             raise AmanuError("staleTurn", "That turn is over.", hint="Send this as a new prompt.")
 
-    def _add_steering(self, params: PromptSteerParams, attachments: list[Attachment], heard: PromptMessage) -> None:
+    def _add_steering(self, params: PromptSteerParams, attachments: list[Attachment], heard: ComposedPrompt) -> None:
         if params.prompt_id in self._prompt_ids:
             return  # the same prompt was sent twice, and the other was faster
         self._require_running(params.turn_id)

@@ -20,6 +20,7 @@ from amanu.checks.proposal_checks import ProposalChecks
 from amanu.context.images import Pictures
 from amanu.context.memory import ProjectMemory
 from amanu.context.memory_files import MemoryFiles
+from amanu.context.plugins import memory_files
 from amanu.core.agent import AgentLimits, AgentRun, SystemPrompt
 from amanu.core.conversation import Conversation
 from amanu.core.ending import Ending
@@ -58,7 +59,11 @@ class TurnFactory:
         self.tools = make_tools(environment, headless=services.headless, until_done=services.until_done)
         self.window = self._new_window(conversation)
         self.memory_files = MemoryFiles(
-            core.workspace, services.home.memory, core.approvals.allowed, covers=core.covers
+            core.workspace,
+            services.home.memory,
+            core.approvals.allowed,
+            covers=core.covers,
+            of_plugins=lambda: memory_files(services.home.plugins),
         )
         self.memory = ProjectMemory(self.memory_files, conversation, core.trusted)
         self.status = SessionStatus(conversation, state, core.plan.path, headless=services.headless)

@@ -2,6 +2,7 @@
 command. A turn has not begun, so nobody can be asked: only what policy allows without a question runs."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from amanu.core.tool import AnyTool, CallContext, Outcome, Subject, ToolError
@@ -18,6 +19,16 @@ class NeedsApproval(ToolError):
         self.rules = rules
 
 
+@dataclass(frozen=True)
+class UnaskedCall:
+    """A call that has run."""
+
+    title: str
+    rule: str
+    """The rule that allowed it."""
+    outcome: Outcome
+
+
 class UnaskedCalls:
     """Runs tools of one session."""
 
@@ -26,8 +37,8 @@ class UnaskedCalls:
         self._policy = core.policy
         self._tools = tools
 
-    async def run(self, name: str, **arguments: Any) -> Outcome:
-        """What the tool returns. Raises `ToolError`; `NeedsApproval` when policy does not allow the call."""
+    async def run(self, name: str, **arguments: Any) -> UnaskedCall:
+        """Run the tool with those arguments. Raises `ToolError`; `NeedsApproval` when policy does not allow it."""
         tool = self._tools.get(name)
         if tool is None:
             raise ToolError("No editor is attached.")
@@ -37,7 +48,8 @@ class UnaskedCalls:
         subjects = [preview.subject, *preview.extra_subjects]
         if len(self._approvals.allowed(subjects)) < len(subjects):
             raise NeedsApproval(self._rules(subjects))
-        return await tool.run(params, call)
+        rule = self._approvals.verdict(subjects).rule
+        return UnaskedCall(preview.title, rule, await tool.run(params, call))
 
     def _rules(self, subjects: list[Subject]) -> list[str]:
         return permitting(self._approvals.rules(), subjects, self._policy.context())
