@@ -582,8 +582,9 @@ class Command(Wire):
     name: str
     description: str
     argument_hint: str = ""
-    source: Literal["daemon", "user", "workspace", "server"]
-    """Built in; from the user's own folder; from a trusted workspace; a prompt of an MCP server."""
+    source: Literal["daemon", "user", "workspace", "skill", "plugin", "server"]
+    """Built in; from the user's own folder; from a trusted workspace; a skill; from a plug-in; a prompt of an MCP
+    server."""
 
 
 class CommandListResult(Wire):

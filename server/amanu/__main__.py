@@ -17,6 +17,10 @@ COMMANDS = {
     "audit": ("amanu.cli.audit", "show what was asked, decided and done, and check that the log is intact"),
     "trust": ("amanu.cli.trust", "show which folders you trust, and what that enables"),
     "mcp": ("amanu.cli.mcp", "list, add, import and turn off MCP servers, whose tools the agent can use"),
+    "plugin": (
+        "amanu.cli.plugin",
+        "add, list and remove plug-ins: folders with skills, commands, agents, hooks, servers",
+    ),
     "models": ("amanu.cli.models", "list the models, with window, price and what is about to be shut down"),
     "auth": ("amanu.cli.auth", "manage the keys of model services"),
     "doctor": ("amanu.cli.doctor", "check the setup and say what to do"),

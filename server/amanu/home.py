@@ -25,6 +25,8 @@ class Home(NamedTuple):
     """Socket, its token, and locks."""
     root: Path | None = None
     """What `AMANU_HOME` names: all of these are in it."""
+    data: Path | None = None
+    """What commands and tools may read, and nobody needs to hide; None: beside `state`."""
 
     @property
     def private(self) -> tuple[Path, ...]:
@@ -44,6 +46,17 @@ class Home(NamedTuple):
     def agents(self) -> Path:
         """The user's own definitions of sub-agents."""
         return self.config / "agents"
+
+    @property
+    def skills(self) -> Path:
+        """The user's own skills."""
+        return self.config / "skills"
+
+    @property
+    def plugins(self) -> Path:
+        """Copies of the plug-ins that the user has added. Not in a private folder: their programs must run in the
+        sandbox. What they hold is pinned (`context/plugins.py`)."""
+        return (self.data or self.state.parent / "data") / "plugins"
 
     @property
     def memory(self) -> Path:
@@ -120,15 +133,18 @@ def find_home(environ: Mapping[str, str] = os.environ) -> Home:
     own_folder = environ.get("AMANU_HOME")
     if own_folder:
         root = Path(own_folder).absolute()
-        return Home(root / "config", root / "state", root / "logs", root / "run", root)
+        return Home(root / "config", root / "state", root / "logs", root / "run", root, root / "data")
     user = Path(environ.get("HOME") or Path.home())
     if sys.platform == "darwin":
         base = user / "Library" / "Application Support" / "amanu"
-        return Home(base / "config", base / "state", user / "Library" / "Logs" / "amanu", base / "run")
+        return Home(
+            base / "config", base / "state", user / "Library" / "Logs" / "amanu", base / "run", data=base / "data"
+        )
     state = Path(environ.get("XDG_STATE_HOME") or user / ".local" / "state") / "amanu"
     config = Path(environ.get("XDG_CONFIG_HOME") or user / ".config") / "amanu"
     runtime = environ.get("XDG_RUNTIME_DIR")
-    return Home(config, state, state / "logs", Path(runtime) / "amanu" if runtime else state / "run")
+    data = Path(environ.get("XDG_DATA_HOME") or user / ".local" / "share") / "amanu"
+    return Home(config, state, state / "logs", Path(runtime) / "amanu" if runtime else state / "run", data=data)
 
 
 def hide_memory() -> None:

@@ -40,8 +40,8 @@ MAY_IMPORT: dict[str, str] = {
     "permissions tools agent",
     "amanu.frontends": "core text system storage workspace context session",
     "amanu.daemon": "core home config text system sandbox session frontends",
-    "amanu.cli": "core home config text system models web storage sandbox mcp workspace proposals permissions tools "
-    "agent session frontends daemon",
+    "amanu.cli": "core home config text system models web storage sandbox mcp workspace context proposals permissions "
+    "tools agent session frontends daemon",
     "amanu.__main__": "*",
 }
 ALONE: dict[str, str] = {

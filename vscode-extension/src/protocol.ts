@@ -1581,8 +1581,11 @@ export interface Command {
   name: string;
   description: string;
   argumentHint: string;
-  /** Built in; from the user's own folder; from a trusted workspace; a prompt of an MCP server. */
-  source: "daemon" | "user" | "workspace" | "server";
+  /**
+   * Built in; from the user's own folder; from a trusted workspace; a skill; from a plug-in; a prompt of an MCP
+   * server.
+   */
+  source: "daemon" | "user" | "workspace" | "skill" | "plugin" | "server";
 }
 
 export interface CommandListResult {

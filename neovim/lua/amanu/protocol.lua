@@ -1059,7 +1059,7 @@
 ---@field name string
 ---@field description string
 ---@field argumentHint string
----@field source "daemon"|"user"|"workspace"|"server" Built in; from the user's own folder; from a trusted workspace; a prompt of an MCP server.
+---@field source "daemon"|"user"|"workspace"|"skill"|"plugin"|"server" Built in; from the user's own folder; from a trusted workspace; a skill; from a plug-in; a prompt of an MCP server.
 
 ---@class amanu.CommandListResult
 ---@field commands amanu.Command[]

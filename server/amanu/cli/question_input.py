@@ -21,6 +21,7 @@ WHILE_WAITING = (
     "/notes",
     "/queue",
     "/quit",
+    "/skills",
     "/todos",
     "/unqueue",
 )

@@ -118,7 +118,7 @@ async def _mentioned(
     }
     own_mentions = {mention.text for mention in mentions(command.typed)}
     files: list[FileAttachment | Mention] = []
-    for mention in mentions(command.text):
+    for mention in mentions(command.mentioning):
         path = mention.text
         if path in attached or (mention.kind == "terminal" and TERMINAL in attached):
             continue

@@ -18,6 +18,8 @@ from amanu.workspace.workspace import Workspace
 
 ExtensionKind = Literal["command", "skill", "agent"]
 
+MAX_BYTES = 100_000
+"""Of one file; a longer one is not read."""
 MAX_FILES = 200
 """Looked at in one place."""
 MAX_ENTRIES = 5_000

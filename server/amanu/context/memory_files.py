@@ -17,7 +17,7 @@ unsaved in an editor: half a sentence is no rule.
 
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -66,7 +66,8 @@ class MemoryScan:
 
 class MemoryFiles:
     """The memory files of one session's workspace. `user_file` is the user's own (None leaves it out), `home` their
-    home folder; `allowed` says what is read without a question, `covers` what the user trusted."""
+    home folder; `allowed` says what is read without a question, `covers` what the user trusted; `of_plugins` returns
+    the files of plug-ins that are on."""
 
     def __init__(
         self,
@@ -76,8 +77,10 @@ class MemoryFiles:
         home: Path | None = None,
         *,
         covers: TrustCheck,
+        of_plugins: Callable[[], Sequence[Path]] = tuple,
     ) -> None:
         self._workspace = workspace
+        self._of_plugins = of_plugins
         self._own = user_file and Path(os.path.realpath(user_file.parent)) / user_file.name
         self._allowed = allowed
         self.covers = covers
@@ -90,11 +93,13 @@ class MemoryFiles:
         self.room = min(MAX_TOTAL, window)
 
     def base(self, *, trusted: bool) -> MemoryScan:
-        """The user's own file, then, for each root of a trusted workspace, those of the folders from its repository
-        down to it."""
+        """The user's own file, those of plug-ins, then, for each root of a trusted workspace, those of the folders from
+        its repository down to it."""
         gathering = _Gathering(self, self.room, trusted=trusted)
         if self._own is not None:
             gathering.take(self._own, PathGuard([self._home, self._own.parent]))
+        for path in self._of_plugins():
+            gathering.take(path, PathGuard([path.parent]))
         gathering.checked = True
         for root in self._workspace.roots if trusted else ():
             top = repository(root, self._home)

@@ -1,28 +1,29 @@
-"""Slash commands: Markdown files whose text replaces a prompt that begins with `/name`.
+"""Slash commands: files whose text replaces a prompt that begins with `/name`; in folders `/folder:name`.
 
-    <config>/commands/name.md            the user's
-    <root>/.amanu/commands/name.md       a workspace's: read only once it is trusted, with the content that
-                                         was trusted, through the path guard, and only if reading it needs
-                                         no approval
+    *.md     Markdown, with front matter `description` and `argument-hint` (ours, and Claude Code's)
+    *.toml   `prompt` and `description` (Gemini CLI's)
 
-A file may begin with lines `description: …` and `argument-hint: …` between two lines `---`. `$ARGUMENTS` in the rest is
-what follows the name; without it the arguments are put after the text. `/compact`, `/memory` and `/mcp` are built in.
+Where they are: `context/extension_folders.py`. What stands for arguments, files and commands in a text:
+`context/command_template.py`. `allowed-tools` and `model` of a file change nothing: what a command may do is up to the
+user's rules. `/compact`, `/memory`, `/skills` and `/mcp` are built in.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Literal
+from pathlib import PurePosixPath
+from typing import Any, cast
 
-from amanu.core.tool import Subject, SubjectFilter, ToolError, TrustCheck
-from amanu.workspace import disk
-from amanu.workspace.workspace import Workspace
+from amanu.context.command_template import FilledTemplate, Style, fill
+from amanu.context.extension_folders import ExtensionFolder, Owner
+from amanu.text.display import visible
+from amanu.text.front_matter import parse_markdown
 from amanu_protocol.requests import Command
 
 COMPACT = "compact"
 MEMORY = "memory"
 MCP = "mcp"
+SKILLS = "skills"
 BUILT_IN = (
     Command(
         name=COMPACT,
@@ -42,81 +43,28 @@ BUILT_IN = (
         argument_hint="[approve|off|restart|signin NAME]",
         source="daemon",
     ),
+    Command(
+        name=SKILLS, description="Show the skills: what each is for, whose it is, whether it is active", source="daemon"
+    ),
 )
 """Commands that the daemon carries out itself; no file can take their names."""
+ANSWERED = (MEMORY, SKILLS, MCP)
+"""Those that are answered at once, without a turn."""
 
-MAX_BYTES = 100_000
-"""Bytes of a command's file; a longer one is left out."""
-
-_COMMAND = re.compile(r"/([A-Za-z0-9_-]+)(?:\s+(.*))?\Z", re.DOTALL)
+_COMMAND = re.compile(r"/([A-Za-z0-9_-]+(?::[A-Za-z0-9_-]+)*)(?:\s+(.*))?\Z", re.DOTALL)
 _NAME = re.compile(r"[A-Za-z0-9_-]+\Z")
 
 
 @dataclass(frozen=True)
-class CommandSource:
-    """A folder of commands, and who owns it."""
+class CommandFile:
+    """A command of a file."""
 
-    folder: Path
-    whose: Literal["user", "workspace"]
-    read: Callable[[Path], bytes | None] = lambda path: _read_disk(path)
-    """Returns the bytes of a file in it, None when it cannot or must not be read. Blocks."""
-
-
-def sources(user: Path, workspace: Workspace | None, allowed: SubjectFilter, covers: TrustCheck) -> list[CommandSource]:
-    """The user's folder, then those of a trusted workspace, which cannot take its names. `allowed` says what is read
-    without a question, `covers` what the user trusted."""
-    roots = workspace.roots if workspace is not None else ()
-
-    def read(path: Path) -> bytes | None:
-        assert workspace is not None
-        try:
-            inside = workspace.resolve(str(path))
-            if not allowed([Subject("read_file", "read", workspace.relative(inside))]):
-                return None
-            stored = disk.read(workspace.guard, inside)
-        except ToolError:
-            return None
-        return stored.data if stored is not None and covers(inside, stored.data) else None
-
-    return [
-        CommandSource(user, "user"),
-        *(CommandSource(root / ".amanu" / "commands", "workspace", read) for root in roots),
-    ]
-
-
-def find(sources: Sequence[CommandSource]) -> list[Command]:
-    """All commands, sorted by name; of two with the same name the first source's. Blocks: it reads the disk."""
-    commands: dict[str, Command] = {}
-    for source in sources:
-        for path in sorted(source.folder.glob("*.md")) if source.folder.is_dir() else ():
-            text = _read(source, path)
-            if path.stem in commands or not _NAME.match(path.stem) or text is None:
-                continue
-            head, body = _parts(text)
-            commands[path.stem] = Command(
-                name=path.stem,
-                description=head.get("description") or _first_line(body),
-                argument_hint=head.get("argument-hint", ""),
-                source=source.whose,
-            )
-    for command in BUILT_IN:
-        commands.pop(command.name, None)
-    return sorted(commands.values(), key=lambda command: command.name)
-
-
-def compaction(prompt: str) -> str | None:
-    """What the summary must preserve ("" for nothing special) if the prompt is `/compact`; else None."""
-    return _arguments(COMPACT, prompt)
-
-
-def memory_request(prompt: str) -> str | None:
-    """What is asked of what is remembered ("" for all of it) if the prompt is `/memory`; else None."""
-    return _arguments(MEMORY, prompt)
-
-
-def mcp_request(prompt: str) -> str | None:
-    """What is asked about MCP servers ("" for the list) if the prompt is `/mcp`; else None."""
-    return _arguments(MCP, prompt)
+    name: str
+    owner: Owner
+    template: str
+    style: Style
+    description: str
+    argument_hint: str = ""
 
 
 @dataclass(frozen=True)
@@ -125,55 +73,115 @@ class ExpandedPrompt:
 
     text: str
     """For the model."""
+    mentioning: str
+    """The part in which an `@` is a mention: all but what commands printed."""
     typed: str
     """The part that the user typed, or that comes from their own commands: files mentioned there are meant."""
 
 
-def expand(prompt: str, sources: Sequence[CommandSource]) -> ExpandedPrompt:
-    """The command's text if the prompt begins with one, else the prompt as it is. Blocks: it reads the disk."""
+@dataclass(frozen=True)
+class CommandPrompt:
+    """A prompt that begins with a command, before its command lines have run."""
+
+    command: CommandFile
+    arguments: str
+    filled: FilledTemplate
+
+    def expanded(self, outputs: Sequence[str]) -> ExpandedPrompt:
+        """With what its command lines printed, in order."""
+        remaining = iter(outputs)
+        text = "".join(piece if isinstance(piece, str) else next(remaining) for piece in self.filled.pieces)
+        mentioning = "\n".join(piece for piece in self.filled.pieces if isinstance(piece, str))
+        return ExpandedPrompt(text, mentioning, mentioning if self.command.owner == "user" else self.arguments)
+
+
+def find(folders: Sequence[ExtensionFolder]) -> list[Command]:
+    """All commands, sorted by name; of two with the same name the first folder's. Blocks: it reads the disk."""
+    commands: dict[str, Command] = {}
+    for folder in folders:
+        for name, path in _names(folder):
+            if name not in commands and (file := _read(folder, name, path)) is not None:
+                commands[name] = Command(
+                    name=name,
+                    description=file.description,
+                    argument_hint=file.argument_hint,
+                    source=file.owner,
+                )
+    for command in BUILT_IN:
+        commands.pop(command.name, None)
+    return sorted(commands.values(), key=lambda command: command.name)
+
+
+def look_up(prompt: str, folders: Sequence[ExtensionFolder]) -> CommandPrompt | None:
+    """The command that a prompt begins with; None when it begins with none. Blocks: it reads the disk."""
+    called = invocation(prompt)
+    if called is None:
+        return None
+    name, arguments = called
+    for folder in folders:
+        for candidate, path in _names(folder):
+            if candidate == name and (file := _read(folder, name, path)) is not None:
+                return CommandPrompt(file, arguments, fill(file.template, file.style, arguments, prompt))
+    return None
+
+
+def invocation(prompt: str) -> tuple[str, str] | None:
+    """(name, arguments) of a prompt that begins with `/name`."""
     match = _COMMAND.match(prompt)
-    if match is None:
-        return ExpandedPrompt(prompt, prompt)
-    name, arguments = match[1], (match[2] or "").strip()
-    for source in sources:
-        text = _read(source, source.folder / f"{name}.md")
-        if text is None:
-            continue
-        _, body = _parts(text)
-        if "$ARGUMENTS" in body:
-            expanded = body.replace("$ARGUMENTS", arguments)
-        else:
-            expanded = f"{body}\n\n{arguments}" if arguments else body
-        return ExpandedPrompt(expanded, expanded if source.whose == "user" else arguments)
-    return ExpandedPrompt(prompt, prompt)
+    return None if match is None else (match[1], (match[2] or "").strip())
 
 
-def _arguments(name: str, prompt: str) -> str | None:
-    """What follows that command, if the prompt begins with it."""
-    match = _COMMAND.match(prompt.strip())
-    return (match[2] or "").strip() if match is not None and match[1] == name else None
+def compaction(prompt: str) -> str | None:
+    """What the summary must preserve ("" for nothing special) if the prompt is `/compact`; else None."""
+    called = invocation(prompt.strip())
+    return called[1] if called is not None and called[0] == COMPACT else None
 
 
-def _read(source: CommandSource, path: Path) -> str | None:
-    data = source.read(path)
-    if data is None or len(data) > MAX_BYTES:
+def request(prompt: str) -> tuple[str, str] | None:
+    """(name, arguments) if the prompt is a command of the daemon's that is answered without a turn; else None."""
+    called = invocation(prompt.strip())
+    return called if called is not None and called[0] in ANSWERED else None
+
+
+def _names(folder: ExtensionFolder) -> Iterator[tuple[str, str]]:
+    """(name, path in the folder) of each file whose path is that of a command."""
+    for path in folder.names():
+        parts = PurePosixPath(path).with_suffix("").parts
+        if all(map(_NAME.match, parts)):
+            yield ":".join(filter(None, (folder.plugin, *parts))), path
+
+
+def _read(folder: ExtensionFolder, name: str, path: str) -> CommandFile | None:
+    """None when it cannot or must not be read, or is no command."""
+    data = folder.read(path)
+    if data is None:
         return None
-    return data.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n")
+    text = data.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n")
+    if not path.endswith(".toml"):
+        file = parse_markdown(text)
+        description = file.text("description") or _first_line(file.body)
+        hint = file.text("argument-hint") or _hint(file.fields.get("argument-hint"))
+        return CommandFile(name, folder.owner, file.body, "markdown", visible(description), visible(hint))
+    tree = _toml(text)
+    prompt, description = tree.get("prompt"), tree.get("description")
+    if not isinstance(prompt, str):
+        return None
+    shown = description if isinstance(description, str) else _first_line(prompt.strip())
+    return CommandFile(name, folder.owner, prompt.strip(), "gemini", visible(" ".join(shown.split())))
 
 
-def _read_disk(path: Path) -> bytes | None:
+def _hint(value: object) -> str:
+    """`argument-hint: [file]` is a list in YAML."""
+    return f"[{', '.join(map(str, cast('list[object]', value)))}]" if isinstance(value, list) else ""
+
+
+def _toml(text: str) -> dict[str, Any]:
+    import tomllib
+
     try:
-        return path.read_bytes() if path.is_file() and path.stat().st_size <= MAX_BYTES else None
-    except OSError:
-        return None
-
-
-def _parts(text: str) -> tuple[dict[str, str], str]:
-    if text.startswith("---\n") and (end := text.find("\n---\n", 3)) >= 0:
-        pairs = (line.partition(":") for line in text[4:end].splitlines() if ":" in line)
-        head = {key.strip(): value.strip().strip("\"'") for key, _, value in pairs}
-        return head, text[end + 5 :].strip()
-    return {}, text.strip()
+        return tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return {}
 
 
 def _first_line(text: str) -> str:

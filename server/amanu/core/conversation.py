@@ -201,6 +201,8 @@ class Compacted(Part):
     """Path → "edited" or "read", the last touched last."""
     replies: int = 0
     """Number of model replies in everything that was ever replaced."""
+    skills: tuple[str, ...] = ()
+    """Names of the skills that were activated."""
 
 
 class Memory(Part):

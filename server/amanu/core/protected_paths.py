@@ -10,7 +10,7 @@ from collections.abc import Iterable
 FOLDERS = (
     *(".git", ".husky"),
     *(".vscode", ".idea", ".zed", ".devcontainer", ".helix", ".fleet"),
-    *(".cursor", ".claude", ".gemini", ".codex", ".opencode", ".roo", ".clinerules", ".windsurf"),
+    *(".agents", ".cursor", ".claude", ".gemini", ".codex", ".opencode", ".roo", ".clinerules", ".windsurf"),
 )
 """Protected with everything in them. `.git` may be a file that points to another folder."""
 

@@ -24,7 +24,8 @@ class SandboxRequirements:
     borrowing: bool = False
     """Git may read the objects of repositories that this one borrows from (alternates): the user trusts the folder."""
     readable: tuple[Path, ...] = ()
-    """Further paths it may read: caches of our own programs, never paths named by a model or a workspace."""
+    """Further paths it may read: caches of our own programs, folders of active skills of the user's; never paths named
+    by a model or a workspace."""
     writable: tuple[Path, ...] = ()
     """Further folders it may write: caches that the user was asked about."""
     secrets: bool = False

@@ -38,9 +38,8 @@ from difflib import unified_diff
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, cast
 
-from amanu.context.extension_files import PLACES, ExtensionKind, find_files, place_of
+from amanu.context.extension_files import MAX_BYTES, PLACES, ExtensionKind, find_files, place_of
 from amanu.context.memory_files import NAMES, MemoryFiles
-from amanu.context.slash_commands import MAX_BYTES
 from amanu.core.tool import SubjectFilter, ToolError
 from amanu.storage.errors import storage_error
 from amanu.storage.files import read_blob, write_blob, write_whole

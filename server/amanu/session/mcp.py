@@ -130,9 +130,9 @@ class SessionMcp:
         except ToolError as error:
             raise AmanuError("invalidParams", str(error)) from None
         if expanded is None:
-            return ExpandedPrompt(text, text)
+            return ExpandedPrompt(text, text, text)
         self._say(f"{expanded.name} of the MCP server {expanded.server} says:\n{visible(expanded.text)}")
-        return ExpandedPrompt(expanded.for_model, expanded.arguments)
+        return ExpandedPrompt(expanded.for_model, expanded.arguments, expanded.arguments)
 
     # Requests ---------------------------------------------------------------------------------------
 

@@ -2,13 +2,14 @@
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from amanu.context.mentions import Mention
-from amanu.core.tool import AnyTool, CallContext, ToolError
+from amanu.core.tool import ToolError
 from amanu.session.core import SessionCore
+from amanu.session.unasked_calls import UnaskedCalls
 from amanu.workspace.diagnostics import format_finding
 from amanu_protocol.items import Finding
 
@@ -32,14 +33,13 @@ class MentionLookup:
     def __init__(
         self,
         core: SessionCore,
-        tools: Mapping[str, AnyTool],
+        calls: UnaskedCalls,
         find: Findings,
         read_resource: Callable[[str, str], Awaitable[str]],
     ) -> None:
         self._workspace = core.workspace
         self._state = core.state
-        self._approvals = core.approvals
-        self._tools = tools
+        self._calls = calls
         self._find = find
         self._read_resource = read_resource
 
@@ -126,16 +126,7 @@ class MentionLookup:
 
     async def _run(self, name: str, **arguments: Any) -> str:
         """The tool's result for the model. Raises `ToolError`, also when the call would need approval."""
-        tool = self._tools.get(name)
-        if tool is None:
-            raise ToolError("No editor is attached.")
-        call = CallContext("mention", "", 0, allowed=self._approvals.allowed, denied=self._approvals.denied)
-        params = tool.parse(arguments).params
-        call.preview = preview = await tool.preview(params, call)
-        subjects = [preview.subject, *preview.extra_subjects]
-        if len(self._approvals.allowed(subjects)) < len(subjects):
-            raise ToolError("it needs your approval; ask the model to look at it.")
-        outcome = await tool.run(params, call)
+        outcome = (await self._calls.run(name, **arguments)).outcome
         if outcome.is_error:
             raise ToolError(" ".join(outcome.for_model.split())[:300])
         return outcome.for_model

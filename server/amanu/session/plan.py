@@ -149,6 +149,7 @@ class SessionPlan:
             user_texts=tuple(extracted.user_texts),
             files=extracted.files,
             replies=extracted.replies,
+            skills=extracted.skills,
         )
         self._conversation.compact(entry)
         self._told_in = self._conversation.generation

@@ -6,7 +6,7 @@ Composing comes first, takes its time and may fail; then all of it is added to t
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from amanu.context import slash_commands as commands
 from amanu.context.attachments import PromptMessage, with_attachments
@@ -16,24 +16,40 @@ from amanu.context.surroundings import Surroundings
 from amanu.core.notes import SystemNote
 from amanu.core.rules import MCP
 from amanu.models.image_layout import unseen
+from amanu.session.command_lines import CommandLines, LineOutputs
 from amanu.session.core import SessionCore
 from amanu.session.mention_lookup import Findings, MentionLookup
 from amanu.session.queue import Prompt, PromptQueue
+from amanu.session.skills import WARNING as SKILL_WARNING
+from amanu.session.skills import CalledSkill, command_folders, without_shadowed
 from amanu.session.turn_factory import TurnFactory
+from amanu.session.unasked_calls import UnaskedCalls
 from amanu_protocol.events import ItemCompleted
 from amanu_protocol.items import Attachment, ModelInfo, UserMessage
+from amanu_protocol.requests import Command
+
+
+@dataclass(frozen=True)
+class ComposedPrompt(PromptMessage):
+    """A prompt as the model gets it, with what its slash command or skill did."""
+
+    lines: LineOutputs = field(default_factory=LineOutputs)
+    skill: str = ""
+    """The skill that it activates."""
 
 
 @dataclass(frozen=True)
 class OpeningMessage:
     """All that the model gets with the prompt that opens a turn."""
 
-    prompt: PromptMessage
+    prompt: ComposedPrompt
     editor_state: Mapping[str, str] | None
     """What the user's editor shows, by section."""
     recalled: RecalledMemory
     surroundings: str
     """Where the model works; "" when nothing of it is new."""
+    skills: str
+    """Which skills there are, and active ones that were lost; "" when nothing of it is new."""
     files_note: SystemNote | None
     """Files that have changed, and late findings: see `TurnFactory.files_note`."""
 
@@ -43,11 +59,11 @@ class PromptComposer:
 
     def __init__(self, core: SessionCore, queue: PromptQueue, turn_factory: TurnFactory, find: Findings) -> None:
         """`find`: see `MentionLookup`."""
+        self._core = core
         self._services = core.services
         self._conversation = core.conversation
         self._workspace = core.workspace
         self._approvals = core.approvals
-        self._covers = core.covers
         self._notices = core.notices
         self._state = core.state
         self._emit = core.emit
@@ -56,7 +72,10 @@ class PromptComposer:
         self.pictures = turn_factory.pictures
         self._editor_notes = EditorNotes()
         self._jobs = core.jobs if core.assignment is None else None  # they are its parent's, who is told
-        self._look_up = MentionLookup(core, turn_factory.tools, find, turn_factory.mcp.read_resource)
+        calls = UnaskedCalls(core, turn_factory.tools)
+        self._look_up = MentionLookup(core, calls, find, turn_factory.mcp.read_resource)
+        self._lines = CommandLines(calls, core.emit)
+        self.skills = turn_factory.skills
         self._surroundings = Surroundings(
             core.workspace, core.conversation, core.approvals.allowed, core.trusted, core.environment
         )
@@ -76,28 +95,41 @@ class PromptComposer:
             editor_state,
             await self.turn_factory.memory.recall(window),
             await self._surroundings.note(),
+            await self.skills.news(window),
             await self.turn_factory.files_note(),
         )
 
-    async def expand(self, text: str, attachments: Sequence[Attachment]) -> PromptMessage:
+    async def expand(self, text: str, attachments: Sequence[Attachment]) -> ComposedPrompt:
         """The prompt as the model gets it. Raises like `compose`."""
-        expanded = commands.ExpandedPrompt(text, text)
-        if text.startswith(f"/{MCP}"):
-            expanded = await self.turn_factory.mcp.expand_prompt(text)
-        elif text.startswith("/"):
-            expanded = await asyncio.to_thread(commands.expand, text, self.command_sources)
         mask = self._services.secrets.mask_content
         allowed = self._approvals.allowed
-        return await with_attachments(
+        expanded, lines, skill = await self._expand_command(text)
+        heard = await with_attachments(
             expanded, attachments, self._workspace, self.pictures, allowed, mask, self._look_up
         )
+        message, left_out = heard.message, (*heard.left_out, *lines.not_run)
+        if skill is not None:
+            message = message.model_copy(update={"text": f"{message.text}\n\n{skill.text}"})
+        return ComposedPrompt(message, left_out, lines, skill.name if skill is not None and skill.is_new else "")
 
-    @property
-    def command_sources(self) -> list[commands.CommandSource]:
-        """The folders of slash commands: the user's, then those of a trusted workspace, which cannot take their
-        names."""
-        workspace = self._workspace if self._state.trusted else None
-        return commands.sources(self._services.home.commands, workspace, self._approvals.allowed, self._covers)
+    async def _expand_command(self, text: str) -> tuple[commands.ExpandedPrompt, LineOutputs, CalledSkill | None]:
+        """The prompt with its slash command's text; what became of that command's lines; or the skill it calls."""
+        plain = commands.ExpandedPrompt(text, text, text)
+        called = commands.invocation(text) if text.startswith("/") else None
+        if called is None:
+            return plain, LineOutputs(), None
+        if called[0].startswith(MCP):
+            return await self.turn_factory.mcp.expand_prompt(text), LineOutputs(), None
+        command = await asyncio.to_thread(lambda: commands.look_up(text, command_folders(self._core)))
+        if command is None:
+            return plain, LineOutputs(), await self.skills.call(*called)
+        lines = await self._lines.run(command.filled.lines)
+        mask = self._services.secrets.mask_content
+        return command.expanded([mask(output) for output in lines.outputs]), lines, None
+
+    def list_commands(self) -> list[Command]:
+        """What a prompt may begin with, but for what is built in. Blocks."""
+        return without_shadowed(commands.find(command_folders(self._core)), self.skills.commands)
 
     def add_to_conversation(self, user_message: UserMessage, opening: OpeningMessage) -> None:
         """Add the user's message to the conversation, after the notes that were still waiting."""
@@ -120,6 +152,7 @@ class PromptComposer:
                     news,
                     opening.surroundings,
                     self.turn_factory.mcp.note_with_prompt(),
+                    opening.skills,
                     changed,
                     recalled and recalled.text,
                     self.turn_factory.plan.note(),
@@ -132,6 +165,10 @@ class PromptComposer:
         self._emit(ItemCompleted(item=user_message), entry=message)
         self._conversation.append(message)
         self.report_unsent(user_message, opening.prompt)
+        if warnings := self.skills.warnings():
+            self._notices.report_on_prompt(
+                f"{user_message.item_id}.skills", user_message.turn_id, SKILL_WARNING, "\n".join(warnings)
+            )
         if opening.files_note is not None:
             changes = opening.files_note.user_text
             self._notices.report_on_prompt(
@@ -140,8 +177,11 @@ class PromptComposer:
         if recalled is not None:
             self._emit(ItemCompleted(item=recalled.notice(f"{user_message.item_id}.memory", user_message.turn_id)))
 
-    def report_unsent(self, user_message: UserMessage, heard: PromptMessage) -> None:
-        """Tell the user which attachments the model does not get."""
+    def report_unsent(self, user_message: UserMessage, heard: ComposedPrompt) -> None:
+        """Tell the user which attachments the model does not get, and what their command or skill did."""
+        if heard.skill:
+            self.skills.report_activated(heard.skill, user_message.turn_id)
+        self._lines.report(heard.lines, user_message.item_id, user_message.turn_id)
         if heard.left_out:
             text = "\n".join(heard.left_out)
             self._notices.report_on_prompt(

@@ -4,11 +4,8 @@ or from the queue; at most one turn runs.
 
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable
-from functools import partial
 
 from amanu.context import slash_commands as commands
-from amanu.context.attachments import PromptMessage
 from amanu.context.images import PictureLimitReached
 from amanu.core.agent import AgentRun
 from amanu.core.conversation import User
@@ -17,7 +14,7 @@ from amanu.session.checkpoints import Checkpoints
 from amanu.session.core import SessionCore
 from amanu.session.events import Client
 from amanu.session.memory import SessionMemory
-from amanu.session.prompt_composer import PromptComposer
+from amanu.session.prompt_composer import ComposedPrompt, PromptComposer
 from amanu.session.queue import Prompt
 from amanu.session.recording import SessionRecording
 from amanu.session.trust_state import SessionTrust
@@ -77,7 +74,11 @@ class Prompts:
         self._trust = trust
         self._recording = recording
         self._checkpoints = checkpoints
-        self._memory = memory
+        self._answers = {
+            commands.MEMORY: memory.carry_out,
+            commands.SKILLS: composer.skills.carry_out,
+            commands.MCP: composer.turn_factory.mcp.carry_out,
+        }
         self._prompt_after_stop: str | None = None
         """The first prompt that came while the turn was stopping: it starts right after it."""
 
@@ -85,8 +86,8 @@ class Prompts:
         """Start a turn, or queue behind the running one. Returns when the prompt is on disk. A known `promptId`
         changes nothing. Raises `AmanuError`: invalidParams for a picture no model would take; storageError when it
         cannot be saved, and then it is as if it had never been sent."""
-        if (answer := self._daemon_command(params.text)) is not None:
-            await self._answer(params.prompt_id, answer)
+        if (request := commands.request(params.text)) is not None:
+            await self._answer(params.prompt_id, *request)
             return PromptSendResult(status="answered")
         text = self._core.services.secrets.mask_content(params.text)
         async with self._turn.starting:
@@ -128,8 +129,8 @@ class Prompts:
         answers what the turn waits for: the model's questions, in other words, and a plan, which is sent back."""
         self._require_writable()
         focus = commands.compaction(params.text)
-        if (answer := self._daemon_command(params.text)) is not None:
-            await self._answer(params.prompt_id, answer)
+        if (request := commands.request(params.text)) is not None:
+            await self._answer(params.prompt_id, *request)
         elif focus is not None:
             self._compact_in_turn(params, focus)
         elif params.prompt_id not in self._prompt_ids:
@@ -162,20 +163,12 @@ class Prompts:
         self._approvals.finish_reviews(client=client.name)
         self._approvals.reject_plan(_SEE_MESSAGE, client.name)
 
-    def _daemon_command(self, text: str) -> Callable[[], Awaitable[None]] | None:
-        """What carries out a prompt that is a word to the daemon: `/memory`, `/mcp`. None for any other."""
-        if (about_memory := commands.memory_request(text)) is not None:
-            return partial(self._memory.carry_out, about_memory)
-        if (about_servers := commands.mcp_request(text)) is not None:
-            return partial(self._turn_factory.mcp.carry_out, about_servers)
-        return None
-
-    async def _answer(self, prompt_id: str, carry_out: Callable[[], Awaitable[None]]) -> None:
-        """Carry out a daemon's command, once for each prompt; the model does not hear it."""
+    async def _answer(self, prompt_id: str, name: str, arguments: str) -> None:
+        """Carry out a command of the daemon (`/memory`, `/mcp` …), once for each prompt: the model does not hear it."""
         self._require_writable()
         if prompt_id not in self._prompt_ids:
             self._prompt_ids.add(prompt_id)
-            await carry_out()
+            await self._answers[name](arguments)
 
     def _compact_in_turn(self, params: PromptSteerParams, focus: str) -> None:
         """Compact in the running turn: the message is shown, but the model does not get it."""
@@ -197,7 +190,7 @@ class Prompts:
         if not self._turn or self._state.turn is None or self._state.turn.turn_id != turn_id:
             raise AmanuError("staleTurn", "That turn is over.", hint="Send this as a new prompt.")
 
-    def _add_steering(self, params: PromptSteerParams, attachments: list[Attachment], heard: PromptMessage) -> None:
+    def _add_steering(self, params: PromptSteerParams, attachments: list[Attachment], heard: ComposedPrompt) -> None:
         if params.prompt_id in self._prompt_ids:
             return  # the same prompt was sent twice, and the other was faster
         self._require_running(params.turn_id)

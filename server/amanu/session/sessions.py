@@ -25,6 +25,7 @@ from amanu.session.mention_completion import MentionCompletion
 from amanu.session.restore import REWINDS, Restored, restore, rewound
 from amanu.session.services import Services, make_services
 from amanu.session.session import Session
+from amanu.session.skills import user_commands
 from amanu.session.summary_writer import SummaryWriter
 from amanu.storage import retention
 from amanu.storage.journal import Journal, Record
@@ -149,14 +150,16 @@ class Sessions:
         return SessionListResult(sessions=await (await self._index()).list(root, params.limit))
 
     async def commands(self, params: CommandListParams) -> CommandListResult:
-        """The daemon's own commands, the user's, and those of the session's workspace if it is trusted."""
-        sources = [commands.CommandSource(self._home.commands, "user")]
+        """The daemon's own commands, the user's, those of the session's workspace if it is trusted, skills, and prompts
+        of MCP servers."""
         of_servers: Sequence[Command] = []
         if params.session_id is not None:
             session = await self.get(params.session_id)
-            sources, of_servers = session.composer.command_sources, await session.mcp.prompt_commands()
-        commands_found = await asyncio.to_thread(commands.find, sources)
-        return CommandListResult(commands=[*commands.BUILT_IN, *commands_found, *of_servers])
+            listed = await asyncio.to_thread(session.composer.list_commands)
+            of_servers = await session.mcp.prompt_commands()
+        else:
+            listed = await asyncio.to_thread(user_commands, self._home)
+        return CommandListResult(commands=[*commands.BUILT_IN, *listed, *of_servers])
 
     async def complete_mention(self, params: MentionCompleteParams) -> MentionCompleteResult:
         """What the mention at the end of a text may become."""

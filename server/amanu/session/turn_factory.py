@@ -1,6 +1,6 @@
 """Makes the turns of one session, and its agent for other conversations, with the tools and settings they share."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from amanu.agent.budget import LimitGuard
@@ -18,17 +18,20 @@ from amanu.checks.proposal_checks import ProposalChecks
 from amanu.context.images import Pictures
 from amanu.context.memory import ProjectMemory
 from amanu.context.memory_files import MemoryFiles
+from amanu.context.plugins import memory_files
 from amanu.core.agent import AgentLimits, AgentRun, SystemPrompt
 from amanu.core.conversation import Conversation
 from amanu.core.ending import Ending
 from amanu.core.listeners import TurnListener
 from amanu.core.model_families import family
 from amanu.core.notes import SystemNote
+from amanu.core.tool import AnyTool
 from amanu.session.agents import SessionAgents
 from amanu.session.core import Assignment, SessionCore
 from amanu.session.mcp import SessionMcp
 from amanu.session.model_choice import ModelChoice, ModelChooser
 from amanu.session.queue import PromptQueue
+from amanu.session.skills import SessionSkills
 from amanu.session.status_note import SessionStatus
 from amanu.session.step_notes import StepNotes
 from amanu.session.todos import TodoReminder
@@ -75,11 +78,16 @@ class TurnFactory:
             }
         self.window = self._new_window(conversation)
         self.memory_files = MemoryFiles(
-            core.workspace, services.home.memory, core.approvals.allowed, covers=core.covers
+            core.workspace,
+            services.home.memory,
+            core.approvals.allowed,
+            covers=core.covers,
+            of_plugins=lambda: memory_files(services.home.plugins),
         )
         self.memory = ProjectMemory(self.memory_files, conversation, core.trusted)
         self.status = SessionStatus(conversation, state, core.plan.path, headless=services.headless)
         self.plan = core.plan
+        self.skills = SessionSkills(core)
         self._step_notes = StepNotes(core, feedback, self.status, agents)
         self._todo_reminder = TodoReminder(core.todos, conversation)
         self.model_chooser = ModelChooser(settings, services.registry, services.availability, state)
@@ -95,13 +103,18 @@ class TurnFactory:
             prompt,
             self._conversation,
             self._system_prompt,
-            {**self.tools, **{tool.name: tool for tool in self.mcp.toolbox(window).listed}},
+            {**self.tools, **self._skill_tools(), **{tool.name: tool for tool in self.mcp.toolbox(window).listed}},
             AgentLimits(limits.steps, limits.seconds),
             self._emit,
             inbox=self._queue,
-            listeners=[self.memory, self._step_notes, self._todo_reminder],
+            listeners=[self.memory, self._step_notes, self._todo_reminder, self.skills],
         )
         return run if self._assignment is None else self._assigned(run, self._assignment)
+
+    def _skill_tools(self) -> Mapping[str, AnyTool]:
+        if self._assignment is None:
+            return self.skills.tools
+        return tools_of_agent(self.skills.tools, self._assignment.definition)
 
     def _assigned(self, run: AgentRun, assignment: Assignment) -> AgentRun:
         """The run of a sub-agent: it ends with `complete_task`, for which it has a little more than its limits."""

@@ -20,17 +20,21 @@ from amanu.text.display import one_line
 MAX_LABEL = 500
 """Characters of a block's label; paths are usually shorter (NAME_MAX is 255)."""
 
-_OURS = re.compile(r"<(?=\s*+/?+\s*+(?:project_memory|session_status|approved_plan)\s*+>)", re.IGNORECASE)
+_OURS = re.compile(
+    r"<(?=\s*+/?+\s*+(?:(?:project_memory|session_status|approved_plan|available_skills)\s*+>|skill_content\b))",
+    re.IGNORECASE,
+)
 """Blocks that only Amanu writes. Possessive, so that no text takes more than linear time."""
 
 
-def block(kind: str, text: str, label: str = "") -> str:
-    """The text in a block of that kind. `label`: where it comes from, put on one line; "" for none."""
+def block(kind: str, text: str, label: str = "", *, attribute: str = "path") -> str:
+    """The text in a block of that kind. `label`: where it comes from, put on one line; "" for none. `attribute`: the
+    name of the label."""
     text = _OURS.sub("&lt;", text)
     safe_label = one_line(label)[:MAX_LABEL].replace('"', "&quot;")
     name = _name(kind, text)
-    attribute = f' path="{safe_label}"' if label else ""
-    return f"<{name}{attribute}>\n{text}\n</{name}>"
+    labelled = f' {attribute}="{safe_label}"' if label else ""
+    return f"<{name}{labelled}>\n{text}\n</{name}>"
 
 
 def _name(kind: str, text: str) -> str:

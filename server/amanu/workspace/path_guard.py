@@ -7,7 +7,7 @@ between is refused, not followed. Nothing else of ours opens workspace files by 
 Amanu's own folders (keys, rules, sessions, trust) are in no workspace, also when a root lies around them: who opens
 their home folder has not asked an agent to read `auth.json` or to write `rules.toml`. Two files there are admitted: the
 session's plan, to whoever names it, and the user's own memory, to the tool that proposes edits of it: no path that
-somebody wrote leads there.
+somebody wrote leads there. Folders of active skills are admitted, too, wherever they are, but only to be read.
 """
 
 import contextlib
@@ -32,7 +32,7 @@ _HANDLE = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
 
 class PathGuard:
     """Roots of a session and the paths inside them; `private` are folders that are in no workspace, `plan` and `memory`
-    the files that are admitted besides. Stateless but for those; safe in threads."""
+    the files that are admitted besides. Stateless but for those and for `admit_folder`; safe in threads."""
 
     def __init__(
         self,
@@ -48,6 +48,35 @@ class PathGuard:
         self.memory = memory and Path(os.path.realpath(memory.parent)) / memory.name
         self._admitted = tuple(file for file in (self.plan, self.memory) if file is not None)
         self._private = tuple({_folded(Path(os.path.realpath(path))) for path in private})
+        self._readable: tuple[Path, ...] = ()
+        """Folders outside of the roots that may be read, by their real paths."""
+
+    def admit_folder(self, folder: Path) -> None:
+        """From now on `resolve_to_read` leads into that folder, too."""
+        real = Path(os.path.realpath(folder))
+        if real not in self._readable:
+            self._readable = (*self._readable, real)
+
+    def resolve_to_read(self, path: str) -> Path:
+        """Like `resolve`, for a path that is only read: one in an admitted folder is its real path."""
+        if self._readable and Path(path).is_absolute() and "\0" not in path and len(path) <= _LONGEST:
+            real = Path(os.path.realpath(path))
+            if self._readable_folder(real) is not None:
+                _require_utf8(str(real))
+                return real
+        return self.resolve(path)
+
+    @property
+    def readable_folders(self) -> tuple[Path, ...]:
+        """The admitted folders, by their real paths."""
+        return self._readable
+
+    def is_only_readable(self, path: Path) -> bool:
+        """Whether a resolved path lies in an admitted folder, and no tool may write there."""
+        return self._readable_folder(path) is not None and self.inside(path) is None
+
+    def _readable_folder(self, path: Path) -> Path | None:
+        return next((folder for folder in self._readable if folder in path.parents), None)
 
     def resolve(self, path: str) -> Path:
         """The absolute path meant by `path` (absolute, or relative to a root), links in it followed. It need
@@ -105,13 +134,16 @@ class PathGuard:
 
     def locate(self, path: Path) -> tuple[int, Path]:
         """(index of its root, path relative to it) of a resolved path. An admitted file lies in a root of its own,
-        after the others; its folder does not."""
+        after the others; its folder does not. Admitted folders are the last roots."""
         if path in self._admitted:
             return len(self.roots) + self._admitted.index(path), Path(path.name)
         inside = [
             (len(root.parts), index) for index, root in enumerate(self.roots) if path == root or root in path.parents
         ]
         if not inside:
+            for at, folder in enumerate(self._readable):
+                if path == folder or folder in path.parents:
+                    return len(self.roots) + len(self._admitted) + at, path.relative_to(folder)
             raise ToolError(f"{path} is outside the workspace.")
         root_index = max(inside)[1]
         return root_index, path.relative_to(self.roots[root_index])
@@ -193,7 +225,7 @@ class PathGuard:
                 os.close(handle)
 
     def _real_root(self, index: int) -> Path:
-        return (*self.real_roots, *(admitted.parent for admitted in self._admitted))[index]
+        return (*self.real_roots, *(admitted.parent for admitted in self._admitted), *self._readable)[index]
 
     def _spellings(self, path: str) -> list[Path]:
         """What a relative path may mean: below each root, or starting with the name of one of several."""

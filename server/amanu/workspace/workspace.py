@@ -43,6 +43,10 @@ class Workspace:
         """The absolute path meant, links followed. `ToolError` outside the roots."""
         return self.guard.resolve(path)
 
+    def resolve_to_read(self, path: str) -> Path:
+        """The same for a path that is only read: it may lie in the folder of an active skill."""
+        return self.guard.resolve_to_read(path)
+
     def relative(self, path: Path) -> str:
         """The path relative to its root, with `/`; "." for a root. For people and rules."""
         return self.guard.locate(path)[1].as_posix()

@@ -19,6 +19,7 @@ from amanu.core.conversation import (
     Text,
     User,
 )
+from amanu.core.skills import skill_names
 
 Ask = Callable[[str, str], Awaitable[str]]
 """System prompt and question → the answer of a model. Raises `ModelError`."""
@@ -41,8 +42,8 @@ MAX_ACTIONS = 30
 """How many of the last actions are listed when no model could summarise them."""
 
 _ATTACHED = re.compile(
-    r"<(editor_context|environment|background_commands|session_status|files_changed|project_memory|approved_plan)>\n"
-    r".*?\n</\1>",
+    r"<(editor_context|environment|background_commands|session_status|files_changed|project_memory|approved_plan"
+    r"|available_skills|skill_content)(?: name=\"[^\"\n]*\")?>\n.*?\n</\1>",
     re.DOTALL,
 )
 """Blocks the daemon attached to the user's words; they are sent again after a compaction."""
@@ -72,6 +73,8 @@ class Extract:
     actions: list[str] = field(default_factory=list[str])
     """Calls and their outcomes, a line each."""
     replies: int = 0
+    skills: tuple[str, ...] = ()
+    """Names of the skills that were activated."""
 
 
 def count_replaceable(conversation: Conversation, weights: Sequence[float], keep: float) -> int:
@@ -107,7 +110,9 @@ def extract(messages: Sequence[Message], earlier: Compacted | None, writers: Col
         extracted.actions += earlier.actions
         extracted.lines += earlier.actions
         extracted.replies = earlier.replies
+        extracted.skills = earlier.skills
         messages = messages[1:]
+    extracted.skills = tuple(dict.fromkeys([*extracted.skills, *skill_names(messages)]))
     for index, message in enumerate(messages):
         match message:
             case User(from_system=False):
@@ -243,6 +248,7 @@ def compose(
         user_texts=tuple(extracted.user_texts),
         files=dict(files),
         replies=extracted.replies,
+        skills=extracted.skills,
     )
 
 

@@ -11,6 +11,7 @@ from pydantic import JsonValue
 
 from amanu.agent.window.token_gauge import estimate, result_tokens
 from amanu.core.conversation import STUB, Assistant, Call, Conversation, Masked, Result, Results
+from amanu.core.skills import ACTIVATE_SKILL
 
 SaveText = Callable[[str], Awaitable[str]]
 """Stores a text and returns its id for `read_output`; "" when it could not be stored."""
@@ -65,7 +66,7 @@ class MaskableResults:
 
 def find_maskable(conversation: Conversation, protected: float) -> MaskableResults:
     """Results older than the newest `protected` tokens of tool output, or duplicated by later ones; never those of the
-    last step."""
+    last step, nor a skill."""
     candidates: list[tuple[Call, Result]] = []
     duplicates: list[tuple[Call, Result]] = []
     newer_results: set[str] = set()
@@ -78,7 +79,7 @@ def find_maskable(conversation: Conversation, protected: float) -> MaskableResul
             continue
         for call, result in reversed(list(zip(request.calls, answers.results, strict=False))):
             size = result_tokens(result)
-            if size < MIN_TOKENS or result.text.startswith(STUB):
+            if size < MIN_TOKENS or result.text.startswith(STUB) or call.tool == ACTIVATE_SKILL:
                 continue
             shown = [picture.blob_id for picture in result.pictures]
             key = json.dumps([call.tool, call.arguments, result.text, shown], sort_keys=True)

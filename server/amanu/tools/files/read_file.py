@@ -40,7 +40,7 @@ class ReadFile(SessionTool[ReadFileParams]):
         return self.path_title("Read", arguments)
 
     async def preview(self, params: ReadFileParams, call: CallContext) -> Preview:
-        path = self._workspace.resolve(params.path)
+        path = self._workspace.resolve_to_read(params.path)
         relative = self._workspace.relative(path)
         return Preview(
             title=f"Read {relative}",
@@ -52,7 +52,7 @@ class ReadFile(SessionTool[ReadFileParams]):
     async def run(self, params: ReadFileParams, call: CallContext) -> Outcome:
         if params.start_line and params.end_line and params.end_line < params.start_line:
             raise ToolError(f"end_line {params.end_line} is before start_line {params.start_line}.")
-        path = self._workspace.resolve(params.path)
+        path = self._workspace.resolve_to_read(params.path)
         call.require_reviewed(path)
         try:
             file = await self._workspace.read(path)
@@ -64,7 +64,8 @@ class ReadFile(SessionTool[ReadFileParams]):
             raise ToolError(
                 f"{self._workspace.display_path(path)} is text and has no pages. Use start_line and end_line."
             )
-        self._workspace.shown_files.show(file, call.call_id)
+        if not self._workspace.guard.is_only_readable(path):
+            self._workspace.shown_files.show(file, call.call_id)
         if is_notebook(path) and params.start_line is None and params.end_line is None:
             notebook = await asyncio.to_thread(read_notebook, file.text)
             if notebook is not None:

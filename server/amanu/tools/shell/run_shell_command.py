@@ -210,6 +210,7 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
         read_only = self._read_only()
         only_git = reading.unclear is None and bool(effective) and all(command.git for command in effective)
         return SandboxRequirements(
+            readable=self._workspace.guard.readable_folders,
             writes="nothing" if reading.effect == "none" or read_only else "workspace",
             git=not read_only and any(command.git for command in reading.commands),
             settings=not read_only and only_git and all(writes_settings(command.words) for command in effective),
