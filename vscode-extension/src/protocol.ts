@@ -1661,6 +1661,7 @@ export type AuditKind =
   | "rule"
   | "mode"
   | "sandbox"
+  | "hook"
   | "log";
 
 export interface AuditQueryParams {

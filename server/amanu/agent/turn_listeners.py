@@ -7,7 +7,16 @@ from typing import TypeVar
 from amanu.agent.turn import Turn
 from amanu.core.conversation import Call, Result
 from amanu.core.ending import Ending
-from amanu.core.listeners import Block, ChangedArguments, Continue, Notes, StepRecord, TurnListener
+from amanu.core.listeners import (
+    Block,
+    ChangedArguments,
+    Continue,
+    MustAsk,
+    Notes,
+    Permitted,
+    StepRecord,
+    TurnListener,
+)
 from amanu.core.model import ReplyCompleted
 from amanu.core.tool import Preview
 
@@ -51,13 +60,32 @@ async def on_stop(turn: Turn, reply: ReplyCompleted) -> Ending | None:
 
 async def before_call(
     listeners: Sequence[TurnListener], call: Call, preview: Preview
-) -> Block | ChangedArguments | None:
-    """The first answer that is not None; a listener that raises blocks the call."""
+) -> Block | ChangedArguments | MustAsk | Permitted | None:
+    """The first answer that settles it, else the stricter of the others; a listener that raises blocks the call."""
+    standing: MustAsk | Permitted | None = None
     for listener in listeners:
         answer = await _guarded(listener.before_call(call, preview), listener, Block(FAILED))
-        if answer is not None:
+        match answer:
+            case Block() | ChangedArguments():
+                return answer
+            case MustAsk():
+                standing = standing if isinstance(standing, MustAsk) else answer
+            case Permitted():
+                standing = standing or answer
+            case None:
+                pass
+    return standing
+
+
+async def before_question(listeners: Sequence[TurnListener], call: Call, preview: Preview) -> Block | Permitted | None:
+    """The first `Block`, else the first `Permitted`; a listener that raises blocks the call."""
+    permitted: Permitted | None = None
+    for listener in listeners:
+        answer = await _guarded(listener.before_question(call, preview), listener, Block(FAILED))
+        if isinstance(answer, Block):
             return answer
-    return None
+        permitted = permitted or answer
+    return permitted
 
 
 async def after_call(listener: TurnListener, call: Call, result: Result) -> Result:

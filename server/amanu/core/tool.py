@@ -68,6 +68,8 @@ class Subject:
     reach: Reach = "workspace"
     must_ask: str = ""
     """Why only the user can allow it, once, whatever the rules say: a clause. "" for nothing."""
+    permitted_by: str = field(default="", compare=False)
+    """What of the user's allows it where no rule matches; "" for nothing."""
 
 
 SubjectFilter = Callable[[Iterable[Subject]], list[Subject]]

@@ -27,6 +27,8 @@ from amanu.core.listeners import TurnListener
 from amanu.core.model_families import family
 from amanu.core.notes import SystemNote
 from amanu.session.core import SessionCore
+from amanu.session.hook_listener import HookListener
+from amanu.session.hooks import SessionHooks
 from amanu.session.model_choice import ModelChoice, ModelChooser
 from amanu.session.queue import PromptQueue
 from amanu.session.status_note import SessionStatus
@@ -62,6 +64,7 @@ class TurnFactory:
         self.memory = ProjectMemory(self.memory_files, conversation, core.trusted)
         self.status = SessionStatus(conversation, state, core.plan.path, headless=services.headless)
         self.plan = core.plan
+        self.hooks = SessionHooks(core)
         self._step_notes = StepNotes(core, feedback, self.status)
         self._todo_reminder = TodoReminder(core.todos, conversation)
         self.model_chooser = ModelChooser(settings, services.registry, services.availability, state)
@@ -120,6 +123,7 @@ class TurnFactory:
             FaultReminders(run.tools),
             *([] if guard is None else [guard]),
             FinishTaskRequired(FinishTask.name) if FinishTask.name in run.tools else NextSpeaker(),
+            HookListener(self.hooks, run.turn_id, run.task),
             *([] if run.inbox is None else [LateSteering(run.inbox)]),
         ]
 

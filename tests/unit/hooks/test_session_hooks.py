@@ -1,0 +1,259 @@
+"""Hooks in a session: what each event's hook is told, and what its answer does."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from amanu.permissions import approvals as approval
+from amanu_protocol.errors import AmanuError
+from amanu_protocol.items import Notice, ToolCall
+from amanu_protocol.requests import AuditQueryParams
+from support.hook_files import agree, answer, configure, configure_user, handler, script
+from support.scripted_session import ScriptedSession, call, scripted_session, step
+
+
+@pytest.fixture(autouse=True)
+def no_guard(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]
+    monkeypatch.setattr(approval, "GUARD_SECONDS", 0.0)
+
+
+WRITES = step("", call("write_file", path="new.txt", content="from the model\n"))
+RUNS = step("", call("run_shell_command", command="touch made-by-command"))
+DONE = step("Done.")
+
+
+def notices(d: ScriptedSession, code: str = "hook") -> str:
+    return "\n".join(
+        f"{item.text}\n{item.detail}"
+        for item in d.session.state.items
+        if isinstance(item, Notice) and item.code == code
+    )
+
+
+def tool_calls(d: ScriptedSession) -> list[ToolCall]:
+    return [item for item in d.session.state.items if isinstance(item, ToolCall)]
+
+
+async def hook_entries(d: ScriptedSession) -> list[dict[str, Any]]:
+    """What the audit log holds of hooks."""
+    log = await d.sessions.audit_query(AuditQueryParams(session_id="s", limit=1000))
+    return [{**entry.data, "call": entry.tool_call_id} for entry in log.entries if entry.kind == "hook"]
+
+
+async def trusting(d: ScriptedSession) -> None:
+    """The user trusts the folder and agrees to its hooks."""
+    agree(d.root)
+    await d.trust()
+
+
+async def test_a_denied_call_does_not_run_and_the_model_hears_why(tmp_path: Path) -> None:
+    async with scripted_session(tmp_path, WRITES, DONE, mode="auto") as d:
+        guard = script(d.root, "guard.sh", "cat > /dev/null; echo 'no new files here' >&2; exit 2")
+        configure(d.root, PreToolUse=[handler(guard, matcher="Write")])
+        await trusting(d)
+        await d.prompt("write")
+        await d.ended()
+        assert not (d.root / "new.txt").exists()
+        assert "no new files here" in d.told()
+        assert "no new files here" in (tool_calls(d)[0].error or "")
+        [entry] = await hook_entries(d)
+        assert (entry["event"], entry["answer"], entry["exit"]) == ("PreToolUse", "deny", 2)
+
+
+async def test_a_hook_nobody_agreed_to_does_not_run(tmp_path: Path) -> None:
+    async with scripted_session(tmp_path, WRITES, DONE, mode="acceptEdits") as d:
+        guard = script(d.root, "guard.sh", "exit 2")
+        configure(d.root, PreToolUse=[handler(guard, matcher="Write")])
+        await d.trust()
+        await d.prompt("write")
+        await d.ended()
+        assert (d.root / "new.txt").exists()
+        assert "One hook is off" in notices(d, "hooksOff")
+        assert await hook_entries(d) == []
+
+
+async def test_a_swapped_script_is_refused(tmp_path: Path) -> None:
+    async with scripted_session(tmp_path, DONE, DONE, mode="acceptEdits") as d:
+        configure(d.root, UserPromptSubmit=[handler(script(d.root, "x.sh", "echo first"))])
+        await trusting(d)
+        await d.prompt("one")
+        await d.over("p1")
+        script(d.root, "x.sh", "echo swapped")
+        await d.prompt("two", "p2")
+        await d.over("p2")
+        assert "first" in d.told()
+        assert "swapped" not in d.told()
+        assert "hooks/x.sh" in notices(d, "hooksOff")
+        assert len(await hook_entries(d)) == 1
+
+
+async def test_an_untrusted_folder_starts_nothing(tmp_path: Path) -> None:
+    async with scripted_session(tmp_path, DONE) as d:
+        configure(d.root, UserPromptSubmit=[handler("echo hello")])
+        agree(d.root)
+        await d.prompt("one")
+        await d.ended()
+        assert "hello" not in d.told()
+        assert await hook_entries(d) == []
+
+
+async def test_a_refused_prompt_never_reaches_the_model(tmp_path: Path) -> None:
+    async with scripted_session(tmp_path, DONE) as d:
+        configure_user(UserPromptSubmit=[handler("grep -q mango && { echo 'no fruit' >&2; exit 2; }; exit 0")])
+        with pytest.raises(AmanuError, match="no fruit"):
+            await d.prompt("the word mango")
+        assert "mango" not in d.told()
+        assert not d.session.state.items
+        await d.prompt("the other word", "p2")
+        await d.over("p2")
+        assert "mango" not in d.told()
+
+
+async def test_context_of_session_and_prompt_reaches_the_model(tmp_path: Path) -> None:
+    async with scripted_session(tmp_path, DONE, DONE) as d:
+        configure_user(
+            SessionStart=[handler("echo begun", matcher="startup")],
+            UserPromptSubmit=[
+                handler(answer({"hookEventName": "UserPromptSubmit", "additionalContext": "<b>mind</b> this"}))
+            ],
+        )
+        await d.prompt("one")
+        await d.over("p1")
+        await d.prompt("two", "p2")
+        await d.over("p2")
+        assert d.told().count("begun") == 1
+        assert d.told().count("<b>mind</b> this") == 2
+        assert "begun" in notices(d)
+
+
+@pytest.mark.parametrize(
+    ("owner", "mode", "decision", "asked"),
+    [
+        ("user", "ask", "allow", False),
+        ("workspace", "ask", "allow", True),
+        ("user", "acceptEdits", "ask", True),
+        ("workspace", "acceptEdits", "ask", True),
+        ("workspace", "acceptEdits", "defer", True),
+        ("workspace", "acceptEdits", "something new", True),
+    ],
+)
+async def test_who_may_allow_and_who_may_ask(tmp_path: Path, owner: str, mode: Any, decision: str, asked: bool) -> None:
+    async with scripted_session(tmp_path, WRITES, DONE, mode=mode) as d:
+        says = {"hookEventName": "PreToolUse", "permissionDecision": decision, "permissionDecisionReason": "see here"}
+        events = {"PreToolUse": [handler(answer(says), matcher="Write|Edit")]}
+        configure_user(**events) if owner == "user" else configure(d.root, **events)
+        await trusting(d)
+        await d.prompt("write")
+        if asked:
+            state = await d.until(lambda state: state.approvals)
+            if decision == "ask":
+                assert "see here" in state.approvals[0].rule
+            await d.decide("accept") if state.approvals[0].proposal_id else await d.answer("allow")
+        await d.ended()
+        assert (d.root / "new.txt").read_text() == "from the model\n"
+
+
+async def test_allow_beats_no_deny_and_no_must_ask(tmp_path: Path) -> None:
+    danger = step(
+        "", call("write_file", path=".git/config", content="x"), call("run_shell_command", command="rm -rf *")
+    )
+    async with scripted_session(tmp_path, danger, DONE, mode="ask", headless=True) as d:
+        says = {"hookEventName": "PreToolUse", "permissionDecision": "allow"}
+        configure_user(PreToolUse=[handler(answer(says))])
+        await d.prompt("danger")
+        await d.ended()
+        assert [item.state for item in tool_calls(d)] == ["rejected", "rejected"]
+        assert d.file.exists()
+
+
+async def test_changed_input_is_shown_and_decided_on_anew(tmp_path: Path) -> None:
+    async with scripted_session(tmp_path, WRITES, DONE) as d:
+        change = {"file_path": str(d.root / "modified.txt"), "content": "by the hook\n"}
+        configure_user(PreToolUse=[handler(answer({"hookEventName": "PreToolUse", "updatedInput": change}))])
+        await d.prompt("write")
+        state = await d.until(lambda state: state.approvals)
+        assert "modified.txt" in state.approvals[0].title
+        await d.decide("accept")
+        await d.ended()
+        assert (d.root / "modified.txt").read_text() == "by the hook\n"
+        assert not (d.root / "new.txt").exists()
+        assert tool_calls(d)[0].arguments["content"] == "by the hook\n"
+        assert "changed the arguments" in notices(d)
+        assert len(await hook_entries(d)) == 1
+
+
+async def test_stop_hooks_make_the_agent_go_on_three_times_at_most(tmp_path: Path) -> None:
+    async with scripted_session(tmp_path, *[DONE] * 6) as d:
+        count = 'echo "{\\"decision\\": \\"block\\", \\"reason\\": \\"not yet $RANDOM$RANDOM\\"}"'
+        configure_user(Stop=[handler(count)])
+        await d.prompt("go")
+        await d.ended()
+        assert d.told().count("the work is not done") == 3
+        assert "3 times" in notices(d)
+
+
+async def test_the_same_reason_twice_ends_the_turn(tmp_path: Path) -> None:
+    async with scripted_session(tmp_path, *[DONE] * 4) as d:
+        configure_user(Stop=[handler(answer(decision="block", reason="run the tests"))])
+        await d.prompt("go")
+        await d.ended()
+        assert d.told().count("the work is not done") == 1
+
+
+async def test_continue_false_ends_the_turn_before_the_call(tmp_path: Path) -> None:
+    async with scripted_session(tmp_path, WRITES, DONE, mode="acceptEdits") as d:
+        configure_user(PreToolUse=[handler(answer(**{"continue": False, "stopReason": "out of hours"}))])
+        await d.prompt("write")
+        await d.ended()
+        assert not (d.root / "new.txt").exists()
+        assert "out of hours" in notices(d)
+        assert "Done." not in d.told()
+
+
+async def test_what_a_hook_says_after_a_call_reaches_the_model(tmp_path: Path) -> None:
+    async with scripted_session(tmp_path, RUNS, WRITES, DONE, mode="acceptEdits") as d:
+        configure_user(
+            PostToolUse=[
+                handler(
+                    answer({"hookEventName": "PostToolUse", "additionalContext": "the linter is happy"}),
+                    matcher="Write",
+                ),
+                handler(answer(decision="block", reason="that file is not formatted"), matcher="Bash"),
+            ]
+        )
+        await d.prompt("write")
+        await d.answer("allow")
+        await d.ended()
+        assert "the linter is happy" in d.told()
+        assert "that file is not formatted" in d.told()
+
+
+async def test_every_executed_call_has_one_record_before_and_one_after(tmp_path: Path) -> None:
+    many = step(
+        "",
+        call("read_file", path="notes.txt"),
+        call("read_file", path="missing.txt"),
+        call("write_file", path="a.txt", content="a"),
+        call("write_file", path="b.txt", content="b"),
+        call("run_shell_command", command="false"),
+        call("run_shell_command", command="true"),
+        call("nothing_like_it"),
+    )
+    async with scripted_session(tmp_path, many, DONE, mode="acceptEdits") as d:
+        configure_user(
+            PreToolUse=[handler("cat > /dev/null")],
+            PostToolUse=[handler("cat > /dev/null")],
+            PostToolUseFailure=[handler("cat > /dev/null")],
+        )
+        await d.prompt("many")
+        while d.session.running:
+            state = await d.until(lambda state: state.approvals or state.last_turn)
+            if state.approvals:
+                await d.answer("allow")
+        entries = await hook_entries(d)
+        for item in tool_calls(d):
+            events = [entry["event"] for entry in entries if entry["call"] == item.item_id]
+            ran = item.decision is not None
+            assert len([event for event in events if event == "PreToolUse"]) == (1 if ran else 0), item.title
+            assert len([event for event in events if event.startswith("PostToolUse")]) == (1 if ran else 0), item.title
