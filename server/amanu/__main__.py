@@ -16,6 +16,7 @@ COMMANDS = {
     "sessions": ("amanu.cli.sessions", "list, show, rename, delete sessions"),
     "audit": ("amanu.cli.audit", "show what was asked, decided and done, and check that the log is intact"),
     "trust": ("amanu.cli.trust", "show which folders you trust, and what that enables"),
+    "hooks": ("amanu.cli.hooks", "show the hooks, try them, and agree to what they start"),
     "models": ("amanu.cli.models", "list the models, with window, price and what is about to be shut down"),
     "auth": ("amanu.cli.auth", "manage the keys of model services"),
     "doctor": ("amanu.cli.doctor", "check the setup and say what to do"),

@@ -11,9 +11,16 @@ from amanu.home import find_home
 from amanu.hooks.hooks import Hooks
 from amanu.workspace.overlay import Overlay
 from amanu.workspace.workspace import Workspace
+from amanu_protocol.items import Notice, ToolCall
+from amanu_protocol.requests import AuditQueryParams
+from support.scripted_session import ScriptedSession
 
 PROJECT = ".amanu/hooks.json"
 GEMINI = ".gemini/settings.json"
+
+
+TELLS = """printf '{"systemMessage": "%s"}' "$(sed 's/[\\\\"]/\\\\&/g')\""""
+"""A command that shows the user all it is told."""
 
 
 def script(root: Path, name: str, text: str) -> str:
@@ -31,7 +38,7 @@ def handler(command: str, *, matcher: str = "", **fields: Any) -> dict[str, Any]
     return {"matcher": matcher, **group, "hooks": [{"type": "command", "command": command, **fields}]}
 
 
-def answer(specific: Mapping[str, Any] | None = None, **fields: Any) -> str:
+def answer(specific: Mapping[str, Any] | None = None, /, **fields: Any) -> str:
     """A command that answers with that JSON, whatever it is told."""
     tree = {**fields, **({"hookSpecificOutput": dict(specific)} if specific else {})}
     return f"cat > /dev/null; echo {_quoted(json.dumps(tree))}"
@@ -60,6 +67,31 @@ def agree(root: Path) -> None:
     """The user agrees to all hooks of that workspace as they are now."""
     hooks = hooks_of_user()
     hooks.pins.approve(hooks.views(Workspace([root], Overlay()), trusted=True))
+
+
+def notices(d: ScriptedSession, code: str = "hook") -> str:
+    """What the user was shown, with what stands behind it."""
+    return "\n".join(
+        f"{item.text}\n{item.detail}"
+        for item in d.session.state.items
+        if isinstance(item, Notice) and item.code == code
+    )
+
+
+def tool_calls(d: ScriptedSession) -> list[ToolCall]:
+    return [item for item in d.session.state.items if isinstance(item, ToolCall)]
+
+
+async def hook_entries(d: ScriptedSession) -> list[dict[str, Any]]:
+    """What the audit log holds of hooks."""
+    log = await d.sessions.audit_query(AuditQueryParams(session_id="s", limit=1000))
+    return [{**entry.data, "call": entry.tool_call_id} for entry in log.entries if entry.kind == "hook"]
+
+
+async def trust_hooks(d: ScriptedSession) -> None:
+    """The user trusts the folder and agrees to its hooks."""
+    agree(d.root)
+    await d.trust()
 
 
 def _quoted(text: str) -> str:

@@ -14,6 +14,7 @@ from amanu.core.listeners import (
     MustAsk,
     Notes,
     Permitted,
+    ReplyText,
     StepRecord,
     TurnListener,
 )
@@ -33,6 +34,24 @@ async def before_request(turn: Turn, step: int) -> Ending | None:
         ending = _apply(turn, await _guarded(listener.before_request(turn, step), listener, None))
         if ending is not None:
             return ending
+    return None
+
+
+async def before_model(turn: Turn, step: int) -> ReplyText | Ending | None:
+    """What a listener answers instead of the model, or how it ends the turn; None when the model is asked."""
+    for listener in turn.listeners:
+        answer = await _guarded(listener.before_model(turn, step), listener, None)
+        if answer is not None:
+            return answer
+    return None
+
+
+async def after_model(turn: Turn, reply: ReplyCompleted) -> ReplyText | None:
+    """The text a listener puts in the place of the reply's."""
+    for listener in turn.listeners:
+        answer = await _guarded(listener.after_model(turn, reply), listener, None)
+        if answer is not None:
+            return answer
     return None
 
 

@@ -6,7 +6,8 @@
                                          no approval
 
 A file may begin with lines `description: …` and `argument-hint: …` between two lines `---`. `$ARGUMENTS` in the rest is
-what follows the name; without it the arguments are put after the text. `/compact` and `/memory` are built in.
+what follows the name; without it the arguments are put after the text. `/compact`, `/memory` and `/hooks` are built
+in.
 """
 
 import re
@@ -22,6 +23,7 @@ from amanu_protocol.requests import Command
 
 COMPACT = "compact"
 MEMORY = "memory"
+HOOKS = "hooks"
 BUILT_IN = (
     Command(
         name=COMPACT,
@@ -33,6 +35,12 @@ BUILT_IN = (
         name=MEMORY,
         description="Show what is remembered for later sessions, or strike one fact",
         argument_hint="[strike NUMBER]",
+        source="daemon",
+    ),
+    Command(
+        name=HOOKS,
+        description="Show the hooks and how they stand, or agree to one",
+        argument_hint="[approve NUMBER]",
         source="daemon",
     ),
 )
@@ -105,6 +113,11 @@ def compaction(prompt: str) -> str | None:
 def memory_request(prompt: str) -> str | None:
     """What is asked of what is remembered ("" for all of it) if the prompt is `/memory`; else None."""
     return _arguments(MEMORY, prompt)
+
+
+def hooks_request(prompt: str) -> str | None:
+    """What is asked of the hooks ("" for a list) if the prompt is `/hooks`; else None."""
+    return _arguments(HOOKS, prompt)
 
 
 @dataclass(frozen=True)

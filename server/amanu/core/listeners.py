@@ -4,9 +4,12 @@ nothing else that does.
     request → calls → listeners
 
 A turn has a list of listeners. Some are made for one turn, others live as long as their session. The loop asks them at
-six moments:
+nine moments:
 
     before_request    the next request is about to be made                    → notes for the model, or an `Ending`
+    before_compaction old messages are about to be replaced by a summary      → why they shall stay, or None
+    before_model      everything of the request is settled                    → `ReplyText`, an `Ending`, or None
+    after_model       a whole reply has come                                  → `ReplyText` or None
       before_call     a call is parsed and previewed, but not yet decided     → `Block`, `ChangedArguments`, `MustAsk`,
                                                                                 `Permitted`, or None
       before_question the user would be asked about a call                    → `Block`, `Permitted`, or None
@@ -99,6 +102,14 @@ class Permitted:
 
 
 @dataclass(frozen=True)
+class ReplyText:
+    """This is the text of the reply: `before_model`, instead of asking the model; `after_model`, instead of what it
+    wrote, its thoughts included. Its calls stay."""
+
+    text: str
+
+
+@dataclass(frozen=True)
 class Continue:
     """The model is not done: ask it again after these notes. There must be at least one, because a request has to end
     with something the model did not say itself."""
@@ -169,6 +180,19 @@ class TurnListener(Protocol):
     async def before_request(self, turn: TurnView, step: int) -> Notes | Ending | None:
         """The request of step `step` (from 1) is about to be made. Asked before room is made in the context window, and
         again if that rewrote the conversation: earlier notes may have been dropped."""
+        return None
+
+    async def before_compaction(self, turn: TurnView, *, by_user: bool, focus: str) -> str | None:
+        """Old messages are about to be replaced by a summary: why they shall stay, a sentence; None: they need not. Not
+        heeded where the next request would have no room. `by_user`: the user asked for it, `focus` says for what."""
+        return None
+
+    async def before_model(self, turn: TurnView, step: int) -> ReplyText | Ending | None:
+        """The request of step `step` is sent next, unless a listener answers it."""
+        return None
+
+    async def after_model(self, turn: TurnView, reply: ReplyCompleted) -> ReplyText | None:
+        """A whole reply has come; it is not in the conversation yet. Asked once a reply, not for one that was cut."""
         return None
 
     async def before_call(self, call: Call, preview: Preview) -> Block | ChangedArguments | MustAsk | Permitted | None:

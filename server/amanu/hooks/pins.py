@@ -10,6 +10,7 @@ What a script starts in turn is not looked into: the sandbox holds that.
     <state>/hooks.json      what was agreed to
 """
 
+import glob
 import hashlib
 import json
 import os
@@ -17,6 +18,7 @@ import re
 import shlex
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, cast
 
@@ -102,9 +104,9 @@ def named_files(hook: Hook, workspace: Workspace, home: str = "") -> list[Path]:
     found: set[Path] = set()
     for word in words:
         for base in bases:
-            path = _below(base, word)
-            if path is not None and path.is_file() and _is_theirs(path, hook, workspace):
-                found.add(Path(os.path.realpath(path)))
+            for path in _files(base, word):
+                if _is_theirs(path, hook, workspace):
+                    found.add(Path(os.path.realpath(path)))
     return sorted(found)
 
 
@@ -148,6 +150,15 @@ def _below(base: Path, word: str) -> Path | None:
         return path if path.exists() else None
     except (OSError, ValueError):  # a name too long, a ring of links
         return None
+
+
+def _files(base: Path, word: str) -> list[Path]:
+    """The files of that name, or that match it as a shell's pattern; one more than a command may name at most."""
+    if not glob.has_magic(word):
+        path = _below(base, word)
+        return [path] if path is not None and path.is_file() else []
+    matching = glob.iglob(word, root_dir=base)  # noqa: PTH207 - `Path.glob` takes no absolute patterns
+    return [path for name in islice(matching, MAX_FILES + 1) if (path := base / name).is_file()]
 
 
 def _is_file(path: Path) -> bool:

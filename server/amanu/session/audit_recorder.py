@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from amanu.core.tool import ToolError
-from amanu.hooks.model import HookDecision, HookRun
+from amanu.hooks.model import HookDecision, HookRun, HookView
 from amanu.storage.audit_log import AuditLog
 from amanu.workspace.diff import compose
 from amanu.workspace.text_file import encode, split_lines
@@ -121,6 +121,12 @@ class AuditRecorder:
             stdout=_measure(run.stdout),
             stderr=_measure(run.stderr),
         )
+
+    def record_hook_approved(self, view: HookView) -> None:
+        """Record that the user has agreed to a hook."""
+        text = f"Agreed to the hook {view.hook.label} ({view.hook.event})."
+        source = str(view.hook.source.path)
+        self._add("trust", text, event=view.hook.event, source=source, files=dict(view.files), digest=view.digest)
 
     def _on_asked(self, approval: Approval, position: int) -> None:
         call_id = approval.tool_call_id

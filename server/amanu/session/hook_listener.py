@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from pydantic import JsonValue
 
-from amanu.core.conversation import Call, Result
+from amanu.core.conversation import Assistant, Call, Message, Result, Results
 from amanu.core.ending import Ending
 from amanu.core.listeners import (
     Block,
@@ -12,6 +12,7 @@ from amanu.core.listeners import (
     Continue,
     MustAsk,
     Permitted,
+    ReplyText,
     StepRecord,
     TurnListener,
     TurnView,
@@ -50,8 +51,48 @@ class HookListener(TurnListener):
         self._continued: list[str] = []
         """Why `Stop` hooks have made the turn go on."""
 
+    async def before_model(self, turn: TurnView, step: int) -> ReplyText | Ending | None:
+        if self._ending is not None:
+            return self._ending
+        if not await self._hooks.listening("BeforeModel"):
+            return None
+        request: dict[str, JsonValue] = {"llm_request": _llm_request(turn)}
+        outcome = await self._hooks.run(HookMoment("BeforeModel", request), self._turn_id)
+        if outcome.updated_output is not None:
+            self._hooks.report("A hook answered instead of the model.", self._turn_id)
+            return ReplyText(outcome.updated_output)
+        if outcome.action == "deny" or outcome.ends:
+            reason = outcome.reason or outcome.end_reason or "It stated no reason."
+            self._hooks.report(f"A hook kept the model from being asked: {reason}", self._turn_id)
+            return Ending("completed")
+        return None
+
+    async def after_model(self, turn: TurnView, reply: ReplyCompleted) -> ReplyText | None:
+        if not await self._hooks.listening("AfterModel"):
+            return None
+        about: dict[str, JsonValue] = {"llm_request": _llm_request(turn), "llm_response": _llm_response(reply)}
+        outcome = await self._hooks.run(HookMoment("AfterModel", about), self._turn_id)
+        self._end_if_told(outcome)
+        if outcome.action == "deny":
+            self._ending = self._ending or Ending("completed")
+            return ReplyText(f"A hook withheld this reply: {outcome.reason}")
+        if outcome.updated_output is None:
+            return None
+        self._hooks.report("A hook replaced the model's reply.", self._turn_id)
+        return ReplyText(outcome.updated_output)
+
+    async def before_compaction(self, turn: TurnView, *, by_user: bool, focus: str) -> str | None:
+        trigger = "manual" if by_user else "auto"
+        about: dict[str, JsonValue] = {"trigger": trigger, "custom_instructions": focus}
+        outcome = await self._hooks.run(HookMoment("PreCompact", about, trigger), self._turn_id)
+        if outcome.action == "deny" or outcome.ends:
+            return f"A hook refused it: {outcome.reason or outcome.end_reason}"
+        return None
+
     async def before_call(self, call: Call, preview: Preview) -> Block | ChangedArguments | MustAsk | Permitted | None:
         arguments = call.arguments if isinstance(call.arguments, dict) else {}
+        if self._ending is not None:
+            return Block("Not run: a hook ended the turn.")
         asked = self._calls.get(call.call_id)
         self._previews[call.call_id] = preview
         if asked is not None and asked.arguments == arguments:  # these are the arguments that the hooks wanted
@@ -102,6 +143,8 @@ class HookListener(TurnListener):
         return self._ending
 
     async def on_stop(self, turn: TurnView, reply: ReplyCompleted) -> Continue | Ending | None:
+        if self._ending is not None:
+            return self._ending
         text = reply.message.text
         active = bool(self._continued)
         moment = HookMoment(
@@ -166,3 +209,25 @@ def _after_moment(call: Call, result: Result, preview: Preview) -> HookMoment:
     paths: dict[str, JsonValue] = {"filePath": facts.writes[0]} if facts.writes else {}
     response: dict[str, JsonValue] = {**result.fields, **paths, "content": result.text, "success": True}
     return HookMoment("PostToolUse", {"tool_response": response}, call=facts, gemini={"tool_response": answer})
+
+
+def _llm_request(turn: TurnView) -> JsonValue:
+    """What the model is sent, in Gemini CLI's form: the texts of the conversation."""
+    messages: list[JsonValue] = [
+        {"role": "model" if isinstance(message, Assistant) else "user", "content": _text(message)}
+        for message in turn.conversation
+    ]
+    return {"model": turn.info.model_id, "messages": messages, "config": {}}
+
+
+def _llm_response(reply: ReplyCompleted) -> JsonValue:
+    text = reply.message.text
+    usage: JsonValue = {"promptTokenCount": reply.usage.prompt, "candidatesTokenCount": reply.usage.output}
+    content: JsonValue = {"role": "model", "parts": [text]}
+    return {"text": text, "candidates": [{"content": content, "finishReason": "STOP"}], "usageMetadata": usage}
+
+
+def _text(message: Message) -> str:
+    if isinstance(message, Results):
+        return "\n".join([*(result.sent_text for result in message.results), *map(str, message.notes)])
+    return message.text

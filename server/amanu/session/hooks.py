@@ -2,6 +2,7 @@
 said, what they changed, and which are off and why."""
 
 import asyncio
+import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -10,6 +11,7 @@ from pydantic import JsonValue
 
 from amanu.hooks.dispatch import run_hooks
 from amanu.hooks.matching import matches
+from amanu.hooks.model import Event as HookEvent
 from amanu.hooks.model import HookDecision, HookMoment, HookOutcome, HookRun, HookView
 from amanu.hooks.report import off_sentence
 from amanu.hooks.runner import HookPlace, HookRunner
@@ -74,6 +76,12 @@ class SessionHooks:
         return await asyncio.to_thread(
             lambda: self._core.services.hooks.views(self._core.workspace, trusted=trusted, home=home)
         )
+
+    async def listening(self, event: HookEvent) -> bool:
+        """Whether a hook of that event may run."""
+        with contextlib.suppress(AmanuError):
+            return any(view.state == "on" and view.hook.event == event for view in await self.views())
+        return False
 
     async def run(self, moment: HookMoment, turn_id: str | None = None) -> HookOutcome:
         """Run the hooks of that moment, and show what they say to the user. A failure to read them is shown, and asks

@@ -4,6 +4,7 @@ or from the queue; at most one turn runs.
 
 import contextlib
 import logging
+from collections.abc import Awaitable, Callable
 
 from amanu.context import slash_commands as commands
 from amanu.context.attachments import PromptMessage
@@ -14,6 +15,7 @@ from amanu.core.ending import Ending
 from amanu.session.checkpoints import Checkpoints
 from amanu.session.core import SessionCore
 from amanu.session.events import Client
+from amanu.session.hook_commands import HookCommands
 from amanu.session.hooks import PromptBlocked
 from amanu.session.memory import SessionMemory
 from amanu.session.prompt_composer import PromptComposer
@@ -74,6 +76,7 @@ class Prompts:
         self._pictures = composer.pictures
         self._turn_factory = composer.turn_factory
         self._hooks = composer.turn_factory.hooks
+        self._hook_commands = HookCommands(core, self._hooks)
         self._trust = trust
         self._recording = recording
         self._checkpoints = checkpoints
@@ -85,8 +88,8 @@ class Prompts:
         """Start a turn, or queue behind the running one. Returns when the prompt is on disk. A known `promptId`
         changes nothing. Raises `AmanuError`: invalidParams for a picture no model would take; storageError when it
         cannot be saved, and then it is as if it had never been sent."""
-        if (about_memory := commands.memory_request(params.text)) is not None:
-            await self._answer(params.prompt_id, about_memory)
+        if (carry_out := self._own_command(params.text)) is not None:
+            await self._answer(params.prompt_id, carry_out)
             return PromptSendResult(status="answered")
         text = self._core.services.secrets.mask_content(params.text)
         async with self._turn.starting:
@@ -128,8 +131,8 @@ class Prompts:
         answers what the turn waits for: the model's questions, in other words, and a plan, which is sent back."""
         self._require_writable()
         focus = commands.compaction(params.text)
-        if (about_memory := commands.memory_request(params.text)) is not None:
-            await self._answer(params.prompt_id, about_memory)
+        if (carry_out := self._own_command(params.text)) is not None:
+            await self._answer(params.prompt_id, carry_out)
         elif focus is not None:
             self._compact_in_turn(params, focus)
         elif params.prompt_id not in self._prompt_ids:
@@ -163,12 +166,20 @@ class Prompts:
         self._approvals.finish_reviews(client=client.name)
         self._approvals.reject_plan(_SEE_MESSAGE, client.name)
 
-    async def _answer(self, prompt_id: str, about_memory: str) -> None:
-        """Carry out `/memory`, once for each prompt: it is a word to the daemon, and the model does not hear it."""
+    def _own_command(self, text: str) -> Callable[[], Awaitable[None]] | None:
+        """How the daemon itself carries out that prompt (`/memory`, `/hooks`); None: it is for the model."""
+        if (about_memory := commands.memory_request(text)) is not None:
+            return lambda: self._memory.carry_out(about_memory)
+        if (about_hooks := commands.hooks_request(text)) is not None:
+            return lambda: self._hook_commands.carry_out(about_hooks)
+        return None
+
+    async def _answer(self, prompt_id: str, carry_out: Callable[[], Awaitable[None]]) -> None:
+        """Carry out a word to the daemon, once for each prompt; the model does not hear it."""
         self._require_writable()
         if prompt_id not in self._prompt_ids:
             self._prompt_ids.add(prompt_id)
-            await self._memory.carry_out(about_memory)
+            await carry_out()
 
     def _compact_in_turn(self, params: PromptSteerParams, focus: str) -> None:
         """Compact in the running turn: the message is shown, but the model does not get it."""

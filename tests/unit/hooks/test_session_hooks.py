@@ -7,10 +7,19 @@ import pytest
 
 from amanu.permissions import approvals as approval
 from amanu_protocol.errors import AmanuError
-from amanu_protocol.items import Notice, ToolCall
-from amanu_protocol.requests import AuditQueryParams
-from support.hook_files import agree, answer, configure, configure_user, handler, script
-from support.scripted_session import ScriptedSession, call, scripted_session, step
+from support.hook_files import (
+    agree,
+    answer,
+    configure,
+    configure_user,
+    handler,
+    hook_entries,
+    notices,
+    script,
+    tool_calls,
+    trust_hooks,
+)
+from support.scripted_session import call, scripted_session, step
 
 
 @pytest.fixture(autouse=True)
@@ -23,35 +32,11 @@ RUNS = step("", call("run_shell_command", command="touch made-by-command"))
 DONE = step("Done.")
 
 
-def notices(d: ScriptedSession, code: str = "hook") -> str:
-    return "\n".join(
-        f"{item.text}\n{item.detail}"
-        for item in d.session.state.items
-        if isinstance(item, Notice) and item.code == code
-    )
-
-
-def tool_calls(d: ScriptedSession) -> list[ToolCall]:
-    return [item for item in d.session.state.items if isinstance(item, ToolCall)]
-
-
-async def hook_entries(d: ScriptedSession) -> list[dict[str, Any]]:
-    """What the audit log holds of hooks."""
-    log = await d.sessions.audit_query(AuditQueryParams(session_id="s", limit=1000))
-    return [{**entry.data, "call": entry.tool_call_id} for entry in log.entries if entry.kind == "hook"]
-
-
-async def trusting(d: ScriptedSession) -> None:
-    """The user trusts the folder and agrees to its hooks."""
-    agree(d.root)
-    await d.trust()
-
-
 async def test_a_denied_call_does_not_run_and_the_model_hears_why(tmp_path: Path) -> None:
     async with scripted_session(tmp_path, WRITES, DONE, mode="auto") as d:
         guard = script(d.root, "guard.sh", "cat > /dev/null; echo 'no new files here' >&2; exit 2")
         configure(d.root, PreToolUse=[handler(guard, matcher="Write")])
-        await trusting(d)
+        await trust_hooks(d)
         await d.prompt("write")
         await d.ended()
         assert not (d.root / "new.txt").exists()
@@ -76,7 +61,7 @@ async def test_a_hook_nobody_agreed_to_does_not_run(tmp_path: Path) -> None:
 async def test_a_swapped_script_is_refused(tmp_path: Path) -> None:
     async with scripted_session(tmp_path, DONE, DONE, mode="acceptEdits") as d:
         configure(d.root, UserPromptSubmit=[handler(script(d.root, "x.sh", "echo first"))])
-        await trusting(d)
+        await trust_hooks(d)
         await d.prompt("one")
         await d.over("p1")
         script(d.root, "x.sh", "echo swapped")
@@ -143,7 +128,7 @@ async def test_who_may_allow_and_who_may_ask(tmp_path: Path, owner: str, mode: A
         says = {"hookEventName": "PreToolUse", "permissionDecision": decision, "permissionDecisionReason": "see here"}
         events = {"PreToolUse": [handler(answer(says), matcher="Write|Edit")]}
         configure_user(**events) if owner == "user" else configure(d.root, **events)
-        await trusting(d)
+        await trust_hooks(d)
         await d.prompt("write")
         if asked:
             state = await d.until(lambda state: state.approvals)
