@@ -1,7 +1,7 @@
 """All hooks of a user and of the workspaces they work in."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from amanu.hooks.config import project_sources, read_source, user_source
@@ -35,7 +35,8 @@ class Hooks:
     def views(self, workspace: Workspace, *, trusted: bool, home: str = "") -> list[HookView]:
         """The hooks of that workspace in the order of configuration, the user's own first; without the workspace's own
         while it is not trusted. `home` is the user's home folder."""
-        return [self.pins.view(hook, workspace, home) for hook in self._hooks(workspace, trusted=trusted)]
+        views = [self.pins.view(hook, workspace, home) for hook in self._hooks(workspace, trusted=trusted)]
+        return views if trusted else [_untrusted(view, workspace) for view in views]
 
     def unread(self, workspace: Workspace) -> list[str]:
         """The names of the files that would configure hooks if the workspace were trusted."""
@@ -53,6 +54,13 @@ class Hooks:
             hooks = [hook for source in sources for hook in read_source(source, workspace)]
             content = self._read[sources] = _Content(stamps, hooks)
         return content.hooks
+
+
+def _untrusted(view: HookView, workspace: Workspace) -> HookView:
+    """The hook as it stands where the workspace is not trusted: nothing of that is started."""
+    if view.state == "invalid" or not any(workspace.guard.inside(Path(path)) for path in view.files):
+        return view
+    return replace(view, state="untrusted", reason="It starts files of this folder, which is not trusted.")
 
 
 def _stamp(path: Path) -> Stamp:

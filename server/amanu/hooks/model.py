@@ -37,9 +37,9 @@ Owner = Literal["user", "workspace", "plugin"]
 OnFailure = Literal["ask", "block", "continue"]
 """What a hook that could not answer (crashed, ran too long) counts as."""
 
-State = Literal["on", "new", "changed", "off", "invalid"]
-"""`new`, `changed`: the user has not agreed to what it starts, or to what that is now · `off`: disabled by
-configuration · `invalid`: it cannot be run, `Hook.fault` says why."""
+State = Literal["on", "new", "changed", "untrusted", "off", "invalid"]
+"""`new`, `changed`: the user has not agreed to what it starts, or to what that is now · `untrusted`: it starts files
+of a workspace that is not trusted · `off`: disabled by configuration · `invalid`: it cannot be run."""
 
 GATES: frozenset[Event] = frozenset({"PreToolUse", "PermissionRequest"})
 """Here a hook that fails makes the user be asked, unless it says otherwise."""

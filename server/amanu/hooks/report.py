@@ -6,11 +6,15 @@ from amanu.hooks.matching import TOOL_NAMES, matches_any, names
 from amanu.hooks.model import Hook, HookView
 from amanu.text.display import one_line, visible
 
+RUNNING = "hookRunning"
+"""Code of the notice that is shown while hooks run, and withdrawn when they have ended."""
+
 _STATES = {
     "on": "on",
     "new": "off: not agreed to",
     "changed": "off: changed since you agreed to it",
     "off": "off",
+    "untrusted": "off: the folder is not trusted",
     "invalid": "off: cannot be run",
 }
 
@@ -20,7 +24,7 @@ def off_sentence(views: Sequence[HookView]) -> str:
     count = "One hook is off" if len(views) == 1 else f"{len(views)} hooks are off"
     lines = [f"{_place(view.hook)}: {one_line(view.hook.label)}. {visible(view.reason)}" for view in views]
     text = "\n".join([f"{count}:", *(f"  {line}" for line in lines)])
-    if any(view.state != "invalid" for view in views):
+    if any(view.state in ("new", "changed") for view in views):
         text += "\nLook at them with /hooks, and agree with /hooks approve NUMBER."
     return text
 

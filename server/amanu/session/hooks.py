@@ -4,7 +4,7 @@ said, what they changed, and which are off and why."""
 import asyncio
 import contextlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from pydantic import JsonValue
@@ -13,7 +13,7 @@ from amanu.hooks.dispatch import run_hooks
 from amanu.hooks.matching import matches
 from amanu.hooks.model import Event as HookEvent
 from amanu.hooks.model import HookDecision, HookMoment, HookOutcome, HookRun, HookView
-from amanu.hooks.report import off_sentence
+from amanu.hooks.report import RUNNING, off_sentence
 from amanu.hooks.runner import HookPlace, HookRunner
 from amanu.session.core import SessionCore
 from amanu.session.notices import Level
@@ -26,8 +26,6 @@ from amanu_protocol.items import Approval, Mode, Notice, Question, ToolCall
 CODE = "hook"
 """Code of the notices."""
 OFF = "hooksOff"
-RUNNING = "hookRunning"
-"""Code of the notice that is shown while hooks run, and withdrawn when they have ended."""
 SHOWN_AFTER = 0.3
 """Seconds after which the user is shown that hooks are running."""
 
@@ -113,7 +111,7 @@ class SessionHooks:
             await asyncio.gather(running, showing, return_exceptions=True)
         if running.cancelled():
             return HookOutcome("deny", "the session is being closed.", "Amanu")
-        outcome = running.result()
+        outcome = self._masked(running.result())
         for message in outcome.messages:
             self._notice("info", message, turn_id)
         return outcome
@@ -158,14 +156,25 @@ class SessionHooks:
         """What the hooks tell the model, in blocks; the user is shown it, too."""
         if not outcome.contexts:
             return ""
-        mask = self._core.services.secrets.mask_content
-        texts = [mask(text) for text in outcome.contexts]
-        self._notice("info", "A hook told the model something.", turn_id, detail="\n\n".join(texts))
-        return "\n\n".join(block("hook_context", text) for text in texts)
+        self._notice("info", "A hook told the model something.", turn_id, detail="\n\n".join(outcome.contexts))
+        return "\n\n".join(block("hook_context", text) for text in outcome.contexts)
 
     def report(self, text: str, turn_id: str | None = None) -> None:
         """Tell the user what a hook changed."""
         self._notice("info", text, turn_id)
+
+    def _masked(self, outcome: HookOutcome) -> HookOutcome:
+        """The outcome without secrets: what it says goes to the model and the clients."""
+        mask = self._core.services.secrets.mask_output
+        output = outcome.updated_output
+        return replace(
+            outcome,
+            reason=mask(outcome.reason),
+            contexts=tuple(map(mask, outcome.contexts)),
+            messages=tuple(map(mask, outcome.messages)),
+            updated_output=output and mask(output),
+            end_reason=mask(outcome.end_reason),
+        )
 
     def _notice(self, level: Level, text: str, turn_id: str | None, detail: str = "", code: str = CODE) -> None:
         if not self._core.access.writable:
@@ -179,7 +188,7 @@ class SessionHooks:
 
     def _report_off(self, views: list[HookView]) -> None:
         """Say which hooks are off, when that has changed."""
-        off = [view for view in views if view.state in ("new", "changed", "invalid")]
+        off = [view for view in views if view.state in ("new", "changed", "untrusted", "invalid")]
         key = frozenset(f"{view.state} {view.digest} {view.reason} {view.hook.label}" for view in off)
         if key - self._reported:
             self._notice("warning", off_sentence(off), None, code=OFF)

@@ -26,7 +26,21 @@ def parsers(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParser]:
 
 @pytest.mark.parametrize(
     "command",
-    ["chat", "run", "tool", "policy", "trust", "audit", "demo", "sessions", "models", "auth", "doctor", "logs"],
+    [
+        "chat",
+        "run",
+        "tool",
+        "policy",
+        "trust",
+        "hooks",
+        "audit",
+        "demo",
+        "sessions",
+        "models",
+        "auth",
+        "doctor",
+        "logs",
+    ],
 )
 def test_the_page_lists_the_options_that_there_are(command: str) -> None:
     section = SECTIONS[command]

@@ -33,6 +33,12 @@ def no_guard(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[report
     monkeypatch.setattr(approval, "GUARD_SECONDS", 0.0)
 
 
+@pytest.fixture
+def mark() -> str:
+    """Seconds that only this test's processes sleep."""
+    return str(time.time_ns() % 10**9 + 10**9)
+
+
 def running(mark: str) -> list[str]:
     """Processes with that in their command line."""
     found: list[str] = []
@@ -49,21 +55,23 @@ def running(mark: str) -> list[str]:
 @pytest.mark.parametrize(
     ("command", "limit", "failure"),
     [
-        ("sleep 98761", 0.5, "ended after 0.5 s"),
-        ("trap '' TERM INT HUP; while true; do sleep 98761; done", 0.5, "ended after 0.5 s"),
+        ("sleep MARK", 0.5, "ended after 0.5 s"),
+        ("trap '' TERM INT HUP; while true; do sleep MARK; done", 0.5, "ended after 0.5 s"),
         ("head -c 100000000 /dev/zero | tr '\\0' x", 30, "printed more than"),
         ("head -c 100000000 /dev/zero >&2; sleep 0.1", 30, ""),
-        ("sleep 98761 & echo early", 30, ""),
-        ("setsid sleep 98761 & disown; echo early", 30, ""),
+        ("sleep MARK & echo early", 30, ""),
+        ("setsid sleep MARK & disown; echo early", 30, ""),
         ("exec 0<&-; exit 0", 30, ""),
         ("kill -9 $$", 30, "It was killed"),
         ("nothing-like-it", 30, "code 127"),
         ("printf '\\377\\376 { not utf'", 30, ""),
     ],
 )
-async def test_a_hook_that_misbehaves_is_ended(tmp_path: Path, command: str, limit: float, failure: str) -> None:
+async def test_a_hook_that_misbehaves_is_ended(
+    tmp_path: Path, mark: str, command: str, limit: float, failure: str
+) -> None:
     async with scripted_session(tmp_path, DONE) as d:
-        configure_user(UserPromptSubmit=[handler(command, timeout=limit)])
+        configure_user(UserPromptSubmit=[handler(command.replace("MARK", mark), timeout=limit)])
         began = time.monotonic()
         await d.prompt("go")
         await d.ended()
@@ -71,7 +79,7 @@ async def test_a_hook_that_misbehaves_is_ended(tmp_path: Path, command: str, lim
         [entry] = await hook_entries(d)
         assert failure in f"{entry.get('failure', '')} {entry.get('reason', '')}"
         assert (failure in notices(d)) or not failure
-        assert running("98761") == []
+        assert running(mark) == []
 
 
 async def test_a_guard_that_cannot_answer_makes_the_user_be_asked(tmp_path: Path) -> None:
@@ -94,31 +102,31 @@ async def test_what_a_failure_counts_as_can_be_set(tmp_path: Path, on_failure: s
         assert (d.root / "new.txt").exists() == written
 
 
-async def test_a_cancel_ends_the_hook_that_runs(tmp_path: Path) -> None:
+async def test_a_cancel_ends_the_hook_that_runs(tmp_path: Path, mark: str) -> None:
     async with scripted_session(tmp_path, WRITES, DONE, mode="acceptEdits") as d:
-        configure_user(PreToolUse=[handler("echo $$; sleep 98763")])
+        configure_user(PreToolUse=[handler(f"echo $$; sleep {mark}")])
         turn_id = await d.prompt("write")
         await d.until(lambda state: any("Running hooks" in getattr(item, "text", "") for item in state.items))
-        assert running("98763")
+        assert running(mark)
         await d.session.prompts.cancel(turn_id or "")
         await d.ended("cancelled")
         assert "Running hooks" not in notices(d, "hookRunning")
         assert not (d.root / "new.txt").exists()
         async with asyncio.timeout(10):
-            while running("98763"):  # a cancel does not wait for processes that take long to die
+            while running(mark):  # a cancel does not wait for processes that take long to die
                 await asyncio.sleep(0.05)
 
 
-async def test_closing_the_session_ends_a_hook_about_a_prompt(tmp_path: Path) -> None:
+async def test_closing_the_session_ends_a_hook_about_a_prompt(tmp_path: Path, mark: str) -> None:
     async with scripted_session(tmp_path, DONE) as d:
-        configure_user(UserPromptSubmit=[handler("sleep 98764", timeout=60)])
+        configure_user(UserPromptSubmit=[handler(f"sleep {mark}", timeout=60)])
         sending = asyncio.create_task(d.prompt("go"))
         async with asyncio.timeout(10):
-            while not running("98764"):
+            while not running(mark):
                 await asyncio.sleep(0.02)
             await d.sessions.close("s")
         assert isinstance((await asyncio.gather(sending, return_exceptions=True))[0], Exception)
-        assert running("98764") == []
+        assert running(mark) == []
         await d.reopen()
 
 
