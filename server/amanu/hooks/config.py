@@ -45,8 +45,8 @@ GEMINI_EVENTS: dict[str, Event] = {
 
 _SECONDS: dict[Dialect, float] = {"claude": 600.0, "gemini": 60.0}
 """Default time limits; those of Claude Code and Gemini CLI."""
-_EVENT_SECONDS: dict[Event, float] = {"UserPromptSubmit": 30.0, "SessionEnd": 1.5}
-"""Claude Code's, for what keeps the user waiting."""
+_EVENT_SECONDS: dict[Event, float] = {"UserPromptSubmit": 30.0, "SessionEnd": 1.5, "SessionStart": 60.0}
+"""Shorter ones, where the user waits: Claude Code's, and ours for `SessionStart`, which holds up the first prompt."""
 _MOST_SECONDS = 3600.0
 _MOST_AT_END = 5.0
 """Of `SessionEnd`: others wait for the session to be put away."""

@@ -41,6 +41,8 @@ State = Literal["on", "new", "changed", "untrusted", "off", "invalid"]
 """`new`, `changed`: the user has not agreed to what it starts, or to what that is now · `untrusted`: it starts files
 of a workspace that is not trusted · `off`: disabled by configuration · `invalid`: it cannot be run."""
 
+_LABEL = 80  # characters
+
 GATES: frozenset[Event] = frozenset({"PreToolUse", "PermissionRequest"})
 """Here a hook that fails makes the user be asked, unless it says otherwise."""
 
@@ -89,9 +91,15 @@ class Hook:
     disabled: bool = False
 
     @property
+    def line(self) -> str:
+        """The whole command, for the user."""
+        return " ".join((self.command, *(self.arguments or ())))
+
+    @property
     def label(self) -> str:
-        """For the user: which hook that is."""
-        return self.name or " ".join((self.command, *(self.arguments or ())))
+        """For the user: which hook that is, on one line and short."""
+        label = " ".join((self.name or self.line).split())
+        return label if len(label) <= _LABEL else f"{label[: _LABEL - 1]}…"
 
 
 @dataclass(frozen=True)

@@ -39,9 +39,11 @@ def listing(views: Sequence[HookView], unread: Sequence[str] = ()) -> str:
 
 def _described(number: int, view: HookView) -> list[str]:
     hook = view.hook
-    lines = [f"{number}. {_place(hook)}: {_STATES[view.state]}", f"   {one_line(hook.label)}"]
-    if hook.name:
-        lines.append(f"   {one_line(hook.command)}")
+    lines = [f"{number}. {_place(hook)}: {_STATES[view.state]}"]
+    lines += [f"   {visible(hook.name)}:"] if hook.name else []
+    lines += [f"   {line}" for line in visible(hook.line).splitlines()]  # all of it: a yes is about that
+    lines += [f"   with {one_line(name)}={visible(value)}" for name, value in hook.environment.items()]
+    lines += [f"   if {visible(hook.condition)}"] if hook.condition else []
     if view.reason and view.state != "new":
         lines.append(f"   {visible(view.reason)}")
     lines += [f"   starts {visible(path)} (sha256 {digest[:12]})" for path, digest in view.files.items()]

@@ -1,6 +1,6 @@
 """Asks a session's hooks about the calls of a turn, and about its end."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from pydantic import JsonValue
 
@@ -33,9 +33,11 @@ MAX_CONTINUED = 3
 class _Asked:
     """What hooks answered about a call."""
 
-    arguments: dict[str, object]
     standing: MustAsk | Permitted | None
-    contexts: list[str] = field(default_factory=list[str])
+    context: str
+    """For the model, with the call's result."""
+    changed: bool = False
+    """They changed its arguments, and the call comes back with those."""
 
 
 class HookListener(TurnListener):
@@ -95,20 +97,21 @@ class HookListener(TurnListener):
             return Block("Not run: a hook ended the turn.")
         asked = self._calls.get(call.call_id)
         self._previews[call.call_id] = preview
-        if asked is not None and asked.arguments == arguments:  # these are the arguments that the hooks wanted
+        if asked is not None and asked.changed:
+            asked.changed = False  # these are the arguments that the hooks wanted
             return asked.standing
         outcome = await self._hooks.run(HookMoment("PreToolUse", call=_facts(call, preview)), self._turn_id)
         if (blocked := self._blocked(outcome)) is not None:
             return blocked
-        context = self._hooks.context(outcome, self._turn_id)
-        asked = self._calls[call.call_id] = _Asked(dict(arguments), _standing(outcome), [context] if context else [])
+        asked = _Asked(_standing(outcome), self._hooks.context(outcome, self._turn_id))
+        self._calls[call.call_id] = asked
         if outcome.updated_input is None or outcome.updated_by is None:
             return asked.standing
         dialect = outcome.updated_by.source.dialect
         changed = our_arguments(call.tool, arguments, outcome.updated_input, dialect)
         if changed == arguments:
             return asked.standing
-        asked.arguments = dict(changed)
+        asked.changed = True
         label = outcome.updated_by.label
         self._hooks.report(f"The hook {label} changed the arguments of this call: {preview.title}", self._turn_id)
         return ChangedArguments(changed, f"the hook {label} changed its arguments.")
@@ -123,8 +126,8 @@ class HookListener(TurnListener):
     async def after_call(self, call: Call, result: Result) -> Result:
         asked = self._calls.pop(call.call_id, None)
         preview = self._previews.pop(call.call_id, None)
-        for context in () if asked is None else asked.contexts:
-            result = result.amended(context)
+        if asked is not None and asked.context:
+            result = result.amended(asked.context)
         if preview is None or not self._hooks.executed(call.call_id):
             return result
         outcome = await self._hooks.run(_after_moment(call, result, preview), self._turn_id)

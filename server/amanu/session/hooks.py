@@ -177,7 +177,7 @@ class SessionHooks:
         )
 
     def _notice(self, level: Level, text: str, turn_id: str | None, detail: str = "", code: str = CODE) -> None:
-        if not self._core.access.writable:
+        if self._state.read_only:
             return
         item = Notice(item_id=self._item_id(), turn_id=turn_id, level=level, code=code, text=text, detail=detail)
         self._emit(ItemCompleted(item=item))
@@ -197,7 +197,7 @@ class SessionHooks:
     async def _show_running(self, due: list[HookView], moment: HookMoment, turn_id: str | None) -> None:
         """Show that hooks are running while this is, if it takes long enough to be noticed."""
         await asyncio.sleep(SHOWN_AFTER)
-        if not self._core.access.writable:
+        if self._state.read_only:
             return
         labels = ", ".join(dict.fromkeys(one_line(view.hook.label) for view in due))
         text = f"Running hooks ({moment.event}): {labels} …"

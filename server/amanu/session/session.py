@@ -106,10 +106,9 @@ class Session:
     async def close(self, *, anyway: bool = False) -> None:
         """Cancel what runs and close the journal. Raises `AmanuError` (storageError) and stays open when something
         could not be saved; with `anyway` that is lost."""
-        await self.prompts.stop()
-        await self.composer.turn_factory.hooks.end()
         self.core.access.closed = True  # nothing starts any more
         await self.prompts.stop()
+        await self.composer.turn_factory.hooks.end()
         await self.core.jobs.close()
         await self._checks.close()
         await self._feedback.close()

@@ -6,8 +6,11 @@ from typing import Any
 import pytest
 
 from amanu.permissions import approvals as approval
+from amanu.session.hooks import AgentIdentity
 from amanu_protocol.errors import AmanuError
+from amanu_protocol.requests import PromptSteerParams
 from support.hook_files import (
+    TELLS,
     agree,
     answer,
     configure,
@@ -242,3 +245,127 @@ async def test_every_executed_call_has_one_record_before_and_one_after(tmp_path:
             ran = item.decision is not None
             assert len([event for event in events if event == "PreToolUse"]) == (1 if ran else 0), item.title
             assert len([event for event in events if event.startswith("PostToolUse")]) == (1 if ran else 0), item.title
+
+
+@pytest.mark.parametrize(
+    ("owner", "behavior", "state"),
+    [
+        ("user", "allow", "succeeded"),
+        ("workspace", "allow", "asked"),
+        ("user", "deny", "rejected"),
+        ("workspace", "deny", "rejected"),
+    ],
+)
+async def test_a_question_can_be_answered_by_a_hook(tmp_path: Path, owner: str, behavior: str, state: str) -> None:
+    async with scripted_session(tmp_path, RUNS, DONE) as d:
+        says = {"decision": {"behavior": behavior, "message": "see here"}}
+        events = {"PermissionRequest": [handler(answer(says), matcher="Bash")]}
+        configure_user(**events) if owner == "user" else configure(d.root, **events)
+        await trust_hooks(d)
+        await d.prompt("run")
+        if state == "asked":
+            await d.answer("reject")
+        await d.ended()
+        assert tool_calls(d)[0].state == ("rejected" if state == "asked" else state)
+        assert ("see here" in d.told()) == (behavior == "deny")
+        decision = tool_calls(d)[0].decision
+        assert state != "succeeded" or (decision is not None and "your hook" in (decision.rule or ""))
+
+
+async def test_a_question_that_a_rule_answers_is_none_for_hooks(tmp_path: Path) -> None:
+    async with scripted_session(tmp_path, WRITES, DONE, mode="acceptEdits") as d:
+        configure_user(PermissionRequest=[handler("exit 2")])
+        await d.prompt("write")
+        await d.ended()
+        assert (d.root / "new.txt").exists()
+        assert await hook_entries(d) == []
+
+
+async def test_a_hook_that_always_adds_something_does_so_once(tmp_path: Path) -> None:
+    prepends = (
+        """sed -E 's/.*"command": "([^"]*)".*/{"hookSpecificOutput": {"updatedInput": {"command": "env \\1"}}}/'"""
+    )
+    async with scripted_session(tmp_path, RUNS, DONE) as d:
+        configure_user(PreToolUse=[handler(prepends, matcher="Bash")])
+        await d.prompt("run")
+        state = await d.until(lambda state: state.approvals)
+        assert state.approvals[0].title == "Run env touch made-by-command"
+        await d.answer("allow")
+        await d.ended()
+        assert (d.root / "made-by-command").exists()
+
+
+async def test_two_hooks_that_disagree_about_the_input_make_the_user_be_asked(tmp_path: Path) -> None:
+    async with scripted_session(tmp_path, WRITES, DONE, mode="acceptEdits") as d:
+        changes = [answer({"updatedInput": {"file_path": name, "content": "x"}}) for name in ("one.txt", "two.txt")]
+        configure_user(PreToolUse=[handler(change) for change in changes])
+        await d.prompt("write")
+        state = await d.until(lambda state: state.approvals)
+        assert "in different ways" in state.approvals[0].rule
+        assert "new.txt" in state.approvals[0].title
+        await d.decide("accept")
+        await d.ended()
+        assert (d.root / "new.txt").exists()
+
+
+async def test_a_guard_sees_every_file_of_a_patch(tmp_path: Path) -> None:
+    patch = "*** Begin Patch\n*** Add File: a.txt\n+a\n*** Add File: secret/b.txt\n+b\n*** End Patch"
+    async with scripted_session(tmp_path, step("", call("apply_patch", patch=patch)), DONE, mode="acceptEdits") as d:
+        guard = """grep -q '"file_path": "[^"]*/secret/' && { echo 'not in there' >&2; exit 2; }; exit 0"""
+        configure_user(PreToolUse=[handler(guard, matcher="Edit|Write")])
+        await d.prompt("patch")
+        await d.ended()
+        assert not (d.root / "a.txt").exists()
+        assert "not in there" in d.told()
+        assert len(await hook_entries(d)) == 2
+
+
+async def test_a_message_to_the_running_turn_is_a_prompt_too(tmp_path: Path) -> None:
+    async with scripted_session(tmp_path, RUNS, DONE) as d:
+        guard = "grep -q mango && { echo 'no fruit' >&2; exit 2; }; echo heard by the hook"
+        configure_user(UserPromptSubmit=[handler(guard)])
+        turn_id = await d.prompt("run") or ""
+        await d.until(lambda state: state.approvals)
+
+        async def steer(prompt_id: str, text: str) -> None:
+            params = PromptSteerParams(session_id="s", prompt_id=prompt_id, turn_id=turn_id, text=text)
+            await d.session.prompts.steer(params, d.client)
+
+        with pytest.raises(AmanuError, match="no fruit"):
+            await steer("s1", "a mango, please")
+        await steer("s2", "an apple, please")
+        await d.answer("reject")
+        await d.ended()
+        assert "an apple, please" in d.told()
+        assert "mango" not in d.told()
+        assert d.told().count("heard by the hook") == 2
+
+
+async def test_a_session_that_works_for_another_has_its_own_events(tmp_path: Path) -> None:
+    async with scripted_session(tmp_path, DONE, DONE) as d:
+        d.session.composer.turn_factory.hooks.agent = AgentIdentity("a1", "investigator")
+        configure_user(
+            SubagentStart=[handler("echo begun", matcher="investigator")],
+            SubagentStop=[handler(answer(decision="block", reason="look again"), matcher="investigator")],
+            Stop=[handler("exit 2")],
+            SessionStart=[handler("exit 2")],
+        )
+        await d.prompt("go")
+        await d.ended()
+        assert "begun" in d.told()
+        assert "look again" in d.told()
+        entries = await hook_entries(d)
+        assert [entry["event"] for entry in entries] == ["SubagentStart", "SubagentStop", "SubagentStop"]
+
+
+async def test_a_session_that_is_opened_again_starts_as_resumed(tmp_path: Path) -> None:
+    async with scripted_session(tmp_path, DONE, DONE) as d:
+        configure_user(SessionStart=[handler(TELLS)], SessionEnd=[handler(TELLS)])
+        await d.prompt("one")
+        await d.over("p1")
+        await d.reopen()
+        await d.prompt("two", "p2")
+        await d.over("p2")
+        texts = notices(d)
+        order = [texts.index(text) for text in ('"source": "startup"', '"reason": "other"', '"source": "resume"')]
+        assert order == sorted(order)
