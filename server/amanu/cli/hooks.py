@@ -153,7 +153,7 @@ async def _test(folder: _HookFolder, arguments: argparse.Namespace) -> int:
     due = [view for view in folder.views() if matches(view.hook, moment)]
     for view in due:
         if view.state != "on":
-            print(f"{one_line(view.hook.label)}: not run. {visible(view.reason)}")
+            print(visible(f"Not run: {view.hook.label} {view.reason}"))
     sandbox = Sandbox(folder.settings.sandbox, folder.home)
     place = HookPlace(
         sandbox,

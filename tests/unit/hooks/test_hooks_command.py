@@ -34,7 +34,7 @@ def test_listed_agreed_to_and_changed(tmp_path: Path, inside: InProcessCli) -> N
     shown = inside.run(hooks.main, "list", cwd=tmp_path).stdout
     assert "off: not agreed to" in shown and "hooks/x.sh (sha256 " in shown
     digest = next(line for line in shown.splitlines() if "amanu hooks approve" in line).split()[3]
-    assert "not run" in inside.run(hooks.main, "test", "UserPromptSubmit", cwd=tmp_path).stdout
+    assert "Not run" in inside.run(hooks.main, "test", "UserPromptSubmit", cwd=tmp_path).stdout
     assert "Agreed to UserPromptSubmit" in inside.run(hooks.main, "approve", digest, cwd=tmp_path).stdout
     assert "hello" in inside.run(hooks.main, "test", "UserPromptSubmit", cwd=tmp_path).stdout
     [view] = [json.loads(text) for text in inside.run(hooks.main, "list", "--json", cwd=tmp_path).stdout.splitlines()]
