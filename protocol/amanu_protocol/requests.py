@@ -832,7 +832,19 @@ class RulePreviewResult(Wire):
 
 
 AuditKind = Literal[
-    "asked", "decided", "started", "ended", "changing", "changed", "trust", "rule", "mode", "sandbox", "server", "log"
+    "asked",
+    "decided",
+    "started",
+    "ended",
+    "changing",
+    "changed",
+    "trust",
+    "rule",
+    "mode",
+    "sandbox",
+    "server",
+    "hook",
+    "log",
 ]
 """`changing` is on record before a file changes, `changed` says what came of it. `log` is about the log itself: a file
 of it begins."""

@@ -34,14 +34,15 @@ MAY_IMPORT: dict[str, str] = {
     "amanu.proposals": "core text system workspace",
     "amanu.checks": "core config text system sandbox workspace proposals",
     "amanu.permissions": "core config text system storage workspace context checks",
+    "amanu.hooks": "core system text sandbox workspace",
     "amanu.tools": "core config text system web shell sandbox mcp workspace context proposals checks",
     "amanu.agent": "core text system models.availability models.retry permissions",  # no vendor, disk, process, editor
     "amanu.session": "core home config text system models web storage sandbox mcp workspace context proposals checks "
-    "permissions tools agent",
+    "permissions hooks tools agent",
     "amanu.frontends": "core text system storage workspace context session",
     "amanu.daemon": "core home config text system sandbox session frontends",
     "amanu.cli": "core home config text system models web storage sandbox mcp workspace context proposals permissions "
-    "tools agent session frontends daemon",
+    "hooks tools agent session frontends daemon",
     "amanu.__main__": "*",
 }
 ALONE: dict[str, str] = {

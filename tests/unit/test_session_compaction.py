@@ -138,6 +138,7 @@ async def test_commands_list_the_daemons_own(tmp_path: Path) -> None:
             ("compact", "daemon"),
             ("memory", "daemon"),
             ("skills", "daemon"),
+            ("hooks", "daemon"),
             ("mine", "user"),
         ]
 

@@ -1836,6 +1836,7 @@ export type AuditKind =
   | "mode"
   | "sandbox"
   | "server"
+  | "hook"
   | "log";
 
 export interface AuditQueryParams {

@@ -1215,7 +1215,7 @@
 
 ---`changing` is on record before a file changes, `changed` says what came of it. `log` is about the log itself: a file
 ---of it begins.
----@alias amanu.AuditKind "asked"|"decided"|"started"|"ended"|"changing"|"changed"|"trust"|"rule"|"mode"|"sandbox"|"server"|"log"
+---@alias amanu.AuditKind "asked"|"decided"|"started"|"ended"|"changing"|"changed"|"trust"|"rule"|"mode"|"sandbox"|"server"|"hook"|"log"
 
 ---@class amanu.AuditQueryParams
 ---@field sessionId amanu.Id

@@ -16,10 +16,10 @@ from typing import Any, Literal
 
 from pydantic import JsonValue
 
-from amanu.agent.turn_listeners import after_call, before_call
+from amanu.agent.turn_listeners import after_call, before_call, before_question
 from amanu.core.conversation import NOT_RUN, Call, Result
 from amanu.core.emit import Emit
-from amanu.core.listeners import MAX_CHANGES, Block, TurnListener
+from amanu.core.listeners import MAX_CHANGES, Block, MustAsk, Permitted, TurnListener
 from amanu.core.tool import (
     AgentLabel,
     AnyTool,
@@ -75,6 +75,8 @@ class CallRun:
     """Why its arguments are invalid; "" when they are valid."""
     changes: list[str] = field(default_factory=list[str])
     """What listeners changed in its arguments, a sentence each, for the model."""
+    standing: MustAsk | Permitted | None = None
+    """What listeners want of the decision on it."""
     preview: Preview | None = None
     allowed: bool = False
     """Policy or the user said yes to what `preview` shows."""
@@ -173,7 +175,7 @@ class Calls:
                 search_web=self._environment.search_web,
             )
             await self._wait_to_preview(run, earlier)
-            preview = _bind_to_call(await tool.preview(params, context), run.call)
+            preview = _bind_to_call(await tool.preview(params, context), run)
             params, preview = await self._ask_listeners(run, tool, params, context, preview)
             decision = await self._decide(run, tool, params, context, preview, earlier)
             if decision.outcome in ("rejected", "denied", "cancelled"):
@@ -220,8 +222,9 @@ class Calls:
         invalid."""
         for _ in range(MAX_CHANGES + 1):
             answer = await before_call(self._listeners, run.call, preview)
-            if answer is None:
-                return params, preview
+            if answer is None or isinstance(answer, MustAsk | Permitted):
+                run.standing = answer
+                return params, _with_standing(preview, run.standing)
             await tool.reject(params, context, answer.reason)  # undoes what the preview prepared
             if isinstance(answer, Block):
                 raise _Blocked(answer.reason)
@@ -230,7 +233,7 @@ class Calls:
             run.call = run.call.model_copy(update={"arguments": run.parsed.arguments})
             params = run.parsed.params
             run.item = run.item.model_copy(update={"arguments": run.parsed.arguments})
-            preview = _bind_to_call(await tool.preview(params, context), run.call)
+            preview = _bind_to_call(await tool.preview(params, context), run)
         await tool.reject(params, context, _KEPT_CHANGING)
         raise _Blocked(_KEPT_CHANGING)
 
@@ -247,11 +250,12 @@ class Calls:
         again: an approval covers only what was shown. Raises `ToolError` when it keeps changing."""
         for _ in range(_MAX_REDECISIONS + 1):
             self._show_preview(run, preview)
+            preview = await self._before_question(run, tool, params, context, preview)
             decision = await self._approvals.decide(
                 run.call.call_id,
                 preview,
                 lambda: self._set_state(run, "awaitingApproval"),
-                None if preview.plan is None else _previewing_again(tool, params, context, run.call, preview),
+                None if preview.plan is None else _previewing_again(tool, params, context, run, preview),
                 self._label,
             )
             preview = self._approvals.take_revised(run.call.call_id) or preview
@@ -266,18 +270,32 @@ class Calls:
                 preview, decision, secrets=self._approvals.reveals_secrets(preview, decision)
             )
             current = await tool.preview_again(params, context)
-            current = preview if current is None else _bind_to_call(current, run.call)
+            current = preview if current is None else _bind_to_call(current, run)
             # Mode, trust and rules may have changed while it waited, too. Edits reviewed hunk by hunk are applied
             # already.
             if current.digest == preview.digest and (
                 decision.outcome != "allowed" or self._decision_stands(run, current, decision)
             ):
-                context.still_valid = _make_recheck(tool, params, context, run.call, preview.digest)
+                context.still_valid = _make_recheck(tool, params, context, run, preview.digest)
                 return decision
             run.allowed = False
             run.item = run.item.model_copy(update={"decision": None})  # it was about the earlier preview
             preview = current
         raise ToolError("This call kept changing while it waited for approval, so it was not run.")
+
+    async def _before_question(
+        self, run: CallRun, tool: AnyTool, params: Params, context: CallContext, preview: Preview
+    ) -> Preview:
+        """Ask the listeners about a call that the user would be asked about. Raises `_Blocked`."""
+        if not self._listeners or not self._approvals.would_ask(preview):
+            return preview
+        answer = await before_question(self._listeners, run.call, preview)
+        if isinstance(answer, Block):
+            await tool.reject(params, context, answer.reason)
+            raise _Blocked(answer.reason)
+        if answer is not None and not isinstance(run.standing, MustAsk):
+            run.standing = answer
+        return _with_standing(preview, run.standing)
 
     def _decision_stands(self, run: CallRun, current: Preview, decision: Decision) -> bool:
         """Whether that yes still covers the call as it is now."""
@@ -436,33 +454,49 @@ def call_item(turn_id: str, call: Call, tool: AnyTool | None) -> ToolCall:
     )
 
 
-def _bind_to_call(preview: Preview, call: Call) -> Preview:
+def _bind_to_call(preview: Preview, run: CallRun) -> Preview:
     """The preview with the call's arguments on its subjects, for rules that match them, and with a digest of everything
     that is decided on."""
+    call = run.call
     arguments = call.arguments if isinstance(call.arguments, dict) else {}
     subject, *extra = (replace(part, arguments=arguments) for part in (preview.subject, *preview.extra_subjects))
     # The same for arguments in any order; it includes what the tool understood them to mean.
     canonical = json.dumps([call.tool, arguments, preview.digest], sort_keys=True, ensure_ascii=True)
     digest = hashlib.sha256(canonical.encode()).hexdigest()
-    return replace(preview, subject=subject, extra_subjects=tuple(extra), digest=digest)
+    bound = replace(preview, subject=subject, extra_subjects=tuple(extra), digest=digest)
+    return _with_standing(bound, run.standing)
+
+
+def _with_standing(preview: Preview, standing: MustAsk | Permitted | None) -> Preview:
+    """The preview with what listeners want of the decision on its subjects."""
+    match standing:
+        case MustAsk(reason=reason):
+            return replace(preview, subject=replace(preview.subject, must_ask=preview.subject.must_ask or reason))
+        case Permitted(reason=reason):
+            subject, *extra = (
+                replace(part, permitted_by=reason) for part in (preview.subject, *preview.extra_subjects)
+            )
+            return replace(preview, subject=subject, extra_subjects=tuple(extra))
+        case None:
+            return preview
 
 
 def _previewing_again(
-    tool: AnyTool, params: Params, context: CallContext, call: Call, preview: Preview
+    tool: AnyTool, params: Params, context: CallContext, run: CallRun, preview: Preview
 ) -> Callable[[], Awaitable[Preview]]:
     async def preview_again() -> Preview:
         current = await tool.preview_again(params, context)
-        return preview if current is None else _bind_to_call(current, call)
+        return preview if current is None else _bind_to_call(current, run)
 
     return preview_again
 
 
 def _make_recheck(
-    tool: AnyTool, params: Params, context: CallContext, call: Call, digest: str
+    tool: AnyTool, params: Params, context: CallContext, run: CallRun, digest: str
 ) -> Callable[[], Awaitable[bool]]:
     async def still_valid() -> bool:
         current = await tool.preview_again(params, context)
-        return current is None or _bind_to_call(current, call).digest == digest
+        return current is None or _bind_to_call(current, run).digest == digest
 
     return still_valid
 

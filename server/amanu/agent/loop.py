@@ -20,11 +20,11 @@ from amanu.agent.recovery import (
     reply_fault,
 )
 from amanu.agent.refusals import refusal_sentence
-from amanu.agent.request import ask_model
+from amanu.agent.request import answer_instead, ask_model
 from amanu.agent.turn import Turn
 from amanu.core.conversation import Assistant, Results
 from amanu.core.ending import Ending
-from amanu.core.listeners import StepRecord
+from amanu.core.listeners import ReplyText, StepRecord
 from amanu.core.model import (
     AuthFailed,
     ContextTooLong,
@@ -100,7 +100,13 @@ async def _request(turn: Turn, step: int, remedies: RemedyCounts) -> ReplyComple
         if (ending := await listeners.before_request(turn, step)) is not None:
             return ending
     try:
-        reply = await ask_model(turn, step)
+        match await listeners.before_model(turn, step):
+            case Ending() as ending:
+                return ending
+            case ReplyText(text=text):
+                return answer_instead(turn, step, text)
+            case None:
+                reply = await ask_model(turn, step)
     except ContextTooLong as error:
         if not remedies.allow_overflow() or not await turn.context.recover_overflow(turn.step_context(step)):
             return Ending("failed", f"{error} {NOTHING_LEFT}", can_continue=True, kind="contextTooLong")

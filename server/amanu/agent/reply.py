@@ -62,6 +62,16 @@ class ReplyItems:
         self._text = []
         self._answer = []
 
+    def replace_text(self, text: str) -> None:
+        """Show this text in the place of all that was shown of the reply but its calls."""
+        shown = [item_id for item_id in self._item_ids if item_id.startswith(f"{self._turn_id}.")]
+        if shown:
+            self._emit(ItemsWithdrawn(item_ids=shown, reason="The reply was replaced."))
+        self._item_ids = [item_id for item_id in self._item_ids if item_id not in shown]
+        self._open, self._text, self._answer = None, [], []
+        self._sections = ThoughtSections()
+        self.add_delta(TextDelta(text))
+
     def finish(self, end: ReplyCompleted) -> Assistant:
         """The reply is complete; its sources become an item of their own after the answer. Returns its message."""
         self._close()

@@ -3,12 +3,14 @@
 import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from dataclasses import replace
 
+from amanu.agent import turn_listeners as listeners
 from amanu.agent.failover import stream_with_failover
 from amanu.agent.recovery import REMEDIES, ReplyFault, reminder, reply_fault
 from amanu.agent.reply import ReplyItems
 from amanu.agent.turn import Turn
-from amanu.core.conversation import Assistant
+from amanu.core.conversation import Assistant, Text
 from amanu.core.model import Delta, ModelError, ReplyCompleted, Request, TextDelta, ThoughtDelta, TokenUsage
 from amanu.core.model_families import family
 from amanu.models.retry import AttemptWithdrawn, RetryScheduled
@@ -19,6 +21,15 @@ from amanu_protocol.items import Retry, Spend
 
 class _Cut(Exception):
     """The turn's `ReplyWatch` cut the reply off."""
+
+
+def answer_instead(turn: Turn, step: int, text: str) -> ReplyCompleted:
+    """Put that text on record as the reply: no model is asked."""
+    reply = ReplyItems(turn.turn_id, step, turn.tools, turn.emit)
+    reply.add_delta(TextDelta(text))
+    end = ReplyCompleted(Assistant(parts=(Text(text=text),)), TokenUsage(), "end")
+    _record(turn, step, reply.finish(end))
+    return end
 
 
 async def ask_model(turn: Turn, step: int) -> ReplyCompleted:
@@ -48,6 +59,11 @@ async def ask_model(turn: Turn, step: int) -> ReplyCompleted:
         raise
     turn.context.count_request(end.usage.prompt)
     spend = turn.ledger.count_request(turn.info, end.usage)
+    try:
+        end = await _judged(turn, reply, end)
+    except BaseException:
+        _record(turn, step, reply.cut("The reply was cut off."), spend)
+        raise
     if reply_fault(end) == "spentThinking":
         reply.withdraw("The reply held only thinking.")
     message = reply.finish(end)
@@ -55,6 +71,15 @@ async def ask_model(turn: Turn, step: int) -> ReplyCompleted:
     _record(turn, step, message if has_content or end.stop == "paused" else None, spend)
     turn.emit_usage()
     return end
+
+
+async def _judged(turn: Turn, reply: ReplyItems, end: ReplyCompleted) -> ReplyCompleted:
+    """The reply with the text that a listener puts in the place of its own, if one does."""
+    replacement = await listeners.after_model(turn, end)
+    if replacement is None:
+        return end
+    reply.replace_text(replacement.text)
+    return replace(end, message=Assistant(parts=(Text(text=replacement.text), *end.message.calls)), sources=())
 
 
 def _max_output(turn: Turn) -> int | None:

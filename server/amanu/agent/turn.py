@@ -1,6 +1,7 @@
 """What one turn works with: its model, tools, conversation, window, listeners and costs. The loop is in `loop.py`."""
 
 import asyncio
+import logging
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -23,6 +24,8 @@ from amanu.permissions.approvals import Approvals
 from amanu.text import wording
 from amanu_protocol.events import ItemCompleted, UsageChanged
 from amanu_protocol.items import ModelInfo, Spend
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -172,6 +175,18 @@ class Turn:
         self._emit_notice(SystemNote("", f"{REFUSED} {', '.join(names)}.", "pictureRefused", level="warning"), entry)
         return True
 
+    async def _before_compaction(self, by_user: bool, focus: str) -> str | None:
+        """Why a listener wants old messages to stay; None when none does."""
+        for listener in self.listeners:
+            try:
+                objection = await listener.before_compaction(self, by_user=by_user, focus=focus)
+            except Exception:
+                log.exception("%s failed; the turn goes on without it", type(listener).__name__)
+                continue
+            if objection is not None:
+                return objection
+        return None
+
     def step_context(self, step: int, *, in_turn: bool = True) -> StepContext:
         """What the context window needs to make room before that step. `in_turn`: the turn goes on afterwards."""
         info = (self.utility or self.candidate).info
@@ -184,6 +199,7 @@ class Turn:
             ask=lambda system, question: self.side_query(system, question, max_output=max_output),
             piece=int(info.context_window * PIECE_SHARE),
             in_turn=in_turn,
+            before_compaction=self._before_compaction,
         )
 
     def emit_usage(self) -> None:

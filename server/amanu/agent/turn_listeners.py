@@ -7,7 +7,17 @@ from typing import TypeVar
 from amanu.agent.turn import Turn
 from amanu.core.conversation import Call, Result
 from amanu.core.ending import Ending
-from amanu.core.listeners import Block, ChangedArguments, Continue, Notes, StepRecord, TurnListener
+from amanu.core.listeners import (
+    Block,
+    ChangedArguments,
+    Continue,
+    MustAsk,
+    Notes,
+    Permitted,
+    ReplyText,
+    StepRecord,
+    TurnListener,
+)
 from amanu.core.model import ReplyCompleted
 from amanu.core.tool import Preview
 
@@ -24,6 +34,24 @@ async def before_request(turn: Turn, step: int) -> Ending | None:
         ending = _apply(turn, await _guarded(listener.before_request(turn, step), listener, None))
         if ending is not None:
             return ending
+    return None
+
+
+async def before_model(turn: Turn, step: int) -> ReplyText | Ending | None:
+    """What a listener answers instead of the model, or how it ends the turn; None when the model is asked."""
+    for listener in turn.listeners:
+        answer = await _guarded(listener.before_model(turn, step), listener, None)
+        if answer is not None:
+            return answer
+    return None
+
+
+async def after_model(turn: Turn, reply: ReplyCompleted) -> ReplyText | None:
+    """The text a listener puts in the place of the reply's."""
+    for listener in turn.listeners:
+        answer = await _guarded(listener.after_model(turn, reply), listener, None)
+        if answer is not None:
+            return answer
     return None
 
 
@@ -51,13 +79,32 @@ async def on_stop(turn: Turn, reply: ReplyCompleted) -> Ending | None:
 
 async def before_call(
     listeners: Sequence[TurnListener], call: Call, preview: Preview
-) -> Block | ChangedArguments | None:
-    """The first answer that is not None; a listener that raises blocks the call."""
+) -> Block | ChangedArguments | MustAsk | Permitted | None:
+    """The first answer that settles it, else the stricter of the others; a listener that raises blocks the call."""
+    standing: MustAsk | Permitted | None = None
     for listener in listeners:
         answer = await _guarded(listener.before_call(call, preview), listener, Block(FAILED))
-        if answer is not None:
+        match answer:
+            case Block() | ChangedArguments():
+                return answer
+            case MustAsk():
+                standing = standing if isinstance(standing, MustAsk) else answer
+            case Permitted():
+                standing = standing or answer
+            case None:
+                pass
+    return standing
+
+
+async def before_question(listeners: Sequence[TurnListener], call: Call, preview: Preview) -> Block | Permitted | None:
+    """The first `Block`, else the first `Permitted`; a listener that raises blocks the call."""
+    permitted: Permitted | None = None
+    for listener in listeners:
+        answer = await _guarded(listener.before_question(call, preview), listener, Block(FAILED))
+        if isinstance(answer, Block):
             return answer
-    return None
+        permitted = permitted or answer
+    return permitted
 
 
 async def after_call(listener: TurnListener, call: Call, result: Result) -> Result:

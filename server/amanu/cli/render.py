@@ -224,6 +224,8 @@ class Renderer:
         last = state.items[-1] if state.items else None
         if isinstance(last, Notice) and last.code == "compacting":
             return "… compacting"
+        if isinstance(last, Notice) and last.code == "hookRunning":
+            return f"… {one_line(last.text, 100)}"
         draft = _draft(state)
         if draft is not None:
             return f"… {one_line(draft.title, 100)} · draft, {plural(draft.output.count(chr(10)), 'line')}"

@@ -4,7 +4,7 @@ import asyncio
 import os
 import re
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from amanu.context.images import Pictures
@@ -57,6 +57,12 @@ class PromptMessage:
     message: User
     left_out: tuple[str, ...] = ()
     """What could not be sent: a sentence for the user about each attachment."""
+
+    def with_context(self, context: str) -> Self:
+        """The same with more behind the user's words; "" for nothing."""
+        if not context:
+            return self
+        return replace(self, message=self.message.model_copy(update={"text": f"{self.message.text}\n\n{context}"}))
 
 
 async def with_attachments(

@@ -5,7 +5,7 @@
 
 Where they are: `context/extension_folders.py`. What stands for arguments, files and commands in a text:
 `context/command_template.py`. `allowed-tools` and `model` of a file change nothing: what a command may do is up to the
-user's rules. `/compact`, `/memory`, `/skills` and `/mcp` are built in.
+user's rules. `/compact`, `/memory`, `/skills`, `/mcp` and `/hooks` are built in.
 """
 
 import re
@@ -24,6 +24,7 @@ COMPACT = "compact"
 MEMORY = "memory"
 MCP = "mcp"
 SKILLS = "skills"
+HOOKS = "hooks"
 BUILT_IN = (
     Command(
         name=COMPACT,
@@ -46,9 +47,15 @@ BUILT_IN = (
     Command(
         name=SKILLS, description="Show the skills: what each is for, whose it is, whether it is active", source="daemon"
     ),
+    Command(
+        name=HOOKS,
+        description="Show the hooks and how they stand, or agree to one",
+        argument_hint="[approve NUMBER]",
+        source="daemon",
+    ),
 )
 """Commands that the daemon carries out itself; no file can take their names."""
-ANSWERED = (MEMORY, SKILLS, MCP)
+ANSWERED = (MEMORY, SKILLS, MCP, HOOKS)
 """Those that are answered at once, without a turn."""
 
 _COMMAND = re.compile(r"/([A-Za-z0-9_-]+(?::[A-Za-z0-9_-]+)*)(?:\s+(.*))?\Z", re.DOTALL)

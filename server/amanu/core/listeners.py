@@ -4,10 +4,15 @@ nothing else that does.
     request → calls → listeners
 
 A turn has a list of listeners. Some are made for one turn, others live as long as their session. The loop asks them at
-five moments:
+nine moments:
 
     before_request    the next request is about to be made                    → notes for the model, or an `Ending`
-      before_call     a call is parsed and previewed, but not yet decided     → `Block`, `ChangedArguments`, or None
+    before_compaction old messages are about to be replaced by a summary      → why they shall stay, or None
+    before_model      everything of the request is settled                    → `ReplyText`, an `Ending`, or None
+    after_model       a whole reply has come                                  → `ReplyText` or None
+      before_call     a call is parsed and previewed, but not yet decided     → `Block`, `ChangedArguments`, `MustAsk`,
+                                                                                `Permitted`, or None
+      before_question the user would be asked about a call                    → `Block`, `Permitted`, or None
       after_call      a call has its result                                   → the result, changed or not
     after_step        all calls of a reply have their results                 → notes for the model, or an `Ending`
     on_stop           the model ended its reply without calling a tool        → `Continue`, an `Ending`, or None
@@ -15,11 +20,12 @@ five moments:
 **Order.** Listeners are asked one after another, in the order of the list, never two at once for the same turn. Only
 the calls of one step run side by side, so `before_call` and `after_call` of different calls may interleave. What a
 listener returns takes effect before the next one is asked: its notes are already in the conversation. The first
-`Ending`, `Block`, `ChangedArguments` or `Continue` settles the moment; the listeners behind it are not asked.
+`Ending`, `Block`, `ChangedArguments` or `Continue` settles the moment; the listeners behind it are not asked. `MustAsk`
+and `Permitted` settle nothing: the others are asked too, and a `MustAsk` of one outweighs the `Permitted` of another.
 
 **Errors.** A method must not raise: it handles its own failures and returns a safe answer. If it raises all the same,
-the exception is logged and the turn goes on as if it had returned nothing. The exception is `before_call`: when it
-raises, the call is blocked, because a guard that failed has not let anything pass.
+the exception is logged and the turn goes on as if it had returned nothing. The exceptions are `before_call` and
+`before_question`: when one raises, the call is blocked, because a guard that failed has not let anything pass.
 
 **Cancelling.** When the turn is cancelled, the running method gets `CancelledError` and must let it through quickly. No
 other method is called for that turn, not even for calls that are answered as cancelled. A call whose `after_call` is
@@ -76,6 +82,31 @@ class ChangedArguments:
     """All arguments of the new call, not just the changed ones."""
     reason: str
     """Added to the result for the model: what was changed and why."""
+
+
+@dataclass(frozen=True)
+class MustAsk:
+    """Only the user can allow the call, once, whatever the rules say."""
+
+    reason: str
+    """Why, as a clause for the user."""
+
+
+@dataclass(frozen=True)
+class Permitted:
+    """Where no rule matches, the call may run without a question: something of the user's own says so. It beats no
+    deny, nothing that must be asked about, and nothing that is not understood."""
+
+    reason: str
+    """What says so, for the user."""
+
+
+@dataclass(frozen=True)
+class ReplyText:
+    """This is the text of the reply: `before_model`, instead of asking the model; `after_model`, instead of what it
+    wrote, its thoughts included. Its calls stay."""
+
+    text: str
 
 
 @dataclass(frozen=True)
@@ -151,9 +182,27 @@ class TurnListener(Protocol):
         again if that rewrote the conversation: earlier notes may have been dropped."""
         return None
 
-    async def before_call(self, call: Call, preview: Preview) -> Block | ChangedArguments | None:
+    async def before_compaction(self, turn: TurnView, *, by_user: bool, focus: str) -> str | None:
+        """Old messages are about to be replaced by a summary: why they shall stay, a sentence; None: they need not. Not
+        heeded where the next request would have no room. `by_user`: the user asked for it, `focus` says for what."""
+        return None
+
+    async def before_model(self, turn: TurnView, step: int) -> ReplyText | Ending | None:
+        """The request of step `step` is sent next, unless a listener answers it."""
+        return None
+
+    async def after_model(self, turn: TurnView, reply: ReplyCompleted) -> ReplyText | None:
+        """A whole reply has come; it is not in the conversation yet. Asked once a reply, not for one that was cut."""
+        return None
+
+    async def before_call(self, call: Call, preview: Preview) -> Block | ChangedArguments | MustAsk | Permitted | None:
         """The call would do what `preview` says; nothing is decided and nothing has happened. Not asked about calls
         that are invalid: an unknown tool, wrong arguments, a preview that failed."""
+        return None
+
+    async def before_question(self, call: Call, preview: Preview) -> Block | Permitted | None:
+        """No rule allows or denies the call, so the user is about to be asked, or the call to be denied where nobody is
+        there."""
         return None
 
     async def after_call(self, call: Call, result: Result) -> Result:

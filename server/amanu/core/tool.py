@@ -74,6 +74,8 @@ class Subject:
     read_only: bool = False
     """Of an MCP server: it says that the call changes nothing. A claim, which can only make policy stricter where it is
     absent."""
+    permitted_by: str = field(default="", compare=False)
+    """What of the user's allows it where no rule matches; "" for nothing."""
 
 
 SubjectFilter = Callable[[Iterable[Subject]], list[Subject]]

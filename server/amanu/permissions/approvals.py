@@ -171,6 +171,10 @@ class Approvals:
         """The verdict on a call about all of them."""
         return decide_all(self.rules(), subjects, self._policy.context())[0]
 
+    def would_ask(self, preview: Preview) -> bool:
+        """Whether no rule decides on that call; the ceilings are not looked at."""
+        return self.verdict((preview.subject, *preview.extra_subjects)).decision == "ask"
+
     def allowed(self, subjects: Iterable[Subject]) -> list[Subject]:
         """Those that are allowed without a question."""
         return self._with_decision(subjects, "allow")

@@ -99,6 +99,8 @@ def decide(rules: Iterable[Rule], subject: Subject, context: PolicyContext | Non
         return Verdict("ask", NO_SANDBOX, rememberable=False, why=why)
     if command is not None and destroying_words(command):
         return Verdict("ask", DESTROYS, rememberable=False, why=why)
+    if subject.permitted_by and subject.reach == "workspace" and (context.sandboxed or subject.effect != "run"):
+        return Verdict("allow", subject.permitted_by, why=why)
     return Verdict("ask", NOTHING_MATCHED, rememberable=command is None or command.prefix is not None, why=why)
 
 

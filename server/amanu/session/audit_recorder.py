@@ -9,6 +9,7 @@ from typing import Literal
 
 from amanu.core.rules import MCP
 from amanu.core.tool import ToolError
+from amanu.hooks.model import HookDecision, HookRun, HookView
 from amanu.storage.audit_log import AuditLog
 from amanu.workspace.diff import compose
 from amanu.workspace.text_file import encode, split_lines
@@ -104,6 +105,33 @@ class AuditRecorder:
     def record_server(self, text: str, **data: str) -> None:
         """Record what the user decided on an MCP server."""
         self._add("server", text, **data)
+
+    def record_hook(self, run: HookRun, decision: HookDecision, call_id: str | None) -> None:
+        """Record that a hook has run, for that call or for none."""
+        hook = run.hook
+        self._add(
+            "hook",
+            f"Hook {hook.label} ({hook.event}): {run.failure or _ANSWERS[decision.action]}",
+            call_id,
+            event=hook.event,
+            source=str(hook.source.path),
+            command=hook.command,
+            args=None if hook.arguments is None else list(hook.arguments),
+            answer=decision.action,
+            reason=decision.reason or None,
+            input=None if decision.updated_input is None else dict(decision.updated_input),
+            exit=run.exit_code,
+            failure=run.failure or None,
+            ms=round(run.seconds * 1000),
+            stdout=_measure(run.stdout),
+            stderr=_measure(run.stderr),
+        )
+
+    def record_hook_approved(self, view: HookView) -> None:
+        """Record that the user has agreed to a hook."""
+        text = f"Agreed to the hook {view.hook.label} ({view.hook.event})."
+        source = str(view.hook.source.path)
+        self._add("trust", text, event=view.hook.event, source=source, files=dict(view.files), digest=view.digest)
 
     def _on_asked(self, approval: Approval, position: int) -> None:
         call_id = approval.tool_call_id
@@ -256,6 +284,15 @@ class AuditRecorder:
 
     def _add(self, kind: AuditKind, text: str, call_id: str | None = None, **data: object) -> None:
         self.audit.add(kind, text, session_id=self.state.session_id, tool_call_id=call_id, **data)
+
+
+_ANSWERS = {"none": "no objection.", "allow": "allowed.", "ask": "the user is to be asked.", "deny": "refused."}
+
+
+def _measure(output: str) -> dict[str, object]:
+    """What of an output is kept: no entry holds what a program printed."""
+    data = output.encode("utf-8", "surrogatepass")
+    return {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
 
 
 def _trusted(trusted: bool) -> str:

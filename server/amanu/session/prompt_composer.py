@@ -82,10 +82,10 @@ class PromptComposer:
         self.model: ModelInfo | None = None
         """The model of the last turn."""
 
-    async def compose(self, prompt: Prompt, window: int) -> OpeningMessage:
-        """The opening message, for a model with a window of so many tokens. Raises `AmanuError` when the session has no
-        room for a picture."""
-        heard = await self.expand(prompt.text, prompt.attachments)
+    async def compose(self, prompt: Prompt, window: int, context: str = "") -> OpeningMessage:
+        """The opening message, for a model with a window of so many tokens. `context`: what hooks add to it. Raises
+        `AmanuError` when the session has no room for a picture."""
+        heard = (await self.expand(prompt.text, prompt.attachments)).with_context(context)
         editor_state = prompt.context and await describe(prompt.context, self._workspace, self._approvals.allowed)
         editor_state = editor_state and {
             name: self._services.secrets.mask_content(section) for name, section in editor_state.items()

@@ -13,6 +13,8 @@ from amanu.core.ending import Ending
 from amanu.session.checkpoints import Checkpoints
 from amanu.session.core import SessionCore
 from amanu.session.events import Client
+from amanu.session.hook_commands import HookCommands
+from amanu.session.hooks import PromptBlocked
 from amanu.session.memory import SessionMemory
 from amanu.session.prompt_composer import ComposedPrompt, PromptComposer
 from amanu.session.queue import Prompt
@@ -71,6 +73,7 @@ class Prompts:
         self._prompt_ids = composer.queue.prompt_ids
         self._pictures = composer.pictures
         self._turn_factory = composer.turn_factory
+        self._hooks = composer.turn_factory.hooks
         self._trust = trust
         self._recording = recording
         self._checkpoints = checkpoints
@@ -78,6 +81,7 @@ class Prompts:
             commands.MEMORY: memory.carry_out,
             commands.SKILLS: composer.skills.carry_out,
             commands.MCP: composer.turn_factory.mcp.carry_out,
+            commands.HOOKS: HookCommands(core, self._hooks).carry_out,
         }
         self._prompt_after_stop: str | None = None
         """The first prompt that came while the turn was stopping: it starts right after it."""
@@ -136,7 +140,8 @@ class Prompts:
         elif params.prompt_id not in self._prompt_ids:
             attachments = await self._pictures.keep(params.attachments)
             plain = params.model_copy(update={"text": self._core.services.secrets.mask_content(params.text)})
-            heard = await self._composer.expand(plain.text, attachments)
+            context = await self._hooks.submit_prompt(plain.text)
+            heard = (await self._composer.expand(plain.text, attachments)).with_context(context)
             self._require_writable()
             self._add_steering(plain, attachments, heard)
             self._report_hidden_keys(params.text, plain.text)
@@ -269,8 +274,11 @@ class Prompts:
         self._core.environment.replace(prompt.environment)
         self._core.services.auth.learn(prompt.environment)
         focus = commands.compaction(prompt.text)
+        context = await self._hooks.submit_prompt(prompt.text) if focus is None else ""
         await self._pictures.load()
-        opening = await self._composer.compose(prompt, info.context_window) if focus is None else None
+        opening = None
+        if focus is None:
+            opening = await self._composer.compose(prompt, info.context_window, context)
         self._require_writable()
         turn_id = _turn_id(prompt.prompt_id)
         self._queue.take_back(prompt.prompt_id)
@@ -334,7 +342,7 @@ class Prompts:
                     return
                 try:
                     await self._start(prompt)
-                except PictureLimitReached as error:
+                except (PictureLimitReached, PromptBlocked) as error:
                     self._give_back(prompt, error)
                     continue
                 except AmanuError as error:
@@ -345,7 +353,7 @@ class Prompts:
                     self._notices.report_ending(None, Ending("failed", "Internal error in Amanu; see `amanu logs`."))
                 return
 
-    def _give_back(self, prompt: Prompt, error: PictureLimitReached) -> None:
+    def _give_back(self, prompt: Prompt, error: PictureLimitReached | PromptBlocked) -> None:
         """Remove a prompt that can never start from the queue; a notice returns all that the user typed."""
         with_it = [
             attachment.name if isinstance(attachment, ImageAttachment) else attachment.path

@@ -27,6 +27,7 @@ from amanu.core.conversation import (
     Text,
     User,
 )
+from amanu.hooks.report import RUNNING
 from amanu.session.history import EVENT, ItemHistory
 from amanu.session.late_decisions import LateDecisions
 from amanu.storage.journal import Record
@@ -182,7 +183,7 @@ def _close_what_is_open(state: SessionState) -> list[tuple[Event, Entry | None]]
             result = Result(call_id=item.item_id, tool=item.tool, text=text, is_error=True)
             # That of a sub-agent's call is part of another conversation.
             closing.append((ItemCompleted(item=ended), result if item.agent_id is None else None))
-        elif isinstance(item, Notice) and item.code == COMPACTING:
+        elif isinstance(item, Notice) and item.code in (COMPACTING, RUNNING):
             closing.append(
                 (ItemsWithdrawn(item_ids=[item.item_id], reason="The daemon stopped in the meantime."), None)
             )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from amanu.checks.runner import Checkers
 from amanu.config import Settings
 from amanu.home import Home
+from amanu.hooks.hooks import Hooks
 from amanu.mcp.model import McpServers
 from amanu.mcp.servers import Servers
 from amanu.models.availability import Availability
@@ -45,6 +46,7 @@ class Services:
     sandbox: Sandbox
     audit: AuditLog
     """The audit log of all sessions."""
+    hooks: Hooks
     headless: bool = False
     """Nobody is there to ask: what needs approval is denied, naming the rule that would allow it."""
     until_done: bool = False
@@ -87,6 +89,7 @@ def make_services(home: Home, settings: Settings, *, headless: bool = False, unt
         Checkers(settings.checks, sandbox, settings.key_variables),
         sandbox,
         AuditLog(home.audit, secrets, settings.history.keep_audit_mb),
+        Hooks(home.config, home.state / "hooks.json"),
         headless=headless,
         until_done=until_done,
         pages=PageFetcher(settings.web.allow_hosts),

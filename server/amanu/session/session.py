@@ -139,6 +139,7 @@ class Session:
         await self.prompts.stop()
         await self.agents.close()
         self.mcp.close()
+        await self.composer.turn_factory.hooks.end()
         if self.core.assignment is None:
             await self.core.jobs.close()
             await self._checks.close()

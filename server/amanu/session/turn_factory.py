@@ -28,6 +28,8 @@ from amanu.core.notes import SystemNote
 from amanu.core.tool import AnyTool
 from amanu.session.agents import SessionAgents
 from amanu.session.core import Assignment, SessionCore
+from amanu.session.hook_listener import HookListener
+from amanu.session.hooks import AgentIdentity, SessionHooks
 from amanu.session.mcp import SessionMcp
 from amanu.session.model_choice import ModelChoice, ModelChooser
 from amanu.session.queue import PromptQueue
@@ -88,6 +90,9 @@ class TurnFactory:
         self.status = SessionStatus(conversation, state, core.plan.path, headless=services.headless)
         self.plan = core.plan
         self.skills = SessionSkills(core)
+        self.hooks = SessionHooks(core)
+        if core.assignment is not None:
+            self.hooks.agent = AgentIdentity(core.assignment.label.agent_id, core.assignment.definition.name)
         self._step_notes = StepNotes(core, feedback, self.status, agents)
         self._todo_reminder = TodoReminder(core.todos, conversation)
         self.model_chooser = ModelChooser(settings, services.registry, services.availability, state)
@@ -164,6 +169,7 @@ class TurnFactory:
             FaultReminders(run.tools),
             *([] if guard is None else [guard]),
             *self._stop_listeners(run),
+            HookListener(self.hooks, run.turn_id, run.task),
             *([] if run.inbox is None else [LateSteering(run.inbox)]),
         ]
 

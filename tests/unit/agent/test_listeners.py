@@ -7,14 +7,17 @@ from typing import Any
 import pytest
 
 from amanu.agent.loop import run_turn
-from amanu.core.conversation import Call, Result, Results
+from amanu.core.conversation import Assistant, Call, Result, Results
 from amanu.core.ending import Ending
 from amanu.core.listeners import (
     MAX_CHANGES,
     Block,
     ChangedArguments,
     Continue,
+    MustAsk,
     Notes,
+    Permitted,
+    ReplyText,
     StepRecord,
     TurnListener,
     TurnView,
@@ -24,6 +27,7 @@ from amanu.core.notes import SystemNote
 from amanu.core.tool import Preview
 from amanu.permissions import approvals as approval
 from amanu_protocol.events import ApprovalRequested
+from amanu_protocol.items import Answer
 from support.loop_harness import LoopHarness, call, says
 
 
@@ -282,3 +286,83 @@ async def test_what_a_listener_makes_of_a_text_holds_for_the_fields(
     await run_turn(harness.turn)
     (result,) = harness.conversation.results()
     assert result.fields == fields
+
+
+class Says(TurnListener):
+    """Answers each moment with what it was made with."""
+
+    def __init__(self, **answers: Any) -> None:
+        self.answers = answers
+        self.asked: list[str] = []
+
+    def answer(self, moment: str) -> Any:
+        self.asked.append(moment)
+        answer = self.answers.get(moment)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    async def before_call(self, call: Call, preview: Preview) -> MustAsk | Permitted | None:
+        return self.answer("before_call")
+
+    async def before_question(self, call: Call, preview: Preview) -> Block | Permitted | None:
+        return self.answer("before_question")
+
+    async def before_model(self, turn: TurnView, step: int) -> ReplyText | Ending | None:
+        return self.answer("before_model")
+
+    async def after_model(self, turn: TurnView, reply: ReplyCompleted) -> ReplyText | None:
+        return self.answer("after_model")
+
+
+@pytest.mark.parametrize(
+    ("listeners", "mode", "asked", "state"),
+    [
+        ([Says()], "ask", True, "succeeded"),
+        ([Says()], "acceptEdits", False, "succeeded"),
+        ([Says(before_call=MustAsk("why"))], "acceptEdits", True, "succeeded"),
+        ([Says(before_call=Permitted("it"))], "ask", False, "succeeded"),
+        ([Says(before_call=Permitted("it")), Says(before_call=MustAsk("why"))], "ask", True, "succeeded"),
+        ([Says(before_call=MustAsk("why")), Says(before_call=Permitted("it"))], "ask", True, "succeeded"),
+        ([Says(before_call=MustAsk("why")), Guards(Block("no"))], "acceptEdits", False, "rejected"),
+        ([Says(before_question=Permitted("it"))], "ask", False, "succeeded"),
+        ([Says(before_question=Permitted("it")), Says(before_question=Block("no"))], "ask", False, "rejected"),
+        ([Says(before_call=MustAsk("why"), before_question=Permitted("it"))], "ask", True, "succeeded"),
+        ([Says(before_question=Block("no"))], "acceptEdits", False, "succeeded"),
+        ([Says(before_question=ZeroDivisionError())], "ask", False, "rejected"),
+    ],
+)
+async def test_what_listeners_want_of_a_decision(
+    listeners: list[TurnListener], mode: Any, asked: bool, state: str
+) -> None:
+    replies = [says("", call("write", "w", path="/a")), says("Done.")]
+    harness, _ = await play(listeners, *replies, answers={"w": "allow"}, mode=mode)
+    assert any(isinstance(event, ApprovalRequested) for event in harness.emitted.events) == asked
+    assert harness.states() == {"w": state}
+
+
+@pytest.mark.parametrize(
+    ("listener", "requests", "texts"),
+    [
+        (Says(), 1, ["Hello."]),
+        (Says(before_model=ReplyText("Instead.")), 0, ["Instead."]),
+        (Says(before_model=Ending("completed")), 0, []),
+        (Says(before_model=ZeroDivisionError()), 1, ["Hello."]),
+        (Says(after_model=ReplyText("Other.")), 1, ["Other."]),
+        (Says(after_model=ZeroDivisionError()), 1, ["Hello."]),
+    ],
+)
+async def test_what_listeners_make_of_a_reply(listener: Says, requests: int, texts: list[str]) -> None:
+    harness, ending = await play([listener], says("Hello."))
+    assert ending == Ending("completed")
+    assert len(harness.model.requests) == requests
+    assert [message.text for message in harness.conversation if isinstance(message, Assistant)] == texts
+    shown = [item.text for item in harness.emitted.state.items if isinstance(item, Answer)]
+    assert shown == texts
+
+
+async def test_a_reply_whose_text_is_replaced_keeps_its_calls() -> None:
+    listener = Says(after_model=ReplyText("Other."))
+    harness, _ = await play([listener], says("Let me look.", call("read", "r")), says("Done."))
+    assert harness.states() == {"r": "succeeded"}
+    assert [message.text for message in harness.conversation if isinstance(message, Assistant)] == ["Other.", "Other."]

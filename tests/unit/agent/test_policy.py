@@ -477,6 +477,32 @@ def test_hosts(texts: tuple[str, ...], subject: Subject, expected: str) -> None:
     assert decide(rules(*texts), subject).decision == expected
 
 
+PERMITTED = Subject("edit_file", "write", "src/a.py", permitted_by="your hook x")
+PERMITTED_COMMAND = Subject("run_shell_command", "run", "make test", permitted_by="your hook x")
+
+
+@pytest.mark.parametrize(
+    ("texts", "subject", "context", "expected"),
+    [
+        ((), PERMITTED, PolicyContext(), "allow"),
+        (("deny edit_file",), PERMITTED, PolicyContext(), "deny"),
+        (("mustAsk edit_file(src/**)",), PERMITTED, PolicyContext(), "ask"),
+        ((), replace(PERMITTED, must_ask="a hook wants it"), PolicyContext(), "ask"),
+        ((), replace(PERMITTED, text="a\u202eb.py"), PolicyContext(), "ask"),
+        ((), PERMITTED_COMMAND, PolicyContext(), "allow"),
+        ((), PERMITTED_COMMAND, PolicyContext(sandboxed=False), "ask"),
+        ((), replace(PERMITTED_COMMAND, unclear=True), PolicyContext(), "ask"),
+        # as rules that do not name the tool, it was not meant for the web or the user's own network
+        ((), replace(PAGE, permitted_by="your hook x"), PolicyContext(), "ask"),
+        ((), replace(SERVER, permitted_by="your hook x"), PolicyContext(), "ask"),
+    ],
+)
+def test_what_something_of_the_users_permits(
+    texts: tuple[str, ...], subject: Subject, context: PolicyContext, expected: str
+) -> None:
+    assert decide((*built_in(), *rules(*texts)), subject, context).decision == expected
+
+
 @pytest.mark.parametrize("mode", ["plan", "ask", "acceptEdits", "auto"])
 @pytest.mark.parametrize("subject", [PAGE, SERVER])
 def test_a_new_host_is_asked_about_in_every_mode(mode: Mode, subject: Subject) -> None:

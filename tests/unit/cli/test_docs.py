@@ -34,6 +34,7 @@ def parsers(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParser]:
         "trust",
         "mcp",
         "plugin",
+        "hooks",
         "audit",
         "demo",
         "sessions",

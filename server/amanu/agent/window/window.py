@@ -7,7 +7,7 @@ when the window fills up; until then everything that was sent stays as it was, a
 "Room" is what requests may take of the window: all but what is reserved for the reply.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -84,6 +84,10 @@ class TierShares(Protocol):
     def compact(self) -> float: ...
 
 
+async def _no_objection(by_user: bool, focus: str) -> str | None:
+    return None
+
+
 @dataclass(frozen=True)
 class StepContext:
     """What the window needs of the turn in which it makes room."""
@@ -99,6 +103,8 @@ class StepContext:
     """Tokens that model is shown at once."""
     in_turn: bool = True
     """The turn goes on afterwards. False: the user compacts by hand."""
+    before_compaction: Callable[[bool, str], Awaitable[str | None]] = _no_objection
+    """Asks whether old messages may be replaced (does the user ask for it, what for) → why not, or None."""
 
 
 class ContextWindow:
@@ -328,6 +334,12 @@ class ContextWindow:
             return False
         waits = self._failed_at is not None and tokens_before < self._failed_at + self.room * RETRY_GROWTH
         if waits and not (by_user or must):
+            return False
+        objection = await step.before_compaction(by_user, focus)
+        if objection is not None and not must:
+            self._failed_at = tokens_before
+            text = f"The conversation was not compacted. {objection}"
+            step.emit(ItemCompleted(item=self._notice(step, COMPACTION_FAILED, text)))
             return False
         extracted = compaction.extract(list(conversation)[:replaced], conversation.compacted, self._writers)
         notice = self._notice(step, COMPACTING, "Making room: summarising the older part of this conversation …")

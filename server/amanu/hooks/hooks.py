@@ -1,0 +1,71 @@
+"""All hooks of a user and of the workspaces they work in."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from amanu.hooks.config import project_sources, read_source, user_source
+from amanu.hooks.model import Hook, HookSource, HookView
+from amanu.hooks.pins import HookPins
+from amanu.workspace.workspace import Workspace
+
+Stamp = tuple[int, int, int] | None
+"""(Time of change, size, inode) of a file; None: there is none."""
+
+
+@dataclass(frozen=True)
+class _Content:
+    """What some files held when they were read."""
+
+    stamps: Sequence[Stamp]
+    hooks: Sequence[Hook]
+
+
+class Hooks:
+    """One per process. `config` is the user's configuration folder, `agreed` the file of what they agreed to. Methods
+    block, a fraction of a millisecond where nothing is configured; they raise `AmanuError` (storageError)."""
+
+    def __init__(self, config: Path, agreed: Path) -> None:
+        self._config = config
+        self.pins = HookPins(agreed)
+        self.plugin_sources: Callable[[Workspace, bool], Sequence[HookSource]] = lambda workspace, trusted: ()
+        """What plug-ins add for a workspace, trusted or not."""
+        self._read: dict[Sequence[HookSource], _Content] = {}
+
+    def views(self, workspace: Workspace, *, trusted: bool, home: str = "") -> list[HookView]:
+        """The hooks of that workspace in the order of configuration, the user's own first; without the workspace's own
+        while it is not trusted. `home` is the user's home folder."""
+        views = [self.pins.view(hook, workspace, home) for hook in self._hooks(workspace, trusted=trusted)]
+        return views if trusted else [_untrusted(view, workspace) for view in views]
+
+    def unread(self, workspace: Workspace) -> list[str]:
+        """The names of the files that would configure hooks if the workspace were trusted."""
+        return [source.name for source in project_sources(workspace.roots) if source.path.is_file()]
+
+    def _hooks(self, workspace: Workspace, *, trusted: bool) -> Sequence[Hook]:
+        sources = (
+            user_source(self._config, workspace.roots[0]),
+            *self.plugin_sources(workspace, trusted),
+            *(project_sources(workspace.roots) if trusted else ()),
+        )
+        stamps = [_stamp(source.path) for source in sources]
+        content = self._read.get(sources)
+        if content is None or content.stamps != stamps:
+            hooks = [hook for source in sources for hook in read_source(source, workspace)]
+            content = self._read[sources] = _Content(stamps, hooks)
+        return content.hooks
+
+
+def _untrusted(view: HookView, workspace: Workspace) -> HookView:
+    """The hook as it stands where the workspace is not trusted: nothing of that is started."""
+    if view.state == "invalid" or not any(workspace.guard.inside(Path(path)) for path in view.files):
+        return view
+    return replace(view, state="untrusted", reason="It starts files of this folder, which is not trusted.")
+
+
+def _stamp(path: Path) -> Stamp:
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size, status.st_ino

@@ -1,0 +1,100 @@
+"""Which hooks a moment concerns. A matcher is Claude Code's: letters, digits, `_`, `-` and spaces between `|` or `,`
+are names; anything else is a regular expression that must match the whole. A tool is matched under our name, Claude
+Code's and Gemini CLI's."""
+
+import re
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+
+from amanu.hooks.model import Hook, HookMoment
+
+_NAMES = re.compile(r"[A-Za-z0-9_\-| ,]*\Z")
+_CONDITION = re.compile(r"([A-Za-z0-9_\-*]+)(?:\((.*)\))?\Z", re.DOTALL)
+_LONGEST = 500  # characters of a matcher
+
+TOOL_NAMES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    # ours → (Claude Code's, Gemini CLI's); the first is the one a hook is told
+    "read_file": (("Read",), ("read_file",)),
+    "read_many_files": (("Read",), ("read_many_files",)),
+    "list_directory": (("LS",), ("list_directory",)),
+    "glob": (("Glob",), ("glob",)),
+    "grep": (("Grep",), ("search_file_content", "grep_search")),
+    "edit_file": (("Edit", "MultiEdit"), ("replace",)),
+    "write_file": (("Write",), ("write_file",)),
+    # they change, make and remove files, so whoever guards any of these must hear of them
+    "apply_patch": (("Edit", "MultiEdit", "Write"), ("replace", "write_file")),
+    "rename_symbol": (("Edit", "MultiEdit", "Write"), ("replace", "write_file")),
+    "move_file": (("Edit", "MultiEdit", "Write"), ("replace", "write_file")),
+    "delete_file": (("Edit", "MultiEdit", "Write"), ("replace", "write_file")),
+    "save_memory": (("Edit", "MultiEdit", "Write"), ("save_memory",)),
+    "run_shell_command": (("Bash",), ("run_shell_command",)),
+    "write_command": (("Bash",), ("run_shell_command",)),
+    "web_fetch": (("WebFetch",), ("web_fetch",)),
+    "web_search": (("WebSearch",), ("google_web_search",)),
+    "write_todos": (("TodoWrite",), ("write_todos",)),
+    "ask_user": (("AskUserQuestion",), ("ask_user",)),
+    "enter_plan_mode": (("EnterPlanMode",), ("enter_plan_mode",)),
+    "exit_plan_mode": (("ExitPlanMode",), ("exit_plan_mode",)),
+    "run_agent": (("Task", "Agent"), ("run_agent",)),
+    "activate_skill": (("Skill",), ("activate_skill",)),
+}
+
+
+def names(tool: str) -> tuple[str, ...]:
+    """All names a matcher may call a tool by, ours first."""
+    claude, gemini = TOOL_NAMES.get(tool, ((), ()))
+    other = (tool.replace("__", "_"),) if tool.startswith("mcp__") else ()
+    return tuple(dict.fromkeys((tool, *claude, *gemini, *other)))
+
+
+def matcher_fault(matcher: str) -> str:
+    """Why it is no matcher, a sentence; "" when it is one."""
+    if len(matcher) > _LONGEST:
+        return f"Its matcher is longer than {_LONGEST} characters."
+    if not _is_plain(matcher):
+        try:
+            re.compile(matcher)
+        except (re.error, RecursionError, OverflowError) as error:
+            return f"Its matcher {matcher!r} is no regular expression: {error}."
+    return ""
+
+
+def matches(hook: Hook, moment: HookMoment) -> bool:
+    """Whether that hook runs at that moment."""
+    failed = moment.event == "PostToolUseFailure" and hook.source.dialect == "gemini"  # Gemini has one event for both
+    if hook.event != moment.event and not (failed and hook.event == "PostToolUse"):
+        return False
+    call = moment.call
+    subjects = (moment.subject,) if call is None else names(call.tool)
+    if not matches_any(hook.matcher, subjects):
+        return False
+    return call is None or not hook.condition or _condition_holds(hook.condition, subjects, call.commands)
+
+
+def matches_any(matcher: str, subjects: Sequence[str]) -> bool:
+    """Whether the matcher, which has no fault, matches one of those names."""
+    if matcher in ("", "*"):
+        return True
+    if _is_plain(matcher):
+        wanted = {name.strip() for name in re.split(r"[|,]", matcher)}
+        return not wanted.isdisjoint(subjects)
+    return any(re.fullmatch(matcher, subject) for subject in subjects)
+
+
+def _is_plain(matcher: str) -> bool:
+    return matcher == "*" or _NAMES.match(matcher) is not None
+
+
+def _condition_holds(condition: str, subjects: Sequence[str], commands: Sequence[str]) -> bool:
+    """Claude's `if`: a tool, and perhaps what one of its commands, or its path, must look like. One that is not
+    understood holds: the hook rather runs once too often."""
+    match = _CONDITION.match(condition.strip())
+    if match is None:
+        return True
+    tool, pattern = match[1], match[2]
+    if not any(fnmatchcase(subject, tool) for subject in subjects):
+        return False
+    if pattern is None:
+        return True
+    pattern = pattern.removesuffix(":*") + "*" if pattern.endswith(":*") else pattern
+    return any(fnmatchcase(text, pattern) for text in commands)

@@ -1,0 +1,58 @@
+"""What several hooks answered together: the strictest decision wins, deny before ask before allow; what they tell the
+model is joined in the order of configuration."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from amanu.hooks.model import Action, Hook, HookDecision, HookOutcome, HookRun
+
+_STRICTEST_FIRST: tuple[Action, ...] = ("deny", "ask", "allow", "none")
+
+Answer = tuple[HookRun, HookDecision]
+
+
+def merge(answers: Sequence[Answer]) -> HookOutcome:
+    """`answers` in the order of configuration. Only the allow of a user's own hook counts: what a workspace brings can
+    narrow what is allowed, never widen it."""
+    counted = [(run, _without_allow(run.hook, decision)) for run, decision in answers]
+    actions: list[Action] = ["none", *(decision.action for _, decision in counted)]
+    action = min(actions, key=_STRICTEST_FIRST.index)
+    deciders = [(run.hook, decision) for run, decision in counted if decision.action == action != "none"]
+    outcome = HookOutcome(
+        action,
+        "\n".join(dict.fromkeys(decision.reason for _, decision in deciders if decision.reason)),
+        ", ".join(dict.fromkeys(hook.label for hook, _ in deciders)),
+        contexts=tuple(decision.context for _, decision in counted if decision.context),
+        messages=tuple(dict.fromkeys(decision.message for _, decision in counted if decision.message)),
+        updated_output=next(
+            (decision.updated_output for _, decision in reversed(counted) if decision.updated_output is not None), None
+        ),
+        ends=any(decision.ends for _, decision in counted),
+        end_reason="\n".join(dict.fromkeys(decision.end_reason for _, decision in counted if decision.end_reason)),
+        runs=tuple(run for run, _ in answers),
+    )
+    return _with_input(outcome, counted)
+
+
+def _with_input(outcome: HookOutcome, answers: Sequence[Answer]) -> HookOutcome:
+    """With the changed input. If two hooks change it in different ways none of them counts, and the user is asked."""
+    changes = [(run.hook, decision.updated_input) for run, decision in answers if decision.updated_input is not None]
+    if not changes or outcome.action == "deny":
+        return outcome
+    hook, first = changes[-1]
+    if hook.sequential or all(change == first for _, change in changes):  # in sequence, the last one saw the others
+        return replace(outcome, updated_input=first, updated_by=hook)
+    labels = ", ".join(dict.fromkeys(hook.label for hook, _ in changes))
+    reason = f"Hooks would change this call in different ways, so none of their changes was made: {labels}."
+    return replace(
+        outcome,
+        action="ask",
+        reason="\n".join(filter(None, (outcome.reason if outcome.action == "ask" else "", reason))),
+        decided_by=labels,
+    )
+
+
+def _without_allow(hook: Hook, decision: HookDecision) -> HookDecision:
+    if decision.action != "allow" or hook.source.owner == "user":
+        return decision
+    return replace(decision, action="none", reason="")

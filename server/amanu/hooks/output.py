@@ -1,0 +1,145 @@
+"""What a hook's exit code and output mean: Claude Code's words, and Gemini CLI's.
+
+exit 0       standard output is an answer if it is a JSON object, else text: context for `UserPromptSubmit` and
+             `SessionStart`; with Gemini's a message to the user
+exit 2       no, and standard error is the reason; with Gemini's every code from 2 on
+any other    an error that blocks nothing
+"""
+
+import json
+from typing import Any, cast
+
+from pydantic import JsonValue
+
+from amanu.hooks.model import Action, Event, HookDecision, HookRun
+from amanu.text.display import visible
+
+MAX_CONTEXT = 10_000
+"""Characters of what one hook tells the model."""
+MAX_MESSAGE = 2_000
+"""Characters of what one hook tells the user."""
+
+_TEXT_IS_CONTEXT: frozenset[Event] = frozenset({"UserPromptSubmit", "SessionStart", "SubagentStart"})
+_ACTIONS: dict[str, Action] = {
+    "allow": "allow",
+    "approve": "allow",
+    "ask": "ask",
+    "defer": "ask",
+    "deny": "deny",
+    "block": "deny",
+}
+
+
+def read_answer(run: HookRun) -> HookDecision:
+    """What a hook answered. Never fails: an answer that cannot be read is a failure of the hook."""
+    hook, code = run.hook, run.exit_code
+    if run.failure or code is None:
+        return _failed(run, run.failure or "It did not end by itself.")
+    answer, is_json = _object(run.stdout)
+    refuses = code == 2 if hook.source.dialect == "claude" else code >= 2
+    if refuses:
+        reason = run.stderr.strip() or (_reason(answer) if answer else run.stdout.strip()) or "No reason was stated."
+        return HookDecision("deny", _cut(reason, MAX_CONTEXT))
+    if code != 0:
+        return _failed(run, f"It ended with code {code}: {_first_lines(run.stderr or run.stdout) or 'no message'}")
+    if is_json and answer is None:
+        return _failed(run, "It printed JSON that cannot be read.")
+    if answer is None:
+        return _plain(run)
+    return _structured(run, answer)
+
+
+def _failed(run: HookRun, why: str) -> HookDecision:
+    """The hook did not answer: what it would have said is not known."""
+    message = f"The hook {run.hook.label} failed. {why}"
+    action: dict[str, Action] = {"ask": "ask", "block": "deny", "continue": "none"}
+    return HookDecision(action[run.hook.on_failure], _cut(message, MAX_MESSAGE), message=_cut(message, MAX_MESSAGE))
+
+
+def _plain(run: HookRun) -> HookDecision:
+    text = run.stdout.strip()
+    if not text:
+        return HookDecision()
+    if run.hook.event in _TEXT_IS_CONTEXT and run.hook.source.dialect == "claude":
+        return HookDecision(context=_cut(text, MAX_CONTEXT))
+    return HookDecision(message=_cut(text, MAX_MESSAGE)) if run.hook.source.dialect == "gemini" else HookDecision()
+
+
+def _structured(run: HookRun, answer: dict[str, Any]) -> HookDecision:
+    event = run.hook.event
+    details = _table(answer.get("hookSpecificOutput"))
+    action, reason = _ACTIONS.get(str(answer.get("decision")), "none"), _reason(answer)
+    if event == "PreToolUse" and details.get("permissionDecision") is not None:
+        action = _ACTIONS.get(str(details["permissionDecision"]), "ask")  # a word we do not know lets nothing pass
+        reason = _text(details.get("permissionDecisionReason")) or reason
+    if event == "PermissionRequest" and (decision := _table(details.get("decision"))):
+        action = _ACTIONS.get(str(decision.get("behavior")), "ask")
+        reason = _text(decision.get("message")) or reason
+        if decision.get("updatedInput") is not None or decision.get("updatedPermissions") is not None:
+            action = "ask" if action == "allow" else action  # a yes to something else than what is asked about
+            reason = reason or "The hook would change the call while it is asked about."
+    updated = details.get("updatedInput", details.get("tool_input"))
+    output = details.get("updatedToolOutput", details.get("updatedMCPToolOutput"))
+    if event in ("BeforeModel", "AfterModel"):
+        output = _reply_text(details.get("llm_response"))
+    ends = answer.get("continue") is False or _table(details.get("decision")).get("interrupt") is True
+    return HookDecision(
+        action,
+        _cut(reason, MAX_CONTEXT),
+        context=_cut(_text(details.get("additionalContext")), MAX_CONTEXT),
+        message=_cut(_text(answer.get("systemMessage")), MAX_MESSAGE),
+        updated_input=cast("dict[str, JsonValue]", updated) if isinstance(updated, dict) else None,
+        updated_output=None if output is None else _cut(_text(output) or json.dumps(output), MAX_CONTEXT),
+        ends=ends,
+        end_reason=_cut(_text(answer.get("stopReason")) or reason, MAX_MESSAGE) if ends else "",
+    )
+
+
+def _reply_text(reply: Any) -> str | None:
+    """The text of a reply in Gemini's form: `{text}` or `{candidates: [{content: {parts}}]}`."""
+    response = _table(reply)
+    if not response:
+        return None
+    if isinstance(response.get("text"), str):
+        return response["text"]
+    parts: list[str] = []
+    candidates = response.get("candidates")
+    for candidate in cast("list[Any]", candidates)[:1] if isinstance(candidates, list) else []:
+        content = _table(_table(candidate).get("content")).get("parts")
+        for part in cast("list[Any]", content) if isinstance(content, list) else []:
+            text = part if isinstance(part, str) else _table(part).get("text")
+            parts.append(_text(text))
+    return "".join(parts) if parts else None
+
+
+def _object(text: str) -> tuple[dict[str, Any] | None, bool]:
+    """(The JSON object the text is, None if it is none; whether it was meant to be one)."""
+    stripped = text.strip()
+    if not stripped.startswith("{"):
+        return None, False
+    try:
+        value = json.loads(stripped)
+    except (ValueError, RecursionError):
+        return None, stripped.endswith("}")
+    return (cast("dict[str, Any]", value), True) if isinstance(value, dict) else (None, True)
+
+
+def _reason(answer: dict[str, Any]) -> str:
+    return _text(answer.get("reason"))
+
+
+def _text(value: Any) -> str:
+    return value.strip() if isinstance(value, str) else ""
+
+
+def _table(value: Any) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def _cut(text: str, most: int) -> str:
+    plain = visible(text)
+    return plain if len(plain) <= most else f"{plain[:most]} [… cut, {len(plain):,} characters in all]"
+
+
+def _first_lines(text: str) -> str:
+    return " ".join(text.strip().splitlines()[-3:])[:MAX_MESSAGE]

@@ -1,0 +1,218 @@
+"""What the user has agreed to: a hook with the content of the files it starts.
+
+A configuration line says little about what runs: the script it names may change under it. So a yes is for the event,
+the matcher, the command, what it may do, and the bytes of every file of the workspace (or plug-in) that the command
+names. Any change, and the hook is off until the user has agreed again. A hook of the user's own that names no such file
+needs no yes: their configuration is one.
+
+What a script starts in turn is not looked into: the sandbox holds that.
+
+    <state>/hooks.json      what was agreed to
+"""
+
+import glob
+import hashlib
+import json
+import os
+import re
+import shlex
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any, cast
+
+from amanu.core.tool import ToolError
+from amanu.hooks.model import Hook, HookView
+from amanu.system.private_file import PrivateFile
+from amanu.workspace.workspace import Workspace
+
+MAX_FILE = 4 << 20
+"""Bytes of a file that can be agreed to."""
+MAX_FILES = 50
+"""Of one command."""
+
+_BREAKS = re.compile(r"""[\s"'`;&|()<>=,]+""")
+_VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
+
+
+class HookPins:
+    """Safe in threads: each change replaces the file as a whole. Methods block, and raise `AmanuError`
+    (storageError)."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = PrivateFile(path)
+
+    def view(self, hook: Hook, workspace: Workspace, home: str = "") -> HookView:
+        """How a hook stands now. `home` is the user's home folder."""
+        if hook.fault:
+            return HookView(hook, "invalid", hook.fault)
+        paths = named_files(hook, workspace, home)
+        contents: dict[str, bytes] = {}
+        for path in paths:
+            data = _read(path)
+            if data is None:
+                return HookView(hook, "invalid", f"{path} cannot be read, or is longer than {MAX_FILE:,} bytes.")
+            contents[str(path)] = data
+        if len(paths) > MAX_FILES:
+            return HookView(hook, "invalid", f"Its command names more than {MAX_FILES} files.")
+        files = {path: hashlib.sha256(data).hexdigest() for path, data in contents.items()}
+        view = HookView(hook, "on", "", files, contents, _digest(hook, files))
+        if hook.disabled:
+            return _with(view, "off", f"{hook.source.name} turns it off.")
+        if hook.source.owner == "user" and not files:
+            return view
+        agreed = self._agreed().get(_key(hook))
+        if agreed is None:
+            return _with(view, "new", "You have not agreed to it yet.")
+        if agreed.get("digest") == view.digest:
+            return view
+        return _with(view, "changed", _difference(agreed, files))
+
+    def approve(self, views: Sequence[HookView]) -> None:
+        """The user agrees to those, as they were when they were looked at."""
+        entries = {
+            _key(view.hook): {
+                "digest": view.digest,
+                "event": view.hook.event,
+                "command": view.hook.label,
+                "files": dict(view.files),
+                "at": int(time.time()),
+            }
+            for view in views
+        }
+        self._file.write({"hooks": {**self._agreed(), **entries}})
+
+    def _agreed(self) -> Mapping[str, Mapping[str, Any]]:
+        hooks = self._file.read().get("hooks")
+        return cast("dict[str, dict[str, Any]]", hooks) if isinstance(hooks, dict) else {}
+
+
+def named_files(hook: Hook, workspace: Workspace, home: str = "") -> list[Path]:
+    """The files of the workspace or of the hook's plug-in that its command names, as real paths, sorted. A word may be
+    relative to the folder the hook runs in, or to a folder that the command names (`cd tools && ./x.sh`)."""
+    folder = hook.source.folder
+    variables = {
+        **{name: str(folder) for name in ("CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR", "GEMINI_CWD", "PWD")},
+        **dict.fromkeys(("CLAUDE_PLUGIN_ROOT", "PLUGIN_ROOT"), str(hook.source.plugin or folder)),
+        "HOME": home,
+        **hook.environment,
+    }
+    texts = [hook.command, *(hook.arguments or ())]
+    words = dict.fromkeys(word for text in texts for word in _words(_expanded(text, variables), home))
+    bases = [folder, *(path for word in words if (path := _below(folder, word)) is not None and path.is_dir())]
+    found: set[Path] = set()
+    for word in words:
+        for base in bases:
+            for path in _files(base, word):
+                if _is_theirs(path, hook, workspace):
+                    found.add(Path(os.path.realpath(path)))
+    return sorted(found)
+
+
+def own_files(hook: Hook, workspace: Workspace, home: str = "") -> list[Path]:
+    """The files outside the workspace that the command of a user's hook names: their own scripts."""
+    if hook.source.owner != "user":
+        return []
+    words = [
+        word
+        for text in (hook.command, *(hook.arguments or ()))
+        for word in _words(_expanded(text, {"HOME": home}), home)
+    ]
+    paths = [Path(word) for word in dict.fromkeys(words) if os.path.isabs(word)]  # noqa: PTH117
+    return [path for path in paths if _is_file(path) and workspace.guard.inside(path) is None]
+
+
+def _words(text: str, home: str, depth: int = 0) -> Iterator[str]:
+    """Everything in a command line that may be the name of a file."""
+    pieces = [*_BREAKS.split(text)]
+    try:
+        shell_words = shlex.split(text)
+    except ValueError:  # an open quote
+        shell_words = []
+    pieces += shell_words
+    for piece in pieces:
+        if piece and "\0" not in piece and not piece.startswith("-"):
+            yield f"{home}/{piece[2:]}" if piece.startswith("~/") and home else piece
+    if depth < 2:
+        for word in shell_words:
+            if word != text and re.search(r"\s", word):  # `bash -c "…"`
+                yield from _words(word, home, depth + 1)
+
+
+def _expanded(text: str, variables: Mapping[str, str]) -> str:
+    return _VARIABLE.sub(lambda match: variables.get(match[1] or match[2], match[0]), text)
+
+
+def _below(base: Path, word: str) -> Path | None:
+    try:
+        path = base / word
+        return path if path.exists() else None
+    except (OSError, ValueError):  # a name too long, a ring of links
+        return None
+
+
+def _files(base: Path, word: str) -> list[Path]:
+    """The files of that name, or that match it as a shell's pattern; one more than a command may name at most."""
+    if not glob.has_magic(word):
+        path = _below(base, word)
+        return [path] if path is not None and path.is_file() else []
+    matching = glob.iglob(word, root_dir=base)  # noqa: PTH207 - `Path.glob` takes no absolute patterns
+    return [path for name in islice(matching, MAX_FILES + 1) if (path := base / name).is_file()]
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def _is_theirs(path: Path, hook: Hook, workspace: Workspace) -> bool:
+    """Whether the file belongs to the workspace or the hook's plug-in, by its name or by where it really is."""
+    real = Path(os.path.realpath(path))
+    if hook.source.plugin is not None and real.is_relative_to(os.path.realpath(hook.source.plugin)):
+        return True
+    spelled = Path(os.path.normpath(path))
+    if any(spelled.is_relative_to(root) or real.is_relative_to(root) for root in workspace.roots):
+        return True
+    try:
+        return workspace.guard.inside(real) is not None
+    except (OSError, ToolError):
+        return False
+
+
+def _read(path: Path) -> bytes | None:
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_FILE + 1)
+    except OSError:
+        return None
+    return data if len(data) <= MAX_FILE else None
+
+
+def _with(view: HookView, state: Any, reason: str) -> HookView:
+    return HookView(view.hook, state, reason, view.files, view.contents, view.digest)
+
+
+def _difference(agreed: Mapping[str, Any], files: Mapping[str, str]) -> str:
+    before = agreed.get("files")
+    before = cast("dict[str, str]", before) if isinstance(before, dict) else {}
+    changed = sorted(path for path in {*before, *files} if before.get(path) != files.get(path))
+    if changed:
+        return f"Changed since you agreed to it: {', '.join(changed)}."
+    return "What it may do, or how it is run, has changed since you agreed to it."
+
+
+def _key(hook: Hook) -> str:
+    """Which hook it is, whatever its files hold."""
+    place = [str(hook.source.path), str(hook.source.folder)]
+    line = [hook.event, hook.matcher, hook.command, list(hook.arguments or ())]
+    return hashlib.sha256(json.dumps([place, line]).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _digest(hook: Hook, files: Mapping[str, str]) -> str:
+    conditions = [hook.condition, hook.sequential, hook.on_failure]
+    grants = [hook.network, hook.outside, sorted(hook.environment.items()), hook.arguments is None]
+    whole = json.dumps([_key(hook), conditions, grants, sorted(files.items())])
+    return hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()

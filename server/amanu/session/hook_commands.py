@@ -1,0 +1,62 @@
+"""`/hooks`: which hooks there are and how they stand, and the user's yes to one of them."""
+
+import asyncio
+from collections.abc import Sequence
+
+from amanu.hooks.model import HookView
+from amanu.hooks.report import listing
+from amanu.session.core import SessionCore
+from amanu.session.hooks import SessionHooks
+from amanu.text.display import one_line
+from amanu_protocol.errors import AmanuError
+
+CODE = "hooks"
+"""Code of the notices."""
+USAGE = "Usage: /hooks, or /hooks approve NUMBER"
+
+
+class HookCommands:
+    """Methods raise `AmanuError`."""
+
+    def __init__(self, core: SessionCore, hooks: SessionHooks) -> None:
+        self._core = core
+        self._hooks = hooks
+        self._listed: Sequence[HookView] = ()
+        """What the numbers mean in the list that was shown last."""
+
+    async def carry_out(self, argument: str) -> None:
+        """`/hooks` with that argument: the answer is a notice."""
+        match argument.split():
+            case []:
+                text = await self._list()
+            case ["approve", number] if number.isdecimal():
+                text = await self._approve(int(number))
+            case _:
+                raise AmanuError("invalidParams", USAGE)
+        self._core.notices.report_on_session(CODE, "info", text)
+        await self._core.emit.durable()
+
+    async def _list(self) -> str:
+        self._listed = await self._hooks.views()
+        unread: list[str] = []
+        if not self._core.trusted():
+            unread = await asyncio.to_thread(self._core.services.hooks.unread, self._core.workspace)
+        text = listing(self._listed, unread)
+        if any(view.state in ("new", "changed") for view in self._listed):
+            text += "\n/hooks approve NUMBER agrees to one as it is now. Look into the files it starts first."
+        return text
+
+    async def _approve(self, number: int) -> str:
+        """The user agrees to what they were shown under that number."""
+        if not 0 < number <= len(self._listed):
+            return f"There is no hook {number} in the list. These are the hooks now:\n{await self._list()}"
+        shown = self._listed[number - 1]
+        current = next((view for view in await self._hooks.views() if view.digest == shown.digest), None)
+        if current is None:
+            return f"Nothing was agreed to: that hook has changed since it was shown.\n{await self._list()}"
+        label = one_line(shown.hook.label)
+        if current.state not in ("new", "changed"):
+            return f"Nothing to agree to: {label} is {current.state}. {current.reason}".rstrip()
+        await asyncio.to_thread(self._core.services.hooks.pins.approve, [current])
+        self._core.audit.record_hook_approved(current)
+        return f"Agreed to {label}, as it is now: it runs from the next {shown.hook.event} on."

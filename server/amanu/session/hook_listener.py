@@ -1,0 +1,236 @@
+"""Asks a session's hooks about the calls of a turn, and about its end."""
+
+from dataclasses import dataclass
+
+from pydantic import JsonValue
+
+from amanu.core.conversation import Assistant, Call, Message, Result, Results
+from amanu.core.ending import Ending
+from amanu.core.listeners import (
+    Block,
+    ChangedArguments,
+    Continue,
+    MustAsk,
+    Permitted,
+    ReplyText,
+    StepRecord,
+    TurnListener,
+    TurnView,
+)
+from amanu.core.model import ReplyCompleted
+from amanu.core.notes import SystemNote
+from amanu.core.tool import Preview
+from amanu.hooks.call_input import our_arguments
+from amanu.hooks.model import CallFacts, HookMoment, HookOutcome
+from amanu.session.hooks import CODE, SessionHooks
+from amanu.text.fences import block
+
+MAX_CONTINUED = 3
+"""How often `Stop` hooks may make one turn go on."""
+
+
+@dataclass
+class _Asked:
+    """What hooks answered about a call."""
+
+    standing: MustAsk | Permitted | None
+    context: str
+    """For the model, with the call's result."""
+    changed: bool = False
+    """They changed its arguments, and the call comes back with those."""
+
+
+class HookListener(TurnListener):
+    """Lives for one turn. `task`: what the user asked for."""
+
+    def __init__(self, hooks: SessionHooks, turn_id: str, task: str) -> None:
+        self._hooks = hooks
+        self._turn_id = turn_id
+        self._task = task
+        self._calls: dict[str, _Asked] = {}
+        self._previews: dict[str, Preview] = {}
+        self._ending: Ending | None = None
+        self._continued: list[str] = []
+        """Why `Stop` hooks have made the turn go on."""
+
+    async def before_model(self, turn: TurnView, step: int) -> ReplyText | Ending | None:
+        if self._ending is not None:
+            return self._ending
+        if not await self._hooks.listening("BeforeModel"):
+            return None
+        request: dict[str, JsonValue] = {"llm_request": _llm_request(turn)}
+        outcome = await self._hooks.run(HookMoment("BeforeModel", request), self._turn_id)
+        if outcome.updated_output is not None:
+            self._hooks.report("A hook answered instead of the model.", self._turn_id)
+            return ReplyText(outcome.updated_output)
+        if outcome.action == "deny" or outcome.ends:
+            reason = outcome.reason or outcome.end_reason or "It stated no reason."
+            self._hooks.report(f"A hook kept the model from being asked: {reason}", self._turn_id)
+            return Ending("completed")
+        return None
+
+    async def after_model(self, turn: TurnView, reply: ReplyCompleted) -> ReplyText | None:
+        if not await self._hooks.listening("AfterModel"):
+            return None
+        about: dict[str, JsonValue] = {"llm_request": _llm_request(turn), "llm_response": _llm_response(reply)}
+        outcome = await self._hooks.run(HookMoment("AfterModel", about), self._turn_id)
+        self._end_if_told(outcome)
+        if outcome.action == "deny":
+            self._ending = self._ending or Ending("completed")
+            return ReplyText(f"A hook withheld this reply: {outcome.reason}")
+        if outcome.updated_output is None:
+            return None
+        self._hooks.report("A hook replaced the model's reply.", self._turn_id)
+        return ReplyText(outcome.updated_output)
+
+    async def before_compaction(self, turn: TurnView, *, by_user: bool, focus: str) -> str | None:
+        trigger = "manual" if by_user else "auto"
+        about: dict[str, JsonValue] = {"trigger": trigger, "custom_instructions": focus}
+        outcome = await self._hooks.run(HookMoment("PreCompact", about, trigger), self._turn_id)
+        if outcome.action == "deny" or outcome.ends:
+            return f"A hook refused it: {outcome.reason or outcome.end_reason}"
+        return None
+
+    async def before_call(self, call: Call, preview: Preview) -> Block | ChangedArguments | MustAsk | Permitted | None:
+        arguments = call.arguments if isinstance(call.arguments, dict) else {}
+        if self._ending is not None:
+            return Block("Not run: a hook ended the turn.")
+        asked = self._calls.get(call.call_id)
+        self._previews[call.call_id] = preview
+        if asked is not None and asked.changed:
+            asked.changed = False  # these are the arguments that the hooks wanted
+            return asked.standing
+        outcome = await self._hooks.run(HookMoment("PreToolUse", call=_facts(call, preview)), self._turn_id)
+        if (blocked := self._blocked(outcome)) is not None:
+            return blocked
+        asked = _Asked(_standing(outcome), self._hooks.context(outcome, self._turn_id))
+        self._calls[call.call_id] = asked
+        if outcome.updated_input is None or outcome.updated_by is None:
+            return asked.standing
+        dialect = outcome.updated_by.source.dialect
+        changed = our_arguments(call.tool, arguments, outcome.updated_input, dialect)
+        if changed == arguments:
+            return asked.standing
+        asked.changed = True
+        label = outcome.updated_by.label
+        self._hooks.report(f"The hook {label} changed the arguments of this call: {preview.title}", self._turn_id)
+        return ChangedArguments(changed, f"the hook {label} changed its arguments.")
+
+    async def before_question(self, call: Call, preview: Preview) -> Block | Permitted | None:
+        outcome = await self._hooks.run(HookMoment("PermissionRequest", call=_facts(call, preview)), self._turn_id)
+        if (blocked := self._blocked(outcome)) is not None:
+            return blocked
+        standing = _standing(outcome)
+        return standing if isinstance(standing, Permitted) else None
+
+    async def after_call(self, call: Call, result: Result) -> Result:
+        asked = self._calls.pop(call.call_id, None)
+        preview = self._previews.pop(call.call_id, None)
+        if asked is not None and asked.context:
+            result = result.amended(asked.context)
+        if preview is None or not self._hooks.executed(call.call_id):
+            return result
+        outcome = await self._hooks.run(_after_moment(call, result, preview), self._turn_id)
+        if outcome.updated_output is not None:
+            self._hooks.report("A hook replaced the result of a call for the model.", self._turn_id)
+            result = result.model_copy(update={"text": outcome.updated_output, "fields": {}})
+        if outcome.action == "deny" and outcome.reason:
+            result = result.amended(block("hook_feedback", outcome.reason))
+            self._hooks.report(f"The hook {outcome.decided_by} objected to a result: {outcome.reason}", self._turn_id)
+        if context := self._hooks.context(outcome, self._turn_id):
+            result = result.amended(context)
+        self._end_if_told(outcome)
+        return result
+
+    async def after_step(self, turn: TurnView, step: StepRecord) -> Ending | None:
+        return self._ending
+
+    async def on_stop(self, turn: TurnView, reply: ReplyCompleted) -> Continue | Ending | None:
+        if self._ending is not None:
+            return self._ending
+        text = reply.message.text
+        active = bool(self._continued)
+        moment = HookMoment(
+            "Stop",
+            {"stop_hook_active": active, "last_assistant_message": text},
+            gemini={"prompt": self._task, "prompt_response": text, "stop_hook_active": active},
+        )
+        outcome = await self._hooks.run(moment, self._turn_id)
+        self._end_if_told(outcome)
+        if self._ending is not None or outcome.action != "deny":
+            return self._ending
+        reason = outcome.reason
+        if len(self._continued) >= MAX_CONTINUED or reason in self._continued:
+            why = "it says the same again" if reason in self._continued else f"it did so {MAX_CONTINUED} times"
+            self._hooks.report(
+                f"The hook {outcome.decided_by} wants the agent to go on, but {why}: {reason}", self._turn_id
+            )
+            return None
+        self._continued.append(reason)
+        told = f"A hook of the user's says that the work is not done:\n{block('hook_feedback', reason)}"
+        return Continue([SystemNote(told, f"The hook {outcome.decided_by} made the agent go on: {reason}", CODE)])
+
+    def _blocked(self, outcome: HookOutcome) -> Block | None:
+        self._end_if_told(outcome)
+        if outcome.ends:
+            return Block(f"Not run: a hook ended the turn. {outcome.end_reason}".rstrip())
+        if outcome.action == "deny":
+            return Block(f"Denied by the hook {outcome.decided_by}: {outcome.reason}")
+        return None
+
+    def _end_if_told(self, outcome: HookOutcome) -> None:
+        if outcome.ends and self._ending is None:
+            reason = outcome.end_reason or "It stated no reason."
+            self._hooks.report(f"A hook ended the turn: {reason}", self._turn_id)
+            self._ending = Ending("completed")
+
+
+def _standing(outcome: HookOutcome) -> MustAsk | Permitted | None:
+    match outcome.action:
+        case "ask":
+            reason = f": {outcome.reason}" if outcome.reason else ""
+            return MustAsk(f"the hook {outcome.decided_by} wants you to be asked{reason}")
+        case "allow":
+            return Permitted(f"your hook {outcome.decided_by}")
+        case _:
+            return None
+
+
+def _facts(call: Call, preview: Preview) -> CallFacts:
+    arguments = call.arguments if isinstance(call.arguments, dict) else {}
+    subjects = (preview.subject, *preview.extra_subjects)
+    return CallFacts(call.tool, arguments, call.call_id, sorted(preview.writes), [subject.text for subject in subjects])
+
+
+def _after_moment(call: Call, result: Result, preview: Preview) -> HookMoment:
+    facts = _facts(call, preview)
+    answer: dict[str, JsonValue] = {"llmContent": result.text, "returnDisplay": result.text}
+    if result.is_error:
+        failed: dict[str, JsonValue] = {"tool_response": {**answer, "error": result.text}}
+        about: dict[str, JsonValue] = {"error": result.text, "is_interrupt": False}
+        return HookMoment("PostToolUseFailure", about, call=facts, gemini=failed)
+    paths: dict[str, JsonValue] = {"filePath": facts.writes[0]} if facts.writes else {}
+    response: dict[str, JsonValue] = {**result.fields, **paths, "content": result.text, "success": True}
+    return HookMoment("PostToolUse", {"tool_response": response}, call=facts, gemini={"tool_response": answer})
+
+
+def _llm_request(turn: TurnView) -> JsonValue:
+    """What the model is sent, in Gemini CLI's form: the texts of the conversation."""
+    messages: list[JsonValue] = [
+        {"role": "model" if isinstance(message, Assistant) else "user", "content": _text(message)}
+        for message in turn.conversation
+    ]
+    return {"model": turn.info.model_id, "messages": messages, "config": {}}
+
+
+def _llm_response(reply: ReplyCompleted) -> JsonValue:
+    text = reply.message.text
+    usage: JsonValue = {"promptTokenCount": reply.usage.prompt, "candidatesTokenCount": reply.usage.output}
+    content: JsonValue = {"role": "model", "parts": [text]}
+    return {"text": text, "candidates": [{"content": content, "finishReason": "STOP"}], "usageMetadata": usage}
+
+
+def _text(message: Message) -> str:
+    if isinstance(message, Results):
+        return "\n".join([*(result.sent_text for result in message.results), *map(str, message.notes)])
+    return message.text

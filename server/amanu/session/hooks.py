@@ -1,0 +1,270 @@
+"""The hooks of one session: runs those whose moment has come, puts them on the audit log, and shows the user what they
+said, what they changed, and which are off and why."""
+
+import asyncio
+import contextlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from pydantic import JsonValue
+
+from amanu.hooks.dispatch import run_hooks
+from amanu.hooks.matching import matches
+from amanu.hooks.model import Event as HookEvent
+from amanu.hooks.model import HookDecision, HookMoment, HookOutcome, HookRun, HookView
+from amanu.hooks.report import RUNNING, off_sentence
+from amanu.hooks.runner import HookPlace, HookRunner
+from amanu.session.core import SessionCore
+from amanu.session.notices import Level
+from amanu.text.display import one_line
+from amanu.text.fences import block
+from amanu_protocol.errors import AmanuError
+from amanu_protocol.events import ApprovalRequested, Event, ItemChanged, ItemCompleted, ItemStarted, ItemsWithdrawn
+from amanu_protocol.items import Approval, Mode, Notice, Question, ToolCall
+
+CODE = "hook"
+"""Code of the notices."""
+OFF = "hooksOff"
+SHOWN_AFTER = 0.3
+"""Seconds after which the user is shown that hooks are running."""
+
+_MODES: Mapping[Mode, str] = {"plan": "plan", "ask": "default", "acceptEdits": "acceptEdits", "auto": "auto"}
+"""In Claude Code's words."""
+
+
+class PromptBlocked(AmanuError):
+    """A hook refused the prompt: it goes on no record, and the model is not sent it."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__("permissionDenied", f"A hook refused this prompt, so it was not sent: {reason}")
+
+
+@dataclass(frozen=True)
+class AgentIdentity:
+    """Which agent a session is, if it works for another."""
+
+    agent_id: str
+    agent_type: str
+
+
+class SessionHooks:
+    """One session's hooks. Methods raise nothing but when cancelled, except where they say so: a hook that fails counts
+    as `Hook.on_failure` says."""
+
+    def __init__(self, core: SessionCore) -> None:
+        self._core = core
+        self._state = core.state
+        self._emit = core.emit
+        self._runner = HookRunner()
+        self.agent: AgentIdentity | None = None
+        """Set for a session that is a sub-agent: then `Stop` is `SubagentStop`, and `SessionStart` `SubagentStart`."""
+        self._executing: set[str] = set()
+        self._asked: set[str] = set()
+        self._background: set[asyncio.Task[HookOutcome]] = set()
+        self._running: set[asyncio.Task[HookOutcome]] = set()
+        self._begun = False
+        self._reported: frozenset[str] = frozenset()
+        self._count = 0
+        core.emit.listeners.append(self._on_event)
+
+    async def views(self) -> list[HookView]:
+        """All hooks as they stand now. Raises `AmanuError` (storageError)."""
+        trusted, home = self._core.trusted(), self._core.environment.get("HOME", "")
+        return await asyncio.to_thread(
+            lambda: self._core.services.hooks.views(self._core.workspace, trusted=trusted, home=home)
+        )
+
+    async def listening(self, event: HookEvent) -> bool:
+        """Whether a hook of that event may run."""
+        with contextlib.suppress(AmanuError):
+            return any(view.state == "on" and view.hook.event == event for view in await self.views())
+        return False
+
+    async def run(self, moment: HookMoment, turn_id: str | None = None) -> HookOutcome:
+        """Run the hooks of that moment, and show what they say to the user. A failure to read them is shown, and asks
+        about every call."""
+        try:
+            views = await self.views()
+        except AmanuError as error:
+            self._notice("warning", f"No hook runs: {error}", turn_id)
+            return HookOutcome("ask" if moment.call else "none", f"the hooks cannot be read: {error}", "Amanu")
+        self._report_off(views)
+        moment = self._with_agent(moment)
+        due = [view for view in views if view.state == "on" and matches(view.hook, moment)]
+        if not due:
+            return HookOutcome()
+
+        def on_run(run: HookRun, decision: HookDecision) -> None:
+            call_id = None if moment.call is None else moment.call.call_id
+            self._core.audit.record_hook(run, decision, call_id)
+
+        showing = asyncio.create_task(self._show_running(due, moment, turn_id))
+        running = asyncio.create_task(run_hooks(due, moment, self._place(), self._runner, on_run))
+        self._running.add(running)
+        try:
+            await asyncio.wait({running})
+        finally:
+            self._running.discard(running)
+            running.cancel()
+            showing.cancel()
+            await asyncio.gather(running, showing, return_exceptions=True)
+        if running.cancelled():
+            return HookOutcome("deny", "the session is being closed.", "Amanu")
+        outcome = self._masked(running.result())
+        for message in outcome.messages:
+            self._notice("info", message, turn_id)
+        return outcome
+
+    # Moments of a session ---------------------------------------------------------------------------
+
+    async def submit_prompt(self, text: str) -> str:
+        """The user sends this: what hooks add to it for the model, "" for nothing. Before the first prompt
+        since the session was opened, its `SessionStart` hooks run. Raises `PromptBlocked`."""
+        context = await self._start()
+        outcome = await self.run(HookMoment("UserPromptSubmit", {"prompt": text}))
+        if outcome.action == "deny" or outcome.ends:
+            raise PromptBlocked(outcome.reason or outcome.end_reason or "it stated no reason.")
+        return "\n\n".join(filter(None, (context, self.context(outcome))))
+
+    async def _start(self) -> str:
+        if self._begun:
+            return ""
+        self._begun = True
+        resumed = bool(len(self._core.conversation))
+        source = "resume" if resumed else "startup"
+        moment = HookMoment("SessionStart", {"source": source, "model": self._state.model_id}, source)
+        return self.context(await self.run(moment))
+
+    async def end(self) -> None:
+        """The session is put away: run its `SessionEnd` hooks, if it has begun."""
+        for task in (*self._running, *self._background):
+            task.cancel()
+        await asyncio.gather(*self._running, *self._background, return_exceptions=True)
+        if self._begun and self.agent is None:
+            self._begun = False
+            reason = "exit" if self._core.services.headless else "other"
+            await self.run(HookMoment("SessionEnd", {"reason": reason}, reason))
+
+    def executed(self, call_id: str) -> bool:
+        """Whether that call, which has not ended yet, has been started."""
+        return call_id in self._executing
+
+    # What the user and the model get ----------------------------------------------------------------
+
+    def context(self, outcome: HookOutcome, turn_id: str | None = None) -> str:
+        """What the hooks tell the model, in blocks; the user is shown it, too."""
+        if not outcome.contexts:
+            return ""
+        self._notice("info", "A hook told the model something.", turn_id, detail="\n\n".join(outcome.contexts))
+        return "\n\n".join(block("hook_context", text) for text in outcome.contexts)
+
+    def report(self, text: str, turn_id: str | None = None) -> None:
+        """Tell the user what a hook changed."""
+        self._notice("info", text, turn_id)
+
+    def _masked(self, outcome: HookOutcome) -> HookOutcome:
+        """The outcome without secrets: what it says goes to the model and the clients."""
+        mask = self._core.services.secrets.mask_output
+        output = outcome.updated_output
+        return replace(
+            outcome,
+            reason=mask(outcome.reason),
+            contexts=tuple(map(mask, outcome.contexts)),
+            messages=tuple(map(mask, outcome.messages)),
+            updated_output=output and mask(output),
+            end_reason=mask(outcome.end_reason),
+        )
+
+    def _notice(self, level: Level, text: str, turn_id: str | None, detail: str = "", code: str = CODE) -> None:
+        if self._state.read_only:
+            return
+        item = Notice(item_id=self._item_id(), turn_id=turn_id, level=level, code=code, text=text, detail=detail)
+        self._emit(ItemCompleted(item=item))
+
+    def _item_id(self) -> str:
+        self._count += 1
+        return f"hook.{self._emit.epoch}.{self._count}"
+
+    def _report_off(self, views: list[HookView]) -> None:
+        """Say which hooks are off, when that has changed."""
+        off = [view for view in views if view.state in ("new", "changed", "untrusted", "invalid")]
+        key = frozenset(f"{view.state} {view.digest} {view.reason} {view.hook.label}" for view in off)
+        if key - self._reported:
+            self._notice("warning", off_sentence(off), None, code=OFF)
+        self._reported = key
+
+    async def _show_running(self, due: list[HookView], moment: HookMoment, turn_id: str | None) -> None:
+        """Show that hooks are running while this is, if it takes long enough to be noticed."""
+        await asyncio.sleep(SHOWN_AFTER)
+        if self._state.read_only:
+            return
+        labels = ", ".join(dict.fromkeys(one_line(view.hook.label) for view in due))
+        text = f"Running hooks ({moment.event}): {labels} …"
+        item = Notice(item_id=self._item_id(), turn_id=turn_id, level="info", code=RUNNING, text=text)
+        self._emit(ItemStarted(item=item))
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            self._emit(ItemsWithdrawn(item_ids=[item.item_id], reason="The hooks have ended."))
+
+    # Inside -----------------------------------------------------------------------------------------
+
+    def _place(self) -> HookPlace:
+        settings = self._core.services.settings
+        return HookPlace(
+            self._core.services.sandbox,
+            self._core.workspace,
+            dict(self._core.environment),
+            settings.key_variables,
+            self._state.session_id,
+            permission_mode=_MODES[self._state.mode],
+            now=datetime.now(UTC).isoformat(),
+            without_sandbox=settings.sandbox.without == "accept",
+        )
+
+    def _with_agent(self, moment: HookMoment) -> HookMoment:
+        if self.agent is None:
+            return moment
+        about: dict[str, JsonValue] = {"agent_id": self.agent.agent_id, "agent_type": self.agent.agent_type}
+        match moment.event:
+            case "Stop":
+                return HookMoment("SubagentStop", {**moment.about, **about}, self.agent.agent_type)
+            case "SessionStart":
+                return HookMoment("SubagentStart", about, self.agent.agent_type)
+            case _:
+                return HookMoment(moment.event, {**moment.about, **about}, moment.subject, moment.call, moment.gemini)
+
+    def _on_event(self, event: Event, position: int) -> None:
+        match event:
+            case ItemChanged(item=ToolCall() as item) if item.state == "executing":
+                self._executing.add(item.item_id)
+            case ItemCompleted(item=ToolCall() as item):
+                self._executing.discard(item.item_id)
+            case ApprovalRequested(approval=approval) if approval.tool_call_id not in self._asked:
+                self._asked.add(approval.tool_call_id)
+                self._notify(_permission_moment(approval))
+            case ItemStarted(item=Question() as item):
+                about: dict[str, JsonValue] = {"message": item.title, "notification_type": "elicitation_dialog"}
+                self._notify(HookMoment("Notification", about, "elicitation_dialog"))
+            case _:
+                pass
+
+    def _notify(self, moment: HookMoment) -> None:
+        """Run the hooks of a notification beside what goes on."""
+        if self._core.access.writable:
+            task = asyncio.create_task(self.run(moment))
+            self._background.add(task)
+            task.add_done_callback(self._background.discard)
+
+
+def _permission_moment(approval: Approval) -> HookMoment:
+    message = f"Amanu needs your permission: {approval.title}"
+    kind = {"run": "exec", "write": "edit"}.get(approval.effect, "info")
+    details: dict[str, JsonValue] = {"type": kind, "title": approval.title, "command": approval.detail}
+    return HookMoment(
+        "Notification",
+        {"message": message, "title": "Amanu", "notification_type": "permission_prompt"},
+        "permission_prompt",
+        gemini={"notification_type": "ToolPermission", "details": details},
+    )
