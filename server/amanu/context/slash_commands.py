@@ -106,17 +106,13 @@ def find(sources: Sequence[CommandSource]) -> list[Command]:
 
 def compaction(prompt: str) -> str | None:
     """What the summary must preserve ("" for nothing special) if the prompt is `/compact`; else None."""
-    return _arguments(COMPACT, prompt)
+    return arguments_of(COMPACT, prompt)
 
 
-def memory_request(prompt: str) -> str | None:
-    """What is asked of what is remembered ("" for all of it) if the prompt is `/memory`; else None."""
-    return _arguments(MEMORY, prompt)
-
-
-def mcp_request(prompt: str) -> str | None:
-    """What is asked about MCP servers ("" for the list) if the prompt is `/mcp`; else None."""
-    return _arguments(MCP, prompt)
+def arguments_of(name: str, prompt: str) -> str | None:
+    """What follows that command, if the prompt begins with it."""
+    match = _COMMAND.match(prompt.strip())
+    return (match[2] or "").strip() if match is not None and match[1] == name else None
 
 
 @dataclass(frozen=True)
@@ -146,12 +142,6 @@ def expand(prompt: str, sources: Sequence[CommandSource]) -> ExpandedPrompt:
             expanded = f"{body}\n\n{arguments}" if arguments else body
         return ExpandedPrompt(expanded, expanded if source.whose == "user" else arguments)
     return ExpandedPrompt(prompt, prompt)
-
-
-def _arguments(name: str, prompt: str) -> str | None:
-    """What follows that command, if the prompt begins with it."""
-    match = _COMMAND.match(prompt.strip())
-    return (match[2] or "").strip() if match is not None and match[1] == name else None
 
 
 def _read(source: CommandSource, path: Path) -> str | None:

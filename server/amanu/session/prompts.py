@@ -4,7 +4,7 @@ or from the queue; at most one turn runs.
 
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 
 from amanu.context import slash_commands as commands
@@ -16,7 +16,6 @@ from amanu.core.ending import Ending
 from amanu.session.checkpoints import Checkpoints
 from amanu.session.core import SessionCore
 from amanu.session.events import Client
-from amanu.session.memory import SessionMemory
 from amanu.session.prompt_composer import PromptComposer
 from amanu.session.queue import Prompt
 from amanu.session.recording import SessionRecording
@@ -60,8 +59,9 @@ class Prompts:
         trust: SessionTrust,
         recording: SessionRecording,
         checkpoints: Checkpoints,
-        memory: SessionMemory,
+        daemon_commands: Mapping[str, Callable[[str], Awaitable[None]]],
     ) -> None:
+        """`daemon_commands`: what carries out a prompt that is a word to the daemon, by its name."""
         self._core = core
         self._state = core.state
         self._approvals = core.approvals
@@ -77,7 +77,7 @@ class Prompts:
         self._trust = trust
         self._recording = recording
         self._checkpoints = checkpoints
-        self._memory = memory
+        self._daemon_commands = daemon_commands
         self._prompt_after_stop: str | None = None
         """The first prompt that came while the turn was stopping: it starts right after it."""
 
@@ -164,10 +164,9 @@ class Prompts:
 
     def _daemon_command(self, text: str) -> Callable[[], Awaitable[None]] | None:
         """What carries out a prompt that is a word to the daemon: `/memory`, `/mcp`. None for any other."""
-        if (about_memory := commands.memory_request(text)) is not None:
-            return partial(self._memory.carry_out, about_memory)
-        if (about_servers := commands.mcp_request(text)) is not None:
-            return partial(self._turn_factory.mcp.carry_out, about_servers)
+        for name, carry_out in self._daemon_commands.items():
+            if (argument := commands.arguments_of(name, text)) is not None:
+                return partial(carry_out, argument)
         return None
 
     async def _answer(self, prompt_id: str, carry_out: Callable[[], Awaitable[None]]) -> None:

@@ -11,6 +11,7 @@ from typing import Literal
 from amanu.checks.editor_feedback import EditorFeedback
 from amanu.checks.proposal_checks import ProposalChecks
 from amanu.context.mentions import without_mentions
+from amanu.context.slash_commands import MCP, MEMORY
 from amanu.core.ending import Ending
 from amanu.models import routing
 from amanu.models.session_transport import Player
@@ -19,6 +20,7 @@ from amanu.session.checkpoints import Checkpoints
 from amanu.session.core import SessionCore
 from amanu.session.events import Client
 from amanu.session.history import SHOWN_ITEMS
+from amanu.session.mcp_decisions import McpDecisions
 from amanu.session.memory import SessionMemory
 from amanu.session.mention_completion import MentionCompletion
 from amanu.session.paging import ItemPages
@@ -80,7 +82,9 @@ class Session:
         self.recording = SessionRecording(core)
         self.memory = SessionMemory(core, self.composer.turn_factory.memory_files)
         self.mcp = self.composer.turn_factory.mcp
-        self.prompts = Prompts(core, self.composer, self.trust, self.recording, self.checkpoints, self.memory)
+        self.mcp_decisions = McpDecisions(core, self.mcp)
+        daemon_commands = {MEMORY: self.memory.carry_out, MCP: self.mcp_decisions.carry_out}
+        self.prompts = Prompts(core, self.composer, self.trust, self.recording, self.checkpoints, daemon_commands)
         self.pages = ItemPages(core)
         self._answering = asyncio.Lock()
         """Held while an answer is taken: the next one is late."""
@@ -111,7 +115,7 @@ class Session:
         could not be saved; with `anyway` that is lost."""
         self.core.access.closed = True  # nothing starts any more
         await self.prompts.stop()
-        self.mcp.close()
+        self.mcp_decisions.close()
         await self.core.jobs.close()
         await self._checks.close()
         await self._feedback.close()
