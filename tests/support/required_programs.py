@@ -4,6 +4,7 @@ import os
 import shutil
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -15,14 +16,21 @@ def needs(tool: str) -> str:
     there, what is not tested is not done.
     """
     found = shutil.which(tool, path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}")
-    if found is not None:
-        return found
-    sentence = f"{tool} is not installed, or not on PATH"
-    if os.environ.get("CI") == "true":
-        pytest.fail(f"{sentence}; with CI=true nothing is skipped", pytrace=False)
-    pytest.skip(sentence)
+    return found or _missing(f"{tool} is not installed, or not on PATH")
+
+
+def needs_mcp_server(name: str) -> tuple[str, str]:
+    """The command of a server that `make test` installs: node, and the program of `@modelcontextprotocol/NAME`."""
+    program = Path(__file__).parents[2] / ".tools/mcp/node_modules/@modelcontextprotocol" / name / "dist/index.js"
+    return needs("node"), str(program) if program.exists() else _missing(f"{name} is not in .tools/mcp")
 
 
 def needs_ripgrep() -> str:
     """The path of the ripgrep that `make test` installs, else of the machine's own."""
     return os.environ.get("AMANU_TEST_RIPGREP") or needs("rg")
+
+
+def _missing(sentence: str) -> NoReturn:
+    if os.environ.get("CI") == "true":
+        pytest.fail(f"{sentence}; with CI=true nothing is skipped", pytrace=False)
+    pytest.skip(sentence)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import mcp_types as types
+from httpx2 import HTTPError
 from mcp.client.client import Client
 from mcp.client.session import ClientRequestContext, IncomingMessage
 from mcp.client.subscriptions import SubscriptionLost, ToolsListChanged
@@ -285,7 +286,7 @@ class Connection:
         except* Exception as group:
             if over is None:
                 error = first(group)
-                if not isinstance(error, MCPError | OSError | _Ended | RuntimeError | ValidationError):
+                if not isinstance(error, MCPError | OSError | HTTPError | _Ended | RuntimeError | ValidationError):
                     log.warning("mcp server %s", self.name, exc_info=error)
                 over = _Over(f"It could not be reached: {error}".rstrip(".") + ".")
         finally:

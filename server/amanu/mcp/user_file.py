@@ -36,7 +36,7 @@ def add_server(path: Path, name: str, table: Mapping[str, Any]) -> None:
 def remove_server(path: Path, name: str) -> None:
     """Remove `[servers.NAME]`. Raises like `add_server`; mcpServerNotFound when it is not there."""
     document = _read(path)
-    servers: Any = document.get("servers")  # pyright: ignore[reportUnknownMemberType]
+    servers = cast(Any, document).get("servers")
     if name not in cast("dict[str, Any]", servers if isinstance(servers, dict) else {}):
         raise AmanuError("mcpServerNotFound", f"There is no server {name!r} in {path}.")
     del cast("dict[str, Any]", servers)[name]
