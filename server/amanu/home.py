@@ -17,7 +17,7 @@ class Home(NamedTuple):
     """The user's folders. Made private (0700) when first asked for by `make`."""
 
     config: Path
-    """`config.toml`, `rules.toml`, `auth.json`, `chatgpt.json`, `trust.json`."""
+    """`config.toml`, `mcp.toml`, `mcp-auth.json`, `rules.toml`, `auth.json`, `chatgpt.json`, `trust.json`."""
     state: Path
     """Sessions and their index; the texts of what was trusted; what commands wrote and may not (`aside`)."""
     logs: Path

@@ -71,7 +71,8 @@ async def test_everything_over_http(tmp_path: Path) -> None:
     node, program = needs_mcp_server("server-everything")
     port = free_port()
     command = [node, program, "streamableHttp"]
-    process = subprocess.Popen(command, env={**os.environ, "PORT": str(port)}, stderr=subprocess.PIPE)
+    variables = {**os.environ, "PORT": str(port)}
+    process = subprocess.Popen(command, env=variables, stderr=subprocess.DEVNULL, start_new_session=True)
     try:
         async with harness(tmp_path) as it:
             it.configure(all={"url": f"http://127.0.0.1:{port}/mcp"})
@@ -84,8 +85,8 @@ async def test_everything_over_http(tmp_path: Path) -> None:
                     await asyncio.sleep(0.2)
             await look(it)
     finally:
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
+        os.killpg(process.pid, signal.SIGKILL)  # `node` may be a program that starts another
+        process.wait()
 
 
 @pytest.mark.timeout(180)

@@ -174,8 +174,8 @@ class McpServers(Protocol):
 
     async def approve(self, workspace: Workspace, name: str, digest: str) -> None:
         """The user agrees to what that server starts, as they were shown it, and it is started to learn its tools,
-        which are agreed to with it. Raises `AmanuError` (mcpServerNotFound; mcpServerChanged when it is another by
-        now)."""
+        which are agreed to with it. Returns once that is recorded, before it has started. Raises `AmanuError`
+        (mcpServerNotFound; mcpServerChanged when it is another by now)."""
         ...
 
     async def approve_tools(self, workspace: Workspace, name: str, tools_digest: str) -> None:

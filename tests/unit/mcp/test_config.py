@@ -2,12 +2,13 @@
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from amanu.mcp.config import Access, ConfigFiles, ServerConfig, expand, read_file
+from amanu.mcp.config import Access, ConfigFiles, ServerConfig, ServerTable, expand, read_file
 
 
 def user_file(tmp_path: Path, text: str) -> Path:
@@ -168,6 +169,11 @@ def test_what_a_yes_is_about(tmp_path: Path, text: str, changed: bool) -> None:
 def test_a_workspace_cannot_change_a_variable_either(tmp_path: Path) -> None:
     digests = {workspace(tmp_path, {"command": "x", "env": {"NODE_OPTIONS": value}}).digest for value in ("a", "b")}
     assert len(digests) == 2
+
+
+def test_the_page_lists_the_keys_that_there_are() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "mcp.md").read_text()
+    assert set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)) == set(ServerTable.model_fields)
 
 
 def test_variables() -> None:

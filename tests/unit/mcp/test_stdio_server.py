@@ -235,3 +235,25 @@ async def test_restart_starts_another_process(tmp_path: Path) -> None:
         before = await it.text("sample", "environment")
         await it.servers.restart(it.workspace, "sample")
         assert await it.text("sample", "environment") != before  # each process has a mark of its own
+
+
+async def test_it_starts_in_its_folder_and_writes_its_caches_only(tmp_path: Path) -> None:
+    async with harness(tmp_path) as it:
+        folder = tmp_path / "elsewhere"
+        folder.mkdir()
+        it.configure(sample=python_server(cwd=str(folder), caches=["~/.cache/sample"]))
+        await it.servers.sandbox.proved()
+        assert "It can write ~/.cache/sample." in it.view("sample").access
+        await it.approved("sample")
+        assert it.view("sample").reason == ""
+        cache = tmp_path / "home" / ".cache" / "sample" / "x"
+        assert await it.text("sample", "write", path=str(cache)) == "written"
+        assert cache.read_text() == "written"
+        answer = await it.call("sample", "environment")
+        assert isinstance(answer.structured, dict)
+        assert answer.structured["PWD"] == str(folder)
+        if it.servers.sandbox.tier != "none":
+            assert (await it.text("sample", "write", path=str(tmp_path / "home" / "y"))) != "written" or not (
+                tmp_path / "home" / "y"
+            ).exists()
+            assert (await it.text("sample", "write", path=str(folder / "x"))).startswith("refused")
