@@ -108,6 +108,6 @@ async def test_the_server_asks_and_its_changed_tools_wait(tmp_path: Path) -> Non
         greeted, _, echoed = results(d)
         assert "Ada" in greeted
         assert "Unknown tool 'mcp__sample__echo'" in echoed
-        listed = d.session.mcp.list().servers[0]
+        listed = d.session.mcp_decisions.list().servers[0]
         assert {tool.name for tool in listed.changed_tools} == {"echo", "newcomer"}
         assert any("evil.example" in tool.diff for tool in listed.changed_tools)

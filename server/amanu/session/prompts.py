@@ -4,6 +4,7 @@ or from the queue; at most one turn runs.
 
 import contextlib
 import logging
+from collections.abc import Awaitable, Callable, Mapping
 
 from amanu.context import slash_commands as commands
 from amanu.context.images import PictureLimitReached
@@ -13,9 +14,7 @@ from amanu.core.ending import Ending
 from amanu.session.checkpoints import Checkpoints
 from amanu.session.core import SessionCore
 from amanu.session.events import Client
-from amanu.session.hook_commands import HookCommands
 from amanu.session.hooks import PromptBlocked
-from amanu.session.memory import SessionMemory
 from amanu.session.prompt_composer import ComposedPrompt, PromptComposer
 from amanu.session.queue import Prompt
 from amanu.session.recording import SessionRecording
@@ -59,8 +58,9 @@ class Prompts:
         trust: SessionTrust,
         recording: SessionRecording,
         checkpoints: Checkpoints,
-        memory: SessionMemory,
+        daemon_commands: Mapping[str, Callable[[str], Awaitable[None]]],
     ) -> None:
+        """`daemon_commands`: what carries out a prompt that is a word to the daemon, by its name."""
         self._core = core
         self._state = core.state
         self._approvals = core.approvals
@@ -77,12 +77,7 @@ class Prompts:
         self._trust = trust
         self._recording = recording
         self._checkpoints = checkpoints
-        self._answers = {
-            commands.MEMORY: memory.carry_out,
-            commands.SKILLS: composer.skills.carry_out,
-            commands.MCP: composer.turn_factory.mcp.carry_out,
-            commands.HOOKS: HookCommands(core, self._hooks).carry_out,
-        }
+        self._daemon_commands = daemon_commands
         self._prompt_after_stop: str | None = None
         """The first prompt that came while the turn was stopping: it starts right after it."""
 
@@ -173,7 +168,7 @@ class Prompts:
         self._require_writable()
         if prompt_id not in self._prompt_ids:
             self._prompt_ids.add(prompt_id)
-            await self._answers[name](arguments)
+            await self._daemon_commands[name](arguments)
 
     def _compact_in_turn(self, params: PromptSteerParams, focus: str) -> None:
         """Compact in the running turn: the message is shown, but the model does not get it."""

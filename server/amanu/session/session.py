@@ -12,6 +12,7 @@ from amanu.checks.editor_feedback import EditorFeedback
 from amanu.checks.proposal_checks import ProposalChecks
 from amanu.context.agent_files import AgentPlaces
 from amanu.context.mentions import without_mentions
+from amanu.context.slash_commands import HOOKS, MCP, MEMORY, SKILLS
 from amanu.core.agent import AgentLimits
 from amanu.core.ending import Ending
 from amanu.core.sub_agents import AgentDefinition
@@ -25,6 +26,8 @@ from amanu.session.child_sessions import ChildSessions, ParentSession
 from amanu.session.core import Assignment, SessionCore
 from amanu.session.events import Client
 from amanu.session.history import SHOWN_ITEMS
+from amanu.session.hook_commands import HookCommands
+from amanu.session.mcp_decisions import McpDecisions
 from amanu.session.memory import SessionMemory
 from amanu.session.mention_completion import MentionCompletion
 from amanu.session.paging import ItemPages
@@ -103,7 +106,14 @@ class Session:
         self.checkpoints = Checkpoints(core, queue, self.edits)
         self.memory = SessionMemory(core, self.composer.turn_factory.memory_files)
         self.mcp = self.composer.turn_factory.mcp
-        self.prompts = Prompts(core, self.composer, self.trust, self.recording, self.checkpoints, self.memory)
+        self.mcp_decisions = McpDecisions(core, self.mcp)
+        daemon_commands = {
+            MEMORY: self.memory.carry_out,
+            SKILLS: turn_factory.skills.carry_out,
+            MCP: self.mcp_decisions.carry_out,
+            HOOKS: HookCommands(core, turn_factory.hooks).carry_out,
+        }
+        self.prompts = Prompts(core, self.composer, self.trust, self.recording, self.checkpoints, daemon_commands)
         self.pages = ItemPages(core)
         self._answering = asyncio.Lock()
         """Held while an answer is taken: the next one is late."""
@@ -138,7 +148,7 @@ class Session:
         self.core.access.closed = True  # nothing starts any more
         await self.prompts.stop()
         await self.agents.close()
-        self.mcp.close()
+        self.mcp_decisions.close()
         await self.composer.turn_factory.hooks.end()
         if self.core.assignment is None:
             await self.core.jobs.close()

@@ -237,14 +237,14 @@ class Connection:
             "amanu/command/list": RequestRoute(r.CommandListParams, s.commands, reads=True),
             "amanu/memory/list": self._on(r.SessionParams, lambda s, p: s.memory.list(), reads=True),
             "amanu/memory/strike": self._on(r.MemoryStrikeParams, lambda s, p: s.memory.strike(p.number, p.text)),
-            "amanu/mcp/list": self._on(r.SessionParams, lambda s, p: s.mcp.list(), reads=True),
-            "amanu/mcp/approve": self._on(r.McpApproveParams, lambda s, p: s.mcp.approve(p.name, p.digest)),
+            "amanu/mcp/list": self._on(r.SessionParams, lambda s, p: s.mcp_decisions.list(), reads=True),
+            "amanu/mcp/approve": self._on(r.McpApproveParams, lambda s, p: s.mcp_decisions.approve(p.name, p.digest)),
             "amanu/mcp/approveTools": self._on(
-                r.McpApproveToolsParams, lambda s, p: s.mcp.approve_tools(p.name, p.tools_digest)
+                r.McpApproveToolsParams, lambda s, p: s.mcp_decisions.approve_tools(p.name, p.tools_digest)
             ),
-            "amanu/mcp/turnOff": self._on(r.McpServerParams, lambda s, p: s.mcp.turn_off(p.name)),
-            "amanu/mcp/restart": self._on(r.McpServerParams, lambda s, p: s.mcp.restart(p.name)),
-            "amanu/mcp/signIn": self._on(r.McpServerParams, lambda s, p: s.mcp.sign_in(p.name)),
+            "amanu/mcp/turnOff": self._on(r.McpServerParams, lambda s, p: s.mcp_decisions.turn_off(p.name)),
+            "amanu/mcp/restart": self._on(r.McpServerParams, lambda s, p: s.mcp_decisions.restart(p.name)),
+            "amanu/mcp/signIn": self._on(r.McpServerParams, lambda s, p: s.mcp_decisions.sign_in(p.name)),
             "amanu/mention/complete": RequestRoute(r.MentionCompleteParams, s.complete_mention, reads=True),
             "amanu/model/list": RequestRoute(r.Empty, lambda p: s.models(self), reads=True),
             "amanu/auth/status": RequestRoute(r.Empty, lambda p: s.auth_status(self)),
