@@ -76,7 +76,9 @@ class TurnFactory:
             core.workspace, services.home.memory, core.approvals.allowed, covers=core.covers
         )
         self.memory = ProjectMemory(self.memory_files, conversation, core.trusted)
-        self.status = SessionStatus(conversation, state, core.plan.path, headless=services.headless)
+        self.status = SessionStatus(
+            conversation, state, core.plan.path, headless=services.headless, sub_agent=core.assignment is not None
+        )
         self.plan = core.plan
         self._step_notes = StepNotes(core, feedback, self.status, agents)
         self._todo_reminder = TodoReminder(core.todos, conversation)
