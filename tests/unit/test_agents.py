@@ -31,10 +31,12 @@ def quick_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(approval, "GUARD_SECONDS", 0.0)
 
 
-async def allow(d: ScriptedSession) -> None:
-    """Say yes to the first question. What it is about may move along with its file just then: then it is asked anew."""
-    while await d.answer("allow") == "stale":
-        pass
+async def allow_all(d: ScriptedSession) -> None:
+    """Say yes until the turn is over. What a question is about may move along with its file just when it is answered:
+    then it is asked anew."""
+    while (await d.until(lambda state: state.approvals or state.last_turn)).approvals:
+        await d.answer("allow")
+    await d.ended()
 
 
 READS = step("I look.", call("read_file", path="notes.txt"))
@@ -103,7 +105,7 @@ async def test_agents_work_in_parallel_and_each_question_is_answered_in_the_orde
         state = await d.until(lambda state: len(state.approvals) == 2)
         first, second = state.approvals
         assert {first.agent, second.agent} == {"one", "two"}
-        await allow(d)
+        await d.answer("allow")
         await d.until(lambda state: [asked.tool_call_id for asked in state.approvals] == [second.tool_call_id])
         await d.answer("reject", reason="not that one")
         await d.ended()
@@ -123,10 +125,7 @@ async def test_the_second_edit_of_a_file_moves_along_or_conflicts_and_never_over
         await d.prompt("edit both")
         state = await d.until(lambda state: len(state.approvals) == 2)
         assert len(state.proposals) == 2
-        await allow(d)
-        await d.until(lambda state: len(state.approvals) == 1)
-        await allow(d)
-        await d.ended()
+        await allow_all(d)
         changed = TWELVE.replace("line 2\n", "line 2\nmore\nand more\n").replace("line 11\n", "line eleven\n")
         assert d.file.read_text() == changed
 
@@ -142,10 +141,7 @@ async def test_two_agents_that_change_the_same_line_do_not_overwrite_each_other(
         await d.prompt("edit both")
         state = await d.until(lambda state: len(state.approvals) == 2)
         first, second = state.approvals
-        await allow(d)
-        await d.until(lambda state: state.approvals and state.approvals[0].tool_call_id == second.tool_call_id)
-        await allow(d)
-        await d.ended()
+        await allow_all(d)
         word = {"one": "two", "two": "zwei"}[first.agent]
         assert d.file.read_text() == TWELVE.replace("line 2\n", f"line {word}\n")
         hunks = {proposal.agent_id: proposal.files[0].hunks[0].state for proposal in d.session.state.proposals}
@@ -232,7 +228,7 @@ async def test_only_so_many_work_at_once_and_the_others_wait_their_turn(tmp_path
         assert agent(d, 2).state == "waiting" and agent(d, 2).activity == "Waits for its turn"
         assert d.sessions.opened(agent(d, 2).session_id) is None
         assert state.approvals[0].agent == "first"
-        await allow(d)
+        await d.answer("allow")
         await d.ended()
         assert "Second." in results(d)[1]
 
@@ -375,7 +371,7 @@ async def test_in_the_background_it_outlives_the_turn_and_its_end_is_told_once(t
         await d.over("p1")
         await d.until(lambda state: state.approvals)
         assert agent(d).background and not d.session.idle
-        await allow(d)
+        await d.answer("allow")
         await d.until(lambda state: state.agents[0].state == "completed")
         assert (d.root / "a.txt").exists() and not agent(d).told
         await d.until(lambda state: any(isinstance(item, Notice) for item in state.items))
