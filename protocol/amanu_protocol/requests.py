@@ -116,6 +116,8 @@ class SessionListParams(Wire):
     root: str | None = None
     """Only sessions of this workspace folder."""
     limit: int = Field(default=50, ge=1, le=500)
+    agents: bool = False
+    """Also the sessions of sub-agents, which `parentSessionId` tells apart."""
 
 
 class SessionListResult(Wire):

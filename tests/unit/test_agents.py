@@ -14,15 +14,29 @@ from amanu.permissions import approvals as approval
 from amanu.session.sessions import open_sessions
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Answer, Notice, ToolCall
-from amanu_protocol.requests import AgentParams, PromptSendParams, QuestionAnswerParams, SessionListParams
+from amanu_protocol.requests import (
+    AgentParams,
+    AuditQueryParams,
+    PromptSendParams,
+    QuestionAnswerParams,
+    SessionListParams,
+)
 from support.agent_session import agent, ask_agent, complete, nested, results, session_with_agents, user_agent
-from support.scripted_session import TWELVE, call, conversation, step
+from support.scripted_session import TWELVE, ScriptedSession, call, conversation, step
 from support.session_client import until
 
 
 @pytest.fixture(autouse=True)
 def quick_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(approval, "GUARD_SECONDS", 0.0)
+
+
+async def allow_all(d: ScriptedSession) -> None:
+    """Say yes until the turn is over. What a question is about may move along with its file just when it is answered:
+    then it is asked anew."""
+    while (await d.until(lambda state: state.approvals or state.last_turn)).approvals:
+        await d.answer("allow")
+    await d.ended()
 
 
 READS = step("I look.", call("read_file", path="notes.txt"))
@@ -46,7 +60,9 @@ async def test_an_agent_works_in_a_session_of_its_own_and_its_result_is_the_resu
         assert {item.turn_id for item in nested(d)} == {"turn-p1"}
         assert "I look." in [item.text for item in state.items if isinstance(item, Answer) and item.agent_id]
         assert "Line 2 says so." not in conversation(d.session)[0].model_dump_json()
-        listed = {summary.session_id: summary for summary in (await d.sessions.list(SessionListParams())).sessions}
+        assert [each.session_id for each in (await d.sessions.list(SessionListParams())).sessions] == ["s"]
+        every = SessionListParams(agents=True)
+        listed = {summary.session_id: summary for summary in (await d.sessions.list(every)).sessions}
         child = listed[shown.session_id]
         assert (child.parent_session_id, child.agent, child.title) == ("s", "looker", "looker: the task of looker")
         assert listed["s"].parent_session_id is None
@@ -72,6 +88,10 @@ async def test_what_an_agent_asks_is_asked_in_its_parent_with_its_name_and_decid
         await d.ended()
         assert (d.root / "new.txt").read_text() == "a\n"
         assert agent(d).state == "completed"
+        log = (await d.sessions.audit_query(AuditQueryParams(session_id="s"))).entries
+        of_agent = [entry.kind for entry in log if entry.tool_call_id == asked.tool_call_id]
+        assert of_agent == ["asked", "decided", "started", "changing", "changed", "ended"]
+        assert not (await d.sessions.audit_query(AuditQueryParams(session_id=agent(d).session_id))).entries
 
 
 async def test_agents_work_in_parallel_and_each_question_is_answered_in_the_order_it_came(tmp_path: Path) -> None:
@@ -105,12 +125,27 @@ async def test_the_second_edit_of_a_file_moves_along_or_conflicts_and_never_over
         await d.prompt("edit both")
         state = await d.until(lambda state: len(state.approvals) == 2)
         assert len(state.proposals) == 2
-        await d.answer("allow")
-        await d.until(lambda state: len(state.approvals) == 1)
-        await d.answer("allow")
-        await d.ended()
+        await allow_all(d)
         changed = TWELVE.replace("line 2\n", "line 2\nmore\nand more\n").replace("line 11\n", "line eleven\n")
         assert d.file.read_text() == changed
+
+
+async def test_two_agents_that_change_the_same_line_do_not_overwrite_each_other(tmp_path: Path) -> None:
+    def editor(new: str) -> list[dict[str, object]]:
+        edit = call("edit_file", path="notes.txt", edits=[{"old_text": "line 2\n", "new_text": new}])
+        return [step("", edit), step("", complete())]
+
+    agents = {"one": editor("line two\n"), "two": editor("line zwei\n")}
+    both = step("", ask_agent("one"), ask_agent("two"))
+    async with session_with_agents(tmp_path, agents, both, step("Both.")) as d:
+        await d.prompt("edit both")
+        state = await d.until(lambda state: len(state.approvals) == 2)
+        first, second = state.approvals
+        await allow_all(d)
+        word = {"one": "two", "two": "zwei"}[first.agent]
+        assert d.file.read_text() == TWELVE.replace("line 2\n", f"line {word}\n")
+        hunks = {proposal.agent_id: proposal.files[0].hunks[0].state for proposal in d.session.state.proposals}
+        assert hunks == {first.agent_id: "applied", second.agent_id: "conflicted"}
 
 
 async def test_an_agent_that_stops_without_a_result_has_failed_after_one_reminder(tmp_path: Path) -> None:
@@ -245,6 +280,9 @@ async def test_in_plan_mode_it_changes_nothing_either(tmp_path: Path) -> None:
         await d.prompt("go")
         await d.ended()
         assert [item.state for item in nested(d)] == ["rejected"] * 3
+        child = await d.sessions.get(agent(d).session_id)
+        told = child.core.conversation[0].model_dump_json()
+        assert "The session you work for is planning" in told and "exit_plan_mode" not in told
         assert not (d.root / "new.txt").exists()
 
 
@@ -419,6 +457,7 @@ async def main():
         await d.prompt("go")
         await d.until(lambda state: state.approvals)
         await d.session.emit.durable()
+        await d.sessions.opened(d.session.state.agents[0].session_id).emit.durable()
         os.kill(os.getpid(), signal.SIGKILL)
 
 asyncio.run(main())
@@ -454,10 +493,10 @@ async def test_agents_are_deleted_with_their_session(tmp_path: Path) -> None:
     async with session_with_agents(tmp_path, agents, step("", ask_agent("worker")), step("So.")) as d:
         await d.prompt("go")
         await d.ended()
-        assert len((await d.sessions.list(SessionListParams())).sessions) == 2
+        assert len((await d.sessions.list(SessionListParams(agents=True))).sessions) == 2
     sessions = open_sessions()
     try:
         await sessions.delete("s")
-        assert not (await sessions.list(SessionListParams())).sessions
+        assert not (await sessions.list(SessionListParams(agents=True))).sessions
     finally:
         await sessions.shutdown()

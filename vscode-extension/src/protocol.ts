@@ -1133,6 +1133,8 @@ export interface SessionListParams {
   /** Only sessions of this workspace folder. */
   root?: string | null;
   limit?: number;
+  /** Also the sessions of sub-agents, which `parentSessionId` tells apart. */
+  agents?: boolean;
 }
 
 export interface SessionListResult {

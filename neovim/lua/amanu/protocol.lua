@@ -739,6 +739,7 @@
 ---@class amanu.SessionListParams
 ---@field root? string Only sessions of this workspace folder.
 ---@field limit? integer
+---@field agents? boolean Also the sessions of sub-agents, which `parentSessionId` tells apart.
 
 ---@class amanu.SessionListResult
 ---@field sessions amanu.SessionSummary[]

@@ -1,6 +1,7 @@
 """One sub-agent at work: its session is opened, prompted, watched, shown in its parent's, and closed."""
 
 import asyncio
+import importlib
 import logging
 import time
 from collections.abc import Callable
@@ -97,6 +98,8 @@ class AgentWork:
         return report
 
     async def _run_session(self, prompt: str, on_start: Callable[["AgentWork"], None]) -> TurnEnded:
+        if self._definition.output_schema is not None:
+            await asyncio.to_thread(importlib.import_module, "jsonschema")  # `CompleteTask` needs it, and it is slow
         limits = AgentLimits(
             min(self._definition.steps or self._settings.steps, self._settings.steps),
             min(self._definition.seconds or self._settings.seconds, self._settings.seconds),

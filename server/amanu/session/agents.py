@@ -83,7 +83,7 @@ class SessionAgents:
             description=task.description,
             session_id=f"agent-{uuid.uuid4().hex}",
             tool_call_id=call.call_id,
-            background=task.background or definition.background,
+            background=(task.background or definition.background) and not self._core.services.headless,
             state="waiting",
             started_at=int(time.time() * 1000),
             activity="Waits for its turn",

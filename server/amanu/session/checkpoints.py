@@ -70,6 +70,8 @@ class Checkpoints:
         """Go back to before that turn. With the conversation, edits of those turns that are still open are rejected.
         Raises `AmanuError`: turnInProgress, itemNotFound, storageError."""
         async with self._idle():
+            if any(agent.works for agent in self._state.agents):
+                raise AmanuError("turnInProgress", "A sub-agent works in the background.", hint="Stop it first.")
             turns = await self._since(params.turn_id)
             files = await self._edits.take_back(self._applied_hunks(turns), dry_run=False) if params.files else []
             if not params.conversation:

@@ -147,7 +147,8 @@ class Sessions:
     async def list(self, params: SessionListParams) -> SessionListResult:
         root = None if params.root is None else _root(params.root)
         await self._summaries.settled()
-        return SessionListResult(sessions=await (await self._index()).list(root, params.limit))
+        listed = await (await self._index()).list(root, params.limit, agents=params.agents)
+        return SessionListResult(sessions=listed)
 
     async def commands(self, params: CommandListParams) -> CommandListResult:
         """The daemon's own commands, the user's, those of the session's workspace if it is trusted, skills, and prompts

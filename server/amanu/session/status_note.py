@@ -22,6 +22,10 @@ HEADLESS_PLAN = (
     "Nobody is watching: nobody can answer questions or approve the plan. Decide sensibly, say what you assumed, and "
     "end with the plan as your answer."
 )
+PLAN_OF_PARENT = (
+    "The session you work for is planning. Nothing may change: you may read, search, and run commands, in a sandbox "
+    "where they change nothing."
+)
 NO_SANDBOX = "Sandbox: none works on this machine. Commands that are allowed run with all of the user's permissions."
 SANDBOX = (
     "Sandbox: commands run in one ({tier}). They can write only in the workspace and in a temporary folder, cannot see "
@@ -33,11 +37,14 @@ GOING_ON = "Plan mode does not stop what runs in the background: {}."
 class SessionStatus:
     """What one session's model has been told about its session."""
 
-    def __init__(self, conversation: Conversation, state: SessionState, plan: Path, *, headless: bool) -> None:
+    def __init__(
+        self, conversation: Conversation, state: SessionState, plan: Path, *, headless: bool, sub_agent: bool = False
+    ) -> None:
         self._conversation = conversation
         self._state = state
         self._plan = plan
         self._headless = headless
+        self._sub_agent = sub_agent
         self._sandbox: CommandSandbox | None = None
         # A new conversation in the default mode needs no note; a resumed one may have mentioned another mode.
         self._last_text: str | None = None if len(conversation) else _text("ask", None, plan, headless=False)
@@ -54,7 +61,7 @@ class SessionStatus:
         if self._conversation.generation != self._generation:
             self._generation = self._conversation.generation
             self._last_text = None if self._told else self._last_text
-        status = _text(self._state.mode, self._sandbox, self._plan, headless=self._headless)
+        status = _text(self._state.mode, self._sandbox, self._plan, headless=self._headless, sub_agent=self._sub_agent)
         if status == self._last_text:
             return ""
         self._last_text, self._told = status, True
@@ -63,10 +70,11 @@ class SessionStatus:
         return block("session_status", status)
 
 
-def _text(mode: Mode, sandbox: CommandSandbox | None, plan: Path, *, headless: bool) -> str:
-    lines = [f"Mode: {mode}. {mode_text(mode).replace('{plan}', str(plan))}"]
+def _text(mode: Mode, sandbox: CommandSandbox | None, plan: Path, *, headless: bool, sub_agent: bool = False) -> str:
+    about = PLAN_OF_PARENT if sub_agent and mode == "plan" else mode_text(mode).replace("{plan}", str(plan))
+    lines = [f"Mode: {mode}. {about}"]
     if sandbox is not None:
         lines.append(NO_SANDBOX if sandbox.tier == "none" else SANDBOX.format(tier=sandbox.tier))
     if headless:
-        lines.append(HEADLESS_PLAN if mode == "plan" else HEADLESS)
+        lines.append(HEADLESS_PLAN if mode == "plan" and not sub_agent else HEADLESS)
     return "\n".join(lines)

@@ -87,7 +87,9 @@ class TurnFactory:
             of_plugins=lambda: memory_files(services.home.plugins),
         )
         self.memory = ProjectMemory(self.memory_files, conversation, core.trusted)
-        self.status = SessionStatus(conversation, state, core.plan.path, headless=services.headless)
+        self.status = SessionStatus(
+            conversation, state, core.plan.path, headless=services.headless, sub_agent=core.assignment is not None
+        )
         self.plan = core.plan
         self.skills = SessionSkills(core)
         self.hooks = SessionHooks(core)

@@ -39,7 +39,8 @@ _REMOVED = ".removed-"
 _TABLE = "CREATE TABLE sessions (session_id TEXT PRIMARY KEY, updated_at INTEGER NOT NULL, summary TEXT NOT NULL)"
 _LIST = """
     SELECT summary FROM sessions
-    WHERE :root IS NULL OR EXISTS (SELECT 1 FROM json_each(summary, '$.roots') WHERE value = :root)
+    WHERE (:root IS NULL OR EXISTS (SELECT 1 FROM json_each(summary, '$.roots') WHERE value = :root))
+    AND (:agents OR json_extract(summary, '$.parentSessionId') IS NULL)
     ORDER BY updated_at DESC, session_id LIMIT :limit
 """
 
@@ -80,10 +81,10 @@ class SessionIndex:
         folder = self.folder(session_id)
         return await self._run(lambda _: _summary(folder))
 
-    async def list(self, root: str | None = None, limit: int = 50) -> list[SessionSummary]:
-        """Sessions, newest first; of one root, or all. A session that was running in a process that is gone is
-        `interrupted`. Raises `AmanuError` `storageError`."""
-        parameters = {"root": root, "limit": limit}
+    async def list(self, root: str | None = None, limit: int = 50, *, agents: bool = True) -> list[SessionSummary]:
+        """Sessions, newest first; of one root, or all; with those of sub-agents, or without. A session that was running
+        in a process that is gone is `interrupted`. Raises `AmanuError` `storageError`."""
+        parameters = {"root": root, "limit": limit, "agents": agents}
         rows = await self._run(lambda db: db.execute(_LIST, parameters).fetchall())
         return [self._as_it_is(SessionSummary.model_validate_json(row[0])) for row in rows]
 
