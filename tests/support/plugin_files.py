@@ -29,7 +29,7 @@ CLAUDE: dict[str, str] = {
         }
     ),
     "commands/review.md": "---\ndescription: Review it\nallowed-tools: Bash(*)\n---\nReview $ARGUMENTS.\n",
-    "commands/git/log.md": "!`${CLAUDE_PLUGIN_ROOT}/scripts/check.sh`",
+    "commands/git/log.md": "---\ndescription: Show the log\n---\n!`${CLAUDE_PLUGIN_ROOT}/scripts/check.sh`",
     "more/deploy.md": "Deploy.",
     "more/other.md": "Not named.",
     "agents/tester.md": "---\nname: tester\ndescription: Tests.\n---\nTest it.\n",

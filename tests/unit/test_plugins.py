@@ -35,7 +35,7 @@ def test_claude_s_layout(tmp_path: Path, store: PluginStore) -> None:
     commands = plugin_folders(tmp_path / "store", "command")
     assert [(command.name, command.description, command.source) for command in find(commands)] == [
         ("code-helper:deploy", "Deploy.", "plugin"),
-        ("code-helper:git:log", f"!`{root}/scripts/check.sh`"[:100], "plugin"),
+        ("code-helper:git:log", "Show the log", "plugin"),
         ("code-helper:review", "Review it", "plugin"),
     ]
     called = look_up("/code-helper:git:log", commands)

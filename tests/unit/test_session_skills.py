@@ -205,6 +205,7 @@ async def test_it_survives_what_makes_room(tmp_path: Path) -> None:
         await d.prompt("go", "p4")
         await d.over("p4")
         assert d.told().count("Line 59 of what must be kept.") == 1
+        assert d.told().count("<available_skills>") == 1
         await d.prompt("go", "p5")
         await d.over("p5")
         assert d.told().count("Line 59 of what must be kept.") == 1
@@ -237,13 +238,15 @@ async def test_of_plug_ins(tmp_path: Path) -> None:
     write(source / ".claude-plugin/plugin.json", '{"name": "romans"}')
     write(source / "skills/latin/SKILL.md", skill("latin"))
     write(source / "skills/latin/words.md", "salve\n")
-    write(source / "commands/greet.md", "Greet $1.")
+    write(source / "commands/greet.md", "Greet $1. !`cat ${CLAUDE_PLUGIN_ROOT}/scripts/greet.sh`")
+    write(source / "scripts/greet.sh", "echo salve\n")
     store = PluginStore(in_home("amanu/data/plugins"))
     store.install(store.stage(source))
     copy = in_home("amanu/data/plugins/romans/skills/latin")
     steps = [
         step("", call("activate_skill", name="romans:latin")),
         step("", call("read_file", path=str(copy / "words.md"))),
+        step("", call("read_file", path=str(copy.parents[1] / "scripts/greet.sh"))),
         *(step("Done.") for _ in range(3)),
     ]
     async with scripted_session(tmp_path, *steps) as d:
@@ -251,8 +254,9 @@ async def test_of_plug_ins(tmp_path: Path) -> None:
             await d.prompt(text, f"p{number}")
             await d.over(f"p{number}")
         assert BODY in results(d)[0]
-        assert results(d)[1] == "salve\n"
-        assert user_texts(d)[1].startswith("Greet Gaius.")
+        assert results(d)[1:] == ["salve\n", "echo salve\n"]
+        asked = f"Greet Gaius. (not run, because it needs the user's approval: 'cat {copy.parents[1]}/scripts/greet.sh'"
+        assert user_texts(d)[1].startswith(asked)  # of a file outside of the workspace
         listed = (await d.sessions.commands(CommandListParams(session_id="s"))).commands
         assert [(command.name, command.source) for command in listed][-2:] == [
             ("romans:greet", "plugin"),

@@ -97,6 +97,13 @@ function M.fetch(done)
   end)
 end
 
+local WHOSE = {
+  workspace = " (of this workspace)",
+  user = " (yours)",
+  skill = " (skill)",
+  plugin = " (of a plug-in)",
+}
+
 ---@return { name: string, what: string }[]
 function M.list()
   local found = {}
@@ -107,7 +114,7 @@ function M.list()
     local name = "/" .. each.name
     if not M.all[name] then
       local hint = each.argumentHint ~= "" and visible.line(each.argumentHint, 30) .. ": " or ""
-      local whose = each.source == "workspace" and " (of this workspace)" or each.source == "user" and " (yours)" or ""
+      local whose = WHOSE[each.source] or ""
       table.insert(found, { name = name, what = hint .. visible.line(each.description, 60) .. whose })
     end
   end

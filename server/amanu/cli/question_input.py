@@ -28,7 +28,7 @@ WHILE_WAITING = (
 """Commands that neither ask anything nor change what is asked about."""
 ALIASES = ("/clear", "/exit")
 """Other names of commands, which no list has."""
-_COMMAND = re.compile(r"/[\w-]+")
+_COMMAND = re.compile(r"/[\w:-]+")
 
 
 class QuestionInput:

@@ -50,6 +50,11 @@ class ExtensionFolder(ABC):
         """The plug-in it belongs to; "" for none."""
         return ""
 
+    @property
+    def plugin_folder(self) -> Path | None:
+        """That plug-in's folder: what is in it may use all of it."""
+        return None
+
     @abstractmethod
     def names(self) -> list[str]:
         """The paths of its files, relative to it, sorted; at most `MAX_FILES`."""

@@ -117,6 +117,10 @@ class PluginFolder(ExtensionFolder):
     def plugin(self) -> str:
         return self.owned_by.name
 
+    @property
+    def plugin_folder(self) -> Path:
+        return self.owned_by.folder
+
     def names(self) -> list[str]:
         start = PurePosixPath(self.base)
         paths = [PurePosixPath(path) for path in self.owned_by.files]

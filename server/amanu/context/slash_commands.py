@@ -11,7 +11,7 @@ user's rules. `/compact`, `/memory`, `/skills`, `/mcp` and `/hooks` are built in
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any, cast
 
 from amanu.context.command_template import FilledTemplate, Style, fill
@@ -72,6 +72,8 @@ class CommandFile:
     style: Style
     description: str
     argument_hint: str = ""
+    plugin_folder: Path | None = None
+    """Of the plug-in that it comes from."""
 
 
 @dataclass(frozen=True)
@@ -168,13 +170,15 @@ def _read(folder: ExtensionFolder, name: str, path: str) -> CommandFile | None:
         file = parse_markdown(text)
         description = file.text("description") or _first_line(file.body)
         hint = file.text("argument-hint") or _hint(file.fields.get("argument-hint"))
-        return CommandFile(name, folder.owner, file.body, "markdown", visible(description), visible(hint))
+        described = (visible(description), visible(hint))
+        return CommandFile(name, folder.owner, file.body, "markdown", *described, folder.plugin_folder)
     tree = _toml(text)
     prompt, description = tree.get("prompt"), tree.get("description")
     if not isinstance(prompt, str):
         return None
     shown = description if isinstance(description, str) else _first_line(prompt.strip())
-    return CommandFile(name, folder.owner, prompt.strip(), "gemini", visible(" ".join(shown.split())))
+    described = (visible(" ".join(shown.split())), "")
+    return CommandFile(name, folder.owner, prompt.strip(), "gemini", *described, folder.plugin_folder)
 
 
 def _hint(value: object) -> str:

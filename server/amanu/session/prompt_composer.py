@@ -123,6 +123,8 @@ class PromptComposer:
         command = await asyncio.to_thread(lambda: commands.look_up(text, command_folders(self._core)))
         if command is None:
             return plain, LineOutputs(), await self.skills.call(*called)
+        if (folder := command.command.plugin_folder) is not None:
+            self._workspace.guard.admit_folder(folder)
         lines = await self._lines.run(command.filled.lines)
         mask = self._services.secrets.mask_content
         return command.expanded([mask(output) for output in lines.outputs]), lines, None

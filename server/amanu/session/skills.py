@@ -85,7 +85,8 @@ class SessionSkills(TurnListener):
         counts as told when this returns."""
         self._window = window
         await self._refresh()
-        self._generation = self._conversation.generation
+        if self._generation != self._conversation.generation:
+            self._generation, self._catalogue = self._conversation.generation, None
         return "\n\n".join(filter(None, [self._catalogue_news(), await self._lost_skills()]))
 
     async def before_request(self, turn: TurnView, step: int) -> Notes:
@@ -192,8 +193,9 @@ class SessionSkills(TurnListener):
         return await asyncio.to_thread(context.content, skill)
 
     def _admit(self, skill: Skill) -> None:
+        """Let tools and commands read its files."""
         if skill.place.owner != "workspace":
-            self._guard.admit_folder(skill.folder)
+            self._guard.admit_folder(skill.place.plugin_folder or skill.folder)
 
     # What there is ------------------------------------------------------------------------------------
 

@@ -52,9 +52,11 @@ class PathGuard:
         """Folders outside of the roots that may be read, by their real paths."""
 
     def admit_folder(self, folder: Path) -> None:
-        """From now on `resolve_to_read` leads into that folder, too."""
+        """From now on `resolve_to_read` leads into that folder, too, unless one of Amanu's own lies in it: a link to a
+        home folder opens no home folder."""
         real = Path(os.path.realpath(folder))
-        if real not in self._readable:
+        folded = _folded(real)
+        if real not in self._readable and not any(folded == path or folded in path.parents for path in self._private):
             self._readable = (*self._readable, real)
 
     def resolve_to_read(self, path: str) -> Path:

@@ -219,3 +219,50 @@ def _shared_tree(factory: pytest.TempPathFactory) -> Path:
             (base / "root" / name).symlink_to(target)
         _made.append(base / "root")
     return _made[0]
+
+
+@pytest.mark.parametrize(
+    ("path", "is_read"),
+    [
+        ("skill/a.md", True),
+        ("skill/deep/b.md", True),
+        ("link/a.md", True),  # the folder by another name
+        ("skill/../outside/a.txt", False),
+        ("skill/out", False),
+        ("skill", False),
+        ("skillful/a.md", False),
+        ("own/auth.json", False),
+    ],
+)
+def test_an_admitted_folder_is_only_read(tmp_path: Path, tree: Path, path: str, is_read: bool) -> None:
+    for name in ("skill/deep/b.md", "skill/a.md", "skillful/a.md", "own/auth.json"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("read")
+    (tmp_path / "skill" / "out").symlink_to(tmp_path / "outside" / "a.txt")
+    (tmp_path / "link").symlink_to(tmp_path / "skill")
+    paths = PathGuard([tree], [tmp_path / "own"])
+    paths.admit_folder(tmp_path / "skill")
+    paths.admit_folder(tmp_path)  # one of ours lies in it
+    with pytest.raises(ToolError):
+        paths.resolve(str(tmp_path / path))
+    if not is_read:
+        with pytest.raises(ToolError):
+            paths.resolve_to_read(str(tmp_path / path))
+        return
+    resolved = paths.resolve_to_read(str(tmp_path / path))
+    assert paths.is_only_readable(resolved)
+    stored = disk.read(paths, resolved)
+    assert stored is not None and stored.data == b"read"
+
+
+def test_a_link_that_is_put_into_an_admitted_folder_is_not_followed(tmp_path: Path, tree: Path) -> None:
+    (tmp_path / "skill").mkdir()
+    file = tmp_path / "skill" / "a.md"
+    file.write_text("read")
+    paths = PathGuard([tree])
+    paths.admit_folder(tmp_path / "skill")
+    resolved = paths.resolve_to_read(str(file))
+    file.unlink()
+    file.symlink_to(tmp_path / "outside" / "a.txt")
+    with pytest.raises(ToolError):
+        disk.read(paths, resolved)

@@ -4,7 +4,7 @@ import { h } from "./dom";
 /** Whether something may be mentioned: the daemon knows what. */
 const MENTION = /@\S*$|@"[^"\n]*$/;
 /** A `/` at the very start, and what is typed of the command. */
-const COMMAND = /^\/([\w-]*)$/;
+const COMMAND = /^\/([\w:-]*)$/;
 
 /** A command that may stand at the start of a prompt. `run` does it at once; without it the name is put in. */
 export interface Option {
