@@ -50,7 +50,7 @@ def results(d: ScriptedSession) -> list[str]:
 
 def specs(d: ScriptedSession) -> set[str]:
     factory = d.session.composer.turn_factory
-    return set(factory.start_run("turn-x", "x").tools)
+    return set(factory.start_run("turn-x", "x", 200_000).tools)
 
 
 async def test_the_catalogue_is_told_once_and_when_it_changed(tmp_path: Path) -> None:
