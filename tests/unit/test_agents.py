@@ -22,6 +22,7 @@ from amanu_protocol.requests import (
     SessionListParams,
 )
 from support.agent_session import agent, ask_agent, complete, nested, results, session_with_agents, user_agent
+from support.hook_files import answer, configure_user, handler
 from support.scripted_session import TWELVE, ScriptedSession, call, conversation, step
 from support.session_client import until
 
@@ -500,3 +501,13 @@ async def test_agents_are_deleted_with_their_session(tmp_path: Path) -> None:
         assert not (await sessions.list(SessionListParams(agents=True))).sessions
     finally:
         await sessions.shutdown()
+
+
+async def test_a_hook_can_want_more_of_an_agent_before_it_is_done(tmp_path: Path) -> None:
+    objects = handler(answer(decision="block", reason="look again"), matcher="looker")
+    configure_user(SubagentStop=[objects])
+    looker = [step("", complete("Too soon.")), step("", complete("Now."))]
+    async with session_with_agents(tmp_path, {"looker": looker}, step("", ask_agent("looker")), step("Thanks.")) as d:
+        await d.prompt("look it up")
+        await d.ended()
+        assert results(d) == ["looker (agent-1) completed its task (2 steps).\n\nNow."]

@@ -7,6 +7,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, get_args
 
@@ -68,6 +69,7 @@ class _HookFolder:
         from amanu.hooks.hooks import Hooks
         from amanu.permissions.policy import unasked
         from amanu.permissions.trust_store import TrustStore
+        from amanu.session.plugins import plugin_hooks
         from amanu.workspace.overlay import Overlay
         from amanu.workspace.workspace import Workspace
 
@@ -78,7 +80,7 @@ class _HookFolder:
         self.workspace = Workspace([folder.resolve()], Overlay(), private=self.home.private)
         trust = TrustStore(self.home.config / "trust.json", self.home.state / "trust", unasked, self.home.private)
         self.trusted = trust.standing([str(folder.resolve())]) == "trusted"
-        self.hooks = Hooks(self.home.config, self.home.state / "hooks.json")
+        self.hooks = Hooks(self.home.config, self.home.state / "hooks.json", partial(plugin_hooks, self.home.plugins))
 
     def views(self) -> "list[HookView]":
         return self.hooks.views(self.workspace, trusted=self.trusted, home=os.environ.get("HOME", ""))

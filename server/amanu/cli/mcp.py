@@ -9,6 +9,7 @@ import webbrowser
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -76,13 +77,15 @@ async def _servers() -> AsyncGenerator[tuple[Any, _Folder]]:
     from amanu.permissions.policy import unasked
     from amanu.permissions.trust_store import TrustStore
     from amanu.sandbox.sandbox import Sandbox
+    from amanu.session.plugins import plugin_servers
 
     home = find_home().make()
     settings = load_settings(home, os.environ)
     trust = TrustStore(home.config / "trust.json", home.state / "trust", unasked, home.private)
     folder = Path.cwd()
     sandbox = Sandbox(settings.sandbox, home)
-    servers = Servers(home, sandbox, key_variables=settings.key_variables)
+    of_plugins = partial(plugin_servers, home.plugins)
+    servers = Servers(home, sandbox, key_variables=settings.key_variables, of_plugins=of_plugins)
     try:
         await sandbox.proved()
         yield servers, _Folder([folder], await asyncio.to_thread(trust.standing, [str(folder)]) == "trusted")

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from amanu.context.extension_files import PLACES, find_files
+from amanu.context.extension_folders import ExtensionFolder
 from amanu.core.sub_agents import AgentDefinition
 from amanu.core.tool import Subject, SubjectFilter, ToolError, TrustCheck
 from amanu.text.display import one_line
@@ -86,12 +87,15 @@ class AgentPlaces:
     """Which files may be read without a question."""
     covers: TrustCheck
     trusted: Callable[[], bool]
+    plugins: Callable[[], Sequence[ExtensionFolder]] = tuple
+    """The folders of agents in plug-ins."""
 
     def find(self) -> FoundAgents:
-        """All definitions; of two with the same name the user's counts, then the workspace's, then ours. Blocks."""
+        """All definitions; of two with the same name the user's counts, then a plug-in's, then the workspace's, then
+        ours. Blocks."""
         agents: dict[str, AgentDefinition] = {}
         warnings: list[str] = []
-        for read in [*self._user_files(), *(self._workspace_files() if self.trusted() else ())]:
+        for read in [*self._user_files(), *self._plugin_files(), *(self._workspace_files() if self.trusted() else ())]:
             warnings += read.warnings
             definition = read.definition
             if definition is None or definition.name in agents:
@@ -111,6 +115,11 @@ class AgentPlaces:
                 except OSError:
                     data = None
                 yield read_definition(path, data)
+
+    def _plugin_files(self) -> Iterator["ReadDefinition"]:
+        for folder in self.plugins():
+            for name in folder.names():
+                yield read_definition(Path(folder.plugin, name), folder.read(name), narrows=True)
 
     def _workspace_files(self) -> Iterator["ReadDefinition"]:
         for root in self.workspace.roots:

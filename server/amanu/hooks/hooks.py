@@ -22,14 +22,16 @@ class _Content:
 
 
 class Hooks:
-    """One per process. `config` is the user's configuration folder, `agreed` the file of what they agreed to. Methods
-    block, a fraction of a millisecond where nothing is configured; they raise `AmanuError` (storageError)."""
+    """One per process. `config` is the user's configuration folder, `agreed` the file of what they agreed to,
+    `of_plugins` gives the hooks of plug-ins, which run in that folder. Methods block, a fraction of a millisecond where
+    nothing is configured; they raise `AmanuError` (storageError)."""
 
-    def __init__(self, config: Path, agreed: Path) -> None:
+    def __init__(
+        self, config: Path, agreed: Path, of_plugins: Callable[[Path], Sequence[Hook]] = lambda folder: ()
+    ) -> None:
         self._config = config
         self.pins = HookPins(agreed)
-        self.plugin_sources: Callable[[Workspace, bool], Sequence[HookSource]] = lambda workspace, trusted: ()
-        """What plug-ins add for a workspace, trusted or not."""
+        self._of_plugins = of_plugins
         self._read: dict[Sequence[HookSource], _Content] = {}
 
     def views(self, workspace: Workspace, *, trusted: bool, home: str = "") -> list[HookView]:
@@ -45,7 +47,6 @@ class Hooks:
     def _hooks(self, workspace: Workspace, *, trusted: bool) -> Sequence[Hook]:
         sources = (
             user_source(self._config, workspace.roots[0]),
-            *self.plugin_sources(workspace, trusted),
             *(project_sources(workspace.roots) if trusted else ()),
         )
         stamps = [_stamp(source.path) for source in sources]
@@ -53,7 +54,8 @@ class Hooks:
         if content is None or content.stamps != stamps:
             hooks = [hook for source in sources for hook in read_source(source, workspace)]
             content = self._read[sources] = _Content(stamps, hooks)
-        return content.hooks
+        own = [hook for hook in content.hooks if hook.source.owner == "user"]
+        return [*own, *self._of_plugins(workspace.roots[0]), *content.hooks[len(own) :]]
 
 
 def _untrusted(view: HookView, workspace: Workspace) -> HookView:

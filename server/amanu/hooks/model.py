@@ -34,6 +34,9 @@ Dialect = Literal["claude", "gemini"]
 
 Owner = Literal["user", "workspace", "plugin"]
 
+PLUGIN_VARIABLES = ("CLAUDE_PLUGIN_ROOT", "PLUGIN_ROOT", "extensionPath")
+"""What stands for the folder of a hook's plug-in in its command: Claude Code's, Codex's and Gemini CLI's."""
+
 OnFailure = Literal["ask", "block", "continue"]
 """What a hook that could not answer (crashed, ran too long) counts as."""
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from amanu.core.tool import ToolError
-from amanu.hooks.model import Hook, HookView
+from amanu.hooks.model import PLUGIN_VARIABLES, Hook, HookView
 from amanu.system.private_file import PrivateFile
 from amanu.workspace.workspace import Workspace
 
@@ -62,6 +62,9 @@ class HookPins:
             return _with(view, "off", f"{hook.source.name} turns it off.")
         if hook.source.owner == "user" and not files:
             return view
+        plugin = hook.source.plugin
+        if plugin is not None and all(path.is_relative_to(plugin) for path in paths):
+            return view  # the user has reviewed all files of the plug-in, and one that changes turns it off
         agreed = self._agreed().get(_key(hook))
         if agreed is None:
             return _with(view, "new", "You have not agreed to it yet.")
@@ -94,7 +97,7 @@ def named_files(hook: Hook, workspace: Workspace, home: str = "") -> list[Path]:
     folder = hook.source.folder
     variables = {
         **{name: str(folder) for name in ("CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR", "GEMINI_CWD", "PWD")},
-        **dict.fromkeys(("CLAUDE_PLUGIN_ROOT", "PLUGIN_ROOT"), str(hook.source.plugin or folder)),
+        **dict.fromkeys(PLUGIN_VARIABLES, str(hook.source.plugin or folder)),
         "HOME": home,
         **hook.environment,
     }

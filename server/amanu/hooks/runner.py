@@ -11,7 +11,7 @@ from pathlib import Path
 from secrets import token_hex
 
 from amanu.core.requirements import SandboxRequirements
-from amanu.hooks.model import HookRun, HookView
+from amanu.hooks.model import PLUGIN_VARIABLES, HookRun, HookView
 from amanu.hooks.pins import own_files
 from amanu.sandbox.entry_shell import plain_entry_shell
 from amanu.sandbox.process_records import MARK
@@ -209,11 +209,7 @@ def _environment(view: HookView, place: HookPlace, mark: str) -> dict[str, str]:
         "GEMINI_PROJECT_DIR": str(source.folder),
         "GEMINI_CWD": str(source.folder),
         "GEMINI_SESSION_ID": place.session_id,
-        **(
-            {}
-            if source.plugin is None
-            else {"CLAUDE_PLUGIN_ROOT": str(source.plugin), "PLUGIN_ROOT": str(source.plugin)}
-        ),
+        **dict.fromkeys(PLUGIN_VARIABLES if source.plugin is not None else (), str(source.plugin)),
     }
     return {**inherited, **own, **told, "AMANU": "1", "NO_COLOR": "1", name: value}
 

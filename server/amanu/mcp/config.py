@@ -15,7 +15,7 @@ import re
 import stat
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, cast
 from urllib.parse import urlsplit
@@ -123,6 +123,8 @@ class ServerConfig:
     """The folder of the workspace whose file it is; None: the user's own."""
     fault: str = ""
     """Why it cannot be started as it is configured: a sentence."""
+    folder: Path | None = None
+    """Of the plug-in whose server it is, which it may read; a real path."""
 
     @property
     def kind(self) -> Literal["stdio", "http"]:
@@ -156,6 +158,30 @@ class ServerConfig:
             ],
         }
         return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class PluginServers:
+    """The servers that a plug-in brings."""
+
+    plugin: str
+    folder: Path
+    """Of the plug-in; a real path."""
+    entries: Mapping[str, Mapping[str, Any]]
+    """Name → configuration as in a `.mcp.json`."""
+
+    def read(self) -> "ConfigFile":
+        """The servers, named as Claude Code names them: `plugin_PLUGIN_SERVER`."""
+        source = f"the plug-in {self.plugin}"
+        servers: dict[str, ServerConfig] = {}
+        problems: list[str] = []
+        for own_name, entry in self.entries.items():
+            name = f"plugin_{self.plugin}_{own_name}"
+            if NAME.match(name):
+                servers[name] = replace(_server(name, source, dict(entry), None, is_json=True), folder=self.folder)
+            else:
+                problems.append(f"The server {own_name!r} of {source} is left out: its name is too long, or not ASCII.")
+        return ConfigFile(servers, tuple(problems))
 
 
 @dataclass(frozen=True)

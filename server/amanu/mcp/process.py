@@ -45,10 +45,12 @@ class Command:
     roots: tuple[Path, ...]
     """Real paths."""
     home: Path
+    plugin: Path | None = None
+    """The folder of the plug-in whose server it is."""
 
     @property
     def requirements(self) -> SandboxRequirements:
-        outside = () if self.folder is None else (self.folder,)
+        outside = tuple(folder for folder in (self.folder, self.plugin) if folder is not None)
         return SandboxRequirements(
             writes="workspace" if self.access.writes else "nothing",
             network=self.access.network,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from amanu.core.tool import ToolError
 from amanu.home import Home
 from amanu.mcp.access import access_sentence, target_text
-from amanu.mcp.config import ConfigFile, ConfigFiles, ServerConfig
+from amanu.mcp.config import ConfigFile, ConfigFiles, PluginServers, ServerConfig
 from amanu.mcp.model import (
     CallAnswer,
     CallClient,
@@ -48,7 +48,8 @@ class Servers:
         await servers.close()      # before `sandbox.close()`
 
     It reads nothing and starts nothing until it is asked. `key_variables` are variables of the environment that hold
-    keys of models' services: no server ever gets them. `variables` is the environment that servers get a part of."""
+    keys of models' services: no server ever gets them. `variables` is the environment that servers get a part of;
+    `of_plugins` gives the servers that plug-ins bring."""
 
     def __init__(
         self,
@@ -57,12 +58,14 @@ class Servers:
         *,
         key_variables: Collection[str] = (),
         variables: Mapping[str, str] = os.environ,
+        of_plugins: Callable[[], Sequence[PluginServers]] = tuple,
     ) -> None:
         self.listeners: list[Callable[[], None]] = []
         self.home = home
         self.sandbox = sandbox
         self.variables = UserVariables(variables, key_variables)
         self.tokens = PrivateFile(home.config / "mcp-auth.json")
+        self._of_plugins = of_plugins
         self._files = ConfigFiles(home.config / "mcp.toml")
         self._pins = Pins(home.state / "mcp" / "pins.json")
         self._connections: dict[tuple[str, Roots], Connection] = {}
@@ -247,7 +250,8 @@ class Servers:
         return configs
 
     def _config_files(self, roots: Roots, trusted: bool) -> list[ConfigFile]:
-        return [self._files.user(), *(self._files.workspace(root) for root in roots if trusted)]
+        plugins = [servers.read() for servers in self._of_plugins()]
+        return [self._files.user(), *plugins, *(self._files.workspace(root) for root in roots if trusted)]
 
     def _is_agreed(self, config: ServerConfig, pin: Pin) -> bool:
         """Before it is known whether a sandbox works here, a yes to either counts: nothing is started until then."""

@@ -85,4 +85,4 @@ class UserVariables:
             spelled = str(home / spelled[2:])
         program = find_program(spelled, environment["PATH"], folder, roots)
         arguments = [self.expanded(config, argument, roots) for argument in table.args]
-        return Command((program, *arguments), folder, environment, config.access, roots, home)
+        return Command((program, *arguments), folder, environment, config.access, roots, home, config.folder)

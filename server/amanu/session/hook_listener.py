@@ -1,5 +1,6 @@
 """Asks a session's hooks about the calls of a turn, and about its end."""
 
+import json
 from dataclasses import dataclass
 
 from pydantic import JsonValue
@@ -24,6 +25,7 @@ from amanu.hooks.call_input import our_arguments
 from amanu.hooks.model import CallFacts, HookMoment, HookOutcome
 from amanu.session.hooks import CODE, SessionHooks
 from amanu.text.fences import block
+from amanu.tools.complete_task import CompleteTask
 
 MAX_CONTINUED = 3
 """How often `Stop` hooks may make one turn go on."""
@@ -95,6 +97,9 @@ class HookListener(TurnListener):
         arguments = call.arguments if isinstance(call.arguments, dict) else {}
         if self._ending is not None:
             return Block("Not run: a hook ended the turn.")
+        if call.tool == CompleteTask.name:
+            objection = await self._objection(json.dumps(arguments, ensure_ascii=False))
+            return None if objection is None else Block(_not_done(objection))
         asked = self._calls.get(call.call_id)
         self._previews[call.call_id] = preview
         if asked is not None and asked.changed:
@@ -148,17 +153,25 @@ class HookListener(TurnListener):
     async def on_stop(self, turn: TurnView, reply: ReplyCompleted) -> Continue | Ending | None:
         if self._ending is not None:
             return self._ending
-        text = reply.message.text
+        objection = await self._objection(reply.message.text)
+        if objection is None:
+            return self._ending
+        user_text = f"The hook {objection.decided_by} made the agent go on: {objection.reason}"
+        return Continue([SystemNote(_not_done(objection), user_text, CODE)])
+
+    async def _objection(self, answer: str) -> HookOutcome | None:
+        """What `Stop` hooks (of a sub-agent `SubagentStop`) have against stopping with that answer; None for nothing
+        that counts."""
         active = bool(self._continued)
         moment = HookMoment(
             "Stop",
-            {"stop_hook_active": active, "last_assistant_message": text},
-            gemini={"prompt": self._task, "prompt_response": text, "stop_hook_active": active},
+            {"stop_hook_active": active, "last_assistant_message": answer},
+            gemini={"prompt": self._task, "prompt_response": answer, "stop_hook_active": active},
         )
         outcome = await self._hooks.run(moment, self._turn_id)
         self._end_if_told(outcome)
         if self._ending is not None or outcome.action != "deny":
-            return self._ending
+            return None
         reason = outcome.reason
         if len(self._continued) >= MAX_CONTINUED or reason in self._continued:
             why = "it says the same again" if reason in self._continued else f"it did so {MAX_CONTINUED} times"
@@ -167,8 +180,7 @@ class HookListener(TurnListener):
             )
             return None
         self._continued.append(reason)
-        told = f"A hook of the user's says that the work is not done:\n{block('hook_feedback', reason)}"
-        return Continue([SystemNote(told, f"The hook {outcome.decided_by} made the agent go on: {reason}", CODE)])
+        return outcome
 
     def _blocked(self, outcome: HookOutcome) -> Block | None:
         self._end_if_told(outcome)
@@ -183,6 +195,10 @@ class HookListener(TurnListener):
             reason = outcome.end_reason or "It stated no reason."
             self._hooks.report(f"A hook ended the turn: {reason}", self._turn_id)
             self._ending = Ending("completed")
+
+
+def _not_done(objection: HookOutcome) -> str:
+    return f"A hook of the user's says that the work is not done:\n{block('hook_feedback', objection.reason)}"
 
 
 def _standing(outcome: HookOutcome) -> MustAsk | Permitted | None:

@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 from amanu.checks.runner import Checkers
 from amanu.config import Settings
@@ -18,6 +19,7 @@ from amanu.permissions import policy
 from amanu.permissions.rule_store import RuleStore
 from amanu.permissions.trust_store import TrustStore
 from amanu.sandbox.sandbox import Sandbox
+from amanu.session.plugins import plugin_hooks, plugin_servers
 from amanu.storage.audit_log import AuditLog
 from amanu.system import logs
 from amanu.text.redaction import Secrets
@@ -89,9 +91,11 @@ def make_services(home: Home, settings: Settings, *, headless: bool = False, unt
         Checkers(settings.checks, sandbox, settings.key_variables),
         sandbox,
         AuditLog(home.audit, secrets, settings.history.keep_audit_mb),
-        Hooks(home.config, home.state / "hooks.json"),
+        Hooks(home.config, home.state / "hooks.json", partial(plugin_hooks, home.plugins)),
         headless=headless,
         until_done=until_done,
         pages=PageFetcher(settings.web.allow_hosts),
-        mcp=Servers(home, sandbox, key_variables=settings.key_variables),
+        mcp=Servers(
+            home, sandbox, key_variables=settings.key_variables, of_plugins=partial(plugin_servers, home.plugins)
+        ),
     )

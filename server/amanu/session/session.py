@@ -12,6 +12,7 @@ from amanu.checks.editor_feedback import EditorFeedback
 from amanu.checks.proposal_checks import ProposalChecks
 from amanu.context.agent_files import AgentPlaces
 from amanu.context.mentions import without_mentions
+from amanu.context.plugins import plugin_folders
 from amanu.context.slash_commands import HOOKS, MCP, MEMORY, SKILLS
 from amanu.core.agent import AgentLimits
 from amanu.core.ending import Ending
@@ -333,7 +334,12 @@ class Session:
     def _agent_places(self) -> AgentPlaces:
         core = self.core
         return AgentPlaces(
-            [core.services.home.agents], core.workspace, core.approvals.allowed, core.covers, core.trusted
+            [core.services.home.agents],
+            core.workspace,
+            core.approvals.allowed,
+            core.covers,
+            core.trusted,
+            lambda: plugin_folders(core.services.home.plugins, "agent"),
         )
 
     def _assign(

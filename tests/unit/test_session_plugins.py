@@ -1,0 +1,70 @@
+"""What a plug-in that is on brings to a session: its agents, its hooks, its servers, as its files say."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from amanu.cli.plugin import main
+from support.agent_session import results
+from support.hook_files import hook_entries
+from support.plugin_files import CLAUDE, write
+from support.scripted_session import ScriptedSession, call, scripted_session, step
+
+GUARD = {
+    "hooks": {
+        "PreToolUse": [
+            {"matcher": "Read", "hooks": [{"type": "command", "command": "${CLAUDE_PLUGIN_ROOT}/scripts/check.sh"}]}
+        ]
+    }
+}
+FILES = CLAUDE | {
+    "hooks/hooks.json": json.dumps(GUARD),
+    "scripts/check.sh": '#!/bin/sh\necho "checked by ${0##*/}" >&2\nexit 2\n',
+}
+
+
+def add(tmp_path: Path, capsys: pytest.CaptureFixture[str], files: dict[str, str]) -> None:
+    """Add the plug-in, having reviewed it."""
+    source = str(write(tmp_path / "plugin", files))
+    main(["add", source])
+    shown = capsys.readouterr().out
+    digest = shown.partition("--digest ")[2].split()[0]
+    assert main(["add", "--yes", "--digest", digest, source]) == 0
+
+
+def server_names(d: ScriptedSession) -> list[str]:
+    return [server.view.name for server in d.session.mcp.servers()]
+
+
+async def test_its_agent_hook_and_server_are_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    add(tmp_path, capsys, FILES)
+    steps = [step("", call("read_file", path="notes.txt")), step("Done.")]
+    async with scripted_session(tmp_path, *steps) as d:
+        await d.prompt("go")
+        await d.ended()
+        assert "checked by check.sh" in results(d)[0]
+        assert [entry["answer"] for entry in await hook_entries(d)] == ["deny"]
+        factory = d.session.composer.turn_factory
+        assert "tester" in factory.tools["run_agent"].spec().description
+        (server,) = d.session.mcp.servers()
+        assert (server.view.name, server.view.state) == ("plugin_code-helper_db", "unapproved")
+        assert server.view.source == "the plug-in code-helper"
+        assert "code-helper/server.js" in server.view.target
+
+
+async def test_removed_it_leaves_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    add(tmp_path, capsys, FILES)
+    shutil.rmtree(tmp_path / "plugin")  # only the copy counts
+    reads = step("", call("read_file", path="notes.txt"))
+    async with scripted_session(tmp_path, reads, step("One."), reads, step("Two.")) as d:
+        await d.prompt("go", "p1")
+        await d.ended()
+        assert main(["remove", "code-helper"]) == 0
+        await d.prompt("again", "p2")
+        await d.ended()
+        assert "checked by" in results(d)[0]
+        assert "checked by" not in results(d)[1]
+        assert server_names(d) == []
+        assert "tester" not in d.session.composer.turn_factory.tools["run_agent"].spec().description
