@@ -108,7 +108,7 @@ class ServerAuth(OAuthClientProvider):
                     if await self._handle_refresh_response(answer):
                         self._add_auth_header(request)
                         response = yield request
-                if unasked and response.status_code == 401:
+                if unasked and (response.status_code == 401 or _wants_more(response)):
                     self._link.wants_sign_in = NEEDED
                     return  # the request has failed, others go on
                 outgoing = await flow.asend(response)
@@ -149,6 +149,11 @@ class Browser:
         if callback.error:
             raise OAuthFlowError(f"the authorization server answered {callback.error}")
         return AuthorizationCodeResult(code=callback.code, state=self._state, iss=callback.issuer or None)
+
+
+def _wants_more(response: httpx2.Response) -> bool:
+    """Whether the server refuses because the user must grant more (RFC 6750, section 3.1)."""
+    return response.status_code == 403 and "insufficient_scope" in response.headers.get("www-authenticate", "")
 
 
 def _parsed(model: Any, value: Any) -> Any:
