@@ -4,6 +4,7 @@ all servers do; with `--modern`, 2026-07-28, too."""
 import asyncio
 import os
 import sys
+import uuid
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,6 +17,9 @@ from mcp_types import ListRootsResult
 from pydantic import BaseModel, Field
 
 server = MCPServer("sample", instructions="Use echo to repeat.")
+
+BIRTH = uuid.uuid4().hex
+"""In a sandbox every process has the same number."""
 
 
 class Who(BaseModel):
@@ -107,7 +111,7 @@ def crash() -> str:
 @server.tool()
 def whoami() -> str:
     """The id of this process."""
-    return str(os.getpid())
+    return f"{os.getpid()} {BIRTH}"
 
 
 @server.tool()

@@ -137,6 +137,7 @@ async def test_commands_list_the_daemons_own(tmp_path: Path) -> None:
         assert [(each.name, each.source) for each in listed] == [
             ("compact", "daemon"),
             ("memory", "daemon"),
+            ("mcp", "daemon"),
             ("skills", "daemon"),
             ("hooks", "daemon"),
             ("mine", "user"),

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import os
+import signal
 import time
 from collections.abc import Collection, Mapping
 from contextlib import AsyncExitStack
@@ -121,7 +122,12 @@ class HookRunner:
                     await run_to_completion(_end(process, mark, launched.holders))
             if not in_time:
                 return None, f"It was ended after {hook.timeout:g} s, its time limit."
-            return code, "" if code is not None and code >= 0 else "It was killed."
+            is_killed = code is None or code < 0 or code == _KILLED
+            return code, "It was killed." if is_killed else ""
+
+
+_KILLED = 128 + signal.SIGKILL
+"""What a sandbox reports of a command that was killed."""
 
 
 class _Kept:

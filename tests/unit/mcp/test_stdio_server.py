@@ -203,7 +203,11 @@ async def test_turned_off_it_ends_and_stays_so_until_it_is_approved(tmp_path: Pa
     async with harness(tmp_path) as it:
         it.configure(sample=python_server())
         await it.approved("sample")
-        pid = int(await it.text("sample", "whoami")) if it.servers.sandbox.tier != "bubblewrap" else os.getpid()
+        pid = (
+            int((await it.text("sample", "whoami")).split()[0])
+            if it.servers.sandbox.tier != "bubblewrap"
+            else os.getpid()
+        )
         await it.servers.turn_off(it.workspace, "sample")
         assert it.view("sample").state == "off"
         assert pid == os.getpid() or not alive(pid)
