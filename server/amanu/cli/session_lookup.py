@@ -54,9 +54,9 @@ def _named(sessions: Sequence[SessionSummary]) -> str:
 
 
 async def latest(root: str | None, sessions: Listing) -> str:
-    """Of those in which something was said. Raises like `resolve_session_id`."""
+    """Of those in which something was said, sub-agents' left out. Raises like `resolve_session_id`."""
     listed = (await sessions(SessionListParams(root=root))).sessions
-    started = next((summary for summary in listed if summary.title), None)
+    started = next((summary for summary in listed if summary.title and summary.parent_session_id is None), None)
     if started is None:
         raise AmanuError("sessionNotFound", "No session with any messages" + (" here." if root else "."))
     return started.session_id
