@@ -43,6 +43,7 @@ local function with_buffer(change)
     following[window] = vim.api.nvim_win_get_cursor(window)[1] >= vim.api.nvim_buf_line_count(M.buffer)
   end
   vim.bo[M.buffer].modifiable = true
+  shrank = false
   change(M.buffer)
   vim.bo[M.buffer].modifiable = false
   vim.bo[M.buffer].modified = false
@@ -51,12 +52,13 @@ local function with_buffer(change)
       pcall(vim.api.nvim_win_set_cursor, window, { vim.api.nvim_buf_line_count(M.buffer), 0 })
       if shrank then -- else what is left would stand at the top, and nothing below it
         vim.api.nvim_win_call(window, function()
-          vim.cmd.normal({ "zb", bang = true })
+          if vim.fn.line("w0") > 1 then
+            vim.cmd.normal({ "zb", bang = true })
+          end
         end)
       end
     end
   end
-  shrank = false
 end
 
 ---First row of a block. Counted from the end, where things happen.
@@ -91,7 +93,7 @@ local function fold_away(at, windows)
   if not from then
     return
   end
-  shrank = true
+  shrank = agents.of_call(session.state, shown[at].id) ~= nil -- that of a thought is not worth a jump
   for _, window in ipairs(windows) do
     vim.api.nvim_win_call(window, function()
       vim.cmd(("silent %d,%dfold"):format(first + from, first + to))
