@@ -51,6 +51,11 @@ def asked_by(asked: Approval | Question) -> str:
     return f"{agent_label(name, asked.agent_id)}: "
 
 
+def asker_of(question: Question) -> str:
+    """Who asks: the sub-agent with its number, or who the question names."""
+    return asked_by(question).removesuffix(": ") or one_line(question.asker)
+
+
 def working(agents: Sequence[SubAgent]) -> list[SubAgent]:
     """Those that run or wait."""
     return [agent for agent in agents if agent.works]
