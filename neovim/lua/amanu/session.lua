@@ -147,8 +147,7 @@ function M.connect(done)
     end
     client.request(methods.session_list, { root = root }, function(list_why, result)
       for _, each in ipairs(not list_why and result.sessions or {}) do
-        local own = not each.parentSessionId -- a sub-agent's asks nothing, and is part of another
-        if own and not M.state and (each.status == "running" or each.status == "waiting") then
+        if not M.state and (each.status == "running" or each.status == "waiting") then
           return M.attach(each.sessionId, function()
             done()
           end)

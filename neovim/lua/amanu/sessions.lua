@@ -86,14 +86,10 @@ function M.list()
   client.request(methods.session_list, { root = session.root() }, function(why, result)
     if why then
       return say.error(why)
-    end
-    local own = vim.tbl_filter(function(each)
-      return not each.parentSessionId -- /agents lists them
-    end, result.sessions)
-    if #own == 0 then
+    elseif #result.sessions == 0 then
       return say.now("no sessions in " .. session.root())
     end
-    select(own, "Sessions of " .. session.root(), function(each)
+    select(result.sessions, "Sessions of " .. session.root(), function(each)
       local here = session.state and session.state.sessionId == each.sessionId and "* " or "  "
       local when = os.date("%Y-%m-%d %H:%M", math.floor(each.updatedAt / 1000))
       return ("%s%s  %-11s  %s"):format(here, when, each.status, visible.line(each.title, 60))

@@ -521,8 +521,6 @@ class Chat(PromptContext):
         params = r.SessionListParams(root=self._options.roots[0])
         answer = await self._view.client.request("amanu/session/list", params, r.SessionListResult)
         for summary in reversed(answer.sessions):  # the newest next to the prompt
-            if summary.parent_session_id is not None:
-                continue  # /agents lists them
             self._console.line(("", session_line(summary, SHORT)))
 
     # Sessions ------------------------------------------------------------------------------------------

@@ -316,7 +316,8 @@ class Renderer:
             case Notice():
                 style, mark = LEVELS[item.level]
                 hint = f" ({self._details_hint})" if item.detail and self._details_hint else ""
-                self.console.line((style, f"{mark} {stripped(item.text)}"), ("dim", hint))
+                text = stripped(item.text).replace("\n", "\n  ")  # below its first line
+                self.console.line((style, f"{mark} {text}"), ("dim", hint))
             case Question():
                 self.console.line(
                     ("yellow", "? "), ("bold", one_line(item.title)), ("dim", f"  {item.summary}".rstrip())

@@ -33,7 +33,7 @@ async def resolve_session_id(typed: str, root: str | None, sessions: Listing) ->
     if typed == LATEST:
         return await latest(root, sessions)
     if SHORTEST <= len(typed) < WHOLE:
-        listed = (await sessions(SessionListParams(limit=_LOOKED_THROUGH))).sessions
+        listed = (await sessions(SessionListParams(limit=_LOOKED_THROUGH, agents=True))).sessions
         matching = [summary for summary in listed if summary.session_id.startswith(typed)]
         if any(summary.session_id == typed for summary in matching):
             return typed
@@ -54,9 +54,9 @@ def _named(sessions: Sequence[SessionSummary]) -> str:
 
 
 async def latest(root: str | None, sessions: Listing) -> str:
-    """Of those in which something was said, sub-agents' left out. Raises like `resolve_session_id`."""
+    """Of those in which something was said. Raises like `resolve_session_id`."""
     listed = (await sessions(SessionListParams(root=root))).sessions
-    started = next((summary for summary in listed if summary.title and summary.parent_session_id is None), None)
+    started = next((summary for summary in listed if summary.title), None)
     if started is None:
         raise AmanuError("sessionNotFound", "No session with any messages" + (" here." if root else "."))
     return started.session_id

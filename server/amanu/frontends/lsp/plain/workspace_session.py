@@ -75,8 +75,6 @@ class WorkspaceSession:
         """The last session of exactly these folders, if it can be written."""
         listed = await self._sessions.list(r.SessionListParams(root=roots[0]))
         for summary in sorted(listed.sessions, key=lambda summary: -summary.updated_at):
-            if summary.parent_session_id is not None:
-                continue  # a sub-agent's
             if sorted(summary.roots) == sorted(roots) and summary.status != "closed":
                 await self._sessions.attach(r.SessionAttachParams(session_id=summary.session_id), self._client)
                 session = self._sessions.opened(summary.session_id)
