@@ -570,10 +570,9 @@ class Chat(PromptContext):
         show_header(view.state, self._console)
         self._console.line(("dim", f"session {view.session_id} · /help"))
         if view.state.parent_session_id is not None:
-            words = f"The session of the sub-agent {one_line(view.state.agent or '')}"
-            self._console.line(
-                ("dim", f"{words}; /sessions {view.state.parent_session_id} returns to the one it works for.")
-            )
+            whose = f"This is the session of the sub-agent {one_line(view.state.agent or '')}."
+            way_back = f"What it asks is asked in the one it works for: /sessions {view.state.parent_session_id}."
+            self._console.line(("yellow", f"{whose} {way_back}"), hang=0)
         if view.state.read_only:
             self._console.line(("yellow", "Read-only: another Amanu process has this session open."))
         await self._daemons_commands()  # for completion
