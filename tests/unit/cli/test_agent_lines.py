@@ -57,7 +57,6 @@ ASKED = Question(
     title="Which?",
     asker="looker",
     fields=[],
-    asked_at=0,
     state="answered",
     summary="A",
     agent_id="agent-1",
