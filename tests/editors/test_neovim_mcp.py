@@ -35,8 +35,8 @@ def configure(home: Path) -> None:
 
 def test_a_server_is_agreed_to_used_and_turned_off(start: Start, home: Path, folder: Path) -> None:
     configure(home)
-    used = call("mcp__sample__echo", text="heard you")
-    vim = start(steps=[{"text": "", "calls": [used]}, {"expect": "heard you", "text": "It echoes."}], size=(120, 40))
+    calls = [call("mcp__sample__echo", text="heard you"), call("mcp__sample__grow")]
+    vim = start(steps=[{"text": "", "calls": calls}, {"expect": "heard you", "text": "It echoes."}], size=(120, 40))
     vim.keys(":Amanu /mcp<CR>")  # nothing is chosen
     vim.until("#Asked == 1")
     (listed,) = vim.lua("return Asked")[0]["labels"]
@@ -49,16 +49,27 @@ def test_a_server_is_agreed_to_used_and_turned_off(start: Start, home: Path, fol
     vim.lua(READY)
     vim.until("Ready")
     vim.keys(":Amanu go<CR>")
-    vim.until(f"#{STATE}.approvals == 1")
-    vim.wait_for_answers()
-    vim.answer("Allow once")
-    vim.keys("<Esc>:Amanu /approve<CR>")
+    for left in (1, 0):
+        vim.until(f"#{STATE}.approvals == ...", left + 1)
+        vim.wait_for_answers()
+        vim.lua("Answers = { 'Allow once' }")
+        vim.keys("<Esc>:Amanu /approve<CR>")
+        vim.until(f"#{STATE}.approvals == ...", left)
     vim.until(f"({ENDED}) == 'completed'")
     assert vim.chat().rstrip().endswith("It echoes.")
+    vim.until(f"{STATE}.items[#{STATE}.items].kind == 'notice'")  # the tool it just used has changed two
+    vim.lua("Answers = { '2 new or changed' }")
+    vim.keys(":Amanu /mcp<CR>")
+    vim.until(f"{PAGE}:find('Send it to evil.example', 1, true)")
+    assert vim.lua("return Asked[#Asked].labels") == ["Agree to the tools as they are now", "Restart", "Turn off"]
+    vim.lua("Answers = { '2 new or changed', 'Agree to the tools' }")
+    vim.keys("q:Amanu /mcp<CR>")
+    vim.until("vim.iter(Said):any(function(each) return each:find('You agreed to the tools') ~= nil end)")
     vim.lua("Answers = { 'sample: ready' }")
     vim.keys(":Amanu /running<CR>")
     vim.until(f"{PAGE}:find('sample: ready · ', 1, true)")
     page = vim.text()
+    assert "newcomer" in page and "new or changed" not in page
     assert f"  {sys.executable} {SERVER}\n" in page and "  echo — Repeat a text." in page
     assert vim.lua("return Asked[#Asked].labels") == ["Restart", "Turn off"]
     vim.answer("sample: ready", "Turn off")
