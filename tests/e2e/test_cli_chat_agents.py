@@ -72,7 +72,7 @@ def test_two_ask_and_each_question_says_whose_it_is(folder: Path, tmp_path: Path
             assert f"✓ {label}: the task of {name}  Completed: 2 steps" in screen.shown
         screen.types("/agents open 1\r")
         screen.sees("Task: the task of one")
-        screen.sees("/sessions agent-1-")
+        screen.sees("/sessions agent-")
         screen.types("\x04")
         assert screen.leaves() == 0
     finally:
