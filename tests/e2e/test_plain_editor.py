@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import os
+import re
 import sys
 from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
@@ -18,6 +19,7 @@ from amanu.frontends.lsp.plain.transcript import YOUR_TURN
 from amanu.home import find_home
 from amanu.text.code_units import units
 from support import checked_edits
+from support.agent_session import ask_agent, complete, user_agent
 from support.cli_process import amanu
 from support.plain_editor import PlainEditor
 from support.raw_client import RawClient
@@ -514,3 +516,42 @@ async def test_mentions_complete_in_the_chat_document(client: LanguageClient, sh
         for item in items or ():
             assert isinstance(item.text_edit, types.TextEdit)
             assert place.character - item.text_edit.range.start.character == len("@sho")
+
+
+async def test_sub_agents_are_a_line_each_and_are_stopped_and_opened(client: LanguageClient, shop: Path) -> None:
+    read = {"text": "I look.", "calls": [{"tool": "read_file", "arguments": {"path": "shop.py"}}]}
+    user_agent(shop.parent.parent, "slow", [read, {"text": "x", "delay_ms": 60_000}])
+    user_agent(shop.parent.parent, "asks", [run("touch made"), {"calls": [complete("Made.")]}])
+    both = {"calls": [ask_agent("slow"), ask_agent("asks")]}
+    editor = await begin(client, shop, [both, {"text": "Without it."}])
+    await editor.act("Amanu: open chat", shop)
+    chat = (await editor.until(lambda: editor.shown))[0]
+    editor.answers.put_nowait("Allow once")  # in no time: too soon to have been read
+    await editor.command("amanu.prompt", "go")
+    await editor.until(lambda: len(editor.asked) == 2)
+    assert editor.asked[0].message.startswith("asks 2: Run touch made\n")
+
+    def reports() -> list[str]:
+        return [report.get("message", "") for _, report in editor.progress]
+
+    await editor.until(lambda: "waiting for you: asks 2: Run touch made" in reports())
+    assert "Amanu: allow once: asks 2: Run touch made" in await editor.titles(shop)
+    await asyncio.sleep(0.55)
+    editor.answers.put_nowait("Allow once")
+    await editor.until((shop.parent / "made").exists)
+    await editor.until(lambda: reports()[-1] == "slow 1: Read shop.py")
+    await editor.act("Amanu: stop slow 1 (the task of slow; Running", shop)
+    await editor.until(lambda: any(each.startswith("slow 1: Cancelled: ") for each in editor.said))
+    await editor.until(lambda: "Without it." in editor.text(chat))
+    text = editor.text(chat)
+    head, *lines = re.sub(r" steps?\b", " steps", text).split("## Amanu\n\n")[1].split("\n- ")
+    assert head.startswith("- ") and "slow 1: the task of slow (Cancelled: 2 steps)\n" in f"{head}\n"
+    assert lines[0].startswith("✓ asks 2: the task of asks (Completed: 2 steps)\n")
+    nested = set(lines[0].split("\n\n")[0].split("\n")[1:])
+    assert nested == {"  - slow 1: I look.", "  - ✓ slow 1: Read shop.py", "  - ✓ asks 2: Run touch made"}
+    titles = [title for title in await editor.titles(shop) if "the task of" in title]
+    assert len(titles) == 2 and all(title.startswith("Amanu: open ") for title in titles)
+    await editor.act("Amanu: open asks 2", shop)
+    opened = await editor.until(lambda: editor.shown[-1] != chat and editor.shown[-1])
+    assert (opened.name, "Task: the task of asks" in editor.text(opened)) == ("agent-2.md", True)
+    assert "- ✓ Run touch made" in editor.text(opened)

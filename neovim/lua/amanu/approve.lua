@@ -279,7 +279,8 @@ function put(approval)
       why = " — " .. visible.line(line:sub(1, 1):lower() .. line:sub(2), 100)
     end
   end
-  local prompt = ("Amanu asks: %s%s%s"):format(run or visible.line(approval.title, 120), alone, why)
+  local who = vim.trim(require("amanu.agents").owner(session.state, approval)):gsub(":$", "")
+  local prompt = ("%s asks: %s%s%s"):format(who ~= "" and who or "Amanu", run or visible.line(approval.title, 120), alone, why)
   ask.select(choices(approval), {
     prompt = prompt,
     kind = "amanu-approval",

@@ -27,4 +27,16 @@ function M.select(items, options, done)
   }, done)
 end
 
+---Have the user choose one of several things to do, and do it.
+---@param choices { label: string, run: fun() }[]
+---@param prompt string
+function M.choose(choices, prompt)
+  local format = function(choice) return choice.label end -- stylua: ignore
+  M.select(choices, { prompt = prompt, format = format }, function(choice)
+    if choice then
+      choice.run()
+    end
+  end)
+end
+
 return M

@@ -1,6 +1,7 @@
 ---An item of the conversation as lines. The first character tells what a line is, for folds and colours:
 ---`▸` a thought, `●` a tool call, `│` what is folded away below them, `┆` what is not.
 
+local agents = require("amanu.agents")
 local config = require("amanu.config")
 local hunks = require("amanu.hunks")
 local visible = require("amanu.visible")
@@ -122,6 +123,72 @@ local function settled(item)
   return how ~= "" and " (" .. visible.line(how) .. ")" or ""
 end
 
+---Text that is one line of others.
+---@param text string
+---@return string
+local function first_line(text)
+  return visible.line(vim.trim(text):match("^[^\n]*"), 100)
+end
+
+---What a sub-agent did, on a line of its card.
+---@type table<string, fun(item: table): string>
+local nested = {
+  toolCall = function(item)
+    local line = (STATES[item.state] or STATES.validating)[1] .. " " .. visible.line(item.title, 100)
+    return item.error and line .. " · " .. first_line(item.error) or line
+  end,
+  answer = function(item)
+    return first_line(item.text)
+  end,
+  notice = function(item)
+    return item.level .. ": " .. first_line(item.text)
+  end,
+  question = function(item)
+    return vim.trim("? " .. visible.line(item.title, 100) .. "  " .. visible.line(item.summary, 100))
+  end,
+}
+
+---A sub-agent, as the card of the call that started it: at work the last things it did; then all of them and its
+---result, folded away.
+---@param item amanu.ToolCall
+---@param agent amanu.SubAgent
+---@param state amanu.SessionState
+---@return string[]
+local function agent_card(item, agent, state)
+  local works = agents.works(agent) or item.state == "executing" -- its result is still to come
+  local signs = { waiting = "?", running = "…", completed = "✓" }
+  local lines = { ("● %s %s"):format(signs[agent.state] or "✗", agents.head(agent)) }
+  local found = {}
+  for at = #state.items, 1, -1 do
+    local each = state.items[at]
+    if each.itemId == item.itemId then
+      break -- what it did comes later
+    elseif each.agentId == agent.agentId and nested[each.kind] then
+      table.insert(found, 1, nested[each.kind](each))
+    end
+  end
+  local skipped = works and math.max(0, #found - LIVE_LINES) or 0
+  if skipped > 0 then
+    table.insert(lines, ("┆ … %d more before"):format(skipped))
+  end
+  for at = skipped + 1, #found do
+    table.insert(lines, (works and "┆ " or "│ ") .. found[at])
+  end
+  if agent.state == "failed" and item.error then
+    table.insert(lines, 2, "┆ " .. first_line(item.error))
+  elseif not works and not agent.background then -- whose result comes in a note of its own
+    add(lines, "│", item.output, OUTPUT_LINES)
+  end
+  return lines
+end
+
+---Whether an item is something that the user answers or reviews.
+---@param item amanu.Item
+---@return boolean
+function M.is_reviewed(item)
+  return item.kind == "question" or item.state == "awaitingApproval" or item.proposalId ~= nil
+end
+
 local ELSEWHERE = "┆ Its changes are shown with the last edit of this step."
 
 ---The call on whose card a proposal's hunks are shown: the last that waits, else the last of all. Several calls of a step
@@ -161,12 +228,17 @@ local of = {
     return lines
   end,
   toolCall = function(item, state)
+    local agent = agents.of_call(state, item.itemId)
+    if agent then
+      return agent_card(item, agent, state)
+    end
     local sign, words = unpack(STATES[item.state] or { "…", "" })
     local draft = item.state == "validating" and item.output ~= ""
     if draft then
       words = " · draft"
     end
-    local lines = { ("● %s %s%s%s"):format(sign, visible.line(item.title), words, settled(item)) }
+    local title = agents.owner(state, item) .. visible.line(item.title)
+    local lines = { ("● %s %s%s%s"):format(sign, title, words, settled(item)) }
     local proposal
     for _, each in ipairs(state.proposals) do
       proposal = each.proposalId == item.proposalId and each or proposal
@@ -224,8 +296,9 @@ local of = {
     return lines
   end,
   question = function(item)
+    local asker = item.agentId and agents.name(item.asker, item.agentId) or visible.line(item.asker, 40)
     local mark = ({ open = "?", answered = "✓" })[item.state] or "✗"
-    local lines = { ("● %s %s asks: %s"):format(mark, visible.line(item.asker, 40), visible.line(item.title)) }
+    local lines = { ("● %s %s asks: %s"):format(mark, asker, visible.line(item.title)) }
     if item.state ~= "open" then
       add(lines, "┆", item.summary)
       return lines

@@ -72,6 +72,13 @@ M.all = {
     require("amanu.audit").show(rest)
   end },
   ["/context"] = { what = "what fills the model's window, and the cost", run = function() require("amanu.usage").show() end },
+  ["/agents"] = { what = "sub-agents: open or stop one; stop ID, open ID", words = { "stop", "open" }, run = function(rest)
+    require("amanu.agents").run(rest)
+  end },
+  ["/mcp"] = { what = "MCP servers: agree to one, see its tools, off, restart, sign in", run = function(rest)
+    require("amanu.mcp").run(rest)
+  end },
+  ["/running"] = { what = "everything that runs: agents, background commands, MCP servers", run = function() require("amanu.running").list() end },
   ["/jobs"] = { what = "background commands: their output; stop ID, output ID", words = { "stop", "output" }, run = function(rest)
     require("amanu.jobs").run(rest)
   end },

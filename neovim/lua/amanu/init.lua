@@ -11,6 +11,13 @@ end
 local wired = false
 local plans = {} ---@type table<string, string> By call: the plan that was opened for it.
 
+---@param asked amanu.Approval|amanu.Question
+---@return string
+local function asks(asked)
+  local who = require("amanu.agents").owner(require("amanu.session").state, asked):gsub(": $", " ")
+  return who .. "asks: " .. asked.title .. " (:Amanu /approve)"
+end
+
 ---@param event? table
 local function changed(event)
   local state = require("amanu.session").state
@@ -34,7 +41,7 @@ local function changed(event)
     require("amanu.prompt").head()
   end
   if kind == "approvalRequested" and not require("amanu.view").visible() then
-    require("amanu.say").aside("asks: " .. event.approval.title .. " (:Amanu /approve)")
+    require("amanu.say").aside(asks(event.approval))
   end
   if kind == "approvalRequested" and event.approval.document and not plans[event.approval.toolCallId] then
     plans[event.approval.toolCallId] = event.approval.document -- once: what the user closed stays closed
@@ -45,7 +52,7 @@ local function changed(event)
     plans[event.toolCallId] = nil -- asked again, because the plan has changed since, it is opened again
   end
   if kind == "itemStarted" and event.item.kind == "question" and not require("amanu.view").visible() then
-    require("amanu.say").aside("asks: " .. event.item.title .. " (:Amanu /approve)")
+    require("amanu.say").aside(asks(event.item))
   end
   if kind == "sessionChanged" and event.trustChanged then
     require("amanu.say").aside(require("amanu.labels").TRUST.changed .. " (:Amanu /trust)", vim.log.levels.WARN)

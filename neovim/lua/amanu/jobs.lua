@@ -110,6 +110,20 @@ function M.on_event(event)
   end
 end
 
+---What can be done about these.
+---@param jobs amanu.Job[]
+---@return { label: string, run: fun() }[]
+function M.choices(jobs)
+  local found = {}
+  for _, job in ipairs(jobs) do
+    table.insert(found, { label = "Output of " .. M.label(job), run = function() M.open(job) end }) -- stylua: ignore
+    if job.state == "running" then
+      table.insert(found, { label = "Stop " .. M.label(job), run = function() M.stop(job) end }) -- stylua: ignore
+    end
+  end
+  return found
+end
+
 ---`/jobs`, `/jobs stop ID`, `/jobs output ID`.
 ---@param rest string
 function M.run(rest)
@@ -128,19 +142,7 @@ function M.run(rest)
   elseif rest ~= "" then
     return say.now("name one: /jobs stop ID, /jobs output ID")
   end
-  local choices = {}
-  for _, job in ipairs(jobs) do
-    table.insert(choices, { label = "Output of " .. M.label(job), run = M.open, job = job })
-    if job.state == "running" then
-      table.insert(choices, { label = "Stop " .. M.label(job), run = M.stop, job = job })
-    end
-  end
-  local format = function(choice) return choice.label end -- stylua: ignore
-  ask.select(choices, { prompt = "Background commands", format = format }, function(choice)
-    if choice then
-      choice.run(choice.job)
-    end
-  end)
+  ask.choose(M.choices(jobs), "Background commands")
 end
 
 return M

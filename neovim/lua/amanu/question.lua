@@ -1,5 +1,6 @@
 ---What Amanu or a server asks the user: field by field through `vim.ui`; then all answers are sent together.
 
+local agents = require("amanu.agents")
 local ask = require("amanu.ask")
 local client = require("amanu.client")
 local labels = require("amanu.labels")
@@ -79,7 +80,7 @@ local function put(question, at, answers)
     return send(question, "answered", answers)
   end
   local prompt = ("%s asks%s: %s"):format(
-    visible.line(question.asker, 40),
+    question.agentId and agents.name(question.asker, question.agentId) or visible.line(question.asker, 40),
     #question.fields > 1 and (" (%d of %d)"):format(at, #question.fields) or "",
     visible.line(field.text, 200)
   )

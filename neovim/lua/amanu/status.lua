@@ -1,5 +1,6 @@
 ---What the session does, on one line.
 
+local agents = require("amanu.agents")
 local labels = require("amanu.labels")
 local session = require("amanu.session")
 local visible = require("amanu.visible")
@@ -31,10 +32,9 @@ function M.line(width)
   if state.readOnly then
     table.insert(parts, "read-only: open in another daemon")
   end
-  if #state.approvals > 0 then
-    table.insert(parts, "? " .. visible.line(state.approvals[1].title, 30))
-  elseif #state.questions > 0 then
-    table.insert(parts, "? " .. visible.line(state.questions[1].title, 30))
+  local asked = state.approvals[1] or state.questions[1]
+  if asked then
+    table.insert(parts, "? " .. agents.owner(state, asked) .. visible.line(asked.title, 30))
   elseif state.retry then
     local seconds = math.max(0, math.ceil((state.retry.at - os.time() * 1000) / 1000))
     table.insert(parts, ("attempt %d in %d s: %s"):format(state.retry.attempt, seconds, visible.line(state.retry.reason, 50)))
@@ -49,6 +49,7 @@ function M.line(width)
   if state.sandbox and state.sandbox.tier == "none" then
     table.insert(parts, labels.SANDBOX.none:lower())
   end
+  table.insert(parts, agents.running(state))
   table.insert(parts, require("amanu.jobs").running(state))
   table.insert(parts, state.mode)
   local model = visible.line(vim.fs.basename((state.turn or state).modelId), 40)

@@ -1,6 +1,7 @@
 ---The chat: one buffer that shows the session, changed only where the session changed. It follows its end unless the
 ---user looks at something further up, and never takes the focus by itself.
 
+local agents = require("amanu.agents")
 local blocks = require("amanu.blocks")
 local config = require("amanu.config")
 local fold = require("amanu.fold")
@@ -28,6 +29,9 @@ function M.windows()
   return exists() and vim.fn.win_findbuf(M.buffer) or {}
 end
 
+---Lines were folded away by the change that goes on.
+local shrank = false
+
 ---Change the buffer, then keep windows that were at its end there.
 ---@param change fun(buffer: integer)
 local function with_buffer(change)
@@ -39,12 +43,20 @@ local function with_buffer(change)
     following[window] = vim.api.nvim_win_get_cursor(window)[1] >= vim.api.nvim_buf_line_count(M.buffer)
   end
   vim.bo[M.buffer].modifiable = true
+  shrank = false
   change(M.buffer)
   vim.bo[M.buffer].modifiable = false
   vim.bo[M.buffer].modified = false
   for window, follows in pairs(following) do
     if follows then
       pcall(vim.api.nvim_win_set_cursor, window, { vim.api.nvim_buf_line_count(M.buffer), 0 })
+      if shrank then -- else what is left would stand at the top, and nothing below it
+        vim.api.nvim_win_call(window, function()
+          if vim.fn.line("w0") > 1 then
+            vim.cmd.normal({ "zb", bang = true })
+          end
+        end)
+      end
     end
   end
 end
@@ -81,6 +93,7 @@ local function fold_away(at, windows)
   if not from then
     return
   end
+  shrank = agents.of_call(session.state, shown[at].id) ~= nil -- that of a thought is not worth a jump
   for _, window in ipairs(windows) do
     vim.api.nvim_win_call(window, function()
       vim.cmd(("silent %d,%dfold"):format(first + from, first + to))
@@ -100,6 +113,14 @@ local function fold_all(windows)
   end
 end
 
+---Whether an item stands for itself. What a sub-agent does stands on the card of its call, but for what the user reviews.
+---@param item amanu.Item
+---@return boolean
+local function has_card(item)
+  local agent = item.agentId and agents.find(session.state, item.agentId)
+  return not agent or agent.toolCallId == item.itemId or blocks.is_reviewed(item)
+end
+
 local function render_all()
   with_buffer(function(buffer)
     shown = {}
@@ -110,7 +131,7 @@ local function render_all()
     elseif not state then
       vim.list_extend(lines, { "┆ Say something below; :Amanu /help lists the commands.", "" })
     end
-    for _, item in ipairs(state and state.items or {}) do
+    for _, item in ipairs(vim.tbl_filter(has_card, state and state.items or {})) do
       local found = blocks.lines(item, state)
       table.insert(shown, { id = item.itemId, count = #found })
       vim.list_extend(lines, found)
@@ -122,10 +143,30 @@ local function render_all()
 end
 
 ---@param id string
+local function take_out(id)
+  local at = place(id)
+  live[id] = nil
+  if at then
+    with_buffer(function(buffer)
+      local first = row(at)
+      vim.api.nvim_buf_set_lines(buffer, first, first + shown[at].count, true, {})
+      table.remove(shown, at)
+    end)
+  end
+end
+
+---@param id string
 local function render(id)
   local item = session.state and fold.item(session.state, id)
   if not item or not exists() then
     return
+  end
+  local agent = item.agentId and agents.find(session.state, item.agentId)
+  if agent and agent.toolCallId ~= id then
+    render(agent.toolCallId)
+  end
+  if not has_card(item) then
+    return take_out(id)
   end
   with_buffer(function(buffer)
     local lines = blocks.lines(item, session.state, live[id])
@@ -150,19 +191,6 @@ local function render(id)
       fold_away(at, M.windows())
     end
   end)
-end
-
----@param id string
-local function take_out(id)
-  local at = place(id)
-  live[id] = nil
-  if at then
-    with_buffer(function(buffer)
-      local first = row(at)
-      vim.api.nvim_buf_set_lines(buffer, first, first + shown[at].count, true, {})
-      table.remove(shown, at)
-    end)
-  end
 end
 
 ---The cards of that call's proposal: which of them shows its hunks depends on which of them wait.
@@ -363,6 +391,8 @@ function M.update(event)
     render_together(event.toolCallId)
   elseif kind == "proposalChanged" then
     vim.tbl_map(render, event.proposal.toolCallIds)
+  elseif kind == "agentChanged" then
+    render(event.agent.toolCallId)
   end
   local list = event and event.item and event.item.kind == "todoList"
   if not event or list or vim.list_contains({ "promptQueued", "promptUnqueued", "turnEnded", "sessionRewound" }, kind) then

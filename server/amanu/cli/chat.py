@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import get_args
 
 from amanu.cli import exits
+from amanu.cli.agent_commands import AgentCommands
 from amanu.cli.client import DaemonClient, Disconnected
 from amanu.cli.console import Console, Span, open_console
 from amanu.cli.diff import show_proposal
@@ -28,6 +29,7 @@ from amanu.cli.question_input import QuestionInput, why_not
 from amanu.cli.question_prompt import QuestionPrompt
 from amanu.cli.render import Renderer
 from amanu.cli.review_prompt import ReviewPrompt
+from amanu.cli.running import RunningServers, show_running
 from amanu.cli.session_lookup import SHORT, latest, listing, resolve_session_id, session_line
 from amanu.cli.status_line import status_line
 from amanu.cli.terminal import AttentionNeeded, Interrupted, PromptContext, StopRequested, Terminal
@@ -35,6 +37,7 @@ from amanu.cli.text import one_line, stripped, visible
 from amanu.cli.trust_prompt import TrustPrompt
 from amanu.cli.usage import show_context
 from amanu.cli.view import SessionView, attach, create, mint
+from amanu.text.sub_agents import count_working, working
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Attachment, Effort, Mode, Notice, ToolCall
@@ -69,6 +72,8 @@ COMMANDS = {
     "/checkpoints": "list the turns you can go back to",
     "/restore": "N [files|all]: go back to before that turn; all: including the conversation",
     "/context": "show what fills the model's context window",
+    "/agents": "list the sub-agents; /agents stop ID, /agents open ID",
+    "/running": "show everything that runs: agents, background commands, MCP servers",
     "/jobs": "list the background commands; /jobs output ID, /jobs stop ID",
     "/todos": "show the model's to-do list",
     "/notes": "show the details behind notices: summaries, masked output",
@@ -165,6 +170,8 @@ class Chat(PromptContext):
     _question_prompt: QuestionPrompt
     _edit_commands: EditCommands
     _job_commands: JobCommands
+    _agent_commands: AgentCommands
+    _servers: RunningServers
     _trust_prompt: TrustPrompt
     _terminal: Terminal
 
@@ -231,7 +238,7 @@ class Chat(PromptContext):
     def toolbar(self) -> str:
         """The line below the prompt."""
         moving = self._renderer.status(self._view.state) or ("… sending" if self._sending else "")
-        return status_line(self._view.state, moving, shutil.get_terminal_size().columns)
+        return status_line(self._view.state, moving, shutil.get_terminal_size().columns, self._servers.count)
 
     # One round -----------------------------------------------------------------------------------------
 
@@ -350,6 +357,9 @@ class Chat(PromptContext):
         if running(self._view.state):
             self._console.line(("dim", farewell(self._view.state, await self._idle_seconds())))
         if self._view.state.turn is None:
+            if count := count_working(self._view.state.agents):
+                what = "ended with the chat" if self._alone else "at work; amanu chat --continue returns to the session"
+                self._console.line(("dim", f"{count} {what}."))
             await self._put_away()
             return
         if self._alone:
@@ -425,6 +435,10 @@ class Chat(PromptContext):
                 self._renderer.show_todos(self._view.state)
             case "/jobs":
                 await self._job_commands.run(argument)
+            case "/agents":
+                await self._agent_commands.run(argument)
+            case "/running":
+                await show_running(self._view, self._servers, self._console)
             case "/notes":
                 self._show_notes()
             case "/sessions" if argument:
@@ -549,13 +563,22 @@ class Chat(PromptContext):
         self._question_prompt = QuestionPrompt(view, self._console, asked)
         self._edit_commands = EditCommands(view, self._console, asked)
         self._job_commands = JobCommands(view, self._console)
+        self._agent_commands = AgentCommands(view, self._console)
+        self._servers = RunningServers(view)
+        view.client.on_notification = self._servers.on_notification
         self._trust_prompt = TrustPrompt(view, self._console, asked)
         show_header(view.state, self._console)
         self._console.line(("dim", f"session {view.session_id} · /help"))
+        if view.state.parent_session_id is not None:
+            whose = f"This is the session of the sub-agent {one_line(view.state.agent or '')}."
+            way_back = f"What it asks is asked in the one it works for: /sessions {view.state.parent_session_id}."
+            self._console.line(("yellow", f"{whose} {way_back}"), hang=0)
         if view.state.read_only:
             self._console.line(("yellow", "Read-only: another Amanu process has this session open."))
         await self._daemons_commands()  # for completion
+        await self._servers.refresh()
         self._renderer.show_items(view.state.items[-SHOWN_ITEMS:], view.state)
+        self._agent_commands.show(working(view.state.agents))
         if commands := running(view.state):
             self._console.line(("dim", commands))
         view.listeners.append(self._renderer.show)
@@ -577,6 +600,7 @@ class Chat(PromptContext):
             try:
                 client = await self._connect()
                 await self._view.reattach(client)
+                client.on_notification = self._servers.on_notification
                 self._client = client
                 self._console.line(("dim", "reconnected"))
                 return

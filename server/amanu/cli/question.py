@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 
 from amanu.cli.console import Console, Style
 from amanu.cli.text import one_line, visible
+from amanu.text.sub_agents import asked_by
 from amanu_protocol.items import Approval, Line, Tone
 
 STYLES: dict[Tone, Style] = {"plain": "dim", "good": "green", "warning": "yellow", "bad": "red"}
@@ -15,9 +16,14 @@ _INDENT = "  "
 
 def show_question(approval: Approval, console: Console) -> None:
     """All of it but for a diff, which is shown by who asks."""
-    console.line(("heading", "? "), ("bold", one_line(approval.title)))
+    show_title(approval, console)
     if approval.proposal_id is None:
         show_whole(approval.detail, console)
+
+
+def show_title(approval: Approval, console: Console) -> None:
+    """What is asked, and by which sub-agent, if it is one's."""
+    console.line(("heading", "? "), ("cyan", asked_by(approval)), ("bold", one_line(approval.title)))
 
 
 def show_reasons(approval: Approval, console: Console) -> None:

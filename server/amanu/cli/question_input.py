@@ -9,6 +9,7 @@ from amanu.cli.review_prompt import Preview, UserInput
 from amanu.cli.text import visible
 
 WHILE_WAITING = (
+    "/agents",
     "/audit",
     "/cancel",
     "/checkpoints",
@@ -21,6 +22,7 @@ WHILE_WAITING = (
     "/notes",
     "/queue",
     "/quit",
+    "/running",
     "/skills",
     "/todos",
     "/unqueue",

@@ -11,6 +11,7 @@ from amanu.cli.review_prompt import UserInput
 from amanu.cli.terminal import StopRequested
 from amanu.cli.text import one_line, visible
 from amanu.cli.view import SessionView
+from amanu.text.sub_agents import asker_of
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Question, QuestionField
 from amanu_protocol.labels import BUTTONS, IGNORED
@@ -41,7 +42,7 @@ class QuestionPrompt:
         """Ask every field and send the answers; if the daemon refuses one, ask again from there. Returns when the
         question is over, here or elsewhere."""
         self._answers = {}
-        self.console.line(("heading", "? "), ("bold", f"{one_line(question.asker)} asks: {one_line(question.title)}"))
+        self.console.line(("heading", "? "), ("bold", f"{asker_of(question)} asks: {one_line(question.title)}"))
         start = 0
         while self._is_open(question):
             try:

@@ -8,6 +8,7 @@ import re
 import time
 from pathlib import PurePath
 
+from amanu.cli.agent_lines import LEVELS, MARKS, AgentLines
 from amanu.cli.blocks import Blocks
 from amanu.cli.client import NAME
 from amanu.cli.console import Console, Span, Style
@@ -16,8 +17,10 @@ from amanu.cli.question import show_lines
 from amanu.cli.text import Stripper, one_line, stripped
 from amanu.cli.usage import rest_line
 from amanu.text.amounts import plural, seconds
+from amanu.text.sub_agents import asked_by, doing, owner_of, started_agent, working
 from amanu.text.wording import describe_decision, describe_settled_call, sandbox_line
 from amanu_protocol.events import (
+    AgentChanged,
     EndReason,
     Event,
     EventMessage,
@@ -62,13 +65,6 @@ _DRAFT_END = 4000
 """Characters of a draft that are looked at for its last lines."""
 _SIGN: dict[str, Style] = {"+": "green", "-": "red"}
 
-_MARK: dict[str, tuple[Style, str]] = {
-    "succeeded": ("green", "✓"),
-    "failed": ("red", "✗"),
-    "cancelled": ("yellow", "■"),
-    "rejected": ("yellow", "⊘"),
-}
-_LEVEL: dict[str, tuple[Style, str]] = {"info": ("dim", "·"), "warning": ("yellow", "!"), "error": ("red", "✗")}
 _TODO: dict[str, tuple[Style, str]] = {
     "pending": ("", "☐"),
     "inProgress": ("cyan", "▸"),
@@ -112,6 +108,7 @@ class Renderer:
         self._adopted: str | None = None
         """A text that was found half written; whether more of it comes is not known."""
         self._in_turn = False
+        self._agents = AgentLines(console)
         self._shown_proposals: dict[str, int] = {}
         self._shown_checks: set[str] = set()
         self._turn_started_at = 0
@@ -145,10 +142,14 @@ class Renderer:
             case RetryChanged(retry=retry) if retry is not None:
                 wait = max(0, retry.at - message.at) / 1000
                 self.console.line(("yellow", f"↻ {one_line(retry.reason)} Attempt {retry.attempt} in {seconds(wait)}."))
+            case AgentChanged(agent=agent) if agent.state == "running":
+                self._agents.begin(agent)
             case PromptQueued(prompt=prompt):
                 self.console.line(("dim", f"queued: {one_line(prompt.text)}"))
             case ProposalChanged(proposal=proposal) if proposal.proposal_id in self._shown_proposals:
                 self._show_checks(proposal, state)
+            case SessionChanged(closed=True) if state.parent_session_id is not None:
+                self.console.line(("dim", "The sub-agent's work is over."))
             case SessionChanged() as change:
                 self._changed(change)
             case _:
@@ -170,11 +171,11 @@ class Renderer:
             match item:
                 case _ if item.item_id in self._closed:
                     pass
-                case Thought() | Answer() if self._in_turn and item is state.items[-1]:
+                case Thought() | Answer() if self._in_turn and item is _last(state):
                     self._open(item, 0)
                     self._stream(item.item_id, item.text[self._received.get(item.item_id, 0) :])
                     self._adopted = item.item_id
-                case ToolCall() if self._in_turn and item.state not in _MARK:
+                case ToolCall() if self._in_turn and item.state not in MARKS:
                     pass
                 case _:
                     self._complete(item, 0, state)
@@ -208,20 +209,20 @@ class Renderer:
         if state.retry is not None:
             wait = max(0.0, state.retry.at / 1000 - clock_time)
             return f"↻ {one_line(state.retry.reason, 80)} · attempt {state.retry.attempt} in {seconds(wait)}"
-        if state.approvals:
-            return f"? {one_line(state.approvals[0].title, 100)}"
-        if state.questions:
-            return f"? {one_line(state.questions[0].title, 100)}"
+        for asked in (*state.approvals, *state.questions):
+            return f"? {asked_by(asked)}{one_line(asked.title, 100)}"
         if state.turn is None:
             return ""
         running = [
             f"{one_line(item.title, 60)} {seconds(clock_time - self._started_at[item.item_id] / 1000)}"
             for item in _recent(state)
             if isinstance(item, ToolCall) and item.state == "executing" and item.item_id in self._started_at
+            if started_agent(state.agents, item) is None
         ]
+        running += [doing(agent) for agent in working(state.agents) if not agent.background]
         if running:
             return "▸ " + " · ".join(running)
-        last = state.items[-1] if state.items else None
+        last = _last(state)
         if isinstance(last, Notice) and last.code == "compacting":
             return "… compacting"
         if isinstance(last, Notice) and last.code == "hookRunning":
@@ -237,8 +238,11 @@ class Renderer:
         return f"… {one_line(state.todos_summary, 100) or 'working'}"
 
     def _close_adopted(self, event: Event) -> None:
-        """Whatever comes after a text found half written ends it, unless it is about that text itself."""
+        """Whatever comes after a text found half written ends it, unless it is about that text itself, or is a
+        sub-agent's, who works meanwhile."""
         match event:
+            case ItemStarted(item=item) | ItemCompleted(item=item) if owner_of(item) is not None:
+                pass
             case ItemStarted(item=item) | ItemCompleted(item=item) if self._adopted not in (None, item.item_id):
                 stream = self._streams.pop(self._adopted, None)
                 if stream is not None:
@@ -254,7 +258,7 @@ class Renderer:
         match item:
             case ToolCall() if item.state == "executing":
                 self._started_at.setdefault(item.item_id, timestamp)
-            case Thought() | Answer() if item.item_id not in self._streams:
+            case Thought() | Answer() if item.item_id not in self._streams and owner_of(item) is None:
                 self._started_at[item.item_id] = timestamp
                 style: Style = "dim" if isinstance(item, Thought) else ""
                 self._streams[item.item_id] = (Blocks(), Stripper(), style)
@@ -263,6 +267,11 @@ class Renderer:
                 self._show_user_message(item)
             case _:
                 pass
+
+    def _show_nested(self, item: Item, agent_id: str, timestamp: int, state: SessionState) -> None:
+        started_at = self._started_at.pop(item.item_id, None)
+        duration = "" if started_at is None else seconds((timestamp - started_at) / 1000)
+        self._agents.show(item, agent_id, state, duration)
 
     def _show_user_message(self, message: UserMessage) -> None:
         if message.item_id not in self._printed:
@@ -294,9 +303,10 @@ class Renderer:
             return
         if self._in_turn:
             self._closed.add(item.item_id)
+        if (agent_id := owner_of(item)) is not None:
+            self._show_nested(item, agent_id, timestamp, state)
+            return
         match item:
-            case Answer() if item.agent_id is not None:
-                pass  # what it says on the way; its result is its call's
             case Thought() | Answer():
                 self._complete_text(item)
             case ToolCall():
@@ -306,9 +316,10 @@ class Renderer:
             case TodoList():
                 self._show_todos(item)
             case Notice():
-                style, mark = _LEVEL[item.level]
+                style, mark = LEVELS[item.level]
                 hint = f" ({self._details_hint})" if item.detail and self._details_hint else ""
-                self.console.line((style, f"{mark} {stripped(item.text)}"), ("dim", hint))
+                text = stripped(item.text).replace("\n", "\n  ")  # below its first line
+                self.console.line((style, f"{mark} {text}"), ("dim", hint))
             case Question():
                 self.console.line(
                     ("yellow", "? "), ("bold", one_line(item.title)), ("dim", f"  {item.summary}".rstrip())
@@ -344,9 +355,14 @@ class Renderer:
 
     def _tool(self, call: ToolCall, timestamp: int, state: SessionState) -> None:
         self._printed.add(call.item_id)
-        style, mark = _MARK.get(call.state, ("dim", "·"))
-        by = next((f"{agent.name}: " for agent in state.agents if agent.agent_id == call.agent_id), "")
-        spans: list[Span] = [(style, f"{'  ' if by else ''}{mark} "), ("dim", by), ("", one_line(call.title))]
+        if (agent := started_agent(state.agents, call)) is not None:
+            self._started_at.pop(call.item_id, None)
+            self._agents.begin(agent)
+            if not agent.background or call.state != "succeeded":
+                self._agents.end(agent, call)
+            return
+        style, mark = MARKS.get(call.state, ("dim", "·"))
+        spans: list[Span] = [(style, f"{mark} "), ("", one_line(call.title))]
         started_at = self._started_at.pop(call.item_id, None)
         if started_at is not None:
             spans.append(("dim", f"  {seconds((timestamp - started_at) / 1000)}"))
@@ -414,7 +430,7 @@ class Renderer:
                 self._open(item, timestamp)
             case _:
                 self._open(item, timestamp)
-                if isinstance(item, ToolCall) and item.state in _MARK:
+                if isinstance(item, ToolCall) and item.state in MARKS:
                     self._complete(item, timestamp, state)
 
     def _withdraw(self, item_ids: list[str], reason: str) -> None:
@@ -439,7 +455,7 @@ class Renderer:
         self._in_turn = False
         if ended.reason != "completed":
             style, text = _ENDED[ended.reason]
-            last = state.items[-1] if state.items else None
+            last = _last(state)
             already_shown = ended.message == text or (isinstance(last, Notice) and last.text == ended.message)
             self.console.line((style, text if already_shown else f"{text} {stripped(ended.message)}".rstrip()))
             if ended.can_continue:
@@ -469,7 +485,7 @@ class Renderer:
 
 def _announced_by_notice(state: SessionState) -> bool:
     """The daemon has just said it in the conversation itself."""
-    last = state.items[-1] if state.items else None
+    last = _last(state)
     return isinstance(last, Notice) and last.code == "fallback"
 
 
@@ -516,8 +532,13 @@ def _live_subject(thought: str) -> str:
 
 def _draft(state: SessionState) -> ToolCall | None:
     """The edit that is being written, if something of it can be seen."""
-    last = state.items[-1] if state.items else None
+    last = _last(state)
     return last if isinstance(last, ToolCall) and last.state == "validating" and last.output else None
+
+
+def _last(state: SessionState) -> Item | None:
+    """The last item of the session's own: sub-agents in the background go on whatever it does."""
+    return next((item for item in reversed(_recent(state)) if owner_of(item) is None), None)
 
 
 def _recent(state: SessionState) -> list[Item]:

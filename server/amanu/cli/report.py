@@ -5,6 +5,7 @@ from typing import Any
 from amanu.cli import exits
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import (
+    AgentChanged,
     ApprovalRequested,
     EventMessage,
     ItemChanged,
@@ -17,7 +18,7 @@ from amanu_protocol.events import (
     TurnStarted,
     UsageChanged,
 )
-from amanu_protocol.items import Answer, Approval, Decision, Item, Notice, Proposal, ToolCall, Usage
+from amanu_protocol.items import Answer, Approval, Decision, Item, Notice, Proposal, SubAgent, ToolCall, Usage
 from amanu_protocol.state import SessionState
 
 
@@ -36,6 +37,7 @@ class Report:
         self._ended_at: dict[str, int] = {}
         self._approvals: dict[str, Approval] = {}
         self._proposals: dict[str, Proposal] = {}
+        self._agents: dict[str, SubAgent] = {}
         self._usage: Usage | None = None
         self._routed: list[TurnRouted] = []
         self._steps = 0
@@ -65,6 +67,8 @@ class Report:
                 self._approvals[approval.tool_call_id] = approval
             case ProposalChanged(proposal=proposal):
                 self._proposals[proposal.proposal_id] = proposal
+            case AgentChanged(agent=agent):
+                self._agents[agent.agent_id] = agent
             case StepEnded(step=step):
                 self._steps = step
             case UsageChanged(usage=usage):
@@ -89,6 +93,7 @@ class Report:
 
     @property
     def answers(self) -> list[str]:
+        """The session's own: what sub-agents say is for the model."""
         return [item.text for item in self._items.values() if isinstance(item, Answer) and item.agent_id is None]
 
     @property
@@ -120,6 +125,7 @@ class Report:
             "routed": [{"modelId": choice.model_id, "reason": choice.reason} for choice in self._routed],
             "toolCalls": [self._call(call) for call in self.calls],
             "files": self._files(),
+            "agents": [_agent(agent) for agent in self._agents.values()],
             "error": self.error,
             "exitCode": exit_code,
         }
@@ -144,6 +150,7 @@ class Report:
             "error": call.error,
             "durationMs": None if started is None else self._ended_at[call.item_id] - started,
             "proposalId": call.proposal_id,
+            "agentId": call.agent_id,
         }
 
     def _files(self) -> list[dict[str, Any]]:
@@ -170,6 +177,11 @@ class Report:
     def _kind(self) -> str:
         codes = [item.code for item in self._items.values() if isinstance(item, Notice) and item.level == "error"]
         return codes[-1] if codes else "failed"
+
+
+def _agent(agent: SubAgent) -> dict[str, Any]:
+    fields = {"agent_id", "name", "description", "session_id", "tool_call_id", "state", "steps", "cost_usd", "summary"}
+    return agent.model_dump(mode="json", include=fields)
 
 
 def decision_json(decision: Decision | None) -> dict[str, Any] | None:

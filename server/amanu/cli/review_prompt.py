@@ -7,7 +7,7 @@ from pathlib import Path, PurePath
 from typing import Protocol
 
 from amanu.cli.diff import show_file_header, show_hunk
-from amanu.cli.question import show_lines, show_question, show_reasons
+from amanu.cli.question import show_lines, show_question, show_reasons, show_title
 from amanu.cli.render import Renderer
 from amanu.cli.text import one_line, visible
 from amanu.cli.view import SessionView
@@ -93,9 +93,6 @@ class ReviewPrompt:
         else:
             show_reasons(approval, self._console)
 
-    def _show_title(self, approval: Approval) -> None:
-        self._console.line(("heading", "? "), ("bold", one_line(approval.title)))
-
     def _show_anew(self, approval: Approval) -> None:
         if not self._reviewed:
             self._console.line(("yellow", IGNORED["stale"]))
@@ -131,7 +128,9 @@ class ReviewPrompt:
 
     async def _ask_once(self, approval: Approval) -> bool:
         answer = await self._user_input.ask(
-            self._choices(approval), valid=lambda: self._unchanged(approval), again=lambda: self._show_title(approval)
+            self._choices(approval),
+            valid=lambda: self._unchanged(approval),
+            again=lambda: show_title(approval, self._console),
         )
         if answer is None:
             return False

@@ -33,7 +33,7 @@ async def resolve_session_id(typed: str, root: str | None, sessions: Listing) ->
     if typed == LATEST:
         return await latest(root, sessions)
     if SHORTEST <= len(typed) < WHOLE:
-        listed = (await sessions(SessionListParams(limit=_LOOKED_THROUGH))).sessions
+        listed = (await sessions(SessionListParams(limit=_LOOKED_THROUGH, agents=True))).sessions
         matching = [summary for summary in listed if summary.session_id.startswith(typed)]
         if any(summary.session_id == typed for summary in matching):
             return typed

@@ -5,6 +5,7 @@ import re
 from amanu.cli.job_commands import running_count
 from amanu.cli.text import one_line
 from amanu.text.amounts import money
+from amanu.text.sub_agents import count_working
 from amanu_protocol.state import SessionState
 
 _SEPARATOR = " · "
@@ -13,9 +14,11 @@ _LEAST = 24
 """Columns that remain of what runs now, however much stands beside it."""
 
 
-def status_line(state: SessionState, moving: str, columns: int) -> str:
-    """`moving` is what runs now, "" when nothing does."""
+def status_line(state: SessionState, moving: str, columns: int, servers: str = "") -> str:
+    """`moving` is what runs now, "" when nothing does; `servers` how many MCP servers run."""
     parts = ["Esc stops"] if state.turn is not None else []
+    if agents := count_working(state.agents):
+        parts.append(agents)
     if jobs := running_count(state):
         parts.append(jobs)
     if state.queue:
@@ -28,6 +31,8 @@ def status_line(state: SessionState, moving: str, columns: int) -> str:
     parts.append(short_name(state.turn.model_id if state.turn is not None else state.model_id))
     if state.usage is not None and state.usage.cost_usd is not None:
         parts.append(money(state.usage.cost_usd))
+    if servers:
+        parts.append(servers)
     moving = moving or "Enter sends · /help"
     while parts and min(len(moving), _LEAST) + _width(parts) > columns:
         parts.pop()

@@ -75,6 +75,8 @@ class SessionView:
     # Requests, one method each ---------------------------------------------------------------------
 
     async def prompt(self, text: str, attachments: list[Attachment] | None = None) -> r.PromptSendResult:
+        if self.state.closed:  # as a sub-agent's is when its work is done: what comes now comes from one opened anew
+            await self.reattach(self.client)
         params = r.PromptSendParams(
             session_id=self.session_id, prompt_id=mint(), text=text, attachments=attachments or []
         )

@@ -5,7 +5,6 @@ import pytest
 
 from amanu.text.wording import summarize_decision, summarize_spend, summarize_usage
 from amanu_protocol.events import (
-    AgentChanged,
     EndReason,
     Event,
     ItemChanged,
@@ -32,7 +31,6 @@ from amanu_protocol.items import (
     QueuedPrompt,
     Retry,
     Spend,
-    SubAgent,
     Thought,
     Todo,
     TodoList,
@@ -120,15 +118,6 @@ TODOS = TodoList(
 )
 EDIT = call(tool="edit_file", title="Edit a.txt", effect="write", proposal_id="p")
 
-LOOKER = SubAgent(
-    agent_id="agent-1",
-    name="looker",
-    description="look",
-    session_id="c",
-    tool_call_id="r",
-    state="running",
-    started_at=1,
-)
 STORIES: list[tuple[str, list[Event], str]] = [
     ("a whole answer", [answered("Hello.\n\nBye.")], "Hello.\n\nBye.\n\n"),
     (
@@ -339,16 +328,6 @@ STORIES: list[tuple[str, list[Event], str]] = [
             answered("One.\n\nTwo.\n\nThree."),
         ],
         "One.\n\n… (parts were skipped; here is the whole text)\nOne.\n\nTwo.\n\nThree.\n\n",
-    ),
-    (
-        "what a sub-agent does stands below, with its name; what it says on the way is not printed",
-        [
-            AgentChanged(agent=LOOKER),
-            ItemCompleted(item=Answer(item_id="b", turn_id="t", text="I look.", agent_id="agent-1")),
-            ItemCompleted(item=call("succeeded", title="Read a.py", effect="read", agent_id="agent-1")),
-            answered("There."),
-        ],
-        "  ✓ looker: Read a.py\nThere.\n\n",
     ),
 ]  # fmt: skip
 

@@ -12,6 +12,7 @@ from amanu.home import find_home
 from amanu.models.retry import RetryPolicy
 from amanu_protocol.events import EventMessage, ItemCompleted
 from amanu_protocol.state import SessionState, fold
+from support.agent_session import ask_agent, user_agent
 from support.cli_in_process import InProcessCli, fails
 from support.cli_process import call, script
 from unit.tools.test_run_shell_command import running
@@ -296,3 +297,22 @@ def test_what_runs_in_the_background_ends_with_the_run(shop: Path, inside: InPro
     done = inside.run(main, "x", "--model", script(shop.parent, *steps), "--mode", "auto", cwd=shop)
     assert (done.returncode, done.stdout.strip()) == (0, "Started.")
     assert running(number) == []
+
+
+def test_what_sub_agents_did_is_in_the_report_and_what_they_said_is_not_the_answer(
+    shop: Path, inside: InProcessCli
+) -> None:
+    writer = [{"text": "I write.", "calls": [WRITE]}, {"text": "", "calls": [call("complete_task", result="Written.")]}]
+    user_agent(shop.parent, "writer", writer)
+    model = script(shop.parent, {"text": "", "calls": [ask_agent("writer")]}, {"text": "Done."})
+    done = inside.run(main, "do it", "--model", model, "--mode", "acceptEdits", "--output-format", "json", cwd=shop)
+    found = json.loads(done.stdout)
+    assert (done.returncode, found["result"], found["answers"]) == (0, "Done.", ["Done."])
+    by_agent = {used["tool"]: used["agentId"] for used in found["toolCalls"]}
+    assert by_agent == {"run_agent": None, "write_file": "agent-1"}
+    (shown,) = found["agents"]
+    assert (shown["name"], shown["state"], shown["steps"]) == ("writer", "completed", 2)
+    as_text = inside.run(main, "do it", "--model", model, "--mode", "acceptEdits", cwd=shop)
+    assert as_text.stdout.strip() == "Done."
+    assert "▸ writer 1: the task of writer\n  writer 1 │ I write.\n" in as_text.stderr
+    assert "✓ writer 1: the task of writer  Completed: 2 steps\n" in as_text.stderr

@@ -98,6 +98,8 @@ COMMANDS = (
     "amanu.applyPatch",
     "amanu.job",
     "amanu.stopJob",
+    "amanu.agent",
+    "amanu.stopAgent",
     "amanu.audit",
     "amanu.trust",
     "amanu.setTrust",

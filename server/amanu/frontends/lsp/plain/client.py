@@ -29,11 +29,12 @@ from amanu.frontends.lsp.plain.progress import Progress
 from amanu.frontends.lsp.plain.prompting import Prompting
 from amanu.frontends.lsp.plain.questions import Questions
 from amanu.frontends.lsp.plain.rule_editor import RuleEditor
-from amanu.frontends.lsp.plain.transcript import AUDIT, audit_text
+from amanu.frontends.lsp.plain.transcript import AUDIT, Transcript, audit_text
 from amanu.frontends.lsp.plain.trust_dialog import TrustDialog
 from amanu.frontends.lsp.plain.user_questions import UserQuestions
 from amanu.frontends.lsp.plain.workspace_session import WorkspaceSession
 from amanu.text.display import one_line, visible
+from amanu.text.sub_agents import agent_label, find_agent
 from amanu_protocol import requests as r
 from amanu_protocol.base import Wire
 from amanu_protocol.errors import AmanuError
@@ -282,6 +283,23 @@ class PlainClient(ConnectionClient):
         result = await session.core.jobs.stop(r.JobParams(session_id=arguments.session, job_id=arguments.job))
         self._editor.say(f"{result.job.job_id} ({one_line(result.job.title)}): {result.job.summary}.")
 
+    async def _agent(self, arguments: c.AgentArguments) -> None:
+        """Show all that its own session holds so far."""
+        session = await self._workspace.named(arguments.session)
+        agent = find_agent(session.state.agents, arguments.agent)
+        if agent is None:
+            raise AmanuError("agentNotFound", f"This session has no agent {arguments.agent}.")
+        child = (await self._sessions.get(agent.session_id)).state
+        document = self._documents.of(arguments.session, f"{agent.agent_id}.md")
+        head = f"# {agent_label(agent.name, agent.agent_id)}: {review.prose(agent.description)}"
+        await document.replace(f"{head}\n\n{agent.summary}\n\n{Transcript().new_text(child)}")
+        await self._editor.show(document.path, focus=True)
+
+    async def _stop_agent(self, arguments: c.AgentArguments) -> None:
+        session = await self._workspace.named(arguments.session)
+        result = await session.agents.stop(r.AgentParams(session_id=arguments.session, agent_id=arguments.agent))
+        self._editor.say(f"{agent_label(result.agent.name, result.agent.agent_id)}: {result.agent.summary}.")
+
     async def _trust(self, arguments: c.SessionArguments) -> None:
         await self._trust_dialog.show(await self._workspace.named(arguments.session))
 
@@ -309,6 +327,8 @@ class PlainClient(ConnectionClient):
         "amanu.applyPatch": (c.PatchArguments, lambda self, arguments: self._patch_files.apply(arguments)),
         "amanu.job": (c.JobArguments, _job),
         "amanu.stopJob": (c.JobArguments, _stop_job),
+        "amanu.agent": (c.AgentArguments, _agent),
+        "amanu.stopAgent": (c.AgentArguments, _stop_agent),
         "amanu.audit": (c.SessionArguments, _audit),
         "amanu.trust": (c.SessionArguments, _trust),
         "amanu.setTrust": (c.TrustArguments, lambda self, arguments: self._trust_dialog.set(arguments)),

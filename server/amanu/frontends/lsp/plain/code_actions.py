@@ -14,6 +14,7 @@ from amanu.frontends.lsp.plain.questions import choices, rules_line
 from amanu.frontends.lsp.plain.review import hunk_arguments
 from amanu.frontends.lsp.plain.user_questions import question_actions
 from amanu.text.display import one_line
+from amanu.text.sub_agents import agent_label, asked_by
 from amanu.workspace.diagnostics import OWN
 from amanu_protocol.state import SessionState
 
@@ -21,6 +22,9 @@ FIX, ASK, WHOLE = "quickfix", "refactor.rewrite", "source.amanu"
 """Kinds: about what is shown here, about this text, about all of it."""
 QUESTIONS = 3
 """Pending questions that are offered to be answered at once."""
+
+ENDED_AGENTS = 3
+"""Last sub-agents that can be opened when they have ended."""
 
 SINGLE = 5
 """Changes of a range that are offered one by one, before all of them at once."""
@@ -76,6 +80,7 @@ def _all(context: ActionContext, subjects: ActionSubjects) -> Iterator[types.Cod
     if state is not None and state.turn is not None:
         yield _action("Amanu: stop", FIX, "amanu.stop")
     if state is not None:
+        yield from _agents(state)
         yield from _jobs(state)
     if context.chat is None and not context.patch:
         yield from _prompts(context)
@@ -88,12 +93,22 @@ def answers(state: SessionState) -> Iterator[types.CodeAction]:
     """Of each question: every way to answer it, with what it would grant or save."""
     for approval in [approval for approval in state.approvals if approval.proposal_id is None][:QUESTIONS]:
         for choice in choices(approval):
-            subject = rules_line(choice.rule) if choice.scope != "once" else approval.title
+            subject = rules_line(choice.rule) if choice.scope != "once" else f"{asked_by(approval)}{approval.title}"
             title = f"Amanu: {choice.title[0].lower()}{choice.title[1:]}: {one_line(subject)}"
             yield _action(title, FIX, "amanu.answer", choice.reply(state.session_id, approval))
     for question in state.questions[:QUESTIONS]:
         for title, command, argument in question_actions(state.session_id, question):
             yield _action(title, FIX, command, argument)
+
+
+def _agents(state: SessionState) -> Iterator[types.CodeAction]:
+    """Of each sub-agent that works, and of the last ones that ended: all it did, and how to stop it."""
+    for agent in (agent for agent in state.agents if agent.works or agent in state.agents[-ENDED_AGENTS:]):
+        name = f"{agent_label(agent.name, agent.agent_id)} ({one_line(agent.description)}; {one_line(agent.summary)})"
+        argument = {"session": state.session_id, "agent": agent.agent_id}
+        yield _action(f"Amanu: open {name}", WHOLE, "amanu.agent", argument)
+        if agent.works:
+            yield _action(f"Amanu: stop {name}", WHOLE, "amanu.stopAgent", argument)
 
 
 def _jobs(state: SessionState) -> Iterator[types.CodeAction]:

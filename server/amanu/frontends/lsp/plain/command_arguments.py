@@ -44,6 +44,13 @@ class JobArguments(Wire):
     job: Id
 
 
+class AgentArguments(Wire):
+    """A sub-agent."""
+
+    session: Id
+    agent: Id
+
+
 class QuestionArguments(Wire):
     session: Id
     question: str

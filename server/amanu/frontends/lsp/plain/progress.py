@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from amanu.frontends.lsp.plain.editor import PlainEditor
 from amanu.text.display import one_line
+from amanu.text.sub_agents import asked_by, doing, working
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import ToolCall
 from amanu_protocol.state import SessionState
@@ -82,10 +83,10 @@ class Progress:
 
 def activity(state: SessionState) -> str:
     """What the turn is doing, for the user."""
-    if state.approvals:
-        return one_line(f"waiting for you: {state.approvals[0].title}")
-    if state.questions:
-        return one_line(f"waiting for you: {state.questions[0].title}")
+    for asked in (*state.approvals, *state.questions):
+        return one_line(f"waiting for you: {asked_by(asked)}{asked.title}")
+    if agents := [agent for agent in working(state.agents) if not agent.background]:
+        return one_line(" · ".join(map(doing, agents)))
     for item in reversed(state.items[-_RECENT_ITEMS:]):
         if isinstance(item, ToolCall) and item.state in ("validating", "scheduled", "executing"):
             return one_line(item.title)

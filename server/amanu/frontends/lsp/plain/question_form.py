@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pydantic import JsonValue
 
 from amanu.text.display import one_line
+from amanu.text.sub_agents import asker_of
 from amanu_protocol.items import Question, QuestionField
 from amanu_protocol.labels import BUTTONS
 
@@ -17,7 +18,7 @@ _BOX = re.compile(r"^- \[(.?)\] ?(.*)$")
 def form_text(question: Question) -> str:
     """The document: a heading for each field, a box for each option."""
     lines = [
-        f"# {one_line(question.asker)} asks: {question.title}",
+        f"# {asker_of(question)} asks: {question.title}",
         "",
         "Put an x into the box of what you choose, or write your own answer on a separate line under the question. "
         f"Then use the code action “{SEND_ANSWERS}”, or “{DECLINE}”.",

@@ -17,6 +17,7 @@ from amanu.frontends.lsp.plain.command_arguments import AnswerArguments
 from amanu.frontends.lsp.plain.editor import INFO, MESSAGE, PlainEditor
 from amanu.frontends.lsp.plain.rule_editor import RuleEditor
 from amanu.text.display import one_line, visible
+from amanu.text.sub_agents import asked_by
 from amanu.workspace.diagnostics import OWN
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import AllowOption, Approval, Grant, Scope
@@ -216,7 +217,11 @@ def dialog(approval: Approval, *, preselects: bool) -> tuple[str, dict[str, Appr
 def question_lines(approval: Approval) -> list[str]:
     """A question in plain lines."""
     detail = [QUOTE + line for line in visible(approval.detail).split("\n")]
-    return [one_line(approval.title), *detail, *(visible(line.text) for line in approval.lines)]
+    return [
+        one_line(f"{asked_by(approval)}{approval.title}"),
+        *detail,
+        *(visible(line.text) for line in approval.lines),
+    ]
 
 
 def diagnostic(approval: Approval) -> types.Diagnostic:

@@ -5,8 +5,20 @@ from collections.abc import Iterator
 from amanu.frontends.lsp.plain.review import fenced, prose
 from amanu.text import wording
 from amanu.text.display import visible
+from amanu.text.sub_agents import agent_label, label_of, owner_of, started_agent
 from amanu_protocol.events import Event, ItemCompleted, ItemStarted, ItemsWithdrawn
-from amanu_protocol.items import Answer, Approval, Citations, Item, Notice, Question, TodoList, ToolCall, UserMessage
+from amanu_protocol.items import (
+    Answer,
+    Approval,
+    Citations,
+    Item,
+    Notice,
+    Question,
+    SubAgent,
+    TodoList,
+    ToolCall,
+    UserMessage,
+)
 from amanu_protocol.requests import AuditQueryResult
 from amanu_protocol.state import SessionState
 
@@ -30,6 +42,8 @@ class Transcript:
         self._partly = ""
         """The item that is being written as it comes, and how many of its characters are."""
         self._characters = 0
+        self._nested: list[str] = []
+        """Of these, what sub-agents did and nothing was said of yet: they go on whatever the session does."""
         self._under_amanu = False
         """The last heading is Amanu's."""
         self._in_list = False
@@ -60,6 +74,12 @@ class Transcript:
     def _new_parts(self, state: SessionState) -> Iterator[str]:
         while len(self._written) < len(state.items):
             item = state.items[len(self._written)]
+            if owner_of(item) is not None:
+                self._written.append(item.item_id)
+                self._nested.append(item.item_id)
+                continue
+            if not self._partly:
+                yield from self._nested_lines(state)
             if self._grows(item):
                 if isinstance(item, Answer):
                     yield from self._head(item)
@@ -67,9 +87,20 @@ class Transcript:
                 return
             if not isinstance(item, UserMessage):
                 yield from self._head(item)
-            yield from self._whole(item)
+            yield from self._whole(item, started_agent(state.agents, item) if isinstance(item, ToolCall) else None)
             self._written.append(item.item_id)
             self._partly, self._characters = "", 0
+        yield from self._nested_lines(state)
+
+    def _nested_lines(self, state: SessionState) -> Iterator[str]:
+        """A line for whatever of the sub-agents' work has ended."""
+        for item_id in [*self._nested]:
+            item = state.item(item_id)
+            if item is None or self._grows(item) or (isinstance(item, Question) and item.state == "open"):
+                continue
+            self._nested.remove(item_id)
+            yield from self._head(item, in_list=True)
+            yield f"  - {_nested_line(item, state)}\n"
 
     def _grows(self, item: Item) -> bool:
         """Whether there will be more to write of it. A question stands as it was asked: nobody knows for how long."""
@@ -77,18 +108,25 @@ class Transcript:
             return True
         return item.item_id in self._open and not isinstance(item, Question)
 
-    def _head(self, item: Item) -> Iterator[str]:
+    def _head(self, item: Item, *, in_list: bool = False) -> Iterator[str]:
         if item.kind == "thought":
             return
-        if self._in_list and not isinstance(item, ToolCall):
+        if self._in_list and not (in_list or isinstance(item, ToolCall)):
             self._in_list = False
             yield "\n"
         if not self._under_amanu:
             self._under_amanu = True
             yield "## Amanu\n\n"
+        self._in_list = self._in_list or in_list
 
-    def _whole(self, item: Item) -> Iterator[str]:
+    def _whole(self, item: Item, agent: SubAgent | None) -> Iterator[str]:
         match item:
+            case ToolCall() if agent is not None:
+                self._in_list = True
+                how = "in the background" if agent.background else agent.summary
+                why = f": {_first_line(item.error)}" if item.error and agent.state == "failed" else ""
+                task = f"{prose(agent_label(agent.name, agent.agent_id))}: {prose(agent.description)}"
+                yield f"- {_MARKS.get(item.state, '·')} {task} ({prose(how)}){why}\n"
             case UserMessage():
                 if self._in_list:
                     yield "\n"
@@ -136,11 +174,33 @@ class Transcript:
     def _withdraw(self, withdrawn: set[str]) -> str:
         affected = [item_id for item_id in self._written if item_id in withdrawn]
         self._written = [item_id for item_id in self._written if item_id not in withdrawn]
+        self._nested = [item_id for item_id in self._nested if item_id not in withdrawn]
         self._open -= withdrawn
         partly = self._partly in withdrawn
         if partly:
             partly, self._partly, self._characters = self._characters > 0, "", 0
         return "\n*(Discarded: the request failed and is being retried.)*\n\n" if affected or partly else ""
+
+
+def _nested_line(item: Item, state: SessionState) -> str:
+    """What a sub-agent did, with its name."""
+    label = prose(label_of(state.agents, owner_of(item) or ""))
+    match item:
+        case ToolCall():
+            error = f": {_first_line(item.error)}" if item.error and item.state == "failed" else ""
+            return f"{_MARKS.get(item.state, '·')} {label}: {prose(item.title)}{error}"
+        case Question():
+            return f"{label} asks: {prose(item.title)} {prose(item.summary)}".rstrip()
+        case Notice():
+            return f"{label}, {item.level}: {_first_line(item.text)}"
+        case Answer():
+            return f"{label}: {_first_line(item.text)}"
+        case _:
+            return label
+
+
+def _first_line(text: str) -> str:
+    return prose(text.strip().partition("\n")[0][:_ERROR])
 
 
 def question_text(approval: Approval) -> str:

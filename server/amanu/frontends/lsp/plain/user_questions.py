@@ -16,6 +16,7 @@ from amanu.frontends.lsp.plain.documents import Documents
 from amanu.frontends.lsp.plain.editor import ERROR, MESSAGE, PlainEditor
 from amanu.frontends.lsp.plain.question_form import DECLINE, SEND_ANSWERS, form_text, read_form
 from amanu.text.display import one_line
+from amanu.text.sub_agents import asker_of
 from amanu.workspace.diagnostics import OWN
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Question
@@ -195,11 +196,11 @@ def _arguments(
 
 
 def _head(question: Question) -> str:
-    return f"{one_line(question.asker)} asks: {question.title}"
+    return f"{asker_of(question)} asks: {question.title}"
 
 
 def _text(question: Question) -> str:
     """The question of a dialog, with what its options mean."""
     field = question.fields[0]
     meanings = [f"{option.label}: {one_line(option.description)}" for option in field.options if option.description]
-    return "\n".join([f"{one_line(question.asker)} asks: {field.text}", *meanings])
+    return "\n".join([f"{asker_of(question)} asks: {field.text}", *meanings])
