@@ -157,6 +157,10 @@ export class Desk implements vscode.Disposable {
     if (turn !== null) await this.daemon.request("amanu/turn/cancel", { sessionId, turnId: turn.turnId });
   }
 
+  async stopAgent(agentId: string): Promise<void> {
+    await this.daemon.request("amanu/agent/stop", { sessionId: this.state.sessionId, agentId });
+  }
+
   async compact(): Promise<void> {
     const { sessionId } = this.state;
     if (sessionId === "") return this.tell({ level: "info", text: "There is nothing to compact yet." });

@@ -47,6 +47,7 @@ const QUESTION: Question = {
   note: "",
   client: null,
   summary: "",
+  agentId: null,
 };
 
 /** The card of a question with those fields. */

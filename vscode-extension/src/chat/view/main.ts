@@ -33,7 +33,7 @@ class View implements Desk {
   private readonly pickers = new Pickers(this);
   private readonly standing = new Standing(
     this,
-    (itemId) => this.list.show(itemId),
+    (itemId) => this.list.show(itemId) || this.post({ type: "action", action: "answer" }),
     (prompt) => this.composer.giveBack(prompt),
     (modelId) => this.pickers.name(modelId),
   );
@@ -206,7 +206,12 @@ class View implements Desk {
       case "itemCompleted":
         return [event.item.itemId];
       case "itemsReplaced":
-        return event.items.map((item) => item.itemId);
+        return [...event.items.map((item) => item.itemId), ...this.agentCalls()];
+      case "itemsWithdrawn":
+      case "sessionRewound":
+        return this.agentCalls(); // what they show may be gone
+      case "agentChanged":
+        return [event.agent.toolCallId];
       case "approvalRequested":
         return [event.approval.toolCallId];
       case "approvalResolved":
@@ -218,6 +223,10 @@ class View implements Desk {
       default:
         return [];
     }
+  }
+
+  private agentCalls(): string[] {
+    return this.session.state.agents.map(({ toolCallId }) => toolCallId);
   }
 
   private ofTurn(turnId: string, kind: Item["kind"]): string[] {

@@ -38,7 +38,9 @@ export class NoticeCard implements Card {
   }
 
   private spinner(code: string): Node {
-    return code === "compacting" || code === "hookRunning" ? h("span", { class: "spinner", "aria-hidden": "true" }) : new Text();
+    return code === "compacting" || code === "hookRunning"
+      ? h("span", { class: "spinner", "aria-hidden": "true" })
+      : new Text();
   }
 
   private remedies(code: string): Node[] {
