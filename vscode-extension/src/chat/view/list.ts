@@ -108,6 +108,14 @@ export class List {
     return true;
   }
 
+  /** Bring the sub-agent into sight whose session that is: the user comes back from there. */
+  showAgent(sessionId: string): void {
+    const agent = this.desk.session.state.agents.find((each) => each.sessionId === sessionId);
+    if (agent === undefined || !this.show(agent.toolCallId)) return;
+    const card = this.cards.get(agent.toolCallId);
+    if (card instanceof AgentCard) card.focus();
+  }
+
   /** What the daemon says of a rule that is edited on the card of a call. */
   checked(message: Extract<ToView, { type: "rule" }>): void {
     this.cardOf(message.toolCallId)?.checked?.(message);

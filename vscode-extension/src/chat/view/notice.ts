@@ -1,14 +1,20 @@
 import { advice, advised } from "../../advice";
+import { visible } from "../../visible";
 import type { Item, Notice } from "../../protocol";
 import { ACTIONS } from "./actions";
 import type { Card } from "./cards";
 import type { Desk } from "./desk";
 import { button, h, setText } from "./dom";
-import { Markdown } from "./markdown";
+import { Markdown, placeLink } from "./markdown";
+import { linkedPlace } from "./places";
+
+/** Codes of the daemon's: what a reviewing sub-agent found, and all about MCP servers. */
+const FINDINGS = "agentFindings";
+const MCP = "mcp";
 
 /** Something the daemon says; what there is to read behind it is folded away. */
 export class NoticeCard implements Card {
-  private readonly text = h("span", {});
+  private readonly text = h("span", { class: "markdown text" });
   private readonly summary = h("summary", {});
   private readonly markdown = new Markdown();
   private readonly details = h(
@@ -28,13 +34,25 @@ export class NoticeCard implements Card {
     this.element.className = `card notice ${level}`;
     this.element.dataset.code = code;
     this.element.setAttribute("aria-label", level === "info" ? "Notice" : level);
-    setText(this.text, advice(text));
+    this.say(advice(text), code);
     if (detail === "") this.element.replaceChildren(this.spinner(code), this.text, ...this.remedies(code));
     else {
       this.summary.replaceChildren(this.text);
       this.element.replaceChildren(this.details, ...this.remedies(code));
       this.draw();
     }
+  }
+
+  /** The findings of a review begin with the place they are about. */
+  private say(text: string, code: string): void {
+    if (code !== FINDINGS) return setText(this.text, text);
+    const lines = text.split("\n").flatMap((line, at): (Node | string)[] => {
+      const [, where = ""] = /^(\S+?:\d+): /.exec(line) ?? [];
+      const place = linkedPlace(where);
+      const words = visible(place === undefined ? line : line.slice(where.length));
+      return [at > 0 ? "\n" : "", place === undefined ? "" : placeLink(place, where), words];
+    });
+    this.text.replaceChildren(...lines);
   }
 
   private spinner(code: string): Node {
@@ -44,6 +62,7 @@ export class NoticeCard implements Card {
   }
 
   private remedies(code: string): Node[] {
+    if (code === MCP) return [button(ACTIONS.mcp, () => this.desk.post({ type: "action", action: "mcp" }))];
     if (code !== "authRequired" && code !== "authFailed") return [];
     const actions = advised(this.text.textContent ?? "");
     return (actions.length > 0 ? actions : (["setKey"] as const)).map((action) =>
