@@ -128,14 +128,7 @@ export class Desk implements vscode.Disposable {
 
   async prompt(said: string, attachments: AttachmentInput[], how: How): Promise<void> {
     const params = { promptId: randomUUID(), text: said, attachments };
-    await this.daemon.settled();
-    await this.restoring?.catch(() => undefined); // said elsewhere; a new session it is, then
-    if (this.session === undefined) {
-      this.creating ??= this.create().finally(() => {
-        this.creating = undefined;
-      });
-      await this.creating;
-    }
+    await this.begin();
     const { sessionId, turn } = this.state;
     if (how === "steer" && turn !== null) {
       try {
@@ -146,6 +139,17 @@ export class Desk implements vscode.Disposable {
       }
     }
     await this.daemon.request("amanu/prompt/send", { ...params, sessionId });
+  }
+
+  /** Have a session, if there is none yet. */
+  async begin(): Promise<void> {
+    await this.daemon.settled();
+    await this.restoring?.catch(() => undefined); // said elsewhere; a new session it is, then
+    if (this.session !== undefined) return;
+    this.creating ??= this.create().finally(() => {
+      this.creating = undefined;
+    });
+    await this.creating;
   }
 
   async unqueue(promptId: string): Promise<void> {
