@@ -12,6 +12,7 @@ import type { Servers } from "./servers";
 
 /** Milliseconds the daemon's command may take to print a log. */
 const WITHIN = 20_000;
+const LOG_LINES = "400";
 const STALE = "It is not what you saw any more, and nothing was done. Look at it again.";
 
 /** *Amanu: MCP Servers*: a page with every server of the session's folders, and the user's decisions on them. */
@@ -135,7 +136,7 @@ export class ServersPage implements vscode.Disposable {
     const found = this.setup.find();
     if (!("command" in found)) throw new Error(found.missing);
     const asked = { env: { ...env(), NO_COLOR: "1" }, signal: AbortSignal.timeout(WITHIN) };
-    const { output } = await run(found.command, ["mcp", "logs", name], asked);
+    const { output } = await run(found.command, ["mcp", "logs", "--lines", LOG_LINES, "--", name], asked);
     await this.pages.show(`Amanu MCP ${oneLine(name)}.log`, `${visible(output)}\n`);
   }
 }

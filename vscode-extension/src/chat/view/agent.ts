@@ -73,7 +73,7 @@ export class AgentCard implements Card {
   update(item: Item): void {
     const call = item as ToolCall;
     this.agent = this.desk.session.state.agents.find(({ toolCallId }) => toolCallId === call.itemId);
-    this.wanted = call.state === "awaitingApproval" || call.state === "failed";
+    this.wanted = call.state === "awaitingApproval" || (call.state === "failed" && this.agent === undefined);
     this.call.update({ ...call, title: this.agent === undefined ? call.title : "Task and result" });
     this.below.id = `work-${call.itemId}`;
     this.fold.setAttribute("aria-controls", this.below.id);
