@@ -262,6 +262,11 @@ function putAgent(state: SessionState, agent: SubAgent): void {
   state.agents = agents.filter((_, at) => at !== ended);
 }
 
+/** Whether the sub-agent waits for the user. */
+export function waitsForUser({ approvals, questions }: SessionState, { agentId }: SubAgent): boolean {
+  return [...approvals, ...questions].some((asked) => asked.agentId === agentId);
+}
+
 /** Whether a sub-agent in the background asks: it goes on without the turn. */
 function outlivesTurn(state: SessionState, agentId: string | null): boolean {
   return state.agents.some((agent) => agent.agentId === agentId && agent.background && works(agent));

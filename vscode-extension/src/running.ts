@@ -2,7 +2,7 @@ import * as vscode from "vscode";
 import { plural } from "./changes";
 import type { Daemon } from "./client";
 import type { Desk } from "./desk";
-import { works } from "./fold";
+import { waitsForUser, works } from "./fold";
 import { JobTerminals } from "./jobs";
 import { headline, needsUser, type Servers } from "./mcp/servers";
 import type { Event, Job, McpServer, SubAgent } from "./protocol";
@@ -126,7 +126,7 @@ export class Running implements vscode.Disposable {
       id: agentId,
       label: `${going ? "$(play)" : "$(circle-slash)"} ${plain(`${agent.name}: ${agent.description}`)}`,
       description: plain(`${agentId} · ${agent.summary}`),
-      detail: plain(agent.activity),
+      detail: waitsForUser(this.desk.state, agent) ? "Waits for your answer" : plain(agent.activity),
       buttons: going ? [STOP] : [],
       show: () => this.open(agent.sessionId),
       stop: () => this.daemon.request("amanu/agent/stop", { sessionId, agentId }),

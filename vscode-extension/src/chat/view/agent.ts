@@ -1,4 +1,4 @@
-import { agentOf, works } from "../../fold";
+import { agentOf, waitsForUser, works } from "../../fold";
 import type { Item, SubAgent, ToolCall } from "../../protocol";
 import { oneLine, visible } from "../../visible";
 import type { ToView } from "../messages";
@@ -118,8 +118,7 @@ export class AgentCard implements Card {
   }
 
   private get asks(): boolean {
-    const { approvals, questions } = this.desk.session.state;
-    return [...approvals, ...questions].some(({ agentId }) => agentId && agentId === this.agent?.agentId);
+    return this.agent !== undefined && waitsForUser(this.desk.session.state, this.agent);
   }
 
   private head(called: string): void {
