@@ -96,9 +96,11 @@ async def test_two_agents_edit_one_file_and_a_third_is_stopped(tmp_path: Path) -
         await shoot(page, "agents-4-ended")
         await end.get_by_role("button", name="Open the session of end").click()
         await chat.locator("nav.parent", has_text="end").wait_for(timeout=SECONDS)
-        await chat.locator(".list > .tool", has_text="complete_task").or_(
-            chat.locator(".list > .answer", has_text="It is done.")
-        ).first.wait_for(timeout=SECONDS)
+        await (
+            chat.locator(".list > .tool", has_text="complete_task")
+            .or_(chat.locator(".list > .answer", has_text="It is done."))
+            .first.wait_for(timeout=SECONDS)
+        )
         await shoot(page, "agents-5-opened")
         await page.keyboard.press("Enter")  # the way back has the focus
         await end.wait_for(timeout=SECONDS)
