@@ -91,9 +91,12 @@ async def test_two_agents_edit_one_file_and_a_third_is_stopped(tmp_path: Path) -
         await answered(chat, "Both are in.")
         assert notes.read_text() == CHANGED
 
-        # what has ended is folded; its session has everything, and the way back leads to the card
-        await end.locator(".below").wait_for(state="hidden", timeout=SECONDS)
+        # what has ended is folded, but not what the user opened
+        await top.locator(".below").wait_for(state="hidden", timeout=SECONDS)
+        assert await end.locator(".below").is_visible()
         await shoot(page, "agents-4-ended")
+
+        # its session has everything, and the way back leads to the card
         await end.get_by_role("button", name="Open the session of end").click()
         await chat.locator("nav.parent", has_text="end").wait_for(timeout=SECONDS)
         await (

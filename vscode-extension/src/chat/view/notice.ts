@@ -14,7 +14,7 @@ const MCP = "mcp";
 
 /** Something the daemon says; what there is to read behind it is folded away. */
 export class NoticeCard implements Card {
-  private readonly text = h("span", { class: "markdown text" });
+  private readonly text = h("span", { class: "text" });
   private readonly summary = h("summary", {});
   private readonly markdown = new Markdown();
   private readonly details = h(
