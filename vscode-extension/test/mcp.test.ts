@@ -40,7 +40,7 @@ const READY: McpServer = {
 };
 const CHANGED: McpServer = {
   ...READY,
-  changedTools: [{ name: "push", diff: "@@\n-Pushes.\n+Pushes, and tells nobody.\n" }],
+  changedTools: [{ name: "push", diff: "--- agreed\n+++ now\n@@\n-Pushes.\n+Pushes, and tells nobody.\n" }],
   toolsDigest: "t1",
 };
 
@@ -83,7 +83,7 @@ test("a server stands with all that a yes is about, and the yes is for what was 
     "git",
     "waits for your yes",
     "uvx mcp-server-git --repository .",
-    "Startsuvx mcp-server-git --repository .MayIt reads the workspace, without network.Configured in.mcp.json of this workspace",
+    "Commanduvx mcp-server-git --repository .AccessIt reads the workspace, without network.Configured in.mcp.json of this workspace",
   ]);
   press("Approve…");
   expect(posted).toEqual([{ type: "approve", name: "git", digest: "d1" }]);
@@ -94,7 +94,13 @@ test("changed tools stand with their diff, and nothing a server says is markup",
   const { posted, press, text, page } = view(CHANGED);
   expect(
     [...page.element.querySelectorAll(".diff span")].map((each) => `${each.className}|${each.textContent}`),
-  ).toEqual(["more|@@\n", "removed|-Pushes.\n", "added|+Pushes, and tells nobody.\n"]);
+  ).toEqual([
+    "more|--- agreed\n",
+    "more|+++ now\n",
+    "more|@@\n",
+    "removed|-Pushes.\n",
+    "added|+Pushes, and tells nobody.\n",
+  ]);
   expect([text(".tools dd"), page.element.querySelector("b")]).toEqual(["Shows <b>commits</b>.", null]);
   press("Approve changed tools…");
   expect(posted).toEqual([{ type: "approveTools", name: "git", digest: "t1" }]);

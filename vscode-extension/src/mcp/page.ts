@@ -86,7 +86,8 @@ export class ServersPage implements vscode.Disposable {
     const { name } = message;
     try {
       const said = await this.carryOut(message);
-      this.post({ type: "told", name, level: "info", text: said });
+      const [first = ""] = said.split("\n"); // all else the page shows
+      this.post({ type: "told", name, level: "info", text: first });
       await this.servers.refresh();
     } catch (error) {
       this.post({ type: "told", name, level: "error", text: text(error) });

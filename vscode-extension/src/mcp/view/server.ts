@@ -18,6 +18,7 @@ export class ServerCard {
   private readonly name = h("h2", {});
   private readonly state = h("p", { class: "headline" });
   private readonly reason = h("p", { class: "reason" });
+  private readonly kind = h("dt", {});
   private readonly target = h("pre", { tabindex: "0" });
   private readonly access = h("dd", {});
   private readonly source = h("dd", {});
@@ -34,9 +35,9 @@ export class ServerCard {
     h(
       "dl",
       {},
-      h("dt", {}, "Starts"),
+      this.kind,
       h("dd", {}, this.target),
-      h("dt", {}, "May"),
+      h("dt", {}, "Access"),
       this.access,
       h("dt", {}, "Configured in"),
       this.source,
@@ -58,10 +59,12 @@ export class ServerCard {
     this.element.dataset.state = server.state;
     this.element.setAttribute("aria-label", visible(first?.text ?? server.name));
     setText(this.name, visible(server.name));
-    this.state.className = `headline ${first?.tone ?? "plain"}`;
+    const tone = first?.tone ?? "plain";
+    this.state.className = `headline ${tone === "good" && server.changedTools.length > 0 ? "warning" : tone}`;
     setText(this.state, rest(first?.text ?? "", server));
     this.reason.hidden = server.reason === "";
     setText(this.reason, visible(server.reason));
+    setText(this.kind, /^https?:/i.test(server.target) ? "Address" : "Command");
     setText(this.target, visible(server.target));
     setText(this.access, visible(server.access));
     setText(this.source, visible(server.source));
@@ -156,11 +159,15 @@ function changes({ changedTools }: McpServer): HTMLElement[] {
 
 const MARKS: Record<string, string> = { "+": "added", "-": "removed", "@": "more" };
 
+function mark(line: string): string {
+  return /^(---|\+\+\+) /.test(line) ? "more" : (MARKS[line[0] ?? ""] ?? "");
+}
+
 function drawn(diff: string): HTMLElement {
   const lines = visible(diff).replace(/\n$/, "").split("\n");
   return h(
     "pre",
     { class: "diff", tabindex: "0" },
-    ...lines.map((line) => h("span", { class: MARKS[line[0] ?? ""] ?? "" }, `${line}\n`)),
+    ...lines.map((line) => h("span", { class: mark(line) }, `${line}\n`)),
   );
 }
