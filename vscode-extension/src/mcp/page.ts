@@ -137,7 +137,7 @@ export class ServersPage implements vscode.Disposable {
     const found = this.setup.find();
     if (!("command" in found)) throw new Error(found.missing);
     const asked = { env: { ...env(), NO_COLOR: "1" }, signal: AbortSignal.timeout(WITHIN) };
-    const { output } = await run(found.command, ["mcp", "logs", "--lines", LOG_LINES, "--", name], asked);
+    const { output } = await run(found.command, ["mcp", "logs", "--lines", LOG_LINES, name], asked);
     await this.pages.show(`Amanu MCP ${oneLine(name)}.log`, `${visible(output)}\n`);
   }
 }
