@@ -13,6 +13,7 @@ import { Context } from "./context";
 import { Desk } from "./desk";
 import { Doctor } from "./doctor";
 import { Edits } from "./edits";
+import { Findings } from "./findings";
 import { language } from "./language";
 import { ServersPage } from "./mcp/page";
 import { Servers } from "./mcp/servers";
@@ -92,6 +93,7 @@ export function activate(context: vscode.ExtensionContext): void {
       },
       (work) => desk.attempt(work),
     ),
+    new Findings(desk),
     panel,
     looking,
     pages,

@@ -7,6 +7,7 @@ import { List, SHOWN } from "../src/chat/view/list";
 import { Parent } from "../src/chat/view/parent";
 import { nested as nestedSessions } from "../src/chat/view/sessions";
 import { Standing } from "../src/chat/view/standing";
+import { comment } from "../src/findings";
 import { Folded } from "../src/fold";
 import type { Approval, Item, SessionState, SessionSummary, SubAgent, ToolCall } from "../src/protocol";
 import { standingStep } from "../src/step";
@@ -296,6 +297,15 @@ test("sessions of sub-agents stand below those they work for", () => {
     ({ sessionId, parentSessionId }) as SessionSummary;
   const listed = [session("c", "a"), session("b"), session("gone", "elsewhere"), session("a")];
   expect(nestedSessions(listed).map(({ sessionId }) => sessionId)).toEqual(["b", "gone", "a", "c"]);
+});
+
+test("findings become comments at their lines", () => {
+  const text =
+    "reviewer has 3 findings:\nsrc/a.py:3: high: it never ends\n../up.py:1: low: no\nb.py:0: low: no";
+  expect(comment(text)).toEqual({
+    agent: "reviewer",
+    comments: [{ path: "src/a.py", line: 3, words: "high: it never ends" }],
+  });
 });
 
 test("findings lead to their places", () => {

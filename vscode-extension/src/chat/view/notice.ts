@@ -6,10 +6,9 @@ import type { Card } from "./cards";
 import type { Desk } from "./desk";
 import { button, h, setText } from "./dom";
 import { Markdown, placeLink } from "./markdown";
-import { linkedPlace } from "./places";
+import { finding, FINDINGS } from "./places";
 
-/** Codes of the daemon's: what a reviewing sub-agent found, and all about MCP servers. */
-const FINDINGS = "agentFindings";
+/** All that is said about MCP servers. */
 const MCP = "mcp";
 
 /** Something the daemon says; what there is to read behind it is folded away. */
@@ -47,10 +46,11 @@ export class NoticeCard implements Card {
   private say(text: string, code: string): void {
     if (code !== FINDINGS) return setText(this.text, text);
     const lines = text.split("\n").flatMap((line, at): (Node | string)[] => {
-      const [, where = ""] = /^(\S+?:\d+): /.exec(line) ?? [];
-      const place = linkedPlace(where);
-      const words = visible(place === undefined ? line : line.slice(where.length));
-      return [at > 0 ? "\n" : "", place === undefined ? "" : placeLink(place, where), words];
+      const found = finding(line);
+      const end = at > 0 ? "\n" : "";
+      return found === undefined
+        ? [end + visible(line)]
+        : [end, placeLink(found.place, found.where), `: ${visible(found.words)}`];
     });
     this.text.replaceChildren(...lines);
   }
