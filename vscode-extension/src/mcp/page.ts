@@ -56,7 +56,6 @@ export class ServersPage implements vscode.Disposable {
       localResourceRoots: [dist],
     });
     this.panel = panel;
-    panel.iconPath = vscode.Uri.joinPath(this.folder, "media", "amanu.svg");
     panel.webview.onDidReceiveMessage((message: ToServersHost) => this.receive(message));
     panel.onDidDispose(() => {
       this.panel = undefined;
