@@ -145,7 +145,10 @@ export class Desk implements vscode.Disposable {
   async begin(): Promise<void> {
     await this.daemon.settled();
     await this.restoring?.catch(() => undefined); // said elsewhere; a new session it is, then
-    if (this.session !== undefined) return;
+    if (this.session !== undefined) {
+      if (this.state.closed) await this.open(this.state.sessionId); // a sub-agent's, which has ended: it goes on
+      return;
+    }
     this.creating ??= this.create().finally(() => {
       this.creating = undefined;
     });
