@@ -127,3 +127,31 @@ async def test_an_agent_is_stopped_on_its_card_and_the_turn_goes_on(tmp_path: Pa
         await answered(chat, "Without it, then.")
         await slow.locator(".head .state", has_text="Cancelled").wait_for(timeout=SECONDS)
         assert not served.refused
+
+
+async def test_its_own_session_is_stopped_and_goes_on_after_it_has_ended(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "notes.txt").write_text(LINES)
+    reads = step("", call("read_file", path="notes.txt"))
+    user_agent(tmp_path, "slow", [reads, step("x", delay_ms=600_000)])
+    script = [Say(text="", calls=[asks("slow", "think about it")]), Say(text="Without it, then.")]
+    async with service("anthropic", script) as (served, environment), workbench(tmp_path, environment) as page:
+        chat = await open_chat(page)
+        await send(chat, "Ask it")
+        slow = chat.locator(".list > .agent")
+        await slow.locator(".items .tool", has_text="Read notes.txt").wait_for(timeout=SECONDS)
+        await slow.get_by_role("button", name="Open the session of slow").click()
+        back = chat.locator("nav.parent button:focus")
+        await back.wait_for(timeout=SECONDS)
+        await chat.locator(".list > .tool", has_text="Read notes.txt").wait_for(timeout=SECONDS)
+        await chat.get_by_role("button", name="Stop", exact=True).click()
+        await chat.locator(".standing", has_text="Stopped.").wait_for(timeout=SECONDS)
+        await asyncio.sleep(1)  # its session is closed behind it
+        await send(chat, "Go on by yourself")
+        await chat.locator(".user", has_text="Go on by yourself").wait_for(timeout=SECONDS)
+        await chat.locator(".standing .running").wait_for(timeout=SECONDS)
+        await chat.get_by_role("button", name="Stop", exact=True).click()
+        await chat.locator(".standing", has_text="Stopped.").wait_for(timeout=SECONDS)
+        await chat.locator("nav.parent button").click()
+        await answered(chat, "Without it, then.")
+        assert not served.refused

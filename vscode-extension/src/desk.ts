@@ -146,7 +146,7 @@ export class Desk implements vscode.Disposable {
     await this.daemon.settled();
     await this.restoring?.catch(() => undefined); // said elsewhere; a new session it is, then
     if (this.session !== undefined) {
-      if (this.state.closed) await this.open(this.state.sessionId); // a sub-agent's, which has ended: it goes on
+      if (this.state.closed) await this.session.catchUp(); // a sub-agent's, which has ended: it goes on
       return;
     }
     this.creating ??= this.create().finally(() => {
