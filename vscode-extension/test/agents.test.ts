@@ -5,11 +5,10 @@ import { NESTED } from "../src/chat/view/agent";
 import { announcement } from "../src/chat/view/announce";
 import { List, SHOWN } from "../src/chat/view/list";
 import { Parent } from "../src/chat/view/parent";
-import { nested as nestedSessions } from "../src/chat/view/sessions";
 import { Standing } from "../src/chat/view/standing";
 import { comment } from "../src/findings";
 import { Folded } from "../src/fold";
-import type { Approval, Item, SessionState, SessionSummary, SubAgent, ToolCall } from "../src/protocol";
+import type { Approval, Item, SessionState, SubAgent, ToolCall } from "../src/protocol";
 import { standingStep } from "../src/step";
 import { APPROVAL, CALL, question, state } from "./states";
 
@@ -290,13 +289,6 @@ test("a yes to all of a step is about the edits of one agent", () => {
     approvals[0],
     third,
   ]);
-});
-
-test("sessions of sub-agents stand below those they work for", () => {
-  const session = (sessionId: string, parentSessionId: string | null = null) =>
-    ({ sessionId, parentSessionId }) as SessionSummary;
-  const listed = [session("c", "a"), session("b"), session("gone", "elsewhere"), session("a")];
-  expect(nestedSessions(listed).map(({ sessionId }) => sessionId)).toEqual(["b", "gone", "a", "c"]);
 });
 
 test("findings become comments at their lines", () => {

@@ -23,8 +23,6 @@ function session(sessionId: string, ...questions: string[]): SessionSummary {
     parentSessionId: null,
     agent: null,
     changes: 0,
-    parentSessionId: null,
-    agent: null,
   };
 }
 

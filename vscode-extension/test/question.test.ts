@@ -47,7 +47,6 @@ const QUESTION: Question = {
   note: "",
   client: null,
   summary: "",
-  agentId: null,
 };
 
 /** The card of a question with those fields. */

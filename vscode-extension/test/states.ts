@@ -56,7 +56,6 @@ export const CALL: ToolCall = {
   decision: null,
   error: null,
   sandbox: null,
-  agentId: null,
 };
 export const APPROVAL: Approval = {
   toolCallId: "c1",
@@ -84,8 +83,6 @@ export const APPROVAL: Approval = {
   document: null,
   options: [{ grants: [], label: "", mode: null, freshContext: false }],
   lines: [{ tone: "plain", text: "Needs approval: no rule allows it" }],
-  agentId: null,
-  agent: "",
 };
 
 /** The same question, changed; what it wants is granted by the first answer, as the daemon has it. */

@@ -72,9 +72,7 @@ export class Sessions {
     const focused = (document.activeElement as HTMLElement | null)?.closest("li")?.dataset.session;
     const inRows = this.rows.contains(document.activeElement);
     const words = this.search.value.toLowerCase().split(/\s+/);
-    const found = nested(
-      this.all.filter((each) => words.every((word) => name(each).toLowerCase().includes(word))),
-    );
+    const found = this.all.filter((each) => words.every((word) => name(each).toLowerCase().includes(word)));
     this.rows.replaceChildren(
       ...found.map((each) => this.row(each)),
       ...(found.length === 0
@@ -93,12 +91,7 @@ export class Sessions {
     const left = status === "" && session.changes > 0 ? `${session.changes} to review` : "";
     return h(
       "li",
-      {
-        class: [sessionId === this.current && "current", session.parentSessionId && "child"]
-          .filter(Boolean)
-          .join(" "),
-        "data-session": sessionId,
-      },
+      { class: sessionId === this.current ? "current" : "", "data-session": sessionId },
       button("", () => this.leave(() => this.desk.post({ type: "open", sessionId })), {
         class: "open",
         "aria-label": `Open ${name(session)}`,
@@ -146,16 +139,6 @@ export class Sessions {
       button("Save", () => done(true)),
     );
   }
-}
-
-/** Sub-agents' sessions below those they work for. */
-export function nested(sessions: SessionSummary[]): SessionSummary[] {
-  const listed = new Set(sessions.map(({ sessionId }) => sessionId));
-  const parent = ({ parentSessionId }: SessionSummary) =>
-    parentSessionId && listed.has(parentSessionId) ? parentSessionId : undefined;
-  return sessions
-    .filter((each) => parent(each) === undefined)
-    .flatMap((each) => [each, ...sessions.filter((other) => parent(other) === each.sessionId)]);
 }
 
 function name(session: SessionSummary): string {
