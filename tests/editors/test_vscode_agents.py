@@ -2,11 +2,14 @@
 diff; another is stopped; a session of theirs is opened, and left again."""
 
 import asyncio
+import json
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from amanu.home import find_home
 from support.agent_session import complete, user_agent
 from support.scripted_session import call, step
 from support.strict_services.http import Say, ToolUse
@@ -154,4 +157,27 @@ async def test_its_own_session_is_stopped_and_goes_on_after_it_has_ended(tmp_pat
         await chat.locator(".standing", has_text="Stopped.").wait_for(timeout=SECONDS)
         await chat.locator("nav.parent button").click()
         await answered(chat, "Without it, then.")
+        assert not served.refused
+
+
+async def test_what_a_reviewer_found_stands_beside_its_line(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "notes.txt").write_text(LINES)
+    finding = {"path": "notes.txt", "line": 3, "severity": "warning", "message": "This line says nothing."}
+    steps = tmp_path / "reviewer.json"
+    steps.write_text(json.dumps([step("", call("complete_task", summary="One thing.", findings=[finding]))]))
+    routing = f"[routing]\nsubagent = {json.dumps(f'scripted:{steps}')}\n"
+    (find_home(os.environ).make().config / "config.toml").write_text(routing)
+    script = [Say(text="", calls=[asks("reviewer", "review the notes")]), Say(text="One finding.")]
+    async with service("anthropic", script) as (served, environment), workbench(tmp_path, environment) as page:
+        chat = await open_chat(page)
+        await send(chat, "Review it")
+        await answered(chat, "One finding.")
+        await chat.locator(".notice a.file", has_text="notes.txt:3").click()
+        await page.locator('.statusbar-item [aria-label*="Ln 3"]').wait_for(timeout=SECONDS)
+        await page.locator(".comment-range-glyph.comment-thread").click()
+        await page.locator(".review-widget", has_text="This line says nothing.").wait_for(timeout=SECONDS)
+        await shoot(page, "agents-6-finding")
+        await page.locator(".review-widget .action-label[aria-label*='Take Away Finding']").click()
+        await until(page.locator(".comment-range-glyph.comment-thread").count, 0)
         assert not served.refused
