@@ -8,13 +8,15 @@ The ratio to the shortest session is what must stay near one.
 """
 
 import importlib
-import json
 import platform
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+
+from amanu_protocol.items import SubAgent
+from amanu_protocol.state import SessionState, TurnState
 
 ROOT = Path(__file__).parents[1]
 OUTPUT = Path(__file__).with_name("faces.md")
@@ -55,7 +57,16 @@ def vscode(chromium: str) -> str:
         measure(browser, SIZES[0])  # the first page pays for starting
         rows = [measure(browser, size) for size in SIZES]
         browser.close()
-    head = ("items", "open, ms", "per delta, ms", "per tool call, ms", "heap, MB", "nodes", "cards")
+    head = (
+        "items",
+        "open, ms",
+        "per delta, ms",
+        "per tool call, ms",
+        "per agent's call, ms",
+        "heap, MB",
+        "nodes",
+        "cards",
+    )
     lines = [head, ("---",) * len(head), *rows]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
@@ -69,11 +80,11 @@ def measure(browser: Any, size: int) -> tuple[str, ...]:
     cdp = page.context.new_cdp_session(page)
     cdp.send("Performance.enable")
     items = [item(at) for at in range(size)]
-    send = "message => window.dispatchEvent(new MessageEvent('message', {data: message}))"
+    send = "message => window.dispatchEvent(new MessageEvent('message', {data: message, origin: window.origin}))"
     opened = page.evaluate(
         """async message => {
           const begin = performance.now();
-          window.dispatchEvent(new MessageEvent('message', {data: message}));
+          window.dispatchEvent(new MessageEvent('message', {data: message, origin: window.origin}));
           await new Promise(done => requestAnimationFrame(() => setTimeout(done)));
           return performance.now() - begin;
         }""",
@@ -85,6 +96,13 @@ def measure(browser: Any, size: int) -> tuple[str, ...]:
     if "till" not in page.locator(".list > .card").last.inner_text():
         raise AssertionError("what streams in is not in sight: the figures would mean nothing")
     calls = cost(cdp, page, [{"kind": "itemCompleted", "item": tool(f"call{n}")} for n in range(CALLS)])
+    running = {**tool("run"), "tool": "run_agent", "state": "executing"}
+    page.evaluate(send, events(1, {"kind": "itemStarted", "item": running}))
+    page.evaluate(send, events(1, {"kind": "agentChanged", "agent": AGENT}))
+    work = [{**tool(f"work{n}"), "agentId": AGENT["agentId"]} for n in range(CALLS)]
+    nested = cost(cdp, page, [{"kind": "itemCompleted", "item": each} for each in work])
+    if page.locator(".list > .card.agent .items > .tool").count() == 0:
+        raise AssertionError("what the sub-agent does is not in sight: the figures would mean nothing")
     cdp.send("HeapProfiler.enable")
     cdp.send("HeapProfiler.collectGarbage")
     found = metrics(cdp)
@@ -95,6 +113,7 @@ def measure(browser: Any, size: int) -> tuple[str, ...]:
         f"{opened:.0f}",
         f"{1000 * deltas / DELTAS:.2f}",
         f"{1000 * calls / CALLS:.2f}",
+        f"{1000 * nested / CALLS:.2f}",
         f"{found['JSHeapUsedSize'] / 1e6:.1f}",
         f"{found['Nodes']:,.0f}",
         str(cards),
@@ -107,7 +126,7 @@ def cost(cdp: Any, page: Any, happening: list[dict[str, Any]]) -> float:
     page.evaluate(
         """async messages => {
           for (const message of messages) {
-            window.dispatchEvent(new MessageEvent('message', {data: message}));
+            window.dispatchEvent(new MessageEvent('message', {data: message, origin: window.origin}));
             await new Promise(done => requestAnimationFrame(() => setTimeout(done)));
           }
         }""",
@@ -152,27 +171,36 @@ def tool(item_id: str) -> dict[str, Any]:
         "proposalId": None,
         "decision": None,
         "error": None,
+        "sandbox": None,
+        "agentId": None,
     }
 
 
 def state(items: list[dict[str, Any]]) -> dict[str, Any]:
-    nothing = json.loads(
-        '{"lastTurn": null, "approvals": [], "proposals": [], "queue": [], "retry": null, "usage": null}'
+    turn = TurnState(turn_id="t", model_id="a:b", steps=1)
+    session = SessionState(
+        session_id="s",
+        title="Bench",
+        roots=["/w"],
+        mode="ask",
+        model_id="a:b",
+        trusted=True,
+        read_only=False,
+        turn=turn,
     )
-    return {
-        **nothing,
-        "sessionId": "s",
-        "title": "Bench",
-        "roots": ["/w"],
-        "mode": "ask",
-        "modelId": "a:b",
-        "trusted": True,
-        "readOnly": False,
-        "closed": False,
-        "turn": {"turnId": "t", "modelId": "a:b", "steps": 1},
-        "items": items,
-        "hasEarlier": False,
-    }
+    return {**session.model_dump(by_alias=True, mode="json"), "items": items}
+
+
+AGENT = SubAgent(
+    agent_id="agent-1",
+    name="investigator",
+    description="look at the till",
+    session_id="child",
+    tool_call_id="run",
+    state="running",
+    started_at=0,
+    summary="Running: 1 step",
+).model_dump(by_alias=True, mode="json")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-// Two bundles: the extension, for Node, and the chat view, for the webview's browser.
+// Three bundles: the extension, for Node, and the chat view and the page of MCP servers, for the webviews' browser.
 import { build } from "esbuild";
 
 const shared = {
@@ -24,6 +24,13 @@ await Promise.all([
     ...shared,
     entryPoints: ["src/chat/view/main.ts", "src/chat/view/chat.css"],
     outdir: "dist/chat",
+    platform: "browser",
+    format: "iife",
+  }),
+  build({
+    ...shared,
+    entryPoints: ["src/mcp/view/main.ts", "src/mcp/view/mcp.css"],
+    outdir: "dist/mcp",
     platform: "browser",
     format: "iife",
   }),

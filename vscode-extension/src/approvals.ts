@@ -8,7 +8,7 @@ import type { Approval, CommandPart, Grant, Line, RulePreviewResult, Scope, Sess
 import { acceptStep, type Step, standingStep } from "./step";
 import { oneLine, plain, visible } from "./visible";
 import { BUTTONS, GRANTS, SCOPES } from "./labels";
-import { capital, granting, ruleGranting } from "./words";
+import { capital, granting, reasons, ruleGranting, wanted } from "./words";
 
 const EDIT: vscode.QuickInputButton = {
   iconPath: new vscode.ThemeIcon("edit"),
@@ -61,7 +61,7 @@ export class Approvals {
   private ask(approval: Approval, news = ""): void {
     const pick = vscode.window.createQuickPick<Answer>();
     let grants = approval.options[0]?.grants ?? [];
-    pick.title = plain(approval.title, ASKED);
+    pick.title = plain(wanted(approval), ASKED);
     pick.placeholder = news + oneLine(approval.detail, ASKED);
     const draw = (active: (item: Answer) => boolean) => {
       pick.items = [...known(approval), ...this.answers(approval, grants)];
@@ -248,7 +248,8 @@ export function meaning({ lines }: RulePreviewResult): string {
 }
 
 /** What is known of it: rows to be read. */
-function known({ parts, lines }: Approval): Answer[] {
+function known(approval: Approval): Answer[] {
+  const { parts } = approval;
   const separator = (label: string) => ({ label, kind: vscode.QuickPickItemKind.Separator });
   const fine = parts.filter(({ decision }) => decision === "allow");
   const folded = parts.length > MANY ? fine : [];
@@ -261,7 +262,7 @@ function known({ parts, lines }: Approval): Answer[] {
         description: plain(reason),
       })),
     ...(folded.length > 0 ? [{ label: `$(pass) ${folded.length} more are fine` }] : []),
-    ...lines.slice(parts.length).map(({ tone, text }) => ({ label: `${TONES[tone]} ${plain(text, ASKED)}` })),
+    ...reasons(approval).map(({ tone, text }) => ({ label: `${TONES[tone]} ${plain(text, ASKED)}` })),
     separator("your answer"),
   ];
 }
@@ -269,7 +270,7 @@ function known({ parts, lines }: Approval): Answer[] {
 async function choose(state: SessionState): Promise<Approval | Step | undefined> {
   const step = standingStep(state);
   const items = state.approvals.map((approval) => ({
-    label: plain(approval.title),
+    label: plain(wanted(approval)),
     detail: plain(
       approval.proposalId === null ? approval.detail : (approval.detail.split("\n")[0] ?? ""),
       ASKED,

@@ -128,14 +128,7 @@ export class Desk implements vscode.Disposable {
 
   async prompt(said: string, attachments: AttachmentInput[], how: How): Promise<void> {
     const params = { promptId: randomUUID(), text: said, attachments };
-    await this.daemon.settled();
-    await this.restoring?.catch(() => undefined); // said elsewhere; a new session it is, then
-    if (this.session === undefined) {
-      this.creating ??= this.create().finally(() => {
-        this.creating = undefined;
-      });
-      await this.creating;
-    }
+    await this.begin();
     const { sessionId, turn } = this.state;
     if (how === "steer" && turn !== null) {
       try {
@@ -148,6 +141,20 @@ export class Desk implements vscode.Disposable {
     await this.daemon.request("amanu/prompt/send", { ...params, sessionId });
   }
 
+  /** Have a session, if there is none yet. */
+  async begin(): Promise<void> {
+    await this.daemon.settled();
+    await this.restoring?.catch(() => undefined); // said elsewhere; a new session it is, then
+    if (this.session !== undefined) {
+      if (this.state.closed) await this.session.catchUp(); // a sub-agent's, which has ended: it goes on
+      return;
+    }
+    this.creating ??= this.create().finally(() => {
+      this.creating = undefined;
+    });
+    await this.creating;
+  }
+
   async unqueue(promptId: string): Promise<void> {
     await this.daemon.request("amanu/prompt/unqueue", { sessionId: this.state.sessionId, promptId });
   }
@@ -155,6 +162,10 @@ export class Desk implements vscode.Disposable {
   async stop(): Promise<void> {
     const { sessionId, turn } = this.state;
     if (turn !== null) await this.daemon.request("amanu/turn/cancel", { sessionId, turnId: turn.turnId });
+  }
+
+  async stopAgent(agentId: string): Promise<void> {
+    await this.daemon.request("amanu/agent/stop", { sessionId: this.state.sessionId, agentId });
   }
 
   async compact(): Promise<void> {

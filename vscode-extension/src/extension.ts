@@ -2,6 +2,7 @@ import * as vscode from "vscode";
 import { Actions } from "./actions";
 import { Approvals } from "./approvals";
 import { Questions } from "./questions";
+import { Running } from "./running";
 import { apply } from "./apply";
 import { showAudit } from "./audit";
 import { Panel } from "./chat/panel";
@@ -12,8 +13,10 @@ import { Context } from "./context";
 import { Desk } from "./desk";
 import { Doctor } from "./doctor";
 import { Edits } from "./edits";
-import { Jobs } from "./jobs";
+import { Findings } from "./findings";
 import { language } from "./language";
+import { ServersPage } from "./mcp/page";
+import { Servers } from "./mcp/servers";
 import { Overview } from "./overview";
 import { Pages } from "./pages";
 import { openPlan } from "./plan";
@@ -34,12 +37,14 @@ export function activate(context: vscode.ExtensionContext): void {
     {
       "amanu/event": (message) => desk.receive(message),
       "amanu/session/listChanged": () => overview.soon(),
+      "amanu/mcp/changed": () => servers.soon(),
     },
     { "amanu/editor/apply": apply, ...language },
   );
   const shown = new Shown(context.globalStorageUri.fsPath, roots(), context.workspaceState);
   const desk = new Desk(daemon, shown);
   const overview = new Overview(daemon, desk, (sessionId) => panel.showSession(sessionId));
+  const servers = new Servers(daemon, desk);
   const looking = new Context(daemon, context.workspaceState);
   const edits = new Edits(desk, daemon, (text, attachments) => {
     void vscode.commands.executeCommand("amanu.chat.focus");
@@ -61,6 +66,7 @@ export function activate(context: vscode.ExtensionContext): void {
     (call) => showAudit(desk, daemon, pages, call),
     log,
   );
+  const mcp = new ServersPage(context.extensionUri, desk, daemon, servers, setup, pages);
   const shownPlans = new Set<string>();
   const approvals = new Approvals(desk, daemon, pages, (proposalId) => review.openDiff(proposalId));
   const doctor = new Doctor(context, desk, daemon, setup, pages);
@@ -87,10 +93,16 @@ export function activate(context: vscode.ExtensionContext): void {
       },
       (work) => desk.attempt(work),
     ),
+    new Findings(desk),
     panel,
     looking,
     pages,
-    new Jobs(desk, daemon),
+    servers,
+    mcp,
+    new Running(desk, daemon, servers, (sessionId) => panel.showSession(sessionId)),
+    vscode.commands.registerCommand("amanu.mcp", (name?: unknown) =>
+      desk.attempt(() => mcp.show(typeof name === "string" ? name : undefined)),
+    ),
     new Status(desk, daemon, overview, (waiting) => panel.badge(waiting)),
     vscode.window.registerWebviewViewProvider("amanu.chat", panel),
     vscode.workspace.registerFileSystemProvider(PROPOSED, proposals, { isCaseSensitive: true }),
@@ -99,6 +111,7 @@ export function activate(context: vscode.ExtensionContext): void {
     ...commands(desk, daemon, panel, overview, approvals, new Questions(desk), setup, doctor, trust, log),
     daemon.onConnection(({ status }) => {
       if (status === "ready") void desk.attempt(() => desk.connected()).then(() => overview.soon());
+      if (status === "ready") servers.soon();
     }),
     desk.onEvent(({ event }) => {
       const asked = event.kind === "approvalRequested" ? event.approval : undefined;

@@ -29,6 +29,8 @@ const MAX_JOBS = 20;
 /** Sub-agents that a session keeps. */
 const MAX_AGENTS = 20;
 
+const NONE: readonly string[] = [];
+
 /**
  * A session and the one way it changes. The same fold exists in Python and Lua; `protocol/fixtures/*.json` specify it.
  *
@@ -36,8 +38,13 @@ const MAX_AGENTS = 20;
  */
 export class Folded {
   private at = new Map<string, number>();
+  /** Ids in their order: of the session's own items ("") and of those of each sub-agent. */
+  private byAgent = new Map<string, string[]>();
+  /** Where an item stands among those. */
+  private places = new Map<string, number>();
 
   constructor(readonly state: SessionState) {
+    state.agents ??= []; // a daemon from before there were any is still a daemon
     this.reindex();
   }
 
@@ -46,9 +53,15 @@ export class Folded {
     return at === undefined ? undefined : this.state.items[at];
   }
 
-  /** Where the item stands among `state.items`. */
-  indexOf(itemId: string): number | undefined {
-    return this.at.get(itemId);
+  /** The ids of the items of one sub-agent, or of the session's own (null). The array is another one when it did more
+   * than grow. */
+  ids(agentId: string | null): readonly string[] {
+    return this.byAgent.get(agentId ?? "") ?? NONE;
+  }
+
+  /** Where the item stands among those of the same hand. */
+  placeOf(itemId: string): number | undefined {
+    return this.places.get(itemId);
   }
 
   /** Put earlier items, from `amanu/history/page`, before the first one. */
@@ -157,6 +170,7 @@ export class Folded {
     if (at === undefined) {
       this.at.set(item.itemId, this.state.items.length);
       this.state.items.push(item);
+      this.line(item);
     } else {
       this.state.items[at] = item;
     }
@@ -189,6 +203,18 @@ export class Folded {
 
   private reindex(): void {
     this.at = new Map(this.state.items.map((item, at) => [item.itemId, at]));
+    this.byAgent = new Map();
+    this.places = new Map();
+    for (const item of this.state.items) this.line(item);
+  }
+
+  /** The last of its hand. */
+  private line(item: Item): void {
+    const agentId = agentOf(item) ?? "";
+    const ids = this.byAgent.get(agentId) ?? [];
+    if (ids.length === 0) this.byAgent.set(agentId, ids);
+    this.places.set(item.itemId, ids.length);
+    ids.push(item.itemId);
   }
 
   private putProposal(proposal: Proposal): void {
@@ -207,6 +233,11 @@ export class Folded {
     }));
     proposals[at] = { ...proposal, files };
   }
+}
+
+/** The sub-agent whose work the item shows; null: the session's own. */
+export function agentOf(item: Item): string | null {
+  return "agentId" in item ? item.agentId : null;
 }
 
 /** Replace the job of the same id in its place, or append; then forget the first that ended, if there are many. */
@@ -231,12 +262,17 @@ function putAgent(state: SessionState, agent: SubAgent): void {
   state.agents = agents.filter((_, at) => at !== ended);
 }
 
+/** Whether the sub-agent waits for the user. */
+export function waitsForUser({ approvals, questions }: SessionState, { agentId }: SubAgent): boolean {
+  return [...approvals, ...questions].some((asked) => asked.agentId === agentId);
+}
+
 /** Whether a sub-agent in the background asks: it goes on without the turn. */
 function outlivesTurn(state: SessionState, agentId: string | null): boolean {
   return state.agents.some((agent) => agent.agentId === agentId && agent.background && works(agent));
 }
 
-function works(agent: SubAgent): boolean {
+export function works(agent: SubAgent): boolean {
   return agent.state === "waiting" || agent.state === "running";
 }
 

@@ -1,9 +1,8 @@
 import * as vscode from "vscode";
-import { plural } from "./changes";
 import type { Daemon } from "./client";
 import type { Desk } from "./desk";
 import type { Event, Job, JobOutputParams, JobOutputResult } from "./protocol";
-import { oneLine, plain } from "./visible";
+import { oneLine } from "./visible";
 
 /** What the terminal of a job asks of the daemon. */
 export interface JobLine {
@@ -98,9 +97,8 @@ export class JobTerminal implements vscode.Pseudoterminal {
   }
 }
 
-/** The background commands: how many run, in the status bar; a list; the output of each in a terminal tab. */
-export class Jobs implements vscode.Disposable {
-  private readonly item = vscode.window.createStatusBarItem("amanu.jobs", vscode.StatusBarAlignment.Left, -1);
+/** The terminal tabs of background commands. */
+export class JobTerminals implements vscode.Disposable {
   private readonly open = new Map<string, { pty: JobTerminal; terminal: vscode.Terminal }>();
   private readonly subscriptions: vscode.Disposable[];
 
@@ -108,10 +106,7 @@ export class Jobs implements vscode.Disposable {
     private readonly desk: Desk,
     private readonly daemon: Daemon,
   ) {
-    this.item.name = "Amanu: Background Commands";
-    this.item.command = "amanu.jobs";
     this.subscriptions = [
-      this.item,
       desk.onReset(() => this.changed()),
       desk.onEvent(({ event }) => {
         const jobId = about(event);
@@ -120,61 +115,10 @@ export class Jobs implements vscode.Disposable {
       vscode.window.onDidCloseTerminal((closed) => {
         for (const [key, { terminal }] of this.open) if (terminal === closed) this.open.delete(key);
       }),
-      vscode.commands.registerCommand("amanu.jobs", () => desk.attempt(() => this.list())),
     ];
-    this.changed();
   }
 
-  dispose(): void {
-    for (const each of this.subscriptions) each.dispose();
-  }
-
-  private changed(jobId?: string): void {
-    const running = this.desk.state.jobs.filter(({ state }) => state === "running");
-    if (running.length > 0) {
-      this.item.text = `$(server-process) ${running.length}`;
-      const lines = running.map((job) => `${job.jobId}: ${oneLine(job.title)} · ${oneLine(job.summary)}`);
-      this.item.tooltip = `${plural(running.length, "background command")} of Amanu\n${lines.join("\n")}`;
-      this.item.show();
-    } else this.item.hide();
-    for (const job of this.desk.state.jobs)
-      if (jobId === undefined || job.jobId === jobId) void this.open.get(this.key(job))?.pty.update(job);
-  }
-
-  /** The list; choosing one shows its output, its button stops it. */
-  private async list(): Promise<void> {
-    const { jobs } = this.desk.state;
-    if (jobs.length === 0)
-      return this.desk.tell({ level: "info", text: "There are no background commands in this session." });
-    const stop: vscode.QuickInputButton = { iconPath: new vscode.ThemeIcon("debug-stop"), tooltip: "Stop" };
-    const pick = vscode.window.createQuickPick<vscode.QuickPickItem & { job: Job }>();
-    pick.title = "Background Commands";
-    pick.placeholder = "Choose one to see its output";
-    pick.items = jobs.toReversed().map((job) => ({
-      job,
-      label: `${job.state === "running" ? "$(play)" : "$(circle-slash)"} ${plain(job.title)}`,
-      description: `${job.jobId} · ${plain(job.summary)}${job.state === "running" ? ` for ${ran(job)}` : ""}`,
-      detail: plain(job.lastLine),
-      buttons: job.state === "running" ? [stop] : [],
-    }));
-    pick.onDidTriggerItemButton(({ item }) => {
-      pick.hide();
-      void this.desk.attempt(() => this.stop(item.job));
-    });
-    pick.onDidAccept(() => {
-      const [chosen] = pick.selectedItems;
-      pick.hide();
-      if (chosen !== undefined) this.show(chosen.job);
-    });
-    pick.onDidHide(() => pick.dispose());
-    pick.show();
-  }
-
-  private async stop(job: Job): Promise<void> {
-    await this.daemon.request("amanu/job/stop", { sessionId: this.desk.state.sessionId, jobId: job.jobId });
-  }
-
-  private show(job: Job): void {
+  show(job: Job): void {
     const known = this.open.get(this.key(job));
     if (known !== undefined) return known.terminal.show();
     const { sessionId } = this.desk.state;
@@ -192,6 +136,15 @@ export class Jobs implements vscode.Disposable {
     terminal.show();
   }
 
+  dispose(): void {
+    for (const each of this.subscriptions) each.dispose();
+  }
+
+  private changed(jobId?: string): void {
+    for (const job of this.desk.state.jobs)
+      if (jobId === undefined || job.jobId === jobId) void this.open.get(this.key(job))?.pty.update(job);
+  }
+
   private key(job: Job): string {
     return `${this.desk.state.sessionId} ${job.jobId}`;
   }
@@ -201,9 +154,4 @@ export class Jobs implements vscode.Disposable {
 function about(event: Event): string | undefined {
   if (event.kind === "jobChanged") return event.job.jobId;
   return event.kind === "jobProgress" ? event.jobId : undefined;
-}
-
-function ran(job: Job): string {
-  const seconds = Math.max(0, Math.floor((Date.now() - job.startedAt) / 1000));
-  return seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
 }

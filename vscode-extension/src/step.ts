@@ -1,6 +1,6 @@
 import type { Approval, SessionState } from "./protocol";
 
-/** The edits that wait together for an answer: those of one step. */
+/** The edits that wait together for an answer: those of one step, of one agent. */
 export interface Step {
   /** As they are asked now. Each is answered for itself. */
   approvals: Approval[];
@@ -9,7 +9,10 @@ export interface Step {
 
 /** Undefined where at most one proposal waits: there its own question says all. Commands are never among them. */
 export function standingStep({ approvals, proposals }: SessionState): Step | undefined {
-  const edits = approvals.filter(({ proposalId }) => proposalId !== null);
+  const first = approvals.find(({ proposalId }) => proposalId !== null);
+  const edits = approvals.filter(
+    ({ proposalId, agentId }) => proposalId !== null && agentId === first?.agentId,
+  );
   const asked = proposals.filter(({ proposalId }) => edits.some((each) => each.proposalId === proposalId));
   if (asked.length < 2) return undefined;
   const paths = asked.flatMap(({ files }) => files.map(({ path }) => path));

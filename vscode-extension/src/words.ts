@@ -1,4 +1,4 @@
-import type { ContextUse, Decision, Grant, ModelInfo } from "./protocol";
+import type { Approval, ContextUse, Decision, Grant, Line, ModelInfo } from "./protocol";
 import { GRANTS } from "./labels";
 import { visible } from "./visible";
 
@@ -26,6 +26,18 @@ export function granting(grants: Grant[]): string {
 export function decision({ summary, outcome, client }: Decision, here: string): string {
   const elsewhere = client !== null && client !== "" && client !== here ? ` (${client})` : "";
   return visible(capital(summary || outcome) + elsewhere);
+}
+
+/** Why it is asked, who asks and what holds it, in the daemon's words: its lines but for those on its parts, which are
+ * shown as such. */
+export function reasons({ agent, parts, lines }: Approval): Line[] {
+  const first = agent ? 1 : 0; // who wants it stands before them
+  return [...lines.slice(0, first), ...lines.slice(first + parts.length)];
+}
+
+/** Who wants to do it, before what it is. */
+export function wanted({ agent, title }: Pick<Approval, "agent" | "title">): string {
+  return agent ? `${agent}: ${title}` : title;
 }
 
 /** What the model costs, as far as it is known. */

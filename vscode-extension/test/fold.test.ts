@@ -44,5 +44,6 @@ test("earlier items go before, each once", () => {
   const folded = new Folded(start);
   folded.prepend([answer("a"), answer("b")], false);
   expect(folded.state.items.map((item) => item.itemId)).toEqual(["a", "b", "c"]);
-  expect(folded.indexOf("c")).toBe(2);
+  expect(folded.ids(null)).toEqual(["a", "b", "c"]);
+  expect(folded.placeOf("c")).toBe(2);
 });

@@ -44,7 +44,9 @@ export type Action =
   | "doctor"
   | "tour"
   | "start"
-  | "trust";
+  | "trust"
+  | "mcp"
+  | "answer";
 
 /** What is wanted of a turn's edits; `restore`: go back to before it. */
 export type TurnWish = "review" | "undo" | "redo" | "restore";
@@ -92,6 +94,7 @@ export type ToHost =
   | { type: "prompt"; text: string; attachments: AttachmentInput[]; how: How }
   | { type: "unqueue"; promptId: string }
   | { type: "stop" }
+  | { type: "stopAgent"; agentId: string }
   | {
       type: "resolve";
       toolCallId: string;

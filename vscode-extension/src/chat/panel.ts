@@ -53,6 +53,8 @@ const COMMANDS: Record<Action, [command: string, ...rest: unknown[]]> = {
   tour: ["amanu.tour"],
   start: ["amanu.start"],
   trust: ["amanu.reviewTrust"],
+  mcp: ["amanu.mcp"],
+  answer: ["amanu.answer"],
 };
 
 /** What the view may want of a turn's edits. */
@@ -199,6 +201,8 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
         return desk.unqueue(message.promptId);
       case "stop":
         return desk.stop();
+      case "stopAgent":
+        return desk.stopAgent(message.agentId);
       case "resolve": {
         const { type: _, ...answer } = message;
         return desk.attempt(() => desk.resolve(answer), answer.toolCallId);

@@ -22,4 +22,6 @@ export const ACTIONS: Record<Action, string> = {
   tour: "Try it without a key",
   start: "Getting started",
   trust: "Review what this folder enables…",
+  mcp: "MCP servers…",
+  answer: "Answer…",
 };

@@ -1,17 +1,22 @@
 import { advice } from "../../advice";
 import type { Event } from "../../protocol";
+import { wanted } from "../../words";
 
 /** What a screen reader should hear of an event; "" for most. Deltas are never read out. */
 export function announcement(event: Event): string {
   switch (event.kind) {
     case "approvalRequested":
-      return `Amanu waits for your decision: ${event.approval.title}`;
+      return `Amanu waits for your decision: ${wanted(event.approval)}`;
     case "approvalResolved":
       return event.decision.by === "user" ? `Decided: ${event.decision.outcome}` : "";
     case "turnEnded":
       return event.reason === "completed"
         ? "Amanu has finished."
         : `The turn ended: ${advice(event.message || event.reason)}`;
+    case "agentChanged": {
+      const { name, summary, endedAt } = event.agent;
+      return endedAt === null ? "" : `${name}: ${summary}`;
+    }
     case "retryChanged":
       return event.retry === null ? "" : `${event.retry.reason} It is tried again.`;
     case "turnRouted":

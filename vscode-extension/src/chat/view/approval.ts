@@ -1,7 +1,7 @@
 import type { AllowOption, Approval, Line, Proposal } from "../../protocol";
 import { visible } from "../../visible";
 import { BUTTONS, SCOPES } from "../../labels";
-import { granting } from "../../words";
+import { granting, reasons, wanted } from "../../words";
 import type { ToView } from "../messages";
 import { approvalOf, type Desk, proposalOf } from "./desk";
 import { Detail } from "./detail";
@@ -56,7 +56,7 @@ export class ApprovalBox {
   }
 
   private draw(approval: Approval): HTMLElement[] {
-    this.element.setAttribute("aria-label", `Your decision: ${visible(approval.title)}`);
+    this.element.setAttribute("aria-label", `Your decision: ${visible(wanted(approval))}`);
     this.element.dataset.call = approval.toolCallId;
     this.note = h("div", { class: "note", role: "status" });
     if (approval.document !== null)
@@ -122,10 +122,10 @@ export class ApprovalBox {
     this.allow = allow;
     look();
     return [
-      h("div", { class: "why" }, edits ? "Apply this change?" : "Allow this?"),
+      h("div", { class: "why" }, question(approval)),
       ...(edits ? [] : [new Detail(approval.detail).element]),
       partsList(approval.parts, approval.detail),
-      reasons(approval.lines.slice(approval.parts.length)),
+      reasonList(reasons(approval)),
       grants.element,
       h(
         "div",
@@ -174,8 +174,13 @@ export class ApprovalBox {
   }
 }
 
+function question({ agent, proposalId }: Approval): string {
+  if (proposalId !== null) return agent ? `Apply this change of ${visible(agent)}?` : "Apply this change?";
+  return agent ? `Allow ${visible(agent)} this?` : "Allow this?";
+}
+
 /** Why it is asked and what holds it, in the daemon's words. */
-function reasons(lines: Line[]): HTMLElement {
+function reasonList(lines: Line[]): HTMLElement {
   return h(
     "ul",
     { class: "reasons" },

@@ -11,6 +11,7 @@ import type {
 import { name } from "../../changes";
 import { visible } from "../../visible";
 import type { ToView } from "../messages";
+import { AgentCard } from "./agent";
 import { CitationsCard } from "./citations";
 import { type Desk, hasCheckpoint } from "./desk";
 import { button, h, setText } from "./dom";
@@ -19,6 +20,9 @@ import { NoticeCard } from "./notice";
 import { todoLines } from "./todos";
 import { QuestionCard } from "./question";
 import { ToolCard } from "./tool";
+
+/** The tool that hands work to a sub-agent. */
+const RUN_AGENT = "run_agent";
 
 /** One item, drawn. `update` touches only what differs. */
 export interface Card {
@@ -37,7 +41,7 @@ export function makeCard(item: Item, desk: Desk): Card {
     case "answer":
       return new AnswerCard();
     case "toolCall":
-      return new ToolCard(desk);
+      return item.tool === RUN_AGENT ? new AgentCard(desk, makeCard) : new ToolCard(desk);
     case "todoList":
       return new TodoListCard();
     case "notice":

@@ -1,4 +1,4 @@
-import type { Folded } from "../../fold";
+import { agentOf, type Folded } from "../../fold";
 import type { Approval, Notice, Proposal, SessionState } from "../../protocol";
 import type { ToHost } from "../messages";
 
@@ -38,7 +38,7 @@ export function hasCheckpoint({ items, proposals }: SessionState, turnId: string
 
 /** The last thing said, when the daemon says it of the context. */
 export function lastNotice({ items }: SessionState): Notice | undefined {
-  const last = items.at(-1);
+  const last = items.findLast((item) => agentOf(item) === null);
   return last?.kind === "notice" ? last : undefined;
 }
 

@@ -1,14 +1,18 @@
+import { agentOf } from "../../fold";
 import type { Item } from "../../protocol";
 import type { ToView } from "../messages";
+import { AgentCard } from "./agent";
 import { makeCard, type Card } from "./cards";
 import type { Desk } from "./desk";
 import { button, h } from "./dom";
 import { placeAt } from "./markdown";
 import { TurnRow } from "./turn";
 
-/** Cards in the document at most, and by how many the window moves. A session may have thousands of items. */
+/** Cards of the session's own items in the document at most, and by how many the window moves. A session may have thousands of items. */
 export const SHOWN = 120;
 const STEP = 40;
+/** Items of the session's own that do not fill a list. */
+const FEW = 10;
 /** Pixels from an end that count as being there. */
 const NEAR = 48;
 
@@ -24,6 +28,9 @@ export class List {
   private asked = false;
   /** Where the list was scrolled to when we last looked, in pixels. */
   private top = 0;
+  /** What was drawn, and how long it was. */
+  private drawn: readonly string[] | undefined;
+  private length = 0;
   /** The call whose question was shown from its beginning. */
   private begun: string | undefined;
   /** The way back to the end. */
@@ -56,10 +63,17 @@ export class List {
     const { items, turn } = this.desk.session.state;
     this.element.classList.toggle("empty", items.length === 0);
     this.element.classList.toggle("running", turn !== null);
+    const draw = () => {
+      const own = this.nested(touched);
+      const { ids } = this;
+      if (own.size > 0 || touched.size === 0 || ids !== this.drawn || ids.length !== this.length)
+        this.place(own);
+    };
     if (this.following) {
-      this.place(touched);
+      draw();
       this.toEnd();
-    } else this.keeping(() => this.place(touched));
+    } else this.keeping(draw);
+    if (this.ids.length < FEW) this.askEarlier(); // the page was all sub-agents'
   }
 
   /** Earlier items arrived, before the first one. */
@@ -77,13 +91,66 @@ export class List {
     this.update(new Set());
   }
 
-  show(itemId: string): void {
-    this.cards.get(itemId)?.element.scrollIntoView({ block: "nearest" });
+  /** Bring an item into sight, out of what is folded. False when there is no card for it. */
+  show(itemId: string): boolean {
+    const own = this.ownOf(itemId);
+    const at = own === undefined ? undefined : this.desk.session.placeOf(own);
+    if (own === undefined || at === undefined) return false;
+    if (!this.cards.has(own)) {
+      this.following = false;
+      this.newest.hidden = false;
+      this.firstId = this.ids[Math.max(0, at - STEP)];
+      this.place(new Set());
+    }
+    const card = this.cards.get(own);
+    if (card instanceof AgentCard && own !== itemId) card.reveal(itemId);
+    this.cardOf(itemId)?.element.scrollIntoView({ block: "nearest" });
+    return true;
+  }
+
+  /** Bring the sub-agent into sight whose session that is: the user comes back from there. */
+  showAgent(sessionId: string): void {
+    const agent = this.desk.session.state.agents.find((each) => each.sessionId === sessionId);
+    if (agent === undefined || !this.show(agent.toolCallId)) return;
+    const card = this.cards.get(agent.toolCallId);
+    if (card instanceof AgentCard) card.focus();
   }
 
   /** What the daemon says of a rule that is edited on the card of a call. */
   checked(message: Extract<ToView, { type: "rule" }>): void {
-    this.cards.get(message.toolCallId)?.checked?.(message);
+    this.cardOf(message.toolCallId)?.checked?.(message);
+  }
+
+  /** The session's own items, in order. */
+  private get ids(): readonly string[] {
+    return this.desk.session.ids(null);
+  }
+
+  /** The item at the top level where that one stands: itself, or the call whose sub-agent it shows. */
+  private ownOf(itemId: string): string | undefined {
+    const item = this.desk.session.item(itemId);
+    const agentId = item && agentOf(item);
+    if (agentId === null) return itemId;
+    return this.desk.session.state.agents.find((agent) => agent.agentId === agentId)?.toolCallId;
+  }
+
+  private cardOf(itemId: string): Card | undefined {
+    const own = this.ownOf(itemId);
+    const card = own === undefined ? undefined : this.cards.get(own);
+    return own === itemId ? card : card instanceof AgentCard ? card.card(itemId) : undefined;
+  }
+
+  /** Draw those of the items that sub-agents did, each on its own; what is left are the session's own. */
+  private nested(touched: Set<string>): Set<string> {
+    const own = new Set<string>();
+    for (const id of touched) {
+      const top = this.ownOf(id);
+      if (top === undefined) continue;
+      const card = this.cards.get(top);
+      if (top === id) own.add(id);
+      else if (card instanceof AgentCard) card.touch(id);
+    }
+    return own;
   }
 
   get count(): number {
@@ -99,9 +166,11 @@ export class List {
   }
 
   private place(touched: Set<string>): void {
-    const items = this.desk.session.state.items;
+    const { ids: all } = this;
+    this.drawn = all;
+    this.length = all.length;
     const first = this.first();
-    const wanted = items.slice(first, first + SHOWN);
+    const wanted = this.items(first, first + SHOWN);
     this.firstId = wanted[0]?.itemId;
     const ids = new Set(wanted.map((item) => item.itemId));
     for (const [id, card] of this.cards) {
@@ -110,7 +179,7 @@ export class List {
       card.element.remove();
       this.cards.delete(id);
     }
-    const ends = this.rowsAfter(wanted, items[first + SHOWN], touched);
+    const ends = this.rowsAfter(wanted, this.items(first + SHOWN, first + SHOWN + 1)[0], touched);
     let place = this.element.firstElementChild;
     const put = (element: HTMLElement) => {
       if (element === place) place = place.nextElementSibling;
@@ -156,33 +225,42 @@ export class List {
     return ends;
   }
 
+  private items(from: number, to: number): Item[] {
+    return this.ids.slice(from, to).flatMap((id) => this.desk.session.item(id) ?? []);
+  }
+
   private first(): number {
-    const { items } = this.desk.session.state;
-    const last = Math.max(0, items.length - SHOWN);
+    const last = Math.max(0, this.ids.length - SHOWN);
     if (this.following || this.firstId === undefined) return last;
-    return Math.min(this.desk.session.indexOf(this.firstId) ?? last, last);
+    return Math.min(this.desk.session.placeOf(this.firstId) ?? last, last);
   }
 
   private scrolled(): void {
     const { scrollTop, scrollHeight, clientHeight } = this.element;
-    const { items, hasEarlier } = this.desk.session.state;
-    const first = this.desk.session.indexOf(this.firstId ?? "") ?? 0;
+    const { length } = this.ids;
+    const first = this.desk.session.placeOf(this.firstId ?? "") ?? 0;
     const atEnd = scrollHeight - scrollTop - clientHeight < NEAR;
     // only upwards is the user's doing: what grows or takes room between two frames is not
-    if (atEnd && first + SHOWN >= items.length) this.following = true;
+    if (atEnd && first + SHOWN >= length) this.following = true;
     else if (scrollTop < this.top) this.following = false;
     this.top = scrollTop;
     this.newest.hidden = this.following;
     if (scrollTop < NEAR && first > 0) this.move(Math.max(0, first - STEP));
-    else if (scrollTop < NEAR && first === 0 && hasEarlier && !this.asked && items.length > 0) {
-      this.asked = true;
-      this.desk.post({ type: "earlier" });
-    } else if (atEnd && first + SHOWN < items.length) this.move(first + STEP);
+    else if (scrollTop < NEAR && first === 0 && this.askEarlier()) return;
+    else if (atEnd && first + SHOWN < length) this.move(first + STEP);
+  }
+
+  private askEarlier(): boolean {
+    const { items, hasEarlier } = this.desk.session.state;
+    if (!hasEarlier || this.asked || items.length === 0) return false;
+    this.asked = true;
+    this.desk.post({ type: "earlier" });
+    return true;
   }
 
   private move(first: number): void {
     this.keeping(() => {
-      this.firstId = this.desk.session.state.items[first]?.itemId;
+      this.firstId = this.ids[first];
       this.place(new Set());
     });
   }
@@ -201,14 +279,16 @@ export class List {
     }
   }
 
-  /** The end; but a question, or one about a command, that is taller than the list begins at the top, once: nobody shall say
+  /** The end; but a question, or one about a command or of a sub-agent, that is taller than the list or above others begins at the top, once: nobody shall say
    * yes to what is out of sight. */
   private toEnd(): void {
     const { scrollHeight, clientHeight } = this.element;
     const { approvals, questions } = this.desk.session.state;
-    const asked = approvals.find(({ proposalId }) => proposalId === null)?.toolCallId ?? questions[0]?.itemId;
-    const card = this.cards.get(asked ?? "")?.element;
-    const below = card !== undefined && card.offsetTop < scrollHeight - clientHeight;
+    const asked =
+      approvals.find(({ proposalId, agentId }) => proposalId === null || agentId)?.toolCallId ??
+      questions[0]?.itemId;
+    const card = asked === undefined ? undefined : this.cardOf(asked)?.element;
+    const below = card?.isConnected && card.offsetTop < scrollHeight - clientHeight;
     if (!below || card.contains(document.activeElement)) this.element.scrollTop = scrollHeight;
     else if (this.begun !== asked) {
       this.element.scrollTop = card.offsetTop;

@@ -9,6 +9,7 @@ import type { Desk } from "./desk";
 import { button, h, setText } from "./dom";
 import { Gauge } from "./gauge";
 import { List } from "./list";
+import { Parent } from "./parent";
 import { Pickers } from "./pickers";
 import { Sessions } from "./sessions";
 import { Standing } from "./standing";
@@ -33,7 +34,7 @@ class View implements Desk {
   private readonly pickers = new Pickers(this);
   private readonly standing = new Standing(
     this,
-    (itemId) => this.list.show(itemId),
+    (itemId) => this.list.show(itemId) || this.post({ type: "action", action: "answer" }),
     (prompt) => this.composer.giveBack(prompt),
     (modelId) => this.pickers.name(modelId),
   );
@@ -45,6 +46,7 @@ class View implements Desk {
   private readonly gauge = new Gauge(this);
   private readonly sessions = new Sessions(this, () => this.composer.focus());
   private readonly title = h("h2", { class: "title" });
+  private readonly parent = new Parent(this);
   private readonly sandbox = new SandboxBadge((level, text) =>
     this.tell({ type: "told", level, text, near: null, actions: ["doctor"] }),
   );
@@ -62,6 +64,7 @@ class View implements Desk {
 
   start(): void {
     document.body.append(
+      this.parent.element,
       h("header", {}, this.title, this.sandbox.element, this.gauge.element),
       this.hindrance,
       this.list.element,
@@ -92,15 +95,18 @@ class View implements Desk {
 
   private receive(message: ToView): void {
     switch (message.type) {
-      case "session":
+      case "session": {
         this.events = [];
+        const before = this.session.state;
         this.session = new Folded(message.state);
         this.seq = message.seq;
         this.client = message.client;
         this.list.reset();
         this.around();
+        this.goOn(before);
         this.post({ type: "drawn", seq: this.seq });
         break;
+      }
       case "events":
         this.events.push(...message.events);
         this.seq = message.seq;
@@ -166,6 +172,14 @@ class View implements Desk {
     }
   }
 
+  /** After another session: who went to that of a sub-agent, or comes from there, goes on beside it. */
+  private goOn({ sessionId, parentSessionId }: SessionState): void {
+    const now = this.session.state;
+    if (sessionId === "" || sessionId === now.sessionId) return;
+    if (now.parentSessionId === sessionId) this.parent.focus();
+    else if (now.sessionId === parentSessionId) this.list.showAgent(sessionId);
+  }
+
   /** For a view that is shown again, pictures too; the text for a window that is loaded anew. */
   private keep(kept: Kept): void {
     this.api.setState(kept);
@@ -206,7 +220,12 @@ class View implements Desk {
       case "itemCompleted":
         return [event.item.itemId];
       case "itemsReplaced":
-        return event.items.map((item) => item.itemId);
+        return [...event.items.map((item) => item.itemId), ...this.agentCalls()];
+      case "itemsWithdrawn":
+      case "sessionRewound":
+        return this.agentCalls(); // what they show may be gone
+      case "agentChanged":
+        return [event.agent.toolCallId];
       case "approvalRequested":
         return [event.approval.toolCallId];
       case "approvalResolved":
@@ -220,6 +239,10 @@ class View implements Desk {
     }
   }
 
+  private agentCalls(): string[] {
+    return this.session.state.agents.map(({ toolCallId }) => toolCallId);
+  }
+
   private ofTurn(turnId: string, kind: Item["kind"]): string[] {
     return this.session.state.items.flatMap((item) =>
       item.kind === kind && item.turnId === turnId ? [item.itemId] : [],
@@ -228,6 +251,7 @@ class View implements Desk {
 
   private around(): void {
     const { title, sessionId, sandbox } = this.session.state;
+    this.parent.update();
     this.sandbox.update(sandbox);
     setText(this.title, title || (sessionId === "" ? "New session" : "Untitled"));
     this.begin.hidden = this.session.state.items.length > 0 || !this.hindrance.hidden;

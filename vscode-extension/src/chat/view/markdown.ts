@@ -66,9 +66,14 @@ function attributes(place: Place | undefined): [string, string][] {
   ];
 }
 
+/** A link to a file outside of Markdown. */
+export function placeLink(place: Place, text: string): HTMLElement {
+  return h("a", Object.fromEntries(attributes(place)), text);
+}
+
 /** The file a click or a key in drawn Markdown means, if any. */
 export function placeAt(target: EventTarget | null): Place | undefined {
-  const link = target instanceof Element ? target.closest<HTMLElement>(".markdown a.file") : null;
+  const link = target instanceof Element ? target.closest<HTMLElement>("a.file") : null;
   if (!link) return undefined;
   const { path = "", line = "" } = link.dataset;
   return { path, line: line === "" ? null : Number(line) };

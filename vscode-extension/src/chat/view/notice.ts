@@ -1,14 +1,19 @@
 import { advice, advised } from "../../advice";
+import { visible } from "../../visible";
 import type { Item, Notice } from "../../protocol";
 import { ACTIONS } from "./actions";
 import type { Card } from "./cards";
 import type { Desk } from "./desk";
 import { button, h, setText } from "./dom";
-import { Markdown } from "./markdown";
+import { Markdown, placeLink } from "./markdown";
+import { finding, FINDINGS } from "./places";
+
+/** All that is said about MCP servers. */
+const MCP = "mcp";
 
 /** Something the daemon says; what there is to read behind it is folded away. */
 export class NoticeCard implements Card {
-  private readonly text = h("span", {});
+  private readonly text = h("span", { class: "text" });
   private readonly summary = h("summary", {});
   private readonly markdown = new Markdown();
   private readonly details = h(
@@ -28,7 +33,7 @@ export class NoticeCard implements Card {
     this.element.className = `card notice ${level}`;
     this.element.dataset.code = code;
     this.element.setAttribute("aria-label", level === "info" ? "Notice" : level);
-    setText(this.text, advice(text));
+    this.say(advice(text), code);
     if (detail === "") this.element.replaceChildren(this.spinner(code), this.text, ...this.remedies(code));
     else {
       this.summary.replaceChildren(this.text);
@@ -37,11 +42,27 @@ export class NoticeCard implements Card {
     }
   }
 
+  /** The findings of a review begin with the place they are about. */
+  private say(text: string, code: string): void {
+    if (code !== FINDINGS) return setText(this.text, text);
+    const lines = text.split("\n").flatMap((line, at): (Node | string)[] => {
+      const found = finding(line);
+      const end = at > 0 ? "\n" : "";
+      return found === undefined
+        ? [end + visible(line)]
+        : [end, placeLink(found.place, found.where), `: ${visible(found.words)}`];
+    });
+    this.text.replaceChildren(...lines);
+  }
+
   private spinner(code: string): Node {
-    return code === "compacting" || code === "hookRunning" ? h("span", { class: "spinner", "aria-hidden": "true" }) : new Text();
+    return code === "compacting" || code === "hookRunning"
+      ? h("span", { class: "spinner", "aria-hidden": "true" })
+      : new Text();
   }
 
   private remedies(code: string): Node[] {
+    if (code === MCP) return [button(ACTIONS.mcp, () => this.desk.post({ type: "action", action: "mcp" }))];
     if (code !== "authRequired" && code !== "authFailed") return [];
     const actions = advised(this.text.textContent ?? "");
     return (actions.length > 0 ? actions : (["setKey"] as const)).map((action) =>

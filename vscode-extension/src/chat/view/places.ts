@@ -6,6 +6,8 @@ export interface Place {
   line: number | null;
 }
 
+/** The daemon's code for what a reviewing sub-agent found: a line each. */
+export const FINDINGS = "agentFindings";
 /** `:219`, `:219:5`, `:219-230`, `#L219`, `#L219-L230` after a path. */
 const LINE = /(?::(\d{1,7})(?:[:-]\d{1,7})?|#L(\d{1,7})(?:-L?\d{1,7})?)$/;
 /** What a code span must be to be a file for sure: a name with an ending, and a line or a folder. */
@@ -27,6 +29,13 @@ export function spannedPlace(code: string): Place | undefined {
   const found = split(code);
   const sure = NAMED.test(found.path) && (found.line !== null || found.path.includes("/"));
   return sure ? linkedPlace(code) : undefined;
+}
+
+/** A line of what a reviewing sub-agent found, `path:line: words`; undefined for any other line. */
+export function finding(text: string): { place: Place; where: string; words: string } | undefined {
+  const [whole, where = ""] = /^(\S+?:\d{1,7}): /.exec(text) ?? [];
+  const place = whole === undefined ? undefined : linkedPlace(where);
+  return place && { place, where, words: text.slice(where.length + 2) };
 }
 
 function split(text: string): Place {

@@ -3,6 +3,7 @@ import type { QueuedPrompt, SessionState, TurnEnded } from "../../protocol";
 import { acceptStep, type Step, standingStep } from "../../step";
 import { advice } from "../../advice";
 import { visible } from "../../visible";
+import { wanted } from "../../words";
 import { type Desk, makingRoom } from "./desk";
 import { button, h } from "./dom";
 
@@ -51,8 +52,11 @@ export class Standing {
     const [question] = state.questions;
     const waiting =
       approval !== undefined
-        ? { title: approval.title, itemId: approval.toolCallId }
-        : question && { title: question.title, itemId: question.itemId };
+        ? { title: wanted(approval), itemId: approval.toolCallId }
+        : question && {
+            title: wanted({ agent: question.agentId ? question.asker : "", title: question.title }),
+            itemId: question.itemId,
+          };
     const step = standingStep(state);
     if (waiting !== undefined)
       lines.push(

@@ -1,0 +1,232 @@
+import { agentOf, waitsForUser, works } from "../../fold";
+import type { Item, SubAgent, ToolCall } from "../../protocol";
+import { oneLine, visible } from "../../visible";
+import type { ToView } from "../messages";
+import type { Card } from "./cards";
+import type { Desk } from "./desk";
+import { button, h, setText } from "./dom";
+import { ToolCard } from "./tool";
+
+/** Cards of a sub-agent's items in the document at first, and how many more the user gets at a time. */
+export const NESTED = 30;
+const NOTHING: readonly string[] = [];
+/** Characters of a line of the header. */
+const LINE = 200;
+
+const MARKS: Record<SubAgent["state"], string> = {
+  waiting: "◌",
+  running: "◌",
+  completed: "✓",
+  failed: "✗",
+  cancelled: "–",
+  interrupted: "–",
+};
+
+/** A call that handed work to a sub-agent: how far that is, what it does, below it, and the questions it has. */
+export class AgentCard implements Card {
+  private readonly mark = h("span", { class: "mark", "aria-hidden": "true" });
+  private readonly title = h("span", { class: "title" });
+  private readonly fold = h(
+    "button",
+    { type: "button", class: "fold", onclick: () => this.toggle() },
+    h("span", { class: "chevron", "aria-hidden": "true" }),
+    this.mark,
+    this.title,
+  );
+  private readonly summary = h("span", { class: "state" });
+  private readonly stop = button("Stop", () => this.end(), { class: "link" });
+  private readonly open = button("Open", () => this.show(), { class: "link open" });
+  private readonly activity = h("div", { class: "activity aside" });
+  private readonly call: ToolCard;
+  private readonly earlier = button("", () => this.more(), { class: "link earlier" });
+  private readonly items = h("div", { class: "items" });
+  private readonly below: HTMLElement;
+  readonly element: HTMLElement;
+  private readonly cards = new Map<string, Card>();
+  /** What was drawn, and how long it was. */
+  private drawn = NOTHING;
+  private length = 0;
+  /** Cards the user wants at most. */
+  private room = NESTED;
+  /** Whether the user opened or closed it. */
+  private chosen: boolean | undefined;
+  private agent: SubAgent | undefined;
+  /** The call itself asks, or says why nothing came of it. */
+  private wanted = false;
+
+  constructor(
+    private readonly desk: Desk,
+    private readonly makeCard: (item: Item, desk: Desk) => Card,
+  ) {
+    this.call = new ToolCard(desk);
+    this.below = h("div", { class: "below", role: "group" }, this.call.element, this.earlier, this.items);
+    this.element = h(
+      "article",
+      { class: "card agent" },
+      h("div", { class: "head" }, this.fold, this.summary, this.stop, this.open),
+      this.activity,
+      this.below,
+    );
+  }
+
+  /** The call, or its agent, is another. */
+  update(item: Item): void {
+    const call = item as ToolCall;
+    this.agent = this.desk.session.state.agents.find(({ toolCallId }) => toolCallId === call.itemId);
+    this.wanted = call.state === "awaitingApproval" || (call.state === "failed" && this.agent === undefined);
+    this.call.update({ ...call, title: this.agent === undefined ? call.title : "Task and result" });
+    this.below.id = `work-${call.itemId}`;
+    this.fold.setAttribute("aria-controls", this.below.id);
+    this.head(call.title);
+    this.refold();
+  }
+
+  /** One of the agent's items is another, or new. */
+  touch(itemId: string): void {
+    this.attention();
+    if (!this.below.hidden) {
+      const item = this.desk.session.item(itemId);
+      if (item !== undefined) this.cards.get(itemId)?.update(item);
+    }
+    this.refold();
+  }
+
+  /** Unfold, at the user's wish, so far that the item is there. */
+  reveal(itemId: string): void {
+    this.chosen = true;
+    const at = this.desk.session.placeOf(itemId) ?? 0;
+    this.room = Math.max(this.room, this.ids.length - at);
+    this.drawn = NOTHING;
+    this.refold();
+  }
+
+  card(itemId: string): Card | undefined {
+    return this.cards.get(itemId);
+  }
+
+  checked(message: Extract<ToView, { type: "rule" }>): void {
+    this.call.checked(message);
+  }
+
+  /** The user comes back from the agent's own session. */
+  focus(): void {
+    this.open.focus();
+  }
+
+  private get ids(): readonly string[] {
+    return this.agent === undefined ? [] : this.desk.session.ids(this.agent.agentId);
+  }
+
+  private get asks(): boolean {
+    return this.agent !== undefined && waitsForUser(this.desk.session.state, this.agent);
+  }
+
+  private head(called: string): void {
+    const { agent } = this;
+    const title = agent === undefined ? called : `${agent.name}: ${agent.description}`;
+    const summary = agent === undefined ? "" : visible(agent.summary);
+    this.element.dataset.state = agent?.state ?? "waiting";
+    this.element.setAttribute("aria-label", [oneLine(title, LINE), summary].filter(Boolean).join(". "));
+    this.below.setAttribute("aria-label", `What ${agent?.name ?? "it"} did`);
+    setText(this.mark, MARKS[agent?.state ?? "waiting"]);
+    setText(this.title, oneLine(title, LINE));
+    setText(this.summary, summary);
+    this.stop.hidden = agent === undefined || !works(agent);
+    this.stop.disabled = false;
+    this.stop.setAttribute("aria-label", `Stop ${agent?.name}`);
+    this.open.hidden = agent === undefined;
+    this.open.setAttribute("aria-label", `Open the session of ${agent?.name}`);
+    this.attention();
+  }
+
+  /** What it is doing, or that it waits for the user. */
+  private attention(): void {
+    const { agent, asks } = this;
+    const doing = agent !== undefined && works(agent) ? visible(agent.activity) : "";
+    this.element.classList.toggle("asks", asks);
+    setText(this.activity, asks ? "Waits for your answer" : doing);
+    this.activity.hidden = this.activity.textContent === "";
+  }
+
+  /** What works is worth seeing; what has ended folds itself away, unless the user opened or closed it. */
+  private refold(): void {
+    const going = this.agent === undefined || works(this.agent);
+    const open = this.chosen ?? (going || this.wanted || this.asks);
+    const unfolds = open && this.below.hidden;
+    this.below.hidden = !open;
+    this.fold.setAttribute("aria-expanded", String(open));
+    if (unfolds) this.refresh();
+    if (open) this.place();
+  }
+
+  private toggle(): void {
+    this.chosen = this.below.hidden === true;
+    this.refold();
+  }
+
+  /** What was folded away was not kept up to date. */
+  private refresh(): void {
+    for (const [id, card] of this.cards) {
+      const item = this.desk.session.item(id);
+      if (item !== undefined) card.update(item);
+    }
+  }
+
+  private more(): void {
+    this.room += NESTED;
+    this.drawn = NOTHING;
+    this.place();
+  }
+
+  /** The cards that are to be there. What is folded away costs nothing. */
+  private place(): void {
+    const { ids } = this;
+    if (ids === this.drawn && ids.length === this.length) return;
+    this.drawn = ids;
+    this.length = ids.length;
+    const first = this.first(ids);
+    setText(this.earlier, `Show earlier (${first})`);
+    this.earlier.hidden = first === 0;
+    const wanted = ids.slice(first);
+    const kept = new Set(wanted);
+    for (const [id, card] of this.cards) {
+      if (kept.has(id)) continue;
+      card.element.remove();
+      this.cards.delete(id);
+    }
+    let place = this.items.firstElementChild;
+    for (const id of wanted) {
+      const item = this.desk.session.item(id);
+      if (item === undefined) continue;
+      let card = this.cards.get(id);
+      if (card === undefined) {
+        card = this.makeCard(item, this.desk);
+        card.update(item);
+        this.cards.set(id, card);
+      }
+      if (card.element === place) place = place.nextElementSibling;
+      else this.items.insertBefore(card.element, place);
+    }
+  }
+
+  /** Where the cards begin: with as many as the user wants, and whatever waits for an answer. */
+  private first(ids: readonly string[]): number {
+    const { session } = this.desk;
+    const { approvals, questions } = session.state;
+    const asked = [...approvals.map(({ toolCallId }) => toolCallId), ...questions.map(({ itemId }) => itemId)]
+      .map((id) => session.item(id))
+      .filter((item) => item !== undefined && agentOf(item) === this.agent?.agentId)
+      .map((item) => session.placeOf(item?.itemId ?? "") ?? ids.length);
+    return Math.max(0, Math.min(ids.length - this.room, ...asked));
+  }
+
+  private end(): void {
+    if (this.agent === undefined) return;
+    this.stop.disabled = true;
+    this.desk.post({ type: "stopAgent", agentId: this.agent.agentId });
+  }
+
+  private show(): void {
+    if (this.agent !== undefined) this.desk.post({ type: "open", sessionId: this.agent.sessionId });
+  }
+}
