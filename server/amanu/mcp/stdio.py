@@ -8,6 +8,7 @@ import re
 from collections import deque
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, cast
 
@@ -41,6 +42,14 @@ _SEEN = 512
 """Bytes of the beginning and the end of a skipped line, to see which request it answers."""
 
 
+_NOT_STARTED = (126, 127)
+"""What a shell ends with when it may not, or cannot, start a program (POSIX, Shell Command Language, 2.8.2)."""
+_HIDDEN = (
+    "The sandbox does not show {program}, or a program it needs. Add its folder to `read` below [sandbox] in "
+    "config.toml, or install it elsewhere."
+)
+
+
 @asynccontextmanager
 async def stdio_streams(command: Command, sandbox: Sandbox, log: ServerLog, link: Link) -> AsyncGenerator[Streams]:
     """Start the server and exchange messages with it. Raises `StartFailed`."""
@@ -51,9 +60,15 @@ async def stdio_streams(command: Command, sandbox: Sandbox, log: ServerLog, link
             yield _Incoming(process, traffic, log, link), _Outgoing(process, traffic, link)
         finally:
             if link.ended.is_set() and not link.reason:
-                code = await process.code()
-                ended = "It closed its output" if code is None else f"It ended with code {code}"
-                link.explain(f"{ended}: {log.reason.rstrip('.')}." if log.reason else f"{ended}.")
+                link.explain(_why_it_ended(await process.code(), command, log))
+
+
+def _why_it_ended(code: int | None, command: Command, log: ServerLog) -> str:
+    program = Path(command.argv[0])
+    if code in _NOT_STARTED and not command.requirements.unsandboxed and program.exists():
+        return _HIDDEN.format(program=program)
+    ended = "It closed its output" if code is None else f"It ended with code {code}"
+    return f"{ended}: {log.reason.rstrip('.')}." if log.reason else f"{ended}."
 
 
 class _Stream:

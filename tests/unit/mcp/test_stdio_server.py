@@ -8,6 +8,7 @@ from typing import cast
 import pytest
 
 from amanu.core.tool import ToolError
+from amanu.mcp import connection
 from amanu.mcp.model import CallClient, QuestionField
 from amanu_protocol.items import Question
 from support.mcp_harness import Folder, harness, python_server
@@ -261,3 +262,17 @@ async def test_it_starts_in_its_folder_and_writes_its_caches_only(tmp_path: Path
                 tmp_path / "home" / "y"
             ).exists()
             assert (await it.text("sample", "write", path=str(folder / "x"))).startswith("refused")
+
+
+async def test_a_program_that_the_sandbox_hides_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "BACK_OFF", (0.01,))
+    program = tmp_path / "elsewhere" / "server"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\nexit 3\n")
+    program.chmod(0o755)
+    async with harness(tmp_path) as it:
+        it.configure(sample={"command": str(program)})
+        await it.approved("sample")
+        await it.until(lambda: it.view("sample").state == "failed")
+        hidden = it.servers.sandbox.tier != "none"
+        assert ("The sandbox does not show" in it.view("sample").reason) == hidden
