@@ -7,6 +7,7 @@ from typing import Any
 
 from editors.test_neovim import ENDED, STATE, Start, folder, home, start, write
 from support.agent_session import ask_agent, complete, user_agent
+from support.neovim import Neovim
 from support.scripted_session import call, step
 
 __all__ = ["folder", "home", "start"]  # fixtures: pytest finds them by name
@@ -27,6 +28,12 @@ return lines
 READS = step("I look.", call("read_file", path="notes.txt"))
 
 
+def labels(vim: Neovim) -> dict[str, str]:
+    """What each agent is called, by its name: calls that come together begin in any order."""
+    agents = vim.lua(f"return {STATE}.agents")
+    return {agent["name"]: f"{agent['name']} {agent['agentId'].removeprefix('agent-')}" for agent in agents}
+
+
 def two(tmp_path: Path, folder: Path) -> list[dict[str, Any]]:
     """The steps of a model that starts two agents, who look at a file and propose another."""
     (folder / "notes.txt").write_text("one\n")
@@ -42,12 +49,13 @@ def test_two_ask_and_each_question_says_whose_it_is(start: Start, tmp_path: Path
     vim.until(f"{STATE} and #{STATE}.approvals == 2")
     vim.until(f"vim.iter({STATE}.agents):all(function(each) return each.state == 'waiting' and each.steps == 2 end)")
     chat = vim.chat()
-    for name, number in (("one", 1), ("two", 2)):
-        assert f"● ? {name} {number} · 2 steps: the task of {name}\n┆ I look.\n┆ ✓ Read notes.txt\n" in chat
-        assert f"● ? {name} {number}: Create {name}.txt · waits for your answer\n" in chat
+    called = labels(vim)
+    for name, label in called.items():
+        assert f"● ? {label} · 2 steps: the task of {name}\n┆ I look.\n┆ ✓ Read notes.txt\n" in chat
+        assert f"● ? {label}: Create {name}.txt · waits for your answer\n" in chat
     assert chat.count("Read notes.txt") == 2, "on the cards of their agents, and nowhere else"
     line = vim.lua("return require('amanu.status').line()")
-    assert re.match(r"\? (one 1|two 2): Create \w+\.txt · 2 agents · ", line)
+    assert re.match(r"\? (one|two) \d: Create \w+\.txt · 2 agents · ", line)
     first = vim.lua(f"return {STATE}.approvals[1].agent")
     vim.wait_for_answers()
     for answer in (["Accept all"], ["Reject with", "not that one"]):
@@ -57,13 +65,13 @@ def test_two_ask_and_each_question_says_whose_it_is(start: Start, tmp_path: Path
         vim.until(f"#{STATE}.approvals == ...", 1 if answer == ["Accept all"] else 0)
     asked = [each["prompt"] for each in vim.lua("return Asked") if "Create" in each["prompt"]]
     assert asked[0].startswith(f"{first} ")
-    assert {prompt.split(" asks")[0] for prompt in asked} == {"one 1", "two 2"}
+    assert {prompt.split(" asks")[0] for prompt in asked} == {*called.values()}
     vim.until(f"({ENDED}) == 'completed'")
     chat = vim.chat()
-    for name, number in (("one", 1), ("two", 2)):
+    for name, label in called.items():
         mark, state = ("✓", "applied") if name == first else ("✗", "rejected")
         assert f"│ {mark} Create {name}.txt" in chat and f"@@ file @@ {state}" in chat
-        assert f"● ✓ {name} {number} · 3 steps: the task of {name}\n│ I look.\n" in chat
+        assert f"● ✓ {label} · 3 steps: the task of {name}\n│ I look.\n" in chat
         assert f"│ {name} did it.\n" in chat
     assert (folder / f"{first}.txt").exists() and len([*folder.glob("*.txt")]) == 2
     folded = vim.lua(FOLDS)
@@ -82,20 +90,23 @@ def test_one_is_stopped_and_the_other_opened(start: Start, tmp_path: Path, folde
     user_agent(tmp_path, "quick", [READS, step("", complete("Seen."))])
     vim = start(steps=[step("", ask_agent("slow"), ask_agent("quick")), step("Without it.")])
     vim.keys(":Amanu go<CR>")
-    vim.until(f"{STATE} and {STATE}.agents[2] and {STATE}.agents[2].state == 'completed'")
-    vim.until(f"{STATE}.agents[1].steps == 1")
-    vim.lua("Answers = { 'Stop slow 1' }")
+    vim.until(f"{STATE} and {STATE}.agents[2]")
+    for reached in ("each.name == 'quick' and each.state == 'completed'", "each.name == 'slow' and each.steps == 1"):
+        vim.until(f"vim.iter({STATE}.agents):any(function(each) return {reached} end)")
+    called = labels(vim)
+    slow, quick = called["slow"], called["quick"]
+    vim.lua("Answers = { 'Stop slow' }")
     vim.keys("<Esc>:Amanu /agents<CR>")
-    labels = [label.split(":")[0] for label in vim.lua("return Asked[#Asked].labels")]
-    assert labels == ["Open slow 1", "Stop slow 1", "Open quick 2"]
+    offered = {label.split(":")[0] for label in vim.lua("return Asked[#Asked].labels")}
+    assert offered == {f"Open {slow}", f"Stop {slow}", f"Open {quick}"}
     vim.until(f"({ENDED}) == 'completed'")
-    assert "● ✗ slow 1 · 2 steps: the task of slow\n│ I look.\n│ ✓ Read notes.txt\n" in vim.chat()
+    assert f"● ✗ {slow} · 2 steps: the task of slow\n│ I look.\n│ ✓ Read notes.txt\n" in vim.chat()
     assert "Without it." in vim.chat()
-    vim.keys(":Amanu /agents open 2<CR>")
+    vim.keys(f":Amanu /agents open {quick.split()[1]}<CR>")
     vim.until(f"{PAGE}:find('Seen.', 1, true)")
     page = vim.text()
     assert page.startswith("## You\nTask: the task of quick\n") and "● ✓ Read notes.txt" in page
-    assert page.endswith("┆ quick 2: the task of quick · Completed: 2 steps")
+    assert page.endswith(f"┆ {quick}: the task of quick · Completed: 2 steps")
     session = vim.lua(f"return {STATE}.sessionId")
     vim.keys("q:Amanu /sessions<CR>")
     vim.until("Asked[#Asked].prompt:find('^Sessions of')")
