@@ -111,7 +111,7 @@ class SessionAgents:
                 continue  # its call was ended with the daemon, and says so
             work = self._works.pop(agent.agent_id, None)
             text = None if work is None or work.report is None else report_text(work.report)
-            text = text or f"{agent.agent_id} ({agent.name}) ended with the daemon; its task is not completed."
+            text = text or _end_of_earlier_daemon(agent)
             notes.append(block("agent_result", text, f"{agent.agent_id} {agent.name}"))
         return notes
 
@@ -183,3 +183,11 @@ class SessionAgents:
     def _show_waits(self) -> None:
         for work in self._works.values():
             work.show_wait()
+
+
+def _end_of_earlier_daemon(agent: SubAgent) -> str:
+    """How it ended, where its result is known to no process any more."""
+    who = f"{agent.agent_id} ({agent.name})"
+    if agent.state == "completed":
+        return f"{who} completed its task, but its result was lost when the daemon was restarted. Start it again."
+    return f"{who} ended with the daemon; its task is not completed."
