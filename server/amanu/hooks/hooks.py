@@ -40,15 +40,16 @@ class Hooks:
         views = [self.pins.view(hook, workspace, home) for hook in self._hooks(workspace, trusted=trusted)]
         return views if trusted else [_untrusted(view, workspace) for view in views]
 
+    def configured(self, workspace: Workspace, *, trusted: bool) -> bool:
+        """Whether a file may configure hooks, plug-ins apart. A few `stat`, quick enough for the event loop."""
+        return any(_stamp(source.path) is not None for source in self._sources(workspace, trusted=trusted))
+
     def unread(self, workspace: Workspace) -> list[str]:
         """The names of the files that would configure hooks if the workspace were trusted."""
         return [source.name for source in project_sources(workspace.roots) if source.path.is_file()]
 
     def _hooks(self, workspace: Workspace, *, trusted: bool) -> Sequence[Hook]:
-        sources = (
-            user_source(self._config, workspace.roots[0]),
-            *(project_sources(workspace.roots) if trusted else ()),
-        )
+        sources = self._sources(workspace, trusted=trusted)
         stamps = [_stamp(source.path) for source in sources]
         content = self._read.get(sources)
         if content is None or content.stamps != stamps:
@@ -56,6 +57,12 @@ class Hooks:
             content = self._read[sources] = _Content(stamps, hooks)
         own = [hook for hook in content.hooks if hook.source.owner == "user"]
         return [*own, *self._of_plugins(workspace.roots[0]), *content.hooks[len(own) :]]
+
+    def _sources(self, workspace: Workspace, *, trusted: bool) -> Sequence[HookSource]:
+        return (
+            user_source(self._config, workspace.roots[0]),
+            *(project_sources(workspace.roots) if trusted else ()),
+        )
 
 
 def _untrusted(view: HookView, workspace: Workspace) -> HookView:

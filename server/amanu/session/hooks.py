@@ -70,10 +70,11 @@ class SessionHooks:
 
     async def views(self) -> list[HookView]:
         """All hooks as they stand now. Raises `AmanuError` (storageError)."""
+        services, workspace = self._core.services, self._core.workspace
         trusted, home = self._core.trusted(), self._core.environment.get("HOME", "")
-        return await asyncio.to_thread(
-            lambda: self._core.services.hooks.views(self._core.workspace, trusted=trusted, home=home)
-        )
+        if not services.hooks.configured(workspace, trusted=trusted) and not services.home.plugins.is_dir():
+            return []  # the usual case: no call waits for a thread
+        return await asyncio.to_thread(lambda: services.hooks.views(workspace, trusted=trusted, home=home))
 
     async def listening(self, event: HookEvent) -> bool:
         """Whether a hook of that event may run."""
