@@ -27,11 +27,20 @@ def merge(answers: Sequence[Answer]) -> HookOutcome:
         updated_output=next(
             (decision.updated_output for _, decision in reversed(counted) if decision.updated_output is not None), None
         ),
+        selected_tools=_selected([decision.selected_tools for _, decision in counted]),
         ends=any(decision.ends for _, decision in counted),
         end_reason="\n".join(dict.fromkeys(decision.end_reason for _, decision in counted if decision.end_reason)),
         runs=tuple(run for run, _ in answers),
     )
     return _with_input(outcome, counted)
+
+
+def _selected(selections: Sequence[frozenset[str] | None]) -> frozenset[str] | None:
+    """The tools that several hooks leave: none if one leaves none, else what any of them names, as in Gemini CLI."""
+    limits = [selection for selection in selections if selection is not None]
+    if not limits:
+        return None
+    return frozenset[str]().union(*limits) if all(limits) else frozenset()
 
 
 def _with_input(outcome: HookOutcome, answers: Sequence[Answer]) -> HookOutcome:

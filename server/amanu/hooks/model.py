@@ -26,8 +26,9 @@ Event = Literal[
     "Notification",
     "BeforeModel",
     "AfterModel",
+    "BeforeToolSelection",
 ]
-"""The last two are Gemini CLI's; all others have Claude Code's names."""
+"""The last three are Gemini CLI's; all others have Claude Code's names."""
 
 Dialect = Literal["claude", "gemini"]
 """Whose words a hook reads and writes."""
@@ -183,6 +184,8 @@ class HookDecision:
     """The call's arguments in the hook's words."""
     updated_output: str | None = None
     """Instead of the call's result, or of the model's reply."""
+    selected_tools: frozenset[str] | None = None
+    """The only tools that the next reply may call, by whatever names; None: no limit."""
     ends: bool = False
     """The turn is to end."""
     end_reason: str = ""
@@ -201,6 +204,7 @@ class HookOutcome:
     updated_input: Mapping[str, JsonValue] | None = None
     updated_by: Hook | None = None
     updated_output: str | None = None
+    selected_tools: frozenset[str] | None = None
     ends: bool = False
     end_reason: str = ""
     runs: tuple[HookRun, ...] = ()

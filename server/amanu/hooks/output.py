@@ -89,10 +89,20 @@ def _structured(run: HookRun, answer: dict[str, Any]) -> HookDecision:
         context=_cut(_text(details.get("additionalContext")), MAX_CONTEXT),
         message=_cut(_text(answer.get("systemMessage")), MAX_MESSAGE),
         updated_input=cast("dict[str, JsonValue]", updated) if isinstance(updated, dict) else None,
+        selected_tools=_selected_tools(details) if event == "BeforeToolSelection" else None,
         updated_output=None if output is None else _cut(_text(output) or json.dumps(output), MAX_CONTEXT),
         ends=ends,
         end_reason=_cut(_text(answer.get("stopReason")) or reason, MAX_MESSAGE) if ends else "",
     )
+
+
+def _selected_tools(details: dict[str, Any]) -> frozenset[str] | None:
+    """The tools that `toolConfig` leaves (Gemini CLI's hooks reference): none with mode `NONE`, else those named."""
+    config = _table(details.get("toolConfig"))
+    if str(config.get("mode")).upper() == "NONE":
+        return frozenset()
+    named = config.get("allowedFunctionNames")
+    return frozenset(map(str, cast("list[Any]", named))) if isinstance(named, list) and named else None
 
 
 def _reply_text(reply: Any) -> str | None:

@@ -22,6 +22,7 @@ from amanu.core.model import ReplyCompleted
 from amanu.core.notes import SystemNote
 from amanu.core.tool import Preview
 from amanu.hooks.call_input import our_arguments
+from amanu.hooks.matching import names
 from amanu.hooks.model import CallFacts, HookMoment, HookOutcome
 from amanu.session.hooks import CODE, SessionHooks
 from amanu.text.fences import block
@@ -51,6 +52,8 @@ class HookListener(TurnListener):
         self._task = task
         self._calls: dict[str, _Asked] = {}
         self._previews: dict[str, Preview] = {}
+        self._selected_tools: frozenset[str] | None = None
+        """The only tools that the calls of this reply may name; None: no limit."""
         self._ending: Ending | None = None
         self._continued: list[str] = []
         """Why `Stop` hooks have made the turn go on."""
@@ -58,6 +61,7 @@ class HookListener(TurnListener):
     async def before_model(self, turn: TurnView, step: int) -> ReplyText | Ending | None:
         if self._ending is not None:
             return self._ending
+        await self._select_tools(turn)
         if not await self._hooks.listening("BeforeModel"):
             return None
         request: dict[str, JsonValue] = {"llm_request": _llm_request(turn)}
@@ -70,6 +74,15 @@ class HookListener(TurnListener):
             self._hooks.report(f"A hook kept the model from being asked: {reason}", self._turn_id)
             return Ending("completed")
         return None
+
+    async def _select_tools(self, turn: TurnView) -> None:
+        """Which tools the next reply may call. They stay listed: the prefix that caches hold must not change."""
+        self._selected_tools = None
+        if await self._hooks.listening("BeforeToolSelection"):
+            about: dict[str, JsonValue] = {"llm_request": _llm_request(turn)}
+            outcome = await self._hooks.run(HookMoment("BeforeToolSelection", about), self._turn_id)
+            self._end_if_told(outcome)
+            self._selected_tools = outcome.selected_tools
 
     async def after_model(self, turn: TurnView, reply: ReplyCompleted) -> ReplyText | None:
         if not await self._hooks.listening("AfterModel"):
@@ -100,6 +113,9 @@ class HookListener(TurnListener):
         if call.tool == CompleteTask.name:
             objection = await self._objection(json.dumps(arguments, ensure_ascii=False))
             return None if objection is None else Block(_not_done(objection))
+        if self._selected_tools is not None and not self._selected_tools & {*names(call.tool)}:
+            selected = ", ".join(sorted(self._selected_tools)) or "no tools"
+            return Block(f"Not run: a hook of the user's limits this reply to: {selected}.")
         asked = self._calls.get(call.call_id)
         self._previews[call.call_id] = preview
         if asked is not None and asked.changed:

@@ -106,6 +106,31 @@ async def test_9_after_the_model(tmp_path: Path) -> None:
         assert entry["event"] == "AfterModel"
 
 
+@pytest.mark.parametrize(
+    ("config", "runs"),
+    [
+        ({"mode": "ANY", "allowedFunctionNames": ["read_file", "run_shell_command"]}, True),
+        ({"mode": "ANY", "allowedFunctionNames": ["glob"]}, False),
+        ({"mode": "NONE"}, False),
+        ({"mode": "AUTO"}, True),
+    ],
+)
+async def test_10_a_limit_to_some_tools(tmp_path: Path, config: dict[str, Any], runs: bool) -> None:
+    reads = step("", call("read_file", path="notes.txt"))
+    async with scripted_session(tmp_path, reads, DONE) as d:
+        await play(d, BeforeToolSelection=[handler(says(toolConfig=config))])
+        [item] = tool_calls(d)
+        assert item.state == ("succeeded" if runs else "rejected")
+        assert ("limits this reply to" in d.told()) is not runs
+        assert {entry["event"] for entry in await hook_entries(d)} == {"BeforeToolSelection"}
+
+
+async def test_21_a_message_at_the_start_is_shown(tmp_path: Path) -> None:
+    async with scripted_session(tmp_path, DONE) as d:
+        await play(d, SessionStart=[handler(answer(systemMessage="Welcome back"))])
+        assert "Welcome back" in notices(d)
+
+
 async def test_11_context_of_a_prompt(tmp_path: Path) -> None:
     async with scripted_session(tmp_path, DONE) as d:
         await play(d, BeforeAgent=[handler(says(additionalContext="the day is Thursday"))])
