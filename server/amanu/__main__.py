@@ -21,7 +21,7 @@ COMMANDS = {
         "amanu.cli.plugin",
         "add, list and remove plug-ins: folders with skills, commands, agents, hooks, servers",
     ),
-    "hooks": ("amanu.cli.hooks", "show the hooks, try them, and agree to what they start"),
+    "hooks": ("amanu.cli.hooks", "show the hooks, test them, and approve them"),
     "models": ("amanu.cli.models", "list the models, with window, price and what is about to be shut down"),
     "auth": ("amanu.cli.auth", "manage the keys of model services"),
     "doctor": ("amanu.cli.doctor", "check the setup and say what to do"),

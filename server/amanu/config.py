@@ -72,7 +72,7 @@ class RoutingSettings(SettingsSection):
     utility: ModelId | None = None
     """For summaries and judgements; without it the turn's own model."""
     subagent: ModelId | None = None
-    """For sub-agents, whatever the session's model is; without it the turn's own model."""
+    """The model of sub-agents, whatever the session's model is; without it, the turn's own model."""
 
     @model_validator(mode="after")
     def _both(self) -> "RoutingSettings":
@@ -90,17 +90,17 @@ class AgentSettings(SettingsSection):
     """Sub-agents: agents with a conversation of their own, to which the model hands work."""
 
     enabled: bool = True
-    """The model has `run_agent`."""
+    """The model can start sub-agents (`run_agent`)."""
     parallel: int = Field(default=4, ge=1, le=16)
-    """Those of one session that work at once; more wait their turn."""
+    """How many of one session work at once; the others wait their turn."""
     steps: int = Field(default=30, ge=1)
-    """Replies of its model, of each."""
+    """How many model replies each gets."""
     seconds: float = Field(default=600, gt=0)
-    """Of each; waiting for the user not counted."""
+    """How long each may work, not counting time spent waiting for the user."""
     cost_share: float = Field(default=0.25, gt=0, le=1)
-    """What each may spend of what the limits of the turn and the session leave; it counts as theirs, too."""
+    """The share each may spend of what is left of the turn and session limits; it counts towards them, too."""
     stall_seconds: float = Field(default=120, gt=0)
-    """Without any sign of life from its model."""
+    """How long each may go without anything from its model before it is stopped."""
 
 
 class RuleSettings(SettingsSection):

@@ -47,7 +47,7 @@ def test_two_ask_and_each_question_says_whose_it_is(folder: Path, tmp_path: Path
     try:
         screen.types("go\r")
         for answer in ("a", "r"):
-            screen.sees("Wanted by the sub-agent")
+            screen.sees("Requested by the sub-agent")
             screen.sees("[a] accept all")
             if answer == "a":
                 screen.types("/running\r")  # at a question, too
@@ -58,7 +58,7 @@ def test_two_ask_and_each_question_says_whose_it_is(folder: Path, tmp_path: Path
         screen.types("\r")
         screen.sees("Both are done.")
         screen.sees("Enter sends")
-        wanted = re.findall(r"Wanted by the sub-agent (\w+) \(agent-(\d)\)", screen.shown)
+        wanted = re.findall(r"Requested by the sub-agent (\w+) \(agent-(\d)\)", screen.shown)
         asked = [(f"{name} {number}", name) for name, number in wanted]
         assert sorted(name for _, name in asked) == ["one", "two"]  # who is the first to begin, nobody knows
         accepted, rejected = (Path(folder, f"{name}.txt").exists() for _, name in asked)

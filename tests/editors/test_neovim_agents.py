@@ -130,4 +130,4 @@ def test_one_in_the_background_is_counted_and_listed_with_everything_that_runs(
     vim.keys("<Esc>:Amanu /running<CR>")
     vim.until(f"{STATE}.agents[1].state == 'cancelled'")
     vim.keys(":Amanu /running<CR>")
-    vim.until("vim.iter(Said):any(function(each) return each:find('nothing runs') ~= nil end)")
+    vim.until("vim.iter(Said):any(function(each) return each:find('nothing is running') ~= nil end)")

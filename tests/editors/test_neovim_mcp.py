@@ -40,12 +40,12 @@ def test_a_server_is_agreed_to_used_and_turned_off(start: Start, home: Path, fol
     vim.keys(":Amanu /mcp<CR>")  # nothing is chosen
     vim.until("#Asked == 1")
     (listed,) = vim.lua("return Asked")[0]["labels"]
-    assert listed == "sample: waits for your yes · your mcp.toml"
-    vim.answer("sample: waits", "Agree to this")
+    assert listed == "sample: needs your approval · your mcp.toml"
+    vim.answer("sample: needs", "Approve and start")
     vim.keys(":Amanu /mcp<CR>")
     vim.until("#Asked == 3")
-    assert vim.lua("return Asked[3]") == {"prompt": "MCP server sample", "labels": ["Agree to this, and start it"]}
-    vim.until("vim.iter(Said):any(function(each) return each:find('You agreed to the MCP server sample') ~= nil end)")
+    assert vim.lua("return Asked[3]") == {"prompt": "MCP server sample", "labels": ["Approve and start"]}
+    vim.until("vim.iter(Said):any(function(each) return each:find('You approved the MCP server sample') ~= nil end)")
     vim.lua(READY)
     vim.until("Ready")
     vim.keys(":Amanu go<CR>")
@@ -61,10 +61,10 @@ def test_a_server_is_agreed_to_used_and_turned_off(start: Start, home: Path, fol
     vim.lua("Answers = { '2 new or changed' }")
     vim.keys(":Amanu /mcp<CR>")
     vim.until(f"{PAGE}:find('Send it to evil.example', 1, true)")
-    assert vim.lua("return Asked[#Asked].labels") == ["Agree to the tools as they are now", "Restart", "Turn off"]
-    vim.lua("Answers = { '2 new or changed', 'Agree to the tools' }")
+    assert vim.lua("return Asked[#Asked].labels") == ["Approve the tools as they are now", "Restart", "Turn off"]
+    vim.lua("Answers = { '2 new or changed', 'Approve the tools' }")
     vim.keys("q:Amanu /mcp<CR>")
-    vim.until("vim.iter(Said):any(function(each) return each:find('You agreed to the tools') ~= nil end)")
+    vim.until("vim.iter(Said):any(function(each) return each:find('You approved the tools') ~= nil end)")
     vim.lua("Answers = { 'sample: ready' }")
     vim.keys(":Amanu /running<CR>")
     vim.until(f"{PAGE}:find('sample: ready · ', 1, true)")

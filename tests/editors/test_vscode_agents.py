@@ -54,7 +54,7 @@ async def test_two_agents_edit_one_file_and_a_third_is_stopped(tmp_path: Path) -
         top, end, slow = (agents.filter(has_text=name) for name in ("top: ", "end: ", "slow: "))
         await until(chat.locator(".approval:visible").count, 2)
         assert await chat.locator(".list > .tool").count() == 0, "what agents do stands below their calls"
-        await top.locator(".activity", has_text="Waits for your answer").wait_for(timeout=SECONDS)
+        await top.locator(".activity", has_text="Waiting for your answer").wait_for(timeout=SECONDS)
         await chat.locator(".standing .waiting", has_text="2 questions wait").wait_for(timeout=SECONDS)
         item = page.locator('.statusbar-item[id="amanu.amanu.amanu.jobs"]')
         await item.filter(has_text="3").wait_for(timeout=SECONDS)
@@ -66,7 +66,7 @@ async def test_two_agents_edit_one_file_and_a_third_is_stopped(tmp_path: Path) -
         await fold.focus()
         await page.keyboard.press("Enter")
         await end.locator(".below").wait_for(state="hidden", timeout=SECONDS)
-        await end.locator(".activity", has_text="Waits for your answer").wait_for(timeout=SECONDS)
+        await end.locator(".activity", has_text="Waiting for your answer").wait_for(timeout=SECONDS)
         await page.keyboard.press("Enter")
         await end.locator(".approval:visible").wait_for(timeout=SECONDS)
 
@@ -81,7 +81,7 @@ async def test_two_agents_edit_one_file_and_a_third_is_stopped(tmp_path: Path) -
         await slow.locator(".below").wait_for(state="hidden", timeout=SECONDS)
 
         # the first proposal in the chat, the second in its diff, moved along
-        assert "Apply this change of top?" in await top.locator(".approval:visible .why").inner_text()
+        assert "Apply this change by the agent top?" in await top.locator(".approval:visible .why").inner_text()
         await top.locator(".approval:visible .allow").click()
         await top.locator(".head .state", has_text="Completed").wait_for(timeout=SECONDS)
         await until(chat.locator(".approval:visible").count, 1)
@@ -178,6 +178,6 @@ async def test_what_a_reviewer_found_stands_beside_its_line(tmp_path: Path) -> N
         await page.locator(".comment-range-glyph.comment-thread").click()
         await page.locator(".review-widget", has_text="This line says nothing.").wait_for(timeout=SECONDS)
         await shoot(page, "agents-6-finding")
-        await page.locator(".review-widget .action-label[aria-label*='Take Away Finding']").click()
+        await page.locator(".review-widget .action-label[aria-label*='Dismiss Finding']").click()
         await until(page.locator(".comment-range-glyph.comment-thread").count, 0)
         assert not served.refused

@@ -73,8 +73,8 @@ def head(**fields: str) -> str:
 @pytest.mark.parametrize(
     ("text", "warning"),
     [
-        (head(name="../x"), "is no name for an agent"),
-        (head(name="a\x1b[2J"), "is no name for an agent"),
+        (head(name="../x"), "is not a valid agent name"),
+        (head(name="a\x1b[2J"), "is not a valid agent name"),
         (head(description="''"), "needs a description"),
         ("---\nname: a\ndescription: b\n---\n", "instructions"),
         ("Just text.", "needs a description"),
@@ -93,7 +93,7 @@ def test_what_defines_no_agent(text: str, warning: str) -> None:
         ({"max_turns": "-3"}, "max_turns must be a whole number"),
         ({"timeout_mins": "soon"}, "timeout_mins must be a whole number"),
         ({"output_schema": "{type: array}"}, "must be a JSON Schema of type object"),
-        ({"output_schema": "{type: object, properties: 3}"}, "no valid JSON Schema"),
+        ({"output_schema": "{type: object, properties: 3}"}, "not a valid JSON Schema"),
         ({"isolation": "worktree"}, "isolation is not supported"),
     ],
 )

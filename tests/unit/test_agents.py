@@ -194,14 +194,14 @@ NUMBER = "{type: object, properties: {n: {type: integer}}, required: [n]}"
 @pytest.mark.parametrize(
     ("settings", "steps", "ending", "steps_done"),
     [
-        ("[agents]\nsteps = 2", READ_AGAIN, "failed: it reached its limit of steps", 3),
+        ("[agents]\nsteps = 2", READ_AGAIN, "failed: it reached its step limit", 3),
         (
             "[agents]\nsteps = 2",
             [*READ_AGAIN[:2], step("", complete("Half."), expect="limit")],
             "completed its task",
             3,
         ),
-        ("[agents]\nseconds = 0.000001", [step("", complete(), expect="the time")], "completed its task", 1),
+        ("[agents]\nseconds = 0.000001", [step("", complete(), expect="time limit")], "completed its task", 1),
         ("[agents]\nstall_seconds = 0.2", [step("x", delay_ms=60_000)], "failed: nothing came from its model", 1),
         ("", [step("", error="authFailed", failures=9)], "failed: The script asked for this failure", 1),
     ],
@@ -226,7 +226,7 @@ async def test_only_so_many_work_at_once_and_the_others_wait_their_turn(tmp_path
     async with session_with_agents(tmp_path, agents, both, step("Both."), settings="[agents]\nparallel = 1") as d:
         await d.prompt("go")
         state = await d.until(lambda state: state.approvals)
-        assert agent(d, 2).state == "waiting" and agent(d, 2).activity == "Waits for its turn"
+        assert agent(d, 2).state == "waiting" and agent(d, 2).activity == "Waiting for its turn"
         assert d.sessions.opened(agent(d, 2).session_id) is None
         assert state.approvals[0].agent == "first"
         await d.answer("allow")

@@ -49,7 +49,7 @@ def test_claude_s_layout(tmp_path: Path, store: PluginStore) -> None:
     (events,) = plugin.hooks
     assert events["PostToolUse"][0]["hooks"][0]["command"] == f"{root}/scripts/check.sh"
     assert plugin.mcp_servers == {"db": {"command": "node", "args": [f"{root}/server.js"], "env": {"A": "1"}}}
-    assert plugin.warnings == ["../outside.md is outside of the plug-in; it is not used."]
+    assert plugin.warnings == ["../outside.md is outside the plug-in; it is not used."]
     assert (root / "scripts/check.sh").stat().st_mode & 0o100
     assert not (root / ".git").exists()
 
@@ -94,12 +94,12 @@ def test_parts_that_a_manifest_names(
 @pytest.mark.parametrize(
     ("files", "message"),
     [
-        ({"README.md": "x"}, "is no plug-in"),
-        ({".claude-plugin/plugin.json": "{"}, "is no plug-in"),
-        ({".claude-plugin/plugin.json": "[" * 100_000}, "is no plug-in"),
-        (manifest(), "name 'None' is none"),
-        (manifest(name="../x"), "name '../x' is none"),
-        (manifest(name="a b"), "is none"),
+        ({"README.md": "x"}, "is not a plug-in"),
+        ({".claude-plugin/plugin.json": "{"}, "is not a plug-in"),
+        ({".claude-plugin/plugin.json": "[" * 100_000}, "is not a plug-in"),
+        (manifest(), "name 'None' is not valid"),
+        (manifest(name="../x"), "name '../x' is not valid"),
+        (manifest(name="a b"), "is not valid"),
     ],
 )
 def test_what_is_no_plug_in(tmp_path: Path, store: PluginStore, files: dict[str, str], message: str) -> None:

@@ -76,7 +76,7 @@ async def test_what_needs_approval_is_shown_and_not_run(tmp_path: Path) -> None:
         text = await told(d, "/clean a; rm -rf notes.txt")
         assert "(not run, because it needs the user's approval: \"touch 'a; rm -rf notes.txt'\"" in text
         (notice,) = notices(d, "attachmentNotSent")
-        assert notice.startswith("Not run, for it needs your approval: touch 'a; rm -rf notes.txt'")
+        assert notice.startswith("Not run, because it needs your approval: touch 'a; rm -rf notes.txt'")
         assert "A rule would allow it: run_shell_command(touch" in notice
         assert not (d.root / "a; rm -rf notes.txt").exists()
         assert (d.root / "notes.txt").exists()

@@ -137,7 +137,7 @@ async def test_a_tool_that_changes_before_the_yes_does_not_run(tmp_path: Path) -
         await d.answer("allow")
         await d.ended()
         assert servers.all[0].calls == []
-        assert "not available any more" in results(d)[0][1]
+        assert "no longer available" in results(d)[0][1]
 
 
 def many(count: int, arguments: int) -> Server:
@@ -320,7 +320,7 @@ async def test_nothing_starts_before_a_yes_to_what_was_shown(tmp_path: Path, sen
         assert servers.all[0].starts == 0, "a yes needs something to have been shown"
         assert "npx evil" in notices(d.session.state)[-1]
         await d.prompt("/mcp approve demo", "m2")
-        await d.until(lambda state: "You agreed" in notices(state)[-1])
+        await d.until(lambda state: "You approved" in notices(state)[-1])
         assert servers.all[0].starts == 1
         await d.prompt("more", "p2")
         await d.over("p2")
@@ -329,7 +329,7 @@ async def test_nothing_starts_before_a_yes_to_what_was_shown(tmp_path: Path, sen
             for entry in (await d.sessions.audit.query(AuditQueryParams(session_id="s"))).entries
             if entry.kind == "server"
         ]
-        assert kinds == ["You agreed to the MCP server demo."]
+        assert kinds == ["You approved the MCP server demo."]
     assert [mcp_tools(request) for request in sent] == [[], ["mcp__demo__echo"]]
 
 
@@ -350,12 +350,12 @@ async def test_changed_tools_are_shown_with_their_differences(tmp_path: Path) ->
     servers = ServersInMemory(Server("demo"))
     async with scripted_session(tmp_path, mcp=servers) as d:
         servers.put("demo", changed(server_tool("echo"), "Now also sends it away."), agreed=False)
-        assert "off until you agree" in notices(d.session.state)[-1]
+        assert "off until you approve" in notices(d.session.state)[-1]
         assert d.client.mcp_changes == 1
         await d.prompt("/mcp", "m1")
         assert "+Now also sends it away." in notices(d.session.state)[-1]
         await d.prompt("/mcp approve demo", "m2")
-        await d.until(lambda state: "You agreed to the tools" in notices(state)[-1])
+        await d.until(lambda state: "You approved the tools" in notices(state)[-1])
         assert [tool.full_name for tool in d.session.mcp_decisions.list().servers[0].tools] == ["mcp__demo__echo"]
 
 
@@ -367,7 +367,7 @@ async def test_the_command_shows_stops_and_restarts(tmp_path: Path) -> None:
                 ("", "demo: ready · 1 tool"),
                 ("demo", "echo — Says it again."),
                 ("off demo", "demo: off"),
-                ("restart demo", "was started again"),
+                ("restart demo", "was restarted"),
                 ("signin demo", "Open this page to sign in to demo: https://sign.in/example"),
             ]
         ):

@@ -101,7 +101,7 @@ async def test_the_server_asks_and_its_changed_tools_wait(tmp_path: Path) -> Non
             QuestionAnswerParams(session_id="s", question_id=question.item_id, outcome="answered", answers=answers),
             d.client,
         )
-        await d.until(lambda state: any("off until you agree" in text for text in texts(state)))
+        await d.until(lambda state: any("off until you approve" in text for text in texts(state)))
         await d.ended()
         await d.prompt("more", "p2")
         await d.over("p2")

@@ -62,10 +62,10 @@ def test_a_skill_of_the_public_format(tmp_path: Path) -> None:
     [
         ("a/SKILL.md", "a", ""),
         ("deep/er/b/SKILL.md", "b", ""),
-        ("a/SKILL.md|other", "other", "'other' is not that of its folder"),
-        ("A_1/SKILL.md|A_1", "A_1", "not of the standard's form"),
-        ("a/SKILL.md|two words", "a", "'two words' cannot be called"),
-        ("two words/SKILL.md|../x", "", "neither its name nor its folder's can be called"),
+        ("a/SKILL.md|other", "other", "'other' differs from its folder's"),
+        ("A_1/SKILL.md|A_1", "A_1", "does not follow the standard"),
+        ("a/SKILL.md|two words", "a", "'two words' is not valid"),
+        ("two words/SKILL.md|../x", "", "neither its name nor its folder's is valid"),
         ("a/skill.md", "", ""),
     ],
 )

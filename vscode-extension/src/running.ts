@@ -34,7 +34,7 @@ export class Running implements vscode.Disposable {
     private readonly open: (sessionId: string) => Promise<void>,
   ) {
     this.terminals = new JobTerminals(desk, daemon);
-    this.item.name = "Amanu: What Runs";
+    this.item.name = "Amanu: What's Running";
     this.item.command = "amanu.jobs";
     this.subscriptions = [
       this.item,
@@ -69,7 +69,7 @@ export class Running implements vscode.Disposable {
       this.item.text = parts.join(" ");
       this.item.tooltip = [
         ...(going.length > 0
-          ? [`${plural(going.length, "agent or command")} at work for Amanu`, ...going]
+          ? [`Agents and commands running: ${going.length}`, ...going]
           : []),
         ...(waiting.length > 0 ? ["MCP servers that need you"] : []),
         ...waiting.map((server) => oneLine(headline(server), LINE)),
@@ -81,7 +81,7 @@ export class Running implements vscode.Disposable {
 
   private list(): void {
     if (this.rows().length === 0)
-      return this.desk.tell({ level: "info", text: "Nothing runs beside this session's conversation." });
+      return this.desk.tell({ level: "info", text: "Nothing else is running in this session." });
     const pick = vscode.window.createQuickPick<Row>();
     pick.title = "Agents, Commands, Servers";
     pick.placeholder =
@@ -126,7 +126,7 @@ export class Running implements vscode.Disposable {
       id: agentId,
       label: `${going ? "$(play)" : "$(circle-slash)"} ${plain(`${agent.name}: ${agent.description}`)}`,
       description: plain(`${agentId} · ${agent.summary}`),
-      detail: waitsForUser(this.desk.state, agent) ? "Waits for your answer" : plain(agent.activity),
+      detail: waitsForUser(this.desk.state, agent) ? "Waiting for your answer" : plain(agent.activity),
       buttons: going ? [STOP] : [],
       show: () => this.open(agent.sessionId),
       stop: () => this.daemon.request("amanu/agent/stop", { sessionId, agentId }),

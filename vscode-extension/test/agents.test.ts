@@ -70,7 +70,7 @@ function work(itemId: string, more: Partial<ToolCall> = {}): ToolCall {
 
 function asks(toolCallId: string, more: Partial<Approval> = {}): Approval {
   const lines = [
-    { tone: "plain" as const, text: "Wanted by the sub-agent investigator (agent-1)." },
+    { tone: "plain" as const, text: "Requested by the sub-agent investigator (agent-1)." },
     { tone: "plain" as const, text: "Needs approval: no rule allows it" },
   ];
   return question({ toolCallId, agentId: "agent-1", agent: "investigator", lines, ...more });
@@ -155,15 +155,15 @@ test("its question is asked below the call, in its name, and shown wherever it i
   desk.session.fold({ kind: "itemChanged", item: work("w1", { state: "awaitingApproval" }) });
   desk.session.fold({ kind: "approvalRequested", approval: asks("w1") });
   list.update(new Set(["w1"]));
-  expect([find(".activity").textContent, find(".below").hidden]).toEqual(["Waits for your answer", true]);
+  expect([find(".activity").textContent, find(".below").hidden]).toEqual(["Waiting for your answer", true]);
   expect(list.show("w1")).toBe(true);
   const box = find(".approval:not([hidden])");
   expect([box.getAttribute("aria-label"), box.querySelector(".why")?.textContent]).toEqual([
     "Your decision: investigator: Run make",
-    "Allow investigator this?",
+    "Allow the agent investigator to do this?",
   ]);
   expect([...box.querySelectorAll(".reasons li")].map((each) => each.textContent)).toEqual([
-    "Wanted by the sub-agent investigator (agent-1).",
+    "Requested by the sub-agent investigator (agent-1).",
     "Needs approval: no rule allows it",
   ]);
   box.querySelector<HTMLButtonElement>(".allow")?.click();

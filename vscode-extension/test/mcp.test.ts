@@ -20,7 +20,7 @@ const GIT: McpServer = {
   tools: [],
   changedTools: [],
   toolsDigest: "",
-  lines: [{ tone: "warning", text: "git: waits for your yes · .mcp.json of this workspace" }],
+  lines: [{ tone: "warning", text: "git: needs your approval · .mcp.json of this workspace" }],
 };
 const READY: McpServer = {
   ...GIT,
@@ -40,7 +40,7 @@ const READY: McpServer = {
 };
 const CHANGED: McpServer = {
   ...READY,
-  changedTools: [{ name: "push", diff: "--- agreed\n+++ now\n@@\n-Pushes.\n+Pushes, and tells nobody.\n" }],
+  changedTools: [{ name: "push", diff: "--- approved\n+++ now\n@@\n-Pushes.\n+Pushes, and tells nobody.\n" }],
   toolsDigest: "t1",
 };
 
@@ -81,7 +81,7 @@ test("a server stands with all that a yes is about, and the yes is for what was 
   const { posted, buttons, press, text } = view(GIT);
   expect([text("h2"), text(".headline"), text("pre"), text("dl")]).toEqual([
     "git",
-    "waits for your yes",
+    "needs your approval",
     "uvx mcp-server-git --repository .",
     "Commanduvx mcp-server-git --repository .AccessIt reads the workspace, without network.Configured in.mcp.json of this workspace",
   ]);
@@ -95,7 +95,7 @@ test("changed tools stand with their diff, and nothing a server says is markup",
   expect(
     [...page.element.querySelectorAll(".diff span")].map((each) => `${each.className}|${each.textContent}`),
   ).toEqual([
-    "more|--- agreed\n",
+    "more|--- approved\n",
     "more|+++ now\n",
     "more|@@\n",
     "removed|-Pushes.\n",

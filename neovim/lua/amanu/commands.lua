@@ -75,7 +75,7 @@ M.all = {
   ["/agents"] = { what = "sub-agents: open or stop one; stop ID, open ID", words = { "stop", "open" }, run = function(rest)
     require("amanu.agents").run(rest)
   end },
-  ["/mcp"] = { what = "MCP servers: agree to one, see its tools, off, restart, sign in", run = function(rest)
+  ["/mcp"] = { what = "MCP servers: approve one, see its tools, off, restart, sign in", run = function(rest)
     require("amanu.mcp").run(rest)
   end },
   ["/running"] = { what = "everything that runs: agents, background commands, MCP servers", run = function() require("amanu.running").list() end },

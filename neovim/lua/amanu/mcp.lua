@@ -56,11 +56,11 @@ local function choices(server)
     table.insert(found, { label = label, run = run })
   end
   if server.state == "unapproved" or server.state == "off" then
-    add("Agree to this, and start it", function()
+    add("Approve and start", function()
       decide(methods.mcp_approve, server, { digest = server.digest })
     end)
   elseif #server.changedTools > 0 then
-    add("Agree to the tools as they are now", function()
+    add("Approve the tools as they are now", function()
       decide(methods.mcp_approve_tools, server, { toolsDigest = server.toolsDigest })
     end)
   end

@@ -23,9 +23,9 @@ function M.list()
     vim.list_extend(choices, jobs.choices(vim.tbl_filter(running, state.jobs or {})))
     vim.list_extend(choices, mcp.choices(vim.tbl_filter(up, result.servers)))
     if #choices == 0 then
-      return say.now("nothing runs")
+      return say.now("nothing is running")
     end
-    ask.choose(choices, "What runs")
+    ask.choose(choices, "Running")
   end)
 end
 

@@ -60,11 +60,9 @@ class CompleteTaskRequired(TurnListener):
         if self._reminded or (step <= self._limits.steps and seconds < self._limits.seconds):
             return ()
         self._reminded = True
-        limit = "number of steps" if step > self._limits.steps else "time"
-        text = (
-            f"You have reached your limit: the {limit}. Call {self._tool} now with what you have; nothing else counts."
-        )
-        return [SystemNote(text, f"At its limit ({limit}) the agent was told to complete its task.")]
+        limit = "step" if step > self._limits.steps else "time"
+        text = f"You have reached your {limit} limit. Call {self._tool} now with what you have; nothing else counts."
+        return [SystemNote(text, f"The agent reached its {limit} limit and was told to complete its task.")]
 
     async def after_step(self, turn: TurnView, step: StepRecord) -> Ending | None:
         ended = any(result.tool == self._tool and not result.is_error for result in step.results)
@@ -74,5 +72,5 @@ class CompleteTaskRequired(TurnListener):
         if self._reminded:
             return Ending("completed")
         self._reminded = True
-        text = f"Nobody reads this text. Go on if anything is left to do; else call {self._tool} with the result."
+        text = f"Nobody reads this text. Go on if anything is left to do; otherwise call {self._tool} with the result."
         return Continue([SystemNote(text, f"The agent was reminded to call {self._tool}.")])

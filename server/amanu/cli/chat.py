@@ -571,7 +571,7 @@ class Chat(PromptContext):
         self._console.line(("dim", f"session {view.session_id} · /help"))
         if view.state.parent_session_id is not None:
             whose = f"This is the session of the sub-agent {one_line(view.state.agent or '')}."
-            way_back = f"What it asks is asked in the one it works for: /sessions {view.state.parent_session_id}."
+            way_back = f"Its questions are asked in the session it works for: /sessions {view.state.parent_session_id}."
             self._console.line(("yellow", f"{whose} {way_back}"), hang=0)
         if view.state.read_only:
             self._console.line(("yellow", "Read-only: another Amanu process has this session open."))

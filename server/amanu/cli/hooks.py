@@ -25,14 +25,14 @@ DIGITS = 16
 
 
 def parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="amanu hooks", description="The hooks of a folder, and how they stand.")
+    parser = argparse.ArgumentParser(prog="amanu hooks", description="Show, approve and test the hooks of a folder.")
     commands = parser.add_subparsers(dest="command", required=True)
-    show = commands.add_parser("list", help="list them: what they start, what they may do, which are off and why")
+    show = commands.add_parser("list", help="list them: what they run, what they may do, which are off and why")
     show.add_argument("--json", action="store_true", help="one JSON object per hook")
-    approve = commands.add_parser("approve", help="agree to hooks as they are now, with the files they start")
+    approve = commands.add_parser("approve", help="approve hooks as they are now, with the files they run")
     approve.add_argument("digest", nargs="*", metavar="DIGEST", help="as printed by `list`")
-    approve.add_argument("--all", action="store_true", help="all that are off for want of a yes")
-    test = commands.add_parser("test", help="run the hooks of an event as for a call, and show what they answer")
+    approve.add_argument("--all", action="store_true", help="all that need your approval")
+    test = commands.add_parser("test", help="run the hooks of an event, and show what they answer")
     test.add_argument("event", metavar="EVENT", help="such as PreToolUse")
     test.add_argument("--tool", metavar="NAME", default="run_shell_command", help="the tool of the call")
     test.add_argument("--input", metavar="JSON", default='{"command": "true"}', help="its arguments")
@@ -98,7 +98,7 @@ def _list(folder: _HookFolder, *, as_json: bool) -> int:
     print(visible(listing(views, unread)))
     waiting = [view for view in views if view.state in ("new", "changed")]
     if waiting:
-        print("\nTo agree to one as it is now, with the files it starts:")
+        print("\nTo approve one as it is now, with the files it runs:")
     for view in waiting:
         print(f"  amanu hooks approve {view.digest[:DIGITS]}   # {one_line(view.hook.label)}")
     return exits.OK
@@ -126,16 +126,16 @@ def _approve(folder: _HookFolder, digests: Sequence[str], *, everything: bool) -
         [] if everything else [digest for digest in digests if digest not in {view.digest[:DIGITS] for view in chosen}]
     )
     if missing or not (digests or everything):
-        what = f"No hook waits for a yes with the digest {missing[0]}" if missing else "Name the digest of a hook"
+        what = f"No hook with the digest {missing[0]} needs your approval" if missing else "Give the digest of a hook"
         print(f"{what}; `amanu hooks list` shows them.", file=sys.stderr)
         return exits.USAGE
     folder.hooks.pins.approve(chosen)
     for view in chosen:
-        print(f"Agreed to {view.hook.event}: {one_line(view.hook.label)}")
+        print(f"Approved {view.hook.event}: {one_line(view.hook.label)}")
         for path in view.files:
             print(f"  {one_line(path)}")
     if not chosen:
-        print("No hook waits for a yes.")
+        print("No hook needs your approval.")
     return exits.OK
 
 
@@ -173,7 +173,7 @@ async def _test(folder: _HookFolder, arguments: argparse.Namespace) -> int:
         print(f"No hook ran for {event}.")
         return exits.OK
     ends = f" The turn would end: {outcome.end_reason}" if outcome.ends else ""
-    print(visible(f"Together: {outcome.action}. {outcome.reason}{ends}".rstrip()))
+    print(visible(f"Result: {outcome.action}. {outcome.reason}{ends}".rstrip()))
     return exits.OK
 
 

@@ -27,19 +27,21 @@ def parser() -> argparse.ArgumentParser:
     show = commands.add_parser("list", help="list the servers of this folder: state, source, what each may do")
     show.add_argument("--json", action="store_true", help="one JSON object")
     add = commands.add_parser(
-        "add", help="add a server to your mcp.toml and agree to it: add NAME [options] -- COMMAND …"
+        "add", help="add a server to your mcp.toml and approve it: add NAME [options] -- COMMAND …"
     )
     add.add_argument("name", metavar="NAME")
-    add.add_argument("--url", metavar="URL", help="of a server elsewhere, instead of a command")
-    add.add_argument("--env", metavar="NAME=VALUE", action="append", default=[], help="a variable it gets")
-    add.add_argument("--env-pass", metavar="NAME", action="append", default=[], help="a variable of yours it gets")
-    add.add_argument("--header", metavar="NAME=VALUE", action="append", default=[], help="goes with each request")
+    add.add_argument("--url", metavar="URL", help="of a remote server, instead of a command")
+    add.add_argument("--env", metavar="NAME=VALUE", action="append", default=[], help="an environment variable it gets")
+    add.add_argument(
+        "--env-pass", metavar="NAME", action="append", default=[], help="one of your environment variables that it gets"
+    )
+    add.add_argument("--header", metavar="NAME=VALUE", action="append", default=[], help="sent with each request")
     add.add_argument("--network", action="store_true", help="it may use the network")
     add.add_argument("--writes", action="store_true", help="it may change files of the workspace")
     add.add_argument("--cache", metavar="FOLDER", action="append", default=[], help="a folder it may write")
     add.add_argument("--no-sandbox", action="store_true", help="it can do anything you can")
-    approve = commands.add_parser("approve", help="agree to a server as it is configured, and to its tools")
-    approve.add_argument("--yes", action="store_true", help="without a question")
+    approve = commands.add_parser("approve", help="approve a server as it is configured, and its tools")
+    approve.add_argument("--yes", action="store_true", help="do not ask")
     imports = commands.add_parser("import", help="copy servers of another program into your mcp.toml")
     imports.add_argument("program", metavar="PROGRAM", nargs="?", help="claude, vscode, cursor, gemini, codex")
     imports.add_argument("names", metavar="NAME", nargs="*", help="only these")
@@ -119,7 +121,7 @@ async def _list(arguments: argparse.Namespace) -> int:
     if not views:
         print("No MCP servers are configured here. Add one: amanu mcp add NAME -- COMMAND …", file=sys.stderr)
     if not folder.trusted:
-        print("Those of this folder's own files do not count: it is not trusted (amanu trust add).", file=sys.stderr)
+        print("This folder's own servers are ignored: it is not trusted (amanu trust add).", file=sys.stderr)
     return exits.OK
 
 
@@ -128,7 +130,7 @@ async def _add(arguments: argparse.Namespace) -> int:
     from amanu.mcp.user_file import add_server, remove_server
 
     if not NAME.match(arguments.name):
-        raise AmanuError("invalidParams", "A name has up to 40 letters, digits, _ and - only.")
+        raise AmanuError("invalidParams", "A name may have up to 40 characters: letters, digits, _ and -.")
     if bool(arguments.start) == bool(arguments.url):
         raise AmanuError("invalidParams", "Give either --url URL, or the command after `--`.")
     table: dict[str, Any] = {"url": arguments.url} if arguments.url else {"command": arguments.start[0]}
@@ -161,7 +163,7 @@ async def _approve(arguments: argparse.Namespace) -> int:
         _show(view)
         for tool in view.changed_tools:
             print(f"\n{visible(tool.diff)}", end="")
-        if not arguments.yes and not _confirmed("Agree to this?"):
+        if not arguments.yes and not _confirmed("Approve this?"):
             print("Nothing was changed.", file=sys.stderr)
             return exits.DENIED
         if view.changed_tools:
@@ -205,7 +207,7 @@ async def _import(arguments: argparse.Namespace) -> int:
                 if server.table and arguments.program is not None:
                     try:
                         add_server(path, server.name, server.table)
-                        outcome = f"imported; it starts once you agree: amanu mcp approve {server.name}"
+                        outcome = f"imported; to approve it: amanu mcp approve {server.name}"
                         count += 1
                     except AmanuError as error:
                         outcome = f"left out: {error}"
@@ -234,7 +236,7 @@ async def _logs(arguments: argparse.Namespace) -> int:
     from amanu.mcp.server_log import log_file
 
     if not NAME.match(arguments.name):
-        raise AmanuError("invalidParams", "A name has up to 40 letters, digits, _ and - only.")
+        raise AmanuError("invalidParams", "A name may have up to 40 characters: letters, digits, _ and -.")
     path = log_file(find_home(), arguments.name)
     try:
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
@@ -270,7 +272,7 @@ def _view(servers: Any, folder: _Folder, name: str) -> Any:
 
 
 def _show(view: Any) -> None:
-    state = {"unapproved": "not agreed to", "needsSignIn": "needs you to sign in"}.get(view.state, view.state)
+    state = {"unapproved": "needs your approval", "needsSignIn": "needs you to sign in"}.get(view.state, view.state)
     print(f"{view.name}: {state}{f' — {visible(view.reason)}' if view.reason else ''}")
     print(f"  {visible(view.source)}: {visible(view.target)}")
     print(f"  {visible(view.access)}")
@@ -281,7 +283,7 @@ def _show(view: Any) -> None:
 
 def _confirmed(question: str) -> bool:
     if not sys.stdin.isatty():
-        print("Nobody is there to ask; use --yes.", file=sys.stderr)
+        print("There is no terminal to ask in; use --yes.", file=sys.stderr)
         return False
     return input(f"{question} [y/N] ").strip().lower() in ("y", "yes")
 

@@ -26,7 +26,7 @@ LAYOUTS = {"claude": "Claude Code's layout", "gemini": "a Gemini CLI extension"}
 def parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="amanu plugin",
-        description="Add folders that carry skills, commands, agents, hooks and MCP servers. They are copied, and on "
+        description="Add folders with skills, commands, agents, hooks and MCP servers. They are copied, and on "
         "only after you have reviewed their files.",
     )
     commands = parser.add_subparsers(dest="command", required=True)
@@ -34,9 +34,9 @@ def parser() -> argparse.ArgumentParser:
         "add", help="review a local folder (Claude Code plug-in, Gemini CLI extension), and add it"
     )
     add.add_argument("path", metavar="PATH")
-    show = commands.add_parser("list", help="list them: on, off or changed, and what each carries")
+    show = commands.add_parser("list", help="list them: on, off or changed, and what each contains")
     show.add_argument("--json", action="store_true", help="one JSON object")
-    enable = commands.add_parser("enable", help="turn one on; if its copy has changed, after a review of that")
+    enable = commands.add_parser("enable", help="turn one on; if its copy has changed, review the changes first")
     for subparser in (add, enable):
         subparser.add_argument("--yes", action="store_true", help="no questions: needs --digest")
         subparser.add_argument("--digest", metavar="DIGEST", help="of the reviewed files, as it was printed")
@@ -80,7 +80,9 @@ def _enable(store: PluginStore, arguments: argparse.Namespace) -> int:
         staged = store.stage(store.copy_of(arguments.name), state.record.source)
         if staged.plugin.name != arguments.name:
             store.discard(staged)
-            raise AmanuError("invalidParams", "The copy has another name by now. Remove it, and add it again.")
+            raise AmanuError(
+                "invalidParams", "The plug-in's name has changed since it was added. Remove it and add it again."
+            )
         return _review_and_install(store, staged, arguments)
     store.turn(arguments.name, on=True)
     print(f"{arguments.name} is on.")
@@ -108,7 +110,7 @@ def _is_agreed(store: PluginStore, staged: StagedPlugin, arguments: argparse.Nam
             return True
         raise AmanuError(
             "invalidParams",
-            f"--yes needs the digest of what you reviewed, and these files have the digest {digest}.",
+            f"--yes needs the digest of the files you reviewed; these files have the digest {digest}.",
             hint="Review them without --yes first.",
         )
     print("\n".join(_summary(staged)))
@@ -118,17 +120,17 @@ def _is_agreed(store: PluginStore, staged: StagedPlugin, arguments: argparse.Nam
             _show(store, staged, path)
         again = "enable" if arguments.command == "enable" else "add"
         named = arguments.name if again == "enable" else arguments.path
-        print(f"\nNothing was changed. If you agree: amanu plugin {again} --yes --digest {digest} {one_line(named)}")
+        print(f"\nNothing was changed. To approve: amanu plugin {again} --yes --digest {digest} {one_line(named)}")
         return False
     for number, path in enumerate(paths, 1):
         _show(store, staged, path)
-        answer = _ask(f"[{number}/{len(paths)}] y: agree to this file · a: to all that remain · n: stop here > ")
+        answer = _ask(f"[{number}/{len(paths)}] y: approve this file · a: approve the rest · n: stop here > ")
         if answer == "a":
             break
         if answer != "y":
             print("Nothing was changed.")
             return False
-    return bool(paths) or _ask("Nothing in it is new to you. Turn it on? y/n > ") == "y"
+    return bool(paths) or _ask("You have already reviewed all of it. Turn it on? y/n > ") == "y"
 
 
 def _ask(question: str) -> str:
@@ -145,10 +147,10 @@ def _summary(staged: StagedPlugin) -> list[str]:
     lines += [f"  {plugin.description}"] if plugin.description else []
     lines += [f"  {line}" for line in _parts(plugin)]
     lines += [f"  warning: {warning}" for warning in plugin.warnings]
-    lines += [f"  left out, for it is no regular file: {one_line(path)}" for path in staged.left_out[:20]]
+    lines += [f"  left out, because it is not a regular file: {one_line(path)}" for path in staged.left_out[:20]]
     if staged.previous is not None:
         gone = sorted({*staged.previous.record.files} - {*plugin.files})
-        lines.append(f"  It takes the place of the one added from {one_line(staged.previous.record.source)}.")
+        lines.append(f"  It replaces the one added from {one_line(staged.previous.record.source)}.")
         lines += [f"  no longer in it: {one_line(path)}" for path in gone[:20]]
     lines.append(f"  {len(plugin.files)} files; digest {plugin.digest}")
     return lines
@@ -185,7 +187,7 @@ def _show(store: PluginStore, staged: StagedPlugin, path: str) -> None:
     print(f"\n── {one_line(path)} · {len(data):,} bytes · {staged.plugin.files[path]}")
     text = _text(data)
     if text is None:
-        print("(not shown: no text, or too long)")
+        print("(not shown: not text, or too long)")
         return
     earlier = _agreed_text(store, staged.previous, path)
     if earlier is None:

@@ -149,7 +149,7 @@ class Renderer:
             case ProposalChanged(proposal=proposal) if proposal.proposal_id in self._shown_proposals:
                 self._show_checks(proposal, state)
             case SessionChanged(closed=True) if state.parent_session_id is not None:
-                self.console.line(("dim", "The sub-agent's work is over."))
+                self.console.line(("dim", "The sub-agent has ended."))
             case SessionChanged() as change:
                 self._changed(change)
             case _:

@@ -66,7 +66,7 @@ async def show_running(view: SessionView, servers: RunningServers, console: Cons
     for server in servers.servers:
         console.line((STYLES[server.lines[0].tone], visible(server.lines[0].text)))
     if not (agents or jobs or servers.servers):
-        console.line(("dim", "Nothing runs."))
+        console.line(("dim", "Nothing is running."))
         return
     ways = {"/agents stop ID": agents, "/jobs stop ID": jobs, "/mcp off NAME": servers.servers}
     console.line(("dim", " · ".join(way for way, running in ways.items() if running)))

@@ -162,10 +162,10 @@ def read_definition(path: Path, data: bytes | None, *, narrows: bool = False) ->
         return read
     file = parse_markdown(data.decode("utf-8", "replace"))
     if file.fault:
-        read.warn(f"{file.fault}; each line “key: value” counts.")
+        read.warn(f"{file.fault}; it was read line by line, as “key: value”.")
     name = file.text("name") or path.stem.lower()
     if not _NAME.fullmatch(name):
-        read.warn(f"{one_line(name)[:80]!r} is no name for an agent (a-z, 0-9, - and _); the agent is left out.")
+        read.warn(f"{one_line(name)[:80]!r} is not a valid agent name (a-z, 0-9, - and _); the agent is left out.")
         return read
     if not file.text("description") or not file.body:
         read.warn("an agent needs a description and, below the front matter, instructions; it is left out.")
@@ -215,9 +215,9 @@ def _built_in(name: str) -> AgentDefinition:
 def _warn_of_fields(read: ReadDefinition, file: MarkdownFile, *, narrows: bool) -> None:
     for name in file.fields:
         if name in _RIGHTS and narrows:
-            read.warn(f"{name} is ignored: a workspace's agent cannot have more than its session.")
+            read.warn(f"{name} is ignored: a workspace's agent cannot have more rights than its session.")
         elif name not in _READ | _HARMLESS:
-            read.warn(f"{one_line(name)[:80]} is not supported and ignored.")
+            read.warn(f"{one_line(name)[:80]} is not supported, so it is ignored.")
 
 
 def _tools(read: ReadDefinition, file: MarkdownFile, name: str) -> tuple[str, ...] | None:
@@ -228,7 +228,7 @@ def _tools(read: ReadDefinition, file: MarkdownFile, name: str) -> tuple[str, ..
     for word in file.words(name):
         tool, _, scope = word.strip("[]\"' ").partition("(")  # a list that was read line by line
         if scope and tool not in _NEVER:
-            read.warn(f"{one_line(word)[:80]}: what is in brackets is ignored; rules decide on each call.")
+            read.warn(f"{one_line(word)[:80]}: the part in brackets is ignored; rules decide on each call.")
         if tool == "*":
             return None if name == "tools" else ("*",)
         if tool in _NEVER:
@@ -275,7 +275,7 @@ def _schema(read: ReadDefinition, file: MarkdownFile) -> dict[str, Any] | None:
     try:
         Draft202012Validator.check_schema(schema)
     except (SchemaError, RecursionError) as error:
-        reason = error.message if isinstance(error, SchemaError) else "it is too deep"
-        read.warn(f"output_schema is no valid JSON Schema ({one_line(reason)[:200]}); it is ignored.")
+        reason = error.message if isinstance(error, SchemaError) else "it is nested too deeply"
+        read.warn(f"output_schema is not a valid JSON Schema ({one_line(reason)[:200]}); it is ignored.")
         return None
     return schema

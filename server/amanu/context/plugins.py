@@ -202,12 +202,12 @@ def read_plugin(folder: Path, files: Pins) -> Plugin:
     if manifest is None:
         raise AmanuError(
             "invalidParams",
-            f"{one_line(str(folder))} is no plug-in: it holds neither {CLAUDE} nor {GEMINI} that can be read.",
+            f"{one_line(str(folder))} is not a plug-in: it has no readable {CLAUDE} or {GEMINI}.",
         )
     name = manifest.get("name")
     if not isinstance(name, str) or not _NAME.match(name):
         raise AmanuError(
-            "invalidParams", f"The plug-in's name {one_line(str(name))!r} is none: letters, digits, - and _."
+            "invalidParams", f"The plug-in's name {one_line(str(name))!r} is not valid: use letters, digits, - and _."
         )
     plugin = Plugin(
         name=name,
@@ -286,7 +286,7 @@ class _Reader:
         for placeholder in ROOT_NAMES:
             path = path.removeprefix(f"{placeholder}/")
         if path.startswith(("/", "..")) or "\0" in path:
-            self.warnings.append(f"{one_line(value)} is outside of the plug-in; it is not used.")
+            self.warnings.append(f"{one_line(value)} is outside the plug-in; it is not used.")
             return None
         return path
 
@@ -295,7 +295,7 @@ class _Reader:
             return None
         tree = _json(self.plugin.folder, path)
         if tree is None:
-            self.warnings.append(f"{path} is no JSON object; it is not used.")
+            self.warnings.append(f"{path} is not a JSON object; it is not used.")
         return tree
 
     def _filled(self, tree: Any) -> Any:
@@ -365,7 +365,7 @@ def _state(
     try:
         plugin = read_plugin(folder, record.files)
         if plugin.name != record.name:
-            return PluginState(record, None, changed, "its name is not the one it was added with.")
+            return PluginState(record, None, changed, "its name has changed since it was added.")
         return PluginState(record, plugin, changed)
     except AmanuError as error:
         return PluginState(record, None, changed, str(error))

@@ -82,7 +82,7 @@ def scan(folders: Sequence[ExtensionFolder]) -> SkillScan:
                 continue
             if (first := skills.get(skill.name)) is not None:
                 if first.folder.resolve() != skill.folder.resolve():
-                    warnings.append(f"{shown}: not used, for {one_line(str(first.folder))} has the same name.")
+                    warnings.append(f"{shown}: not used, because {one_line(str(first.folder))} has the same name.")
                 continue
             skills[skill.name] = skill
     return SkillScan(sorted(skills.values(), key=lambda skill: skill.name), list(dict.fromkeys(warnings)))
@@ -142,13 +142,13 @@ def _read(folder: ExtensionFolder, path: str) -> tuple[Skill | None, list[str]]:
         return None, [f"not used: it cannot be read, or is longer than {MAX_BYTES:,} bytes."]
     text = data.decode("utf-8", "replace")
     file = parse_markdown(text)
-    faults: list[str] = [f"{file.fault}; read line by line."] if file.fault else []
+    faults: list[str] = [f"{file.fault}; it was read line by line."] if file.fault else []
     own = PurePosixPath(path).parent.name or folder.folder.name
     name, more = _name(file, own)
     faults += more
     description = file.text("description")
     if not name:
-        return None, [*faults, "not used: neither its name nor its folder's can be called."]
+        return None, [*faults, "not used: neither its name nor its folder's is valid."]
     if not description:
         return None, [*faults, "not used: it has no description."]
     if len(description) > MAX_DESCRIPTION:
@@ -173,13 +173,15 @@ def _name(file: MarkdownFile, folder: str) -> tuple[str, list[str]]:
     """(the name it is called by, what is wrong with it); "" when none can be."""
     name = file.text("name")
     if not _CALLABLE.match(name):
-        faults = [f"its name {one_line(name)!r} cannot be called; it is called after its folder."] if name else []
+        faults = [f"its name {one_line(name)!r} is not valid; its folder's name is used."] if name else []
         return (folder if _CALLABLE.match(folder) else ""), faults
     faults: list[str] = []
     if name != folder:
-        faults.append(f"its name {name!r} is not that of its folder.")
+        faults.append(f"its name {name!r} differs from its folder's.")
     if not _STANDARD.match(name) or len(name) > MAX_NAME:
-        faults.append(f"its name is not of the standard's form: lower case, digits and hyphens, at most {MAX_NAME}.")
+        faults.append(
+            f"its name does not follow the standard: lower-case letters, digits and hyphens, at most {MAX_NAME}."
+        )
     return name[:MAX_NAME], faults
 
 

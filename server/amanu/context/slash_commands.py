@@ -40,16 +40,18 @@ BUILT_IN = (
     ),
     Command(
         name=MCP,
-        description="Show the MCP servers, agree to one, stop it or start it again",
+        description="Show the MCP servers; approve, stop, restart or sign in to one",
         argument_hint="[approve|off|restart|signin NAME]",
         source="daemon",
     ),
     Command(
-        name=SKILLS, description="Show the skills: what each is for, whose it is, whether it is active", source="daemon"
+        name=SKILLS,
+        description="Show the skills: what each is for, where it is from, whether it is active",
+        source="daemon",
     ),
     Command(
         name=HOOKS,
-        description="Show the hooks and how they stand, or agree to one",
+        description="Show the hooks and their state, or approve one",
         argument_hint="[approve NUMBER]",
         source="daemon",
     ),

@@ -77,7 +77,7 @@ def read_source(source: HookSource, workspace: Workspace) -> list[Hook]:
     except (ValueError, RecursionError) as error:
         return [_invalid(source, f"{source.name} is not valid JSON: {error}.")]
     if not isinstance(tree, dict):
-        return [_invalid(source, f"{source.name} holds no JSON object, or is longer than {MAX_BYTES:,} bytes.")]
+        return [_invalid(source, f"{source.name} is not a JSON object, or is longer than {MAX_BYTES:,} bytes.")]
     return hooks_of(cast("dict[str, Any]", tree), source)
 
 
@@ -91,7 +91,7 @@ def hooks_of(tree: Mapping[str, Any], source: HookSource) -> list[Hook]:
         is_off = everything_off or bool(disabled & {hook.name, hook.command})
         hooks.append(replace(hook, disabled=is_off))
         if len(hooks) == MAX_HOOKS:
-            return [*hooks, _invalid(source, f"{source.name} has more than {MAX_HOOKS} hooks; the rest is not used.")]
+            return [*hooks, _invalid(source, f"{source.name} has more than {MAX_HOOKS} hooks; the rest are ignored.")]
     return hooks
 
 
@@ -104,7 +104,7 @@ def _hooks(tree: Any, source: HookSource) -> Iterator[Hook]:
     for name, groups in cast("dict[str, Any]", tree).items():
         event = GEMINI_EVENTS.get(name, name)
         if event not in get_args(Event):
-            yield _invalid(source, f"There is no event {name!r} here.")
+            yield _invalid(source, f"Unknown event {name!r}.")
             continue
         for group in _list(groups):
             handlers = _table(group).get("hooks")
@@ -118,7 +118,7 @@ def _hooks(tree: Any, source: HookSource) -> Iterator[Hook]:
 def _hook(event: Event, group: Mapping[str, Any], handler: Any, source: HookSource) -> Hook:
     matcher = group.get("matcher") or ""
     if not isinstance(handler, dict) or not isinstance(matcher, str):
-        return _invalid(source, f"{event}: a hook must be an object, and its matcher a text.", event)
+        return _invalid(source, f"{event}: a hook must be an object, and its matcher a string.", event)
     fields = cast("dict[str, Any]", handler)
     command, arguments = fields.get("command"), fields.get("args")
     if fields.get("type", "command") != "command" or not isinstance(command, str) or not command.strip():
@@ -148,11 +148,11 @@ def _hook(event: Event, group: Mapping[str, Any], handler: Any, source: HookSour
 def _fault(fields: Mapping[str, Any], on_failure: object, owner: str) -> str:
     """Why a handler cannot be run as it is written; "" when it can."""
     if fields.get("outside") is True and owner != "user":
-        return "Only your own hooks may run outside the sandbox: take `outside` out of it."
+        return "Only your own hooks may run outside the sandbox: remove `outside`."
     if fields.get("writes"):
-        return "Hooks cannot change the workspace yet: take `writes` out of it, and let the agent run the command."
+        return "Hooks cannot change the workspace yet: remove `writes`, and let the agent run the command."
     if fields.get("async") is True:
-        return "Hooks in the background are not supported: take `async` out of it."
+        return "Background hooks are not supported: remove `async`."
     if on_failure not in get_args(OnFailure):
         return 'onFailure must be "ask", "block" or "continue".'
     if "\0" in str(fields.get("command")):

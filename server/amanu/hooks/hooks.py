@@ -69,7 +69,7 @@ def _untrusted(view: HookView, workspace: Workspace) -> HookView:
     """The hook as it stands where the workspace is not trusted: nothing of that is started."""
     if view.state == "invalid" or not any(workspace.guard.inside(Path(path)) for path in view.files):
         return view
-    return replace(view, state="untrusted", reason="It starts files of this folder, which is not trusted.")
+    return replace(view, state="untrusted", reason="It runs files of this folder, which is not trusted.")
 
 
 def _stamp(path: Path) -> Stamp:

@@ -55,7 +55,7 @@ def matcher_fault(matcher: str) -> str:
         try:
             re.compile(matcher)
         except (re.error, RecursionError, OverflowError) as error:
-            return f"Its matcher {matcher!r} is no regular expression: {error}."
+            return f"Its matcher {matcher!r} is not a valid regular expression: {error}."
     return ""
 
 

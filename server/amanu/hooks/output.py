@@ -38,7 +38,7 @@ def read_answer(run: HookRun) -> HookDecision:
     answer, is_json = _object(run.stdout)
     refuses = code == 2 if hook.source.dialect == "claude" else code >= 2
     if refuses:
-        reason = run.stderr.strip() or (_reason(answer) if answer else run.stdout.strip()) or "No reason was stated."
+        reason = run.stderr.strip() or (_reason(answer) if answer else run.stdout.strip()) or "It gave no reason."
         return HookDecision("deny", _cut(reason, MAX_CONTEXT))
     if code != 0:
         return _failed(run, f"It ended with code {code}: {_first_lines(run.stderr or run.stdout) or 'no message'}")
@@ -77,7 +77,7 @@ def _structured(run: HookRun, answer: dict[str, Any]) -> HookDecision:
         reason = _text(decision.get("message")) or reason
         if decision.get("updatedInput") is not None or decision.get("updatedPermissions") is not None:
             action = "ask" if action == "allow" else action  # a yes to something else than what is asked about
-            reason = reason or "The hook would change the call while it is asked about."
+            reason = reason or "The hook wants to change the call you are asked about."
     updated = details.get("updatedInput", details.get("tool_input"))
     output = details.get("updatedToolOutput", details.get("updatedMCPToolOutput"))
     if event in ("BeforeModel", "AfterModel"):

@@ -67,7 +67,7 @@ class HookPins:
             return view  # the user has reviewed all files of the plug-in, and one that changes turns it off
         agreed = self._agreed().get(_key(hook))
         if agreed is None:
-            return _with(view, "new", "You have not agreed to it yet.")
+            return _with(view, "new", "It needs your approval.")
         if agreed.get("digest") == view.digest:
             return view
         return _with(view, "changed", _difference(agreed, files))
@@ -203,8 +203,8 @@ def _difference(agreed: Mapping[str, Any], files: Mapping[str, str]) -> str:
     before = cast("dict[str, str]", before) if isinstance(before, dict) else {}
     changed = sorted(path for path in {*before, *files} if before.get(path) != files.get(path))
     if changed:
-        return f"Changed since you agreed to it: {', '.join(changed)}."
-    return "What it may do, or how it is run, has changed since you agreed to it."
+        return f"Changed since you approved it: {', '.join(changed)}."
+    return "What it may do, or how it is run, has changed since you approved it."
 
 
 def _key(hook: Hook) -> str:

@@ -11,8 +11,8 @@ RUNNING = "hookRunning"
 
 _STATES = {
     "on": "on",
-    "new": "off: not agreed to",
-    "changed": "off: changed since you agreed to it",
+    "new": "off: needs your approval",
+    "changed": "off: changed since you approved it",
     "off": "off",
     "untrusted": "off: the folder is not trusted",
     "invalid": "off: cannot be run",
@@ -25,7 +25,7 @@ def off_sentence(views: Sequence[HookView]) -> str:
     lines = [f"{_place(view.hook)}: {one_line(view.hook.label)}. {visible(view.reason)}" for view in views]
     text = "\n".join([f"{count}:", *(f"  {line}" for line in lines)])
     if any(view.state in ("new", "changed") for view in views):
-        text += "\nLook at them with /hooks, and agree with /hooks approve NUMBER."
+        text += "\n/hooks shows them; /hooks approve NUMBER approves one."
     return text
 
 
@@ -46,7 +46,7 @@ def _described(number: int, view: HookView) -> list[str]:
     lines += [f"   if {visible(hook.condition)}"] if hook.condition else []
     if view.reason and view.state != "new":
         lines.append(f"   {visible(view.reason)}")
-    lines += [f"   starts {visible(path)} (sha256 {digest[:12]})" for path, digest in view.files.items()]
+    lines += [f"   runs {visible(path)} (sha256 {digest[:12]})" for path, digest in view.files.items()]
     if not hook.fault:
         lines.append(f"   {access(hook)}; at most {hook.timeout:g} s")
         if hook.event in ("PreToolUse", "PermissionRequest", "PostToolUse", "PostToolUseFailure"):
@@ -71,4 +71,4 @@ def _unmatched(hook: Hook) -> list[str]:
     known = [name for tool in TOOL_NAMES for name in names(tool)]
     if "mcp" in hook.matcher or matches_any(hook.matcher, known):
         return []
-    return ["   its matcher fits no known tool, so it may never run"]
+    return ["   its matcher matches no known tool, so it may never run"]

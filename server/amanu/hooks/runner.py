@@ -121,7 +121,7 @@ class HookRunner:
                 finally:
                     await run_to_completion(_end(process, mark, launched.holders))
             if not in_time:
-                return None, f"It was ended after {hook.timeout:g} s, its time limit."
+                return None, f"It was stopped after {hook.timeout:g} s, its time limit."
             is_killed = code is None or code < 0 or code == _KILLED
             return code, "It was killed." if is_killed else ""
 

@@ -49,7 +49,7 @@ def access_sentence(config: ServerConfig, sandbox: Sandbox) -> str:
 
 def _reach(config: ServerConfig, sandbox: Sandbox) -> str:
     if config.kind == "http":
-        return "It is reached over the network, and learns what it is called with."
+        return "It is reached over the network, and receives the arguments of each call."
     access = config.access
     if not access.sandbox:
         return "Not sandboxed: it can do anything you can."
@@ -59,7 +59,7 @@ def _reach(config: ServerConfig, sandbox: Sandbox) -> str:
             return sandbox.describe(need).summary
     writes = "can change files of the workspace" if access.writes else "can read the workspace and change nothing"
     network = "can use the network" if access.network else "has no network access"
-    return f"Sandboxed: it {writes}, {network}, and sees of your home folder only installed tools."
+    return f"Sandboxed: it {writes}, {network}, and sees only installed tools in your home folder."
 
 
 def _list(names: Sequence[str]) -> str:

@@ -77,9 +77,9 @@ class ServerTable(BaseModel):
     env: dict[str, str] = {}
     """Variables it gets besides `PATH`, `HOME`, the language and the like."""
     env_pass: tuple[str, ...] = ()
-    """Variables of your environment that it gets, too. Keys of your models' services are never passed on."""
+    """Variables of your environment that it also gets. API keys of model services are never passed on."""
     url: str = ""
-    """The address of a server elsewhere (streamable HTTP)."""
+    """The address of a remote server (streamable HTTP)."""
     headers: dict[str, str] = {}
     network: bool | None = None
     """It may use the network; if not set, only programs that fetch what they run, such as `npx` and `uvx`, may."""
@@ -91,11 +91,11 @@ class ServerTable(BaseModel):
     """false: it runs outside the sandbox and can do anything you can."""
     tools: ToolFilter = ToolFilter()
     start_seconds: float = Field(default=60, gt=0)
-    """That it may take to start before it counts as failed; if it starts later, it is used all the same."""
+    """How long it may take to start before it counts as failed; if it starts later, it is used anyway."""
     call_seconds: float = Field(default=300, gt=0)
-    """That a call may take without a sign of progress."""
+    """How long a call may go without progress."""
     idle_seconds: float = Field(default=600, gt=0)
-    """Without a call, after which it is stopped until it is needed again."""
+    """How long without a call before it is stopped, until it is needed again."""
     enabled: bool = True
 
 
@@ -215,7 +215,7 @@ class ConfigFiles:
             problems += file.problems
             for name, server in file.servers.items():
                 if name in servers:
-                    problems.append(f"{path}: {name} is also in {servers[name].source}, which counts.")
+                    problems.append(f"{path}: {name} is also in {servers[name].source}, which takes precedence.")
                 else:
                     servers[name] = server
         return ConfigFile(servers, tuple(problems))
@@ -262,15 +262,13 @@ def read_file(path: Path, root: Path | None, status: os.stat_result | None = Non
         return ConfigFile(problems=(f"{path}: {key} must be a table of servers.",))
     for other in cast("dict[str, Any]", tree):
         if other in _FOREIGN and other != key:
-            problems.append(f"{path}: {other} is {_FOREIGN[other]} key and does nothing here; servers are below {key}.")
+            problems.append(f"{path}: {other} is {_FOREIGN[other]} key and does nothing here; servers go under {key}.")
         elif other != key and not is_json:
             problems.append(f"{path}: {other} is not a known key; servers are [servers.NAME].")
     servers: dict[str, ServerConfig] = {}
     for name, entry in cast("dict[str, Any]", entries).items():
         if not NAME.match(name):
-            problems.append(
-                f"{path}: the server {name!r} is left out: a name has up to 40 letters, digits, _ and - only."
-            )
+            problems.append(f"{path}: the server {name!r} is left out: a name is at most 40 letters, digits, _ and -.")
         else:
             servers[name] = _server(name, source, entry, root, is_json=is_json)
     return ConfigFile(servers, tuple(problems))
@@ -337,16 +335,16 @@ def _fault(table: ServerTable, fields: Mapping[str, Any]) -> str:
     if bool(table.command) == bool(table.url):
         return "it needs either a command or a url."
     if "\0" in "".join((table.command, *table.args, *table.env, *table.env.values())):
-        return "a command cannot hold a NUL."
+        return "a command cannot contain a NUL character."
     if table.url:
         try:
             address = urlsplit(table.url)
         except ValueError:
-            return "its url is not an address."
+            return "its url is not valid."
         if address.scheme not in ("http", "https") or not address.hostname:
             return "its url must begin with https:// or http://."
         if address.username is not None or address.password is not None:
-            return "its url holds a password; put it into headers."
+            return "its url contains a password; put it in headers."
     return ""
 
 

@@ -47,7 +47,7 @@ GIVE_UP = 600.0
 _CLOSE = 10.0
 _MOST_PAGES = 50
 _MOST_ITEMS = 1000
-_SIGN_IN = "The MCP server {} cannot be used before the user has signed in to it."
+_SIGN_IN = "The MCP server {} cannot be used until the user has signed in to it."
 
 T = TypeVar("T")
 
@@ -250,14 +250,14 @@ class Connection:
                 self._legacy = not over.was_ready and not self._legacy
                 self._falls = self._falls + 1 if not over.was_ready or time.monotonic() - began < STEADY else 1
                 if self._falls > len(BACK_OFF):
-                    again = "It was started again several times; start it again when that is mended."
+                    again = "It was restarted several times; restart it once that is fixed."
                     self._move("failed", f"{over.reason} {again}")
                     return
                 self._rest_until = time.monotonic() + BACK_OFF[self._falls - 1]
                 if over.was_ready and not self._waiting:
                     self._move("configured", over.reason)
                     return
-                self._move("starting", f"{over.reason} It is being started again.")
+                self._move("starting", f"{over.reason} It is being restarted.")
 
     async def _serve(self, link: Link) -> None:
         """Start it and keep it until it is stopped or idle. Raises `_Over` when that was not our wish."""

@@ -58,7 +58,7 @@ def _address_field(url: str) -> QuestionField:
     host = urlsplit(url).hostname or url
     text = (
         f"It wants you to open a page of {host}:\n{url}\n"
-        "Amanu does not open it. Open it yourself if you trust that address, and then say yes."
+        "Amanu does not open it. Open it yourself if you trust that address, and then answer yes."
     )
     return QuestionField(field_id=OPENED, kind="confirm", header=host[:30], text=text)
 

@@ -64,12 +64,12 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
             return await self._other("").handle_async_request(request)
         host = request.url.host
         if request.url.scheme != "https":
-            raise httpx2.ConnectError(f"{host} is not asked, since its address does not begin with https.")
+            raise httpx2.ConnectError(f"{host} is not contacted, because its address does not begin with https.")
         if proxy := proxy_for(str(request.url)):
             return await self._other(proxy).handle_async_request(request)
         addresses = await _resolve(host, request.url.port or 443)
         if not addresses or not all(map(is_public, addresses)):
-            raise httpx2.ConnectError(f"{host} is not asked: it is not on the public internet, as the server is.")
+            raise httpx2.ConnectError(f"{host} is not contacted: it is not on the public internet, but the server is.")
         # To the address that was checked: another look-up could give another one.
         pinned = httpx2.Request(
             request.method,

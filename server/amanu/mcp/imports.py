@@ -91,7 +91,7 @@ def _server(name: str, fields: Fields, convert: "Callable[[Fields, Fields, list[
         return ImportedServer(name, {}, ("It has neither a command nor an address.",))
     short = re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-")[:40]
     if not NAME.match(short):
-        return ImportedServer(name, {}, ("Its name has no letters that a name may have here.",))
+        return ImportedServer(name, {}, ("Its name has no characters that are allowed here.",))
     if short != name:
         notes.append(f"It is called {short} here.")
     return ImportedServer(short, table, tuple(dict.fromkeys(notes)))
@@ -106,7 +106,7 @@ def _common(fields: Fields, table: Fields, notes: list[str]) -> None:
         notes.append(f"envFile {fields.pop('envFile')} was left out: write its variables into env.")
     for key in ("alwaysAllow", "autoApprove", "trust"):
         if fields.pop(key, None):
-            notes.append(f"{key} was left out: Amanu asks until a rule of yours allows a tool.")
+            notes.append(f"{key} was left out: Amanu asks until one of your rules allows a tool.")
     for key in ("dev", "sandbox", "gallery", "version", "description", "icon"):
         fields.pop(key, None)
 

@@ -139,10 +139,10 @@ def tool_text(tool: ServerTool) -> str:
 def difference(name: str, old_text: str | None, new_text: str) -> str:
     """A unified diff with hidden characters made visible; the whole text when there was none before."""
     old_lines, new_lines = visible(old_text or "").splitlines(), visible(new_text).splitlines()
-    lines = new_lines if old_text is None else list(unified_diff(old_lines, new_lines, "agreed", "now", lineterm=""))
+    lines = new_lines if old_text is None else list(unified_diff(old_lines, new_lines, "approved", "now", lineterm=""))
     if len(lines) > MAX_DIFF_LINES:
         lines[MAX_DIFF_LINES:] = [f"({len(lines) - MAX_DIFF_LINES} more lines are not shown)"]
-    return "".join(f"{line}\n" for line in lines) or f"{visible(name)}: its text differs in line ends only.\n"
+    return "".join(f"{line}\n" for line in lines) or f"{visible(name)}: its text differs only in line endings.\n"
 
 
 def _key(name: str, root: Path | None) -> str:

@@ -59,7 +59,7 @@ class Traffic:
             try:
                 repaired = repair(item)
             except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-                self._log(f"left out one of the {key}, which is not as the protocol wants it: {_short(error)}")
+                self._log(f"left out one of the {key}, which does not follow the protocol: {_short(error)}")
                 continue
             kept.setdefault(str(repaired.get("uri", repaired["name"])), repaired)
         return list(kept.values())
@@ -96,7 +96,7 @@ def _resource(item: Item) -> Item:
     resource = _named({"name": item["uri"], **item})
     uri = item["uri"]
     if not isinstance(uri, str):
-        raise TypeError("its uri is not a text")
+        raise TypeError("its uri is not a string")
     return {**resource, "uri": uri, **({"mimeType": item["mimeType"]} if isinstance(item.get("mimeType"), str) else {})}
 
 

@@ -105,7 +105,7 @@ class Servers:
         if digest != self.digest(config):
             raise AmanuError(
                 "mcpServerChanged",
-                f"What the MCP server {name} starts has changed since it was shown.",
+                f"The MCP server {name} has changed since it was shown.",
                 hint="Look at it again, then decide.",
             )
         pin = self._pins.find(name, config.root)
@@ -191,7 +191,7 @@ class Servers:
         if pin.off:
             return "off", ""
         if not self._is_agreed(config, pin):
-            return "unapproved", "What it starts, or may do, changed since you agreed to it." if pin.digest else ""
+            return "unapproved", "Its configuration changed since you approved it." if pin.digest else ""
         connection = self._connections.get((self._launch_key(config), roots))
         return ("configured", "") if connection is None else (connection.state, connection.reason)
 
@@ -336,7 +336,7 @@ class _Server:
             if any(tool.name == name for tool in view.changed_tools):
                 raise ToolError(
                     f"The tool {name} of the MCP server {self.config.name} is off: its description changed, and the "
-                    "user has not agreed to that yet."
+                    "user has not approved it yet."
                 )
             names = ", ".join(tool.name for tool in view.tools) or "none"
             raise ToolError(f"The MCP server {self.config.name} has no tool {name!r}. Available: {names}.")
@@ -360,7 +360,7 @@ class _Server:
         await servers.sandbox.proved()
         state, reason = servers.state(self.config, self.roots)
         if state in ("unapproved", "off"):
-            why = "is turned off" if state == "off" else "is not started before the user agrees to it"
+            why = "is turned off" if state == "off" else "needs the user's approval before it starts"
             raise ToolError(f"The MCP server {self.config.name} {why}. {reason}".rstrip())
         if self.config.fault:
             raise ToolError(f"The MCP server {self.config.name} cannot be used. {reason}")

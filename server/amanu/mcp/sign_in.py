@@ -138,7 +138,7 @@ class Browser:
     async def show(self, address: str) -> None:
         self._state = parse_qs(urlsplit(address).query)["state"][0]
         if urlsplit(address).scheme not in ("http", "https"):
-            raise OAuthFlowError("its page to sign in is not on the web")
+            raise OAuthFlowError("its sign-in page is not on the web")
         self._open_page(address)
 
     async def answer(self) -> AuthorizationCodeResult:

@@ -183,9 +183,9 @@ class _Incoming(_Stream):
             self._traffic.repair(message)
             self._messages.append(message)
         except (ValidationError, RecursionError):
-            self._log.write("amanu: ignored a message that is not as JSON-RPC wants it\n")
+            self._log.write("amanu: ignored a message that is not valid JSON-RPC\n")
             if isinstance(value, dict) and "method" not in value:
-                self._refuse(value.get("id"), "its answer is not as JSON-RPC wants it")  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+                self._refuse(value.get("id"), "its answer is not valid JSON-RPC")  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
 
     def _refuse(self, request_id: object, reason: str) -> None:
         """Answer a request of ours ourselves: it would wait in vain."""

@@ -51,7 +51,7 @@ def _read(path: Path) -> tomlkit.TOMLDocument:
     except OSError as error:
         raise storage_error(error, path) from error
     except (TOMLKitError, ValueError) as error:
-        raise AmanuError("invalidParams", f"{path} is not valid TOML: {error}.", hint="Mend it first.") from None
+        raise AmanuError("invalidParams", f"{path} is not valid TOML: {error}.", hint="Fix it first.") from None
 
 
 def _write(path: Path, document: tomlkit.TOMLDocument) -> None:

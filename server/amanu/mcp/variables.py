@@ -65,7 +65,7 @@ class UserVariables:
             name = str(error.args[0])
             if self.is_never_passed(name):
                 raise StartFailed(
-                    f"{config.source} refers to {name}, which is never passed on: it holds a key of yours for models."
+                    f"{config.source} refers to {name}, which is never passed on: it holds an API key for models."
                 ) from None
             raise StartFailed(f"{config.source} refers to the variable {name}, which is not set.") from None
 
@@ -79,7 +79,7 @@ class UserVariables:
             spelled = self.expanded(config, table.cwd, roots).replace("~", str(home), 1)
             folder = Path(os.path.realpath((roots[0] if roots else Path("/")) / spelled))
             if not folder.is_dir():
-                raise StartFailed(f"The folder {folder}, where it is to start, does not exist.")
+                raise StartFailed(f"Its working folder {folder} does not exist.")
         spelled = self.expanded(config, table.command, roots)
         if spelled.startswith("~/"):
             spelled = str(home / spelled[2:])

@@ -19,9 +19,9 @@ _LIMITS: Mapping[str, AgentEnd] = {"stepLimit": "turnLimit", "timeLimit": "timeL
 _SENTENCES: Mapping[AgentEnd, str] = {
     "completed": "completed its task",
     "noResult": "failed: it stopped without calling complete_task, so its task is not completed",
-    "turnLimit": "failed: it reached its limit of steps without completing its task",
-    "timeLimit": "failed: it ran out of time without completing its task",
-    "costLimit": "failed: it spent all it may spend without completing its task",
+    "turnLimit": "failed: it reached its step limit without completing its task",
+    "timeLimit": "failed: it reached its time limit without completing its task",
+    "costLimit": "failed: it reached its cost limit without completing its task",
     "stalled": "failed: nothing came from its model for too long, so it was stopped",
     "cancelled": "was stopped by the user; its task is not completed",
     "failed": "failed",

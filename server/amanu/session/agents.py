@@ -86,7 +86,7 @@ class SessionAgents:
             background=(task.background or definition.background) and not self._core.services.headless,
             state="waiting",
             started_at=int(time.time() * 1000),
-            activity="Waits for its turn",
+            activity="Waiting for its turn",
         )
         work = self._works[shown.agent_id] = AgentWork(self._parent, definition, shown, call.turn_id)
         work.start(task.prompt, self._free, self._started)

@@ -56,7 +56,7 @@ class CommandLines:
                     call = await self._calls.run(TOOL, command=line.command)
             except NeedsApproval as error:
                 rules = " ".join(f"A rule would allow it: {rule}" for rule in error.rules[:1])
-                not_run.append(f"Not run, for it needs your approval: {line.command}\n{rules}".rstrip())
+                not_run.append(f"Not run, because it needs your approval: {line.command}\n{rules}".rstrip())
                 outputs.append(
                     f"(not run, because it needs the user's approval: {line.command!r}. If you need its output, run it "
                     f"with {TOOL}; the user is asked then.)"

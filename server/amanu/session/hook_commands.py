@@ -43,7 +43,7 @@ class HookCommands:
             unread = await asyncio.to_thread(self._core.services.hooks.unread, self._core.workspace)
         text = listing(self._listed, unread)
         if any(view.state in ("new", "changed") for view in self._listed):
-            text += "\n/hooks approve NUMBER agrees to one as it is now. Look into the files it starts first."
+            text += "\n/hooks approve NUMBER approves one as it is now. Check the files it runs first."
         return text
 
     async def _approve(self, number: int) -> str:
@@ -53,10 +53,10 @@ class HookCommands:
         shown = self._listed[number - 1]
         current = next((view for view in await self._hooks.views() if view.digest == shown.digest), None)
         if current is None:
-            return f"Nothing was agreed to: that hook has changed since it was shown.\n{await self._list()}"
+            return f"Nothing was approved: that hook has changed since it was shown.\n{await self._list()}"
         label = one_line(shown.hook.label)
         if current.state not in ("new", "changed"):
-            return f"Nothing to agree to: {label} is {current.state}. {current.reason}".rstrip()
+            return f"Nothing to approve: {label} is {current.state}. {current.reason}".rstrip()
         await asyncio.to_thread(self._core.services.hooks.pins.approve, [current])
         self._core.audit.record_hook_approved(current)
-        return f"Agreed to {label}, as it is now: it runs from the next {shown.hook.event} on."
+        return f"Approved {label} as it is now: it runs from the next {shown.hook.event} on."

@@ -70,8 +70,8 @@ class HookListener(TurnListener):
             self._hooks.report("A hook answered instead of the model.", self._turn_id)
             return ReplyText(outcome.updated_output)
         if outcome.action == "deny" or outcome.ends:
-            reason = outcome.reason or outcome.end_reason or "It stated no reason."
-            self._hooks.report(f"A hook kept the model from being asked: {reason}", self._turn_id)
+            reason = outcome.reason or outcome.end_reason or "It gave no reason."
+            self._hooks.report(f"A hook stopped the request to the model: {reason}", self._turn_id)
             return Ending("completed")
         return None
 
@@ -190,7 +190,11 @@ class HookListener(TurnListener):
             return None
         reason = outcome.reason
         if len(self._continued) >= MAX_CONTINUED or reason in self._continued:
-            why = "it says the same again" if reason in self._continued else f"it did so {MAX_CONTINUED} times"
+            why = (
+                "it gives the same reason again"
+                if reason in self._continued
+                else f"it has already done so {MAX_CONTINUED} times"
+            )
             self._hooks.report(
                 f"The hook {outcome.decided_by} wants the agent to go on, but {why}: {reason}", self._turn_id
             )
@@ -208,7 +212,7 @@ class HookListener(TurnListener):
 
     def _end_if_told(self, outcome: HookOutcome) -> None:
         if outcome.ends and self._ending is None:
-            reason = outcome.end_reason or "It stated no reason."
+            reason = outcome.end_reason or "It gave no reason."
             self._hooks.report(f"A hook ended the turn: {reason}", self._turn_id)
             self._ending = Ending("completed")
 

@@ -125,7 +125,7 @@ class SessionHooks:
         context = await self._start()
         outcome = await self.run(HookMoment("UserPromptSubmit", {"prompt": text}))
         if outcome.action == "deny" or outcome.ends:
-            raise PromptBlocked(outcome.reason or outcome.end_reason or "it stated no reason.")
+            raise PromptBlocked(outcome.reason or outcome.end_reason or "it gave no reason.")
         return "\n\n".join(filter(None, (context, self.context(outcome))))
 
     async def _start(self) -> str:
@@ -157,7 +157,7 @@ class SessionHooks:
         """What the hooks tell the model, in blocks; the user is shown it, too."""
         if not outcome.contexts:
             return ""
-        self._notice("info", "A hook told the model something.", turn_id, detail="\n\n".join(outcome.contexts))
+        self._notice("info", "A hook added context for the model.", turn_id, detail="\n\n".join(outcome.contexts))
         return "\n\n".join(block("hook_context", text) for text in outcome.contexts)
 
     def report(self, text: str, turn_id: str | None = None) -> None:

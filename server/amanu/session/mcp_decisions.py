@@ -43,12 +43,12 @@ class McpDecisions:
     async def approve(self, name: str, digest: str) -> r.McpServerResult:
         view = self._view(name)
         await self._mcp.shared.approve(self._mcp.folders, name, digest)
-        return await self._decided(name, f"You agreed to the MCP server {name}.", digest=digest, target=view.target)
+        return await self._decided(name, f"You approved the MCP server {name}.", digest=digest, target=view.target)
 
     async def approve_tools(self, name: str, tools_digest: str) -> r.McpServerResult:
         self._view(name)
         await self._mcp.shared.approve_tools(self._mcp.folders, name, tools_digest)
-        return await self._decided(name, f"You agreed to the tools of the MCP server {name}.", tools=tools_digest)
+        return await self._decided(name, f"You approved the tools of the MCP server {name}.", tools=tools_digest)
 
     async def turn_off(self, name: str) -> r.McpServerResult:
         self._view(name)
@@ -58,7 +58,7 @@ class McpDecisions:
     async def restart(self, name: str) -> r.McpServerResult:
         self._view(name)
         await self._mcp.shared.restart(self._mcp.folders, name)
-        return await self._decided(name, f"The MCP server {name} was started again.")
+        return await self._decided(name, f"The MCP server {name} was restarted.")
 
     async def sign_in(self, name: str) -> r.McpSignInResult:
         """Start to sign in. Returns when there is a page to open, or when it is over."""
@@ -107,7 +107,7 @@ class McpDecisions:
         """Agree to what the user was shown of the server; if that is not what it is now, show it instead."""
         waits = server.state in ("unapproved", "off")
         if not waits and not server.changed_tools:
-            self._say(f"{wording.headline(server)}. There is nothing to agree to.")
+            self._say(f"{wording.headline(server)}. There is nothing to approve.")
         elif not _to_agree_to(server) <= self._shown:
             self._show(server)
         elif waits:

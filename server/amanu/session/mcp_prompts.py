@@ -32,8 +32,8 @@ class ServerText:
     @property
     def for_model(self) -> str:
         return (
-            f"I send you the prompt {self.name} of the MCP server {self.server}. Do what it says as far as that needs "
-            f"nothing I have not agreed to.\n{block('mcp_prompt', self.text, self.server)}"
+            f"I am sending you the prompt {self.name} of the MCP server {self.server}. Do what it says as far as "
+            f"that needs nothing I have not approved.\n{block('mcp_prompt', self.text, self.server)}"
         )
 
 

@@ -13,7 +13,7 @@ _MAX_TARGET = 4_000
 """Characters of a command line: all of it is shown, in any case that is not an attack on the reader."""
 
 _STATES: dict[str, tuple[Tone, str]] = {
-    "unapproved": ("warning", "waits for your yes"),
+    "unapproved": ("warning", "needs your approval"),
     "off": ("plain", "off"),
     "configured": ("plain", "starts when it is needed"),
     "starting": ("plain", "starting"),
@@ -34,7 +34,7 @@ def headline(server: McpServer) -> str:
     _, state = _STATES[server.state]
     count = len(server.tools)
     tools = f"{count} tool{'s' * (count != 1)}, {token_count(server.tokens)} tokens" if count else ""
-    changed = f"{len(server.changed_tools)} new or changed, off until you agree" if server.changed_tools else ""
+    changed = f"{len(server.changed_tools)} new or changed, off until you approve them" if server.changed_tools else ""
     return one_line(f"{server.name}: " + " · ".join(filter(None, [state, tools, changed, server.source])))
 
 
@@ -42,7 +42,7 @@ def commands(server: McpServer) -> str:
     """What the user can do about it, for clients without buttons; "" when nothing has to be done."""
     match server.state:
         case "unapproved":
-            return f"/mcp approve {server.name} agrees to this."
+            return f"/mcp approve {server.name} approves it."
         case "off":
             return f"/mcp approve {server.name} turns it on."
         case "failed":
@@ -50,7 +50,7 @@ def commands(server: McpServer) -> str:
         case "needsSignIn":
             return f"/mcp signin {server.name} signs in."
         case _:
-            return f"/mcp approve {server.name} agrees to the tools as they are now." if server.changed_tools else ""
+            return f"/mcp approve {server.name} approves the tools as they are now." if server.changed_tools else ""
 
 
 def summary(servers: Sequence[McpServer], problems: Sequence[str], *, deferred: bool) -> str:
@@ -63,7 +63,9 @@ def summary(servers: Sequence[McpServer], problems: Sequence[str], *, deferred: 
         asks = server.state in ("unapproved", "failed", "needsSignIn") or bool(server.changed_tools)
         lines += details(server) if asks else [headline(server)]
     if deferred:
-        lines.append("Their tools would take too much of the model's window: it finds them with search_tools.")
+        lines.append(
+            "Their tools would take too much of the model's context window, so it finds them with search_tools."
+        )
     lines += map(one_line, problems)
     lines.append("/mcp NAME shows one, /mcp off NAME stops one.")
     return "\n".join(lines)
@@ -82,20 +84,21 @@ def waiting(servers: Sequence[McpServer]) -> str:
     changed = [server for server in servers if server not in unapproved and server not in out_of_order]
     lines: list[str] = []
     if unapproved:
-        what = "These MCP servers wait" if len(unapproved) > 1 else "An MCP server waits"
-        lines.append(f"{what} for your yes; nothing of them starts before:")
+        many = len(unapproved) > 1
+        what = "These MCP servers need your approval before they start:"
+        lines.append(what if many else "This MCP server needs your approval before it starts:")
         lines += [f"  {server.name} ({_source(server)}): {_target(server)}" for server in unapproved]
     for server in out_of_order:
         state = _STATES[server.state][1]
         lines.append(one_line(f"The MCP server {server.name} {state}{': ' if server.reason else '.'}{server.reason}"))
         lines.append(commands(server))
     if changed:
-        lines.append("Tools of MCP servers are new or have changed; they are off until you agree:")
+        lines.append("Tools of MCP servers are new or have changed; they are off until you approve them:")
         lines += [
             f"  {server.name}: {one_line(', '.join(tool.name for tool in server.changed_tools))}" for server in changed
         ]
     if unapproved or changed:
-        lines.append("/mcp shows what you would agree to.")
+        lines.append("/mcp shows what you would approve.")
     return "\n".join(lines)
 
 

@@ -67,7 +67,9 @@ def explain_approval(approval: Approval) -> Approval:
 
 def _agent_line(approval: Approval) -> list[Line]:
     return (
-        [_line("plain", f"Wanted by the sub-agent {approval.agent} ({approval.agent_id}).")] if approval.agent else []
+        [_line("plain", f"Requested by the sub-agent {approval.agent} ({approval.agent_id}).")]
+        if approval.agent
+        else []
     )
 
 

@@ -24,11 +24,11 @@ async def test_who_goes_to_the_session_of_an_agent_sees_it_work_and_goes_on_ther
     (child,) = re.findall(r"/sessions (\S+) goes to its session", desk.out.getvalue())
     desk.types(f"/sessions {child}" + ENTER)
     await desk.sees(
-        "This is the session of the sub-agent slow. What it asks is asked in the one it works for: /sessions "
+        "This is the session of the sub-agent slow. Its questions are asked in the session it works for: /sessions "
     )
     (desk.root / "go").touch()
     await desk.sees("✓ Complete the task")
-    await desk.sees("The sub-agent's work is over.")
+    await desk.sees("The sub-agent has ended.")
     desk.types("are you there?" + ENTER)
     await desk.sees("› are you there?")
     await desk.sees("Still here.")

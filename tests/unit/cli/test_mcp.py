@@ -58,13 +58,13 @@ def test_one_that_does_not_start_says_why_and_its_log_is_printed(
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["add", "a b", "--", "x"], "A name has up to 40 letters"),
+        (["add", "a b", "--", "x"], "A name may have up to 40 characters"),
         (["add", "a"], "Give either --url URL, or the command after `--`."),
         (["add", "a", "--env", "A", "--", "x"], "'A' is not NAME=VALUE."),
         (["add", "a", "--url", "ftp://x"], "its url must begin with https:// or http://."),
         (["approve", "a"], "There is no MCP server 'a' here. Available: none."),
         (["import", "emacs"], "Unknown program 'emacs'. Available: claude, vscode, cursor, gemini, codex."),
-        (["logs", "../x"], "A name has up to 40 letters"),
+        (["logs", "../x"], "A name may have up to 40 characters"),
     ],
 )
 def test_wrong_usage(cli: InProcessCli, tmp_path: Path, arguments: list[str], sentence: str) -> None:
@@ -81,7 +81,7 @@ def test_import(cli: InProcessCli, tmp_path: Path) -> None:
     assert "  one: can be imported" in shown.stdout
     assert "  two: left out\n    It is a server of type sse" in shown.stdout
     assert (
-        "one: imported; it starts once you agree: amanu mcp approve one"
+        "one: imported; to approve it: amanu mcp approve one"
         in cli.run(mcp.main, "import", "claude", cwd=tmp_path).stdout
     )
-    assert "one: not agreed to\n  your mcp.toml: x\n" in cli.run(mcp.main, "list", cwd=tmp_path).stdout
+    assert "one: needs your approval\n  your mcp.toml: x\n" in cli.run(mcp.main, "list", cwd=tmp_path).stdout

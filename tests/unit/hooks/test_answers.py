@@ -73,7 +73,7 @@ CONTEXT = ("UserPromptSubmit", "SessionStart", "SubagentStart")
         (2, "", "because", "", lambda e: ("deny", "because")),
         (2, "{broken}", "because", "", lambda e: ("deny", "because")),
         (2, '{"reason": "in JSON"}', "", "", lambda e: ("deny", "in JSON")),
-        (2, "", "", "", lambda e: ("deny", "No reason was stated.")),
+        (2, "", "", "", lambda e: ("deny", "It gave no reason.")),
         (1, "", "oops", "", lambda e: ("ask" if e in GATE else "none", None)),
         (127, "", "", "", lambda e: ("ask" if e in GATE else "none", None)),
         (None, "", "", "It was ended after 5 s.", lambda e: ("ask" if e in GATE else "none", None)),

@@ -58,7 +58,7 @@ def test_time_limits(dialect: Dialect, event: str, timeout: float | None, second
         ({"command": "x", "timeout": float("nan")}, "timeout"),
         ({"command": "x", "outside": True}, "Only your own"),
         ({"command": "x", "writes": "workspace"}, "cannot change the workspace"),
-        ({"command": "x", "async": True}, "background"),
+        ({"command": "x", "async": True}, "Background"),
         ({"command": "x", "onFailure": "maybe"}, "onFailure"),
         ({"command": "x\0y"}, "NUL"),
     ],
@@ -71,9 +71,9 @@ def test_what_cannot_be_run_says_why(handler: Any, fault: str) -> None:
     ("tree", "fault"),
     [
         ({"hooks": 5}, "must be an object"),
-        ({"hooks": {"Nonsense": [{"hooks": [{"command": "x"}]}]}}, "no event 'Nonsense'"),
+        ({"hooks": {"Nonsense": [{"hooks": [{"command": "x"}]}]}}, "Unknown event 'Nonsense'"),
         ({"hooks": {"Stop": [5]}}, "must be an object with a list"),
-        ({"hooks": {"Stop": [{"matcher": "(", "hooks": [{"command": "x"}]}]}}, "no regular expression"),
+        ({"hooks": {"Stop": [{"matcher": "(", "hooks": [{"command": "x"}]}]}}, "not a valid regular expression"),
     ],
 )
 def test_what_is_wrong_with_a_file_says_so(tree: Any, fault: str) -> None:
@@ -93,7 +93,7 @@ def test_hooks_can_be_turned_off() -> None:
     ("content", "fault"),
     [
         (b"{", "not valid JSON"),
-        (b"[]", "no JSON object"),
+        (b"[]", "not a JSON object"),
         (b"[" * 100_000, "not valid JSON"),
         (b"{}" + b" " * (2 << 20), "longer than"),
     ],

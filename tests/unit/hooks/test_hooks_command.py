@@ -32,17 +32,17 @@ def test_listed_agreed_to_and_changed(tmp_path: Path, inside: InProcessCli) -> N
     assert "Not read, because the folder is not trusted: .amanu/hooks.json." in shown
     trusted(tmp_path)
     shown = inside.run(hooks.main, "list", cwd=tmp_path).stdout
-    assert "off: not agreed to" in shown and "hooks/x.sh (sha256 " in shown
+    assert "off: needs your approval" in shown and "hooks/x.sh (sha256 " in shown
     digest = next(line for line in shown.splitlines() if "amanu hooks approve" in line).split()[3]
     assert "Not run" in inside.run(hooks.main, "test", "UserPromptSubmit", cwd=tmp_path).stdout
-    assert "Agreed to UserPromptSubmit" in inside.run(hooks.main, "approve", digest, cwd=tmp_path).stdout
+    assert "Approved UserPromptSubmit" in inside.run(hooks.main, "approve", digest, cwd=tmp_path).stdout
     assert "hello" in inside.run(hooks.main, "test", "UserPromptSubmit", cwd=tmp_path).stdout
     [view] = [json.loads(text) for text in inside.run(hooks.main, "list", "--json", cwd=tmp_path).stdout.splitlines()]
     assert (view["state"], view["owner"]) == ("on", "workspace")
     script(tmp_path, "x.sh", "echo swapped")
-    assert "changed since you agreed" in inside.run(hooks.main, "list", cwd=tmp_path).stdout
-    fails(inside.run(hooks.main, "approve", digest, cwd=tmp_path), 2, "No hook waits for a yes with the digest")
-    assert "Agreed to" in inside.run(hooks.main, "approve", "--all", cwd=tmp_path).stdout
+    assert "changed since you approved" in inside.run(hooks.main, "list", cwd=tmp_path).stdout
+    fails(inside.run(hooks.main, "approve", digest, cwd=tmp_path), 2, "No hook with the digest")
+    assert "Approved" in inside.run(hooks.main, "approve", "--all", cwd=tmp_path).stdout
     assert "swapped" in inside.run(hooks.main, "test", "UserPromptSubmit", cwd=tmp_path).stdout
 
 
@@ -51,16 +51,16 @@ def test_tried_for_a_call(tmp_path: Path, inside: InProcessCli) -> None:
     configure_user(PreToolUse=[handler(denies, matcher="Write"), handler("true", matcher="Nothing")])
     arguments = ("--tool", "write_file", "--input", '{"path": "a", "content": "b"}')
     shown = inside.run(hooks.main, "test", "BeforeTool", *arguments, cwd=tmp_path).stdout
-    assert "Together: deny." in shown and "\x1b" not in shown
+    assert "Result: deny." in shown and "\x1b" not in shown
     assert "No hook ran" in inside.run(hooks.main, "test", "PreToolUse", cwd=tmp_path).stdout
-    assert "fits no known tool" in inside.run(hooks.main, "list", cwd=tmp_path).stdout
+    assert "matches no known tool" in inside.run(hooks.main, "list", cwd=tmp_path).stdout
 
 
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("approve",), "Name the digest of a hook"),
-        (("approve", "0123"), "No hook waits"),
+        (("approve",), "Give the digest of a hook"),
+        (("approve", "0123"), "needs your approval"),
         (("test", "Never"), "There is no event"),
         (("test", "PreToolUse", "--input", "{"), "--input is not JSON"),
         (("test", "PreToolUse", "--input", "[]"), "--input is not a JSON object"),

@@ -55,8 +55,8 @@ def running(mark: str) -> list[str]:
 @pytest.mark.parametrize(
     ("command", "limit", "failure"),
     [
-        ("sleep MARK", 0.5, "ended after 0.5 s"),
-        ("trap '' TERM INT HUP; while true; do sleep MARK; done", 0.5, "ended after 0.5 s"),
+        ("sleep MARK", 0.5, "stopped after 0.5 s"),
+        ("trap '' TERM INT HUP; while true; do sleep MARK; done", 0.5, "stopped after 0.5 s"),
         ("head -c 100000000 /dev/zero | tr '\\0' x", 30, "printed more than"),
         ("head -c 100000000 /dev/zero >&2; sleep 0.1", 30, ""),
         ("sleep MARK & echo early", 30, ""),
@@ -216,9 +216,9 @@ async def test_a_script_swapped_between_calls_is_off(tmp_path: Path) -> None:
         assert len(await hook_entries(d)) == 2
         script(d.root, "guard.sh", "echo swapped")
         await d.prompt("/hooks", "p2")
-        assert "off: changed since you agreed to it" in notices(d, "hooks")
+        assert "off: changed since you approved it" in notices(d, "hooks")
         await d.prompt("/hooks approve 1", "p3")
-        assert "Agreed to" in notices(d, "hooks")
+        assert "Approved" in notices(d, "hooks")
         await d.prompt("/hooks approve 9", "p4")
         assert "There is no hook 9" in notices(d, "hooks")
 
@@ -307,4 +307,4 @@ async def test_one_broken_hook_does_not_stop_the_others(tmp_path: Path) -> None:
         await d.prompt("write")
         await d.ended()
         assert [item.state for item in tool_calls(d)] == ["rejected"]
-        assert "no regular expression" in notices(d, "hooksOff")
+        assert "not a valid regular expression" in notices(d, "hooksOff")

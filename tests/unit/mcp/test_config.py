@@ -70,8 +70,8 @@ def test_what_fetches_what_it_runs_is_proposed_what_it_needs(tmp_path: Path, com
         ('command = "a"\nargs = "b"', "servers.one.args in your mcp.toml: Input should be a valid tuple."),
         ('comand = "a"', "servers.one.comand in your mcp.toml: Extra inputs are not permitted."),
         ('url = "ftp://b"', "its url must begin with https:// or http://."),
-        ('url = "https://u:p@b"', "its url holds a password; put it into headers."),
-        ('command = "a\\u0000"', "a command cannot hold a NUL."),
+        ('url = "https://u:p@b"', "its url contains a password; put it in headers."),
+        ('command = "a\\u0000"', "a command cannot contain a NUL character."),
         (
             'command = "a"\nidle_seconds = 0',
             "in your mcp.toml: Input should be greater than 0.",

@@ -58,7 +58,7 @@ async def test_one_bad_tool_does_not_hide_the_others(tmp_path: Path) -> None:
     ("trick", "sentence"),
     [
         ("huge line", r"answered with an error: its answer has 52,4\d\d,\d\d\d bytes; the limit is 16,777,216"),
-        ("bad answer", "answered with an error: its answer is not as JSON-RPC wants it"),
+        ("bad answer", "answered with an error: its answer is not valid JSON-RPC"),
         ("exits on call", r"ended during the call\. It ended with code 7: Error: I am tired\."),
     ],
 )

@@ -45,7 +45,7 @@ from amanu_protocol.errors import AmanuError
             "home/.cursor/mcp.json",
             {"command": "a", "alwaysAllow": ["x"], "disabled": True},
             {"command": "a", "enabled": False},
-            ["alwaysAllow was left out: Amanu asks until a rule of yours allows a tool."],
+            ["alwaysAllow was left out: Amanu asks until one of your rules allows a tool."],
         ),
         (
             "gemini",

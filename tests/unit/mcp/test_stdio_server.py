@@ -29,7 +29,7 @@ async def test_nothing_starts_before_the_user_agrees(tmp_path: Path) -> None:
         assert (view.state, view.tools, view.source) == ("unapproved", [], "your mcp.toml")
         assert "mcp_server.py" in view.target
         assert "change nothing" in view.access
-        with pytest.raises(ToolError, match="not started before the user agrees"):
+        with pytest.raises(ToolError, match="needs the user's approval before it starts"):
             await it.call("sample", "echo", text="x")
 
 
@@ -226,7 +226,7 @@ async def test_a_changed_command_is_asked_about_anew_and_what_ran_ends(tmp_path:
         it.configure(sample=python_server(network=True))
         view = it.view("sample")
         assert (view.state, view.tools) == ("unapproved", [])
-        assert "changed since you agreed" in view.reason
+        assert "changed since you approved" in view.reason
         assert view.digest != digest
         await it.until(lambda: not it.servers._ending and not it.servers._connections)  # pyright: ignore[reportPrivateUsage]
         await it.approved("sample")

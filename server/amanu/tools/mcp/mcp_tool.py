@@ -69,8 +69,8 @@ class McpTool(Tool[McpArguments]):
         tool = next((tool for tool in view.tools if tool.name == self.tool.name), None)
         if tool is None or tool != self.tool or view.state in ("unapproved", "off"):
             raise ToolError(
-                f"{self.tool.name} of the MCP server {self.server_name} is not available any more, or not as it was "
-                "when this turn began.",
+                f"{self.tool.name} of the MCP server {self.server_name} is no longer available, or has changed "
+                "since this turn began.",
                 "Go on without it.",
             )
         lines = [
@@ -128,7 +128,7 @@ def _claims(tool: ServerTool) -> list[str]:
         *(["destroy or overwrite things"] if tool.destructive else []),
         *(["reach beyond this computer"] if tool.open_world else []),
     ]
-    return [f"By what the server says, this may {' and '.join(claims)}."] if claims else []
+    return [f"According to the server, this may {' and '.join(claims)}."] if claims else []
 
 
 def _digest(server_digest: str, tool: ServerTool) -> str:

@@ -144,7 +144,7 @@ export class AgentCard implements Card {
     const { agent, asks } = this;
     const doing = agent !== undefined && works(agent) ? visible(agent.activity) : "";
     this.element.classList.toggle("asks", asks);
-    setText(this.activity, asks ? "Waits for your answer" : doing);
+    setText(this.activity, asks ? "Waiting for your answer" : doing);
     this.activity.hidden = this.activity.textContent === "";
   }
 

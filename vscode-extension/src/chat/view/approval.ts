@@ -175,8 +175,8 @@ export class ApprovalBox {
 }
 
 function question({ agent, proposalId }: Approval): string {
-  if (proposalId !== null) return agent ? `Apply this change of ${visible(agent)}?` : "Apply this change?";
-  return agent ? `Allow ${visible(agent)} this?` : "Allow this?";
+  if (proposalId !== null) return agent ? `Apply this change by the agent ${visible(agent)}?` : "Apply this change?";
+  return agent ? `Allow the agent ${visible(agent)} to do this?` : "Allow this?";
 }
 
 /** Why it is asked and what holds it, in the daemon's words. */

@@ -147,7 +147,7 @@ class Card {
     }
     setText(
       this.servers,
-      `Of the tools, MCP servers: ${context.servers.map((each) => `${each.name} ${exactly(each.tokens)}`).join(" · ")}`,
+      `MCP servers' share of the tools: ${context.servers.map((each) => `${each.name} ${exactly(each.tokens)}`).join(" · ")}`,
     );
     this.servers.hidden = context.servers.length === 0;
     setText(this.meaning, meaning);

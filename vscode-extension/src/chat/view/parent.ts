@@ -6,7 +6,7 @@ import { button, h, setText } from "./dom";
 export class Parent {
   private readonly back = button("← Back", () => this.leave(), {
     class: "link",
-    title: "To the session it works for",
+    title: "Go to the session it works for",
   });
   private readonly words = h("span", { class: "aside" });
   readonly element = h(

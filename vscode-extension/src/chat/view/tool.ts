@@ -134,7 +134,7 @@ export class ToolCard implements Card {
       remarks.push(h("div", { class: "aside" }, "Its changes are shown with the last edit of this step."));
     const { parentSessionId } = this.desk.session.state;
     if (call.state === "awaitingApproval" && !asked && parentSessionId)
-      remarks.push(h("div", { class: "aside" }, "It is asked about in the session this agent works for."));
+      remarks.push(h("div", { class: "aside" }, "Answer it in the session this agent works for."));
     if (call.error !== null) remarks.push(h("div", { class: "error" }, visible(call.error)));
     if (call.decision !== null && telling(call) && !asked)
       remarks.push(h("div", { class: "aside" }, decision(call.decision, this.desk.client)));

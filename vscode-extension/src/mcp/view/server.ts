@@ -150,7 +150,7 @@ function toolRow({ name, fullName, title, description, readOnly }: McpTool): HTM
 function changes({ changedTools }: McpServer): HTMLElement[] {
   if (changedTools.length === 0) return [];
   return [
-    h("p", {}, `${plural(changedTools.length, "tool")} new or changed, off until you agree to the text:`),
+    h("p", {}, `${plural(changedTools.length, "tool")} new or changed, off until you approve them:`),
     ...changedTools.map(({ name, diff }: McpChangedTool) =>
       h("figure", {}, h("figcaption", {}, h("code", {}, visible(name))), drawn(diff)),
     ),
