@@ -228,7 +228,7 @@ async def test_they_are_listed(tmp_path: Path) -> None:
         listed = notices(d, "skills")[1]
         assert "1 skill; with /NAME you activate one yourself." in listed
         assert "- latin (this project's, about 5 tokens, active): Use it for latin." in listed
-        assert ".agents/skills/latin/SKILL.md: not used, for " in listed
+        assert ".agents/skills/latin/SKILL.md: not used, because " in listed
         assert not any(text.startswith("/skills") for text in user_texts(d))
 
 

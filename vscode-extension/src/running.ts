@@ -1,5 +1,4 @@
 import * as vscode from "vscode";
-import { plural } from "./changes";
 import type { Daemon } from "./client";
 import type { Desk } from "./desk";
 import { waitsForUser, works } from "./fold";
@@ -68,9 +67,7 @@ export class Running implements vscode.Disposable {
     if (parts.length > 0) {
       this.item.text = parts.join(" ");
       this.item.tooltip = [
-        ...(going.length > 0
-          ? [`Agents and commands running: ${going.length}`, ...going]
-          : []),
+        ...(going.length > 0 ? [`Agents and commands running: ${going.length}`, ...going] : []),
         ...(waiting.length > 0 ? ["MCP servers that need you"] : []),
         ...waiting.map((server) => oneLine(headline(server), LINE)),
       ].join("\n");

@@ -135,7 +135,7 @@ test("the numbers stand behind the bar, and Escape leads back to it", () => {
     ["Reserved for reply", "4,000"],
   ]);
   expect(find(".context").textContent).toContain("9,000 of 12,000 tokens");
-  expect(find(".context").textContent).toContain("MCP servers: git 1,200 · docs 300");
+  expect(find(".context").textContent).toContain("MCP servers' share of the tools: git 1,200 · docs 300");
   expect([...find("dl").querySelectorAll("dd")].map((each) => each.textContent)).toEqual([
     "4k in · 500 out · $0.12",
     "of the turn",

@@ -64,7 +64,7 @@ async def test_a_server_that_asks_who_the_user_is(tmp_path: Path) -> None:
             it.configure(web={"url": address})
             await it.approved("web")
             assert (it.view("web").state, it.view("web").reason) == ("needsSignIn", "It wants you to sign in.")
-            with pytest.raises(ToolError, match="before the user has signed in"):
+            with pytest.raises(ToolError, match="until the user has signed in"):
                 await it.call("web", "who")
             assert authority.clients == {}  # nothing was asked of the authority before the user wanted to
             await it.servers.sign_in(it.workspace, "web", lambda page: visits.append(asyncio.create_task(_visit(page))))
@@ -79,7 +79,7 @@ async def test_a_server_that_asks_who_the_user_is(tmp_path: Path) -> None:
             assert authority.renewed == 1
             authority.tokens.clear()
             authority.refreshes.clear()
-            with pytest.raises(ToolError, match="before the user has signed in"):
+            with pytest.raises(ToolError, match="until the user has signed in"):
                 await again.call("web", "who")
             await again.until(lambda: again.view("web").state == "needsSignIn")
         await asyncio.gather(*visits)

@@ -175,7 +175,8 @@ export class ApprovalBox {
 }
 
 function question({ agent, proposalId }: Approval): string {
-  if (proposalId !== null) return agent ? `Apply this change by the agent ${visible(agent)}?` : "Apply this change?";
+  if (proposalId !== null)
+    return agent ? `Apply this change by the agent ${visible(agent)}?` : "Apply this change?";
   return agent ? `Allow the agent ${visible(agent)} to do this?` : "Allow this?";
 }
 
