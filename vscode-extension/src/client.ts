@@ -2,6 +2,7 @@ import * as vscode from "vscode";
 import {
   CloseAction,
   ErrorAction,
+  ErrorCodes,
   type Executable,
   LanguageClient,
   ResponseError,
@@ -128,14 +129,18 @@ export class Daemon implements vscode.Disposable {
     params: RequestsToDaemon[M]["params"],
   ): Promise<RequestsToDaemon[M]["result"]> {
     await this.settled();
-    if (this.client === undefined || this.connection.status !== "ready")
+    const { client } = this;
+    if (client === undefined || this.connection.status !== "ready")
       throw new Refused(
         "message" in this.connection ? this.connection.message : "Amanu's daemon is not connected.",
         undefined,
       );
     try {
-      return await this.client.sendRequest<RequestsToDaemon[M]["result"]>(method, params);
+      return await client.sendRequest<RequestsToDaemon[M]["result"]>(method, params);
     } catch (error) {
+      // Settings that arrive late connect anew. What the daemon may have had already does nothing the second time.
+      if (this.client !== client && cutOff(error) && method !== "amanu/job/input")
+        return this.request(method, params);
       throw inWords(error);
     }
   }
@@ -288,6 +293,12 @@ export function roots(): string[] {
   return (vscode.workspace.workspaceFolders ?? [])
     .filter((folder) => folder.uri.scheme === "file")
     .map((folder) => folder.uri.fsPath);
+}
+
+/** Whether the line was closed before the answer came. */
+function cutOff(error: unknown): boolean {
+  const codes: number[] = [ErrorCodes.PendingResponseRejected, ErrorCodes.ConnectionInactive];
+  return error instanceof ResponseError && codes.includes(error.code);
 }
 
 function inWords(error: unknown): Refused {
