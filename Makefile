@@ -37,11 +37,9 @@ test: setup .tools/ripgrep/.installed .tools/mcp/.installed $(EXTENSION)  ## all
 
 test-vscode: vsix .tools/vscode/.installed .tools/wheelhouse/.installed  ## of these, the ones in a real VS Code
 	@.ci/vscode/chromium
-	@tests() { \
-	  AMANU_VSCODE="$(CURDIR)/.tools/vscode" AMANU_WHEELHOUSE="$(CURDIR)/.tools/wheelhouse" \
-	  PYTHONPATH="$(CURDIR)/.tools/playwright" $(BIN)/python -m pytest -n 2 --dist worksteal -q -rfEs "$$@" \
-	  tests/editors/test_vscode*.py; }; \
-	  tests || { echo "A real VS Code may be slow on a busy machine: what failed is run once more."; tests --last-failed; }
+	@AMANU_VSCODE="$(CURDIR)/.tools/vscode" AMANU_WHEELHOUSE="$(CURDIR)/.tools/wheelhouse" \
+	  PYTHONPATH="$(CURDIR)/.tools/playwright" $(BIN)/python -m pytest -n 2 --dist worksteal -q -rfEs \
+	  tests/editors/test_vscode*.py
 
 test-neovim-versions: setup  ## the Neovim tests with 0.10, 0.11 and 0.12; a version that cannot be had is skipped
 	@.ci/neovim/test
