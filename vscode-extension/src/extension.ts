@@ -14,6 +14,7 @@ import { Desk } from "./desk";
 import { Doctor } from "./doctor";
 import { Edits } from "./edits";
 import { Findings } from "./findings";
+import { Highlighter } from "./highlight/highlighter";
 import { language } from "./language";
 import { ServersPage } from "./mcp/page";
 import { Servers } from "./mcp/servers";
@@ -54,6 +55,7 @@ export function activate(context: vscode.ExtensionContext): void {
   const proposals = new Proposals(desk, edits);
   const review = new Review(desk, proposals, edits);
   const pages = new Pages();
+  const highlighter = new Highlighter(context.extensionUri);
   const panel = new Panel(
     context.extensionUri,
     desk,
@@ -64,6 +66,7 @@ export function activate(context: vscode.ExtensionContext): void {
     overview,
     (proposalId, path) => review.openDiff(proposalId, path),
     (call) => showAudit(desk, daemon, pages, call),
+    highlighter,
     log,
   );
   const mcp = new ServersPage(context.extensionUri, desk, daemon, servers, setup, pages);
@@ -78,6 +81,7 @@ export function activate(context: vscode.ExtensionContext): void {
     daemon,
     desk,
     shown,
+    highlighter,
     overview,
     review,
     new Changes(desk, proposals),

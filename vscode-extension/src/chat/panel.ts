@@ -5,10 +5,12 @@ import type { Context } from "../context";
 import { contains } from "../paths";
 import type { Desk } from "../desk";
 import type { Edits } from "../edits";
+import type { Highlighter } from "../highlight/highlighter";
 import type { Overview } from "../overview";
 import { openPlan } from "../plan";
 import type { AttachmentInput, Event } from "../protocol";
 import { plain } from "../visible";
+import { insertCode, typeInTerminal } from "./code";
 import { open } from "./files";
 import { PICTURES, refusal, within } from "./incoming";
 import type { Action, Hindrance, ToHost, ToView, TurnWish } from "./messages";
@@ -90,9 +92,11 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
     private readonly overview: Overview,
     private readonly openDiff: (proposalId: string, path: string) => Promise<void>,
     private readonly audit: (call: { toolCallId: string; title: string }) => Promise<void>,
+    private readonly highlighter: Highlighter,
     private readonly log: vscode.LogOutputChannel,
   ) {
     this.subscriptions = [
+      highlighter.onChanged(() => this.post({ type: "repaint" })),
       desk.onReset(() => this.show()),
       desk.onEvent(({ event }) => {
         this.event(event);
@@ -275,6 +279,19 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
         return this.attach(
           (await vscode.window.showOpenDialog({ canSelectMany: true, openLabel: "Attach" })) ?? [],
         );
+      case "paint": {
+        const { request } = message;
+        return this.post({ type: "painted", request, ...(await this.highlighter.paint(message)) });
+      }
+      case "insertCode":
+        if (await insertCode(message.text)) return undefined;
+        return desk.tell({ level: "info", text: "Open the file first that the code is for." });
+      case "terminal":
+        if (typeInTerminal(message.text)) return undefined;
+        return desk.tell({
+          level: "info",
+          text: "Only a command of one line goes to the terminal. Copy it instead.",
+        });
       case "draft":
         return this.memory.update(DRAFT, message.text || undefined);
       case "say":
