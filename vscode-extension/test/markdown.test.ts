@@ -196,7 +196,7 @@ test.each<[string, string, string, string?]>([
   ["```", "x", "text"],
 ])("a code block says its language and file: %s, %s", (fence, line, language, path) => {
   const holder = document.createElement("div");
-  holder.innerHTML = draw(`${fence}\n${line}\ny\n\`\`\``);
+  holder.innerHTML = draw(`${fence}\n${line}\ny\nz\n\`\`\``);
   expect(holder.querySelector(".language")?.textContent).toBe(language);
   expect(holder.querySelector("a.file")?.textContent).toBe(path);
 });

@@ -6,8 +6,8 @@ import type { Grammars } from "./grammars";
 
 /** Characters of a line that is not looked at: it is data, and would take long. */
 const LONGEST = 2_000;
-/** Milliseconds for one line. */
-const PATIENCE = 200;
+/** Milliseconds for one line. The first of a language takes longest: its rules are compiled then. */
+const PATIENCE = 4_000;
 /** Blocks that may go on where they ended. */
 const BLOCKS = 500;
 /** The number of the text's own colour. */

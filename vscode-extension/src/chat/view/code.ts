@@ -48,8 +48,8 @@ export class CodeBlock implements Paintable {
   /** Lines that have their colours, and the last one as it was when it got them. */
   private painted = 0;
   private paintedLast: string | undefined;
-  /** The last line that was sent to be coloured. */
-  private sent = "";
+  /** The lines that were sent to be coloured. */
+  private sent: string[] = [];
 
   constructor(private readonly info: string) {
     this.label("");
@@ -78,21 +78,22 @@ export class CodeBlock implements Paintable {
     const texts = lines.map(textOf);
     const last = this.painted === this.lines.length - 1;
     if (last && texts[0] === this.paintedLast) return undefined;
-    this.sent = texts.at(-1) ?? "";
+    this.sent = texts;
     return { start: this.painted, lines: texts };
   }
 
   /** Colour lines; the last one of all may grow yet, and is coloured again then. */
   paint(start: number, tokens: readonly Tokens[]): void {
-    if (start !== this.painted) return;
-    for (const [at, spans] of tokens.entries()) {
-      const line = this.lines[start + at];
-      if (line !== undefined) line.replaceChildren(...coloured(textOf(line), spans), "\n");
-    }
-    const last = start + tokens.length - 1;
-    const whole = textOf(this.lines[last]) === this.sent;
+    const { sent } = this;
+    const lines = this.lines.slice(start, start + tokens.length);
+    if (start !== this.painted || lines.some((line, at) => !textOf(line).startsWith(sent[at] ?? "\n")))
+      return this.unpaint(); // another text by now
+    for (const [at, line] of lines.entries())
+      line.replaceChildren(...coloured(textOf(line), tokens[at] ?? []), "\n");
+    const last = start + lines.length - 1;
+    const whole = textOf(lines.at(-1)) === sent.at(-1);
     this.painted = whole && last < this.lines.length - 1 ? last + 1 : last;
-    this.paintedLast = whole ? this.sent : undefined;
+    this.paintedLast = whole ? sent.at(-1) : undefined;
   }
 
   unpaint(): void {
@@ -107,12 +108,13 @@ export class CodeBlock implements Paintable {
   private append(added: string): void {
     const [rest = "", ...lines] = added.split("\n");
     const last = this.lines.at(-1);
+    const first = this.lines.length < 2; // what the first line says may be news
     if (last === undefined) lines.unshift(rest);
     else if (rest !== "") growLine(last, rest);
     const elements = lines.map((line) => h("span", { class: "line" }, line, "\n"));
     this.lines.push(...elements);
     this.code.append(...elements);
-    if (this.lines.length < 3) this.label(textOf(this.lines[0]));
+    if (first) this.label(textOf(this.lines[0]));
   }
 
   private clear(): void {

@@ -46,11 +46,11 @@ class Painter {
 
   /** The extension has answered. */
   painted({ request, tokens, styles }: Extract<ToView, { type: "painted" }>): void {
-    this.dress(styles);
     const asked = this.asked.get(request);
     this.asked.delete(request);
     if (asked === undefined) return; // before another theme came
     if (tokens === null) return void this.ids.delete(asked.code); // it cannot be coloured
+    this.dress(styles);
     if (tokens.length === 0) asked.code.unpaint();
     else asked.code.paint(asked.start, tokens);
     this.touch(asked.code);
