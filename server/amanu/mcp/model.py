@@ -132,7 +132,12 @@ class McpServer(Protocol):
     when their task is cancelled."""
 
     @property
-    def view(self) -> ServerView: ...
+    def name(self) -> str: ...
+
+    @property
+    def view(self) -> ServerView:
+        """As it is now: to be read once for what belongs together."""
+        ...
 
     async def call_tool(self, name: str, arguments: Mapping[str, Any], client: CallClient) -> CallAnswer: ...
 

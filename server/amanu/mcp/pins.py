@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, replace
 from difflib import unified_diff
+from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
@@ -34,13 +35,16 @@ class Listing:
     has_resources: bool = False
     has_prompts: bool = False
 
-    @property
+    @cached_property
     def texts(self) -> dict[str, str]:
-        """What a user agrees to: name → text."""
+        """What a user approves: name → text. A tool that takes the name of the instructions turns them off, not the
+        other way round."""
         texts = {tool.name: tool_text(tool) for tool in self.tools}
-        return texts | ({INSTRUCTIONS: self.instructions} if self.instructions else {})
+        if self.instructions:
+            texts.setdefault(INSTRUCTIONS, self.instructions)
+        return texts
 
-    @property
+    @cached_property
     def digest(self) -> str:
         return _sha256(json.dumps(sorted(self.texts.items())))
 
@@ -64,9 +68,10 @@ class Pin:
     @property
     def tools(self) -> list[ServerTool]:
         """Those in force."""
-        agreed = self.texts or {}
-        listed = self.listing.tools if self.listing else ()
-        return [tool for tool in listed if agreed.get(tool.name) == tool_text(tool)]
+        if self.listing is None or self.texts is None:
+            return []
+        listed = self.listing.texts
+        return [tool for tool in self.listing.tools if self.texts.get(tool.name) == listed[tool.name]]
 
     @property
     def instructions(self) -> str:

@@ -308,6 +308,10 @@ class _Server:
     roots: Roots
 
     @property
+    def name(self) -> str:
+        return self.config.name
+
+    @property
     def view(self) -> ServerView:
         config, servers = self.config, self.servers
         state, reason = servers.state(config, self.roots)

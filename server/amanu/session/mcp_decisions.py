@@ -129,9 +129,9 @@ class McpDecisions:
     def _view(self, name: str) -> ServerView:
         """The server of that name. Raises `AmanuError` (mcpServerNotFound)."""
         self._access.require_writable()
-        view = next((server.view for server in self._mcp.servers() if server.view.name == name), None)
+        view = next((server.view for server in self._mcp.servers() if server.name == name), None)
         if view is None:
-            names = ", ".join(server.view.name for server in self._mcp.servers())
+            names = ", ".join(server.name for server in self._mcp.servers())
             raise AmanuError(
                 "mcpServerNotFound",
                 f"There is no MCP server {name!r} here.",

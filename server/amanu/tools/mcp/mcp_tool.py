@@ -45,7 +45,7 @@ class McpTool(Tool[McpArguments]):
         self.name = name
         self.server = server
         self.tool = tool
-        self.server_name = server.view.name
+        self.server_name = server.name
         text = visible(tool.description).strip()
         self.description = text if len(text) <= MAX_DESCRIPTION else f"{text[: MAX_DESCRIPTION - 1]}…"
         self._environment = environment
