@@ -645,7 +645,7 @@ class McpTool(Wire):
 
 
 class McpChangedTool(Wire):
-    """A tool that is off until the user agrees to its text, which is new or has changed."""
+    """A tool that is off until the user approves its text, which is new or has changed."""
 
     name: str
     diff: str
@@ -657,7 +657,7 @@ class McpServer(Wire):
 
     name: str
     state: Literal["unapproved", "off", "configured", "starting", "ready", "failed", "needsSignIn"]
-    """`unapproved`: nothing of it starts before the user agrees · `configured`: it starts when it is first needed."""
+    """`unapproved`: it does not start before it is approved · `configured`: it starts when it is first needed."""
     reason: str
     source: str
     """Where it is configured."""
@@ -666,13 +666,13 @@ class McpServer(Wire):
     access: str
     """A sentence: what its process may do."""
     digest: str
-    """Of all that agreeing to it is about."""
+    """Of all that approving it is about."""
     tokens: int
     """What its tools take in every request; an estimate."""
     tools: list[McpTool]
     changed_tools: list[McpChangedTool] = []
     tools_digest: str = ""
-    """What agreeing to `changedTools` is about."""
+    """What approving `changedTools` is about."""
     lines: list[Line]
     """All of that for the user; the first line stands for the whole."""
 

@@ -1637,7 +1637,7 @@ export interface McpTool {
   openWorld: boolean;
 }
 
-/** A tool that is off until the user agrees to its text, which is new or has changed. */
+/** A tool that is off until the user approves its text, which is new or has changed. */
 export interface McpChangedTool {
   name: string;
   /** Unified; of a new tool its whole text. */
@@ -1647,7 +1647,7 @@ export interface McpChangedTool {
 /** An MCP server that is configured for a session's folders. */
 export interface McpServer {
   name: string;
-  /** `unapproved`: nothing of it starts before the user agrees · `configured`: it starts when it is first needed. */
+  /** `unapproved`: it does not start before it is approved · `configured`: it starts when it is first needed. */
   state: "unapproved" | "off" | "configured" | "starting" | "ready" | "failed" | "needsSignIn";
   reason: string;
   /** Where it is configured. */
@@ -1656,13 +1656,13 @@ export interface McpServer {
   target: string;
   /** A sentence: what its process may do. */
   access: string;
-  /** Of all that agreeing to it is about. */
+  /** Of all that approving it is about. */
   digest: string;
   /** What its tools take in every request; an estimate. */
   tokens: number;
   tools: McpTool[];
   changedTools: McpChangedTool[];
-  /** What agreeing to `changedTools` is about. */
+  /** What approving `changedTools` is about. */
   toolsDigest: string;
   /** All of that for the user; the first line stands for the whole. */
   lines: Line[];
@@ -2176,11 +2176,11 @@ export interface RequestsToDaemon {
   "amanu/memory/strike": { params: MemoryStrikeParams; result: MemoryStrikeResult };
   /** The MCP servers of the session's folders, with their tools. */
   "amanu/mcp/list": { params: SessionParams; result: McpListResult };
-  /** Agree to what a server starts, as it was listed, and start it. */
+  /** Approve what a server starts, as it was listed, and start it. */
   "amanu/mcp/approve": { params: McpApproveParams; result: McpServerResult };
-  /** Agree to the tools of a server as they are now. */
+  /** Approve the tools of a server as they are now. */
   "amanu/mcp/approveTools": { params: McpApproveToolsParams; result: McpServerResult };
-  /** Stop a server, until it is agreed to anew. */
+  /** Stop a server, until it is approved again. */
   "amanu/mcp/turnOff": { params: McpServerParams; result: McpServerResult };
   /** Stop a server, and start it again. */
   "amanu/mcp/restart": { params: McpServerParams; result: McpServerResult };

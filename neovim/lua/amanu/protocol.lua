@@ -1095,7 +1095,7 @@
 ---@field destructive boolean
 ---@field openWorld boolean
 
----A tool that is off until the user agrees to its text, which is new or has changed.
+---A tool that is off until the user approves its text, which is new or has changed.
 ---@class amanu.McpChangedTool
 ---@field name string
 ---@field diff string Unified; of a new tool its whole text.
@@ -1103,16 +1103,16 @@
 ---An MCP server that is configured for a session's folders.
 ---@class amanu.McpServer
 ---@field name string
----@field state "unapproved"|"off"|"configured"|"starting"|"ready"|"failed"|"needsSignIn" `unapproved`: nothing of it starts before the user agrees · `configured`: it starts when it is first needed.
+---@field state "unapproved"|"off"|"configured"|"starting"|"ready"|"failed"|"needsSignIn" `unapproved`: it does not start before it is approved · `configured`: it starts when it is first needed.
 ---@field reason string
 ---@field source string Where it is configured.
 ---@field target string What starts, or is connected to: the exact command line, or the address.
 ---@field access string A sentence: what its process may do.
----@field digest string Of all that agreeing to it is about.
+---@field digest string Of all that approving it is about.
 ---@field tokens integer What its tools take in every request; an estimate.
 ---@field tools amanu.McpTool[]
 ---@field changedTools amanu.McpChangedTool[]
----@field toolsDigest string What agreeing to `changedTools` is about.
+---@field toolsDigest string What approving `changedTools` is about.
 ---@field lines amanu.Line[] All of that for the user; the first line stands for the whole.
 
 ---@class amanu.McpListResult

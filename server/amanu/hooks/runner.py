@@ -143,7 +143,7 @@ async def _read(stream: asyncio.StreamReader, kept: _Kept) -> None:
 
 
 def _requirements(view: HookView, place: HookPlace) -> SandboxRequirements:
-    """What a hook may do: read the workspace, as it was agreed to where its own files are concerned; write nothing but
+    """What a hook may do: read the workspace, as it was approved where its own files are concerned; write nothing but
     temporary files; no network unless it declares it."""
     hook = view.hook
     readable = own_files(hook, place.workspace, place.home)

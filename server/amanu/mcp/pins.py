@@ -1,7 +1,7 @@
-"""What the user agreed to: which server with which command and access, and the text of each of its tools.
+"""What the user approved: which server with which command and access, and the text of each of its tools.
 
-A server is agreed to as a whole, by its digest. What it lists first after that is agreed to with it; a tool that is new
-later, or whose text is another, is off until the user agrees to it. So is a changed text of the server's instructions.
+A server is approved as a whole, by its digest. What it lists first after that is approved with it; a tool that is new
+later, or whose text is another, is off until the user approves it. So is a changed text of the server's instructions.
 
     <state>/mcp/pins.json    by owner of the configuration (the user, or a folder) and name
 """
@@ -54,11 +54,11 @@ class Pin:
     """What is recorded of one server."""
 
     digest: str = ""
-    """Of the configuration that was agreed to; "": none."""
+    """Of the configuration that was approved; "": none."""
     off: bool = False
     """The user turned it off."""
     texts: Mapping[str, str] | None = None
-    """The texts that were agreed to; None: the next listing is."""
+    """The texts that were approved; None: the next listing is."""
     listing: Listing | None = None
     """The latest."""
 
@@ -80,7 +80,7 @@ class Pin:
 
     @property
     def changed(self) -> list[ChangedTool]:
-        """What is off until the user agrees to it."""
+        """What is off until the user approves it."""
         if self.listing is None or self.texts is None:
             return []
         return [

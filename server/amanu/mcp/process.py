@@ -1,6 +1,6 @@
 """The process of a server on this machine: started in the sandbox, and ended with all it started.
 
-It reads the workspace and changes nothing, unless the user agreed to more (`config.Access`).
+It reads the workspace and changes nothing, unless the user approved more (`config.Access`).
 """
 
 import asyncio

@@ -166,7 +166,7 @@ class SessionMcp:
 
 
 def agreed_digest(server: r.McpServer) -> tuple[str, str]:
-    """(Its name, the digest that a yes to it would be about): of what it starts, or of its tools."""
+    """(Its name, the digest that its approval would be about): of what it starts, or of its tools."""
     return server.name, server.digest if server.state in ("unapproved", "off") else server.tools_digest
 
 

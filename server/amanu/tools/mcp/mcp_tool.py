@@ -132,7 +132,7 @@ def _claims(tool: ServerTool) -> list[str]:
 
 
 def _digest(server_digest: str, tool: ServerTool) -> str:
-    """Of all that a yes to a call is about, besides its arguments."""
+    """Of all that the approval of a call is about, besides its arguments."""
     parts = [
         server_digest,
         tool.name,
