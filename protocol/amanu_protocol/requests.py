@@ -285,6 +285,9 @@ class ApprovalResolveParams(Wire):
     """With `allow`: that of the approval the user saw."""
     grants: list[Grant] = []
     """What the user adds to a yes, of what was offered."""
+    command: str | None = Field(default=None, max_length=65_536)
+    """With `allow`: the approval's `command` as the user has changed it. It is read and decided on like a new call: it
+    runs if it asks for no more than the approval showed, with `scope` `once`; else it is asked about anew."""
     mode: Mode | None = None
     """With a yes to a plan: the mode to carry it out in, of the options that were offered; None: ask."""
     fresh_context: bool = False
@@ -296,7 +299,7 @@ class ApprovalResolveResult(Wire):
     nothing in particular. Either way the question still stands."""
 
     status: Literal["resolved", "alreadyResolved", "tooSoon", "stale"]
-    outcome: Literal["allowed", "reviewed", "rejected", "denied", "cancelled"] | None = None
+    outcome: Literal["allowed", "reviewed", "rejected", "denied", "cancelled", "edited"] | None = None
     client: str | None = None
     """Who decided."""
     summary: str = ""

@@ -105,6 +105,8 @@ export type ToHost =
       /** Of the question the user saw. */
       digest: string;
       grants: Grant[];
+      /** With a yes to a command: the user's own line. */
+      command?: string;
       /** With a yes to a plan. */
       mode?: Mode | null;
       freshContext?: boolean;
