@@ -3,6 +3,7 @@ import { type Target, targets, title, waiting, whereabouts } from "./changes";
 import type { Desk } from "./desk";
 import type { Edits } from "./edits";
 import { compose, OPEN, original, ownTexts, type Place, present, SHOWN, waits } from "./hunks";
+import { inline } from "./inline";
 import type { Hunk, HunkDecision, Proposal, ProposedFile } from "./protocol";
 
 /** The proposed side of a diff, writable: edit, then accept. */
@@ -145,6 +146,7 @@ export class Proposals implements vscode.FileSystemProvider, vscode.TextDocument
   /** The native diff, at the user's action: against what is proposed, or against the file when nothing is open. */
   async show(target: Target, preserveFocus = false): Promise<void> {
     const [, base, after] = sides(target);
+    if (after.scheme === PROPOSED) await inline(await vscode.workspace.openTextDocument(after));
     const what = after.scheme === PROPOSED ? "proposed" : "by Amanu";
     const options = { preview: true, preserveFocus };
     await vscode.commands.executeCommand(
@@ -198,6 +200,7 @@ export class Proposals implements vscode.FileSystemProvider, vscode.TextDocument
   /** VS Code drops the news of a base it has asked for and not opened yet (ExtHostDocumentContentProvider): told again. */
   opened(document: vscode.TextDocument): void {
     if (document.uri.scheme === BASE) this.moved.fire(document.uri);
+    if (document.uri.scheme === PROPOSED) void inline(document);
   }
 
   // FileSystemProvider: only what documents need; everything else is no permission
