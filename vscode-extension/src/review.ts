@@ -1,5 +1,6 @@
 import * as vscode from "vscode";
 import { lastTurn, name, type Row, type Target, targets, whereabouts } from "./changes";
+import type { SeenFile } from "./chat/messages";
 import type { Desk } from "./desk";
 import type { Edits } from "./edits";
 import { DONE, locate, OPEN, type Place, waits } from "./hunks";
@@ -175,6 +176,9 @@ export class Review implements vscode.CodeLensProvider, vscode.HoverProvider, vs
       on("amanu.acceptFile", settle(true)),
       on("amanu.rejectFile", settle(false)),
       on("amanu.keepFile", settle(true)),
+      on("amanu.settle", (files, yes, only) =>
+        this.settleSeen(files as SeenFile[], yes === true, (only ?? undefined) as "decision" | undefined),
+      ),
       on("amanu.acceptAll", () => this.settle(proposals.waiting, true)),
       // what is applied is taken back by undo, which shows first what that means
       on("amanu.rejectAll", () => this.settle(proposals.waiting, false, "decision")),
@@ -208,8 +212,23 @@ export class Review implements vscode.CodeLensProvider, vscode.HoverProvider, vs
     return editor === undefined ? [] : this.at(editor.document).map(({ target }) => target);
   }
 
+  /** Yes or no to files as they were seen: what has changed since is left for another look. */
+  private async settleSeen(files: SeenFile[], yes: boolean, only?: "decision" | "review"): Promise<void> {
+    const found = this.proposals.waiting.filter(({ proposal, file }) =>
+      files.some(
+        (each) =>
+          each.proposalId === proposal.proposalId &&
+          each.version === proposal.version &&
+          each.path === file.path,
+      ),
+    );
+    if (found.length < files.length)
+      this.desk.tell({ level: "warning", text: "Some changes were updated meanwhile. Review them again." });
+    if (found.length > 0) await this.settle(found, yes, only);
+  }
+
   /** Yes or no to all that waits in these files, or to what waits for one thing. */
-  private async settle(chosen: Target[], yes: boolean, only?: "decision"): Promise<void> {
+  private async settle(chosen: Target[], yes: boolean, only?: "decision" | "review"): Promise<void> {
     if (chosen.length === 0) return this.openDiff();
     await this.proposals.settle(chosen, (hunk) => only === undefined || waits(hunk) === only, yes);
   }

@@ -219,6 +219,10 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
         const { scope, decision, seen } = message;
         return this.edits.decide(scope, decision, seen);
       }
+      case "settle": {
+        const { files, yes, only } = message;
+        return vscode.commands.executeCommand("amanu.settle", files, yes, only);
+      }
       case "undo":
         return this.edits.undo(message.scope);
       case "setReview":
