@@ -35,7 +35,8 @@ export class ChangesBar {
   update(): void {
     if (!this.stale) return;
     this.stale = false;
-    const found = rows([...this.waiting.values()]);
+    const { sessionId } = this.desk.session.state;
+    const found = rows([{ sessionId, proposals: [...this.waiting.values()] }]);
     this.element.hidden = found.length === 0;
     const at = this.element.contains(document.activeElement)
       ? (document.activeElement as HTMLElement).dataset.key
