@@ -32,8 +32,8 @@ function labels(element: HTMLElement): string[] {
 }
 
 test.each<[string, HunkState, string[]]>([
-  ["is proposed", "pending", ["1 file", "+2 −1", "Review", "Accept all", "Reject all"]],
-  ["was applied by a rule", "applied", ["1 file", "+2 −1", "Review", "Keep all", "Undo all"]],
+  ["is proposed", "pending", ["1 file", "+2 −1", "Review", "Accept all"]],
+  ["was applied by a rule", "applied", ["1 file", "+2 −1", "Review", "Keep all"]],
   ["is decided", "rejected", []],
 ])("it offers what can be done with what %s", (_, at, expected) => {
   expect(bar([edit("p", "/w/a.py", at)]).labels()).toEqual(expected);

@@ -66,6 +66,7 @@ export class ChangesBar {
       counts(sum("added"), sum("removed")),
       h("span", { class: "space" }),
       button("Review", () => this.desk.post({ type: "turn", what: "review", turnId: "" }), {
+        class: "link",
         title: "Show the changes in the editor",
         "data-key": "review",
       }),
@@ -74,12 +75,13 @@ export class ChangesBar {
         "data-key": "yes",
         title: open && review ? "Accepts what is proposed and keeps what is applied" : "",
       }),
-      open && button("Reject all", () => this.settle(found, false, "decision"), { "data-key": "no" }),
-      review && button("Undo all", () => this.settle(found, false, "review"), { "data-key": "undo" }),
     );
   }
 
   private list(found: Row[]): HTMLElement {
+    const some = (key: "open" | "review") => found.some((row) => row[key] > 0);
+    const refuse = (words: string, only: "decision" | "review") =>
+      button(words, () => this.settle(found, false, only), { class: "link", "data-key": words });
     return h(
       "ul",
       { id: "changed-files", hidden: !this.unfolded },
@@ -110,6 +112,13 @@ export class ChangesBar {
           }),
         );
       }),
+      h(
+        "li",
+        { class: "row" },
+        h("span", { class: "space" }),
+        some("open") && refuse("Reject all", "decision"),
+        some("review") && refuse("Undo all", "review"),
+      ),
     );
   }
 
