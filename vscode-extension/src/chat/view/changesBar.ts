@@ -64,9 +64,8 @@ export class ChangesBar {
       { class: "row" },
       unfold,
       counts(sum("added"), sum("removed")),
-      h("span", { class: "space" }),
       button("Review", () => this.desk.post({ type: "turn", what: "review", turnId: "" }), {
-        class: "link",
+        class: "link review",
         title: "Show the changes in the editor",
         "data-key": "review",
       }),
