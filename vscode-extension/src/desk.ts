@@ -389,5 +389,6 @@ function empty(): SessionState {
     agents: [],
     parentSessionId: null,
     agent: null,
+    purpose: "chat",
   };
 }
