@@ -1,87 +1,108 @@
 import * as vscode from "vscode";
 import { name, plural, seen, undoing, within } from "./changes";
 import type { Daemon } from "./client";
-import type { Desk } from "./desk";
+import { tooSoon } from "./desk";
+import type { Desks } from "./desks";
 import type {
   AttachmentInput,
   Checkpoint,
   EditScope,
+  HunkDecision,
   Proposal,
   ProposalDecideParams,
   UndoneFile,
 } from "./protocol";
+import type { Sessions } from "./sessions";
 import { plain, visible } from "./visible";
+
+type Version = Pick<Proposal, "proposalId" | "version">;
 
 /** A way on, first in a list of what would happen. */
 interface Choice<T> extends vscode.QuickPickItem {
   value: T;
 }
 
-/** What the user wants of edits that are more than one open hunk: keep, undo, redo, go back. */
+/** What the user wants of a session's edits: accept, reject, keep, undo, redo, go back. */
 export class Edits {
   constructor(
-    private readonly desk: Desk,
-    private readonly daemon: Daemon,
-    private readonly giveBack: (text: string, attachments: AttachmentInput[]) => void,
+    private readonly sessions: Pick<Sessions, "get">,
+    private readonly desks: Pick<Desks, "tell">,
+    private readonly daemon: Pick<Daemon, "request">,
+    private readonly giveBack: (sessionId: string, text: string, attachments: AttachmentInput[]) => void,
   ) {}
+
+  /** Decide hunks of the proposal as it was seen. */
+  async resolve(sessionId: string, { proposalId, version }: Version, hunks: HunkDecision[]): Promise<void> {
+    const params = { sessionId, proposalId, version, hunks };
+    const { status, proposal } = await this.daemon.request("amanu/proposal/resolve", params);
+    if (status === "tooSoon") return this.desks.tell(tooSoon(proposal.toolCallIds.at(-1) ?? ""), sessionId);
+    const conflict = proposal.files
+      .flatMap((file) => file.hunks)
+      .find((hunk) => hunk.state === "conflicted" && hunks.some((each) => each.hunkId === hunk.hunkId));
+    if (conflict !== undefined)
+      this.desks.tell(
+        { level: "warning", text: conflict.reason ?? "The file has changed: nothing was overwritten." },
+        sessionId,
+      );
+  }
 
   /** Decide all that the scope names, of the proposals as they were seen. */
   async decide(
+    sessionId: string,
     scope: EditScope,
     decision: ProposalDecideParams["decision"],
-    proposals: Pick<Proposal, "proposalId" | "version">[] = within(this.desk.state.proposals, scope),
+    proposals: Version[] = within(this.sessions.get(sessionId)?.state.proposals ?? [], scope),
   ): Promise<void> {
-    if (proposals.length === 0) return this.nothing();
+    if (proposals.length === 0) return this.nothing(sessionId);
     const result = await this.daemon.request("amanu/proposal/decide", {
-      sessionId: this.desk.state.sessionId,
+      sessionId,
       scope,
       decision,
       seen: seen(proposals),
     });
-    if (result.status === "tooSoon") this.desk.tooSoon(result.proposals[0]?.toolCallIds.at(-1) ?? "");
+    if (result.status === "tooSoon")
+      this.desks.tell(tooSoon(result.proposals[0]?.toolCallIds.at(-1) ?? ""), sessionId);
   }
 
   /** Take back what is applied; where that is more than a hunk or two, the user sees first what would happen. */
-  async undo(scope: EditScope, ask = ""): Promise<void> {
-    const { sessionId } = this.desk.state;
+  async undo(sessionId: string, scope: EditScope, ask = ""): Promise<void> {
     const request = (dryRun: boolean) =>
       this.daemon.request("amanu/proposal/undo", { sessionId, scope, dryRun });
     if (ask !== "") {
       const { files } = await request(true);
       const count = files.reduce((sum, file) => sum + file.undone.length, 0);
-      if (count === 0) return this.cannot(files);
+      if (count === 0) return this.cannot(sessionId, files);
       const label = `$(discard) ${ask}: ${plural(count, "change")} in ${plural(files.length, "file")}`;
       const detail = "What you typed stays. It can be redone.";
       if (!(await preview("What would be taken back", [{ label, detail, value: true }], files, []))) return;
     }
     const { files } = await request(false);
-    this.cannot(files);
+    this.cannot(sessionId, files);
   }
 
   /** The user's own text for an open hunk, without deciding it. */
   async revise(
-    { proposalId, version }: Pick<Proposal, "proposalId" | "version">,
+    sessionId: string,
+    { proposalId, version }: Version,
     hunkId: string,
     newText: string,
   ): Promise<Proposal> {
-    const { sessionId } = this.desk.state;
     const params = { sessionId, proposalId, version, hunkId, newText };
     return (await this.daemon.request("amanu/proposal/revise", params)).proposal;
   }
 
   /** Apply now and review after, or take back and review before. */
   async setReview(
-    { proposalId, version }: Pick<Proposal, "proposalId" | "version">,
+    sessionId: string,
+    { proposalId, version }: Version,
     review: "before" | "after",
   ): Promise<void> {
-    const { sessionId } = this.desk.state;
     await this.daemon.request("amanu/proposal/setReview", { sessionId, proposalId, version, review });
   }
 
   /** Go back to before a turn; which one, the user chooses when it is not said. */
-  async restore(turnId?: string): Promise<void> {
-    const { sessionId } = this.desk.state;
-    const chosen = turnId ?? (await this.choose());
+  async restore(sessionId: string, turnId?: string): Promise<void> {
+    const chosen = turnId ?? (await this.choose(sessionId));
     if (chosen === undefined) return;
     const { files, commands, turns } = await this.daemon.request("amanu/checkpoint/preview", {
       sessionId,
@@ -113,42 +134,37 @@ export class Edits {
     if (result.text !== null) {
       const lost = result.attachments.some((each) => each.kind === "image");
       const rest = result.attachments.filter((each) => each.kind !== "image");
-      this.giveBack(result.text, rest);
-      if (lost) this.desk.tell({ level: "info", text: "Pictures have to be attached again." });
+      this.giveBack(sessionId, result.text, rest);
+      if (lost) this.desks.tell({ level: "info", text: "Pictures have to be attached again." }, sessionId);
     }
-    this.cannot(result.files);
+    this.cannot(sessionId, result.files);
   }
 
-  private async choose(): Promise<string | undefined> {
-    const { sessionId } = this.desk.state;
+  private async choose(sessionId: string): Promise<string | undefined> {
     const { checkpoints } =
       sessionId === ""
         ? { checkpoints: [] }
         : await this.daemon.request("amanu/checkpoint/list", { sessionId });
     if (checkpoints.length === 0) {
-      this.desk.tell({
-        level: "info",
-        text: "There is nothing to go back to: no turn has changed anything.",
-      });
+      const text = "There is nothing to go back to: no turn has changed anything.";
+      this.desks.tell({ level: "info", text }, sessionId);
       return undefined;
     }
     const items = checkpoints.toReversed().map((each) => ({ ...told(each), turnId: each.turnId }));
     return (await vscode.window.showQuickPick(items, { title: "Go back to before" }))?.turnId;
   }
 
-  private cannot(files: UndoneFile[]): void {
+  private cannot(sessionId: string, files: UndoneFile[]): void {
     const skipped = files.flatMap((file) => file.skipped.map(({ reason }) => ({ file, reason })));
     const [first] = skipped;
     if (first === undefined) return;
     const more = skipped.length > 1 ? ` (and ${skipped.length - 1} more)` : "";
-    this.desk.tell({
-      level: "warning",
-      text: `Not taken back in ${name(first.file.path)}: ${visible(first.reason)}${more}`,
-    });
+    const text = `Not taken back in ${name(first.file.path)}: ${visible(first.reason)}${more}`;
+    this.desks.tell({ level: "warning", text }, sessionId);
   }
 
-  private nothing(): void {
-    this.desk.tell({ level: "info", text: "There is nothing of that kind." });
+  private nothing(sessionId: string): void {
+    this.desks.tell({ level: "info", text: "There is nothing of that kind." }, sessionId);
   }
 }
 

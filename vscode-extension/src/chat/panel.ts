@@ -4,10 +4,12 @@ import { type Daemon, roots } from "../client";
 import type { Context } from "../context";
 import { contains } from "../paths";
 import type { Desk } from "../desk";
+import type { Desks } from "../desks";
 import type { Edits } from "../edits";
 import type { Overview } from "../overview";
+import type { ModelList } from "../modelList";
 import { openPlan } from "../plan";
-import type { AttachmentInput, Event } from "../protocol";
+import type { Event } from "../protocol";
 import { plain } from "../visible";
 import { open } from "./files";
 import { PICTURES, refusal, within } from "./incoming";
@@ -65,14 +67,27 @@ const TURN: Record<TurnWish, string> = {
   restore: "amanu.restore",
 };
 
-/** The chat view's side in the extension: state and events go out, intents come in. */
-export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
-  private view: vscode.WebviewView | undefined;
+/** What the view says by itself: all else comes from the user, who works in this chat then. */
+const UNASKED: ReadonlySet<ToHost["type"]> = new Set(["ready", "drawn", "draft", "picture", "earlier"]);
+
+/** What all chats of a window share. */
+export interface Shared {
+  folder: vscode.Uri;
+  daemon: Daemon;
+  desks: Desks;
+  context: Context;
+  edits: Edits;
+  overview: Overview;
+  models: ModelList;
+  openDiff(proposalId: string, path: string): Promise<void>;
+  audit(call: { toolCallId: string; title: string }): Promise<void>;
+  log: vscode.LogOutputChannel;
+}
+
+/** One chat in a webview, the side bar's or an editor tab's: state and events go out, intents come in. */
+export class Panel implements vscode.Disposable {
+  private webview: vscode.Webview | undefined;
   private ready = false;
-  /** How many wait. */
-  private decisions = 0;
-  /** Whether some model can be used, when the daemon has said so. */
-  private model: boolean | undefined;
   /** The hindrance the view shows. */
   private shown = "";
   private gathered: Event[] = [];
@@ -81,17 +96,12 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
   private readonly subscriptions: vscode.Disposable[];
 
   constructor(
-    private readonly folder: vscode.Uri,
-    private readonly desk: Desk,
-    private readonly daemon: Daemon,
-    private readonly context: Context,
-    private readonly memory: vscode.Memento,
-    private readonly edits: Edits,
-    private readonly overview: Overview,
-    private readonly openDiff: (proposalId: string, path: string) => Promise<void>,
-    private readonly audit: (call: { toolCallId: string; title: string }) => Promise<void>,
-    private readonly log: vscode.LogOutputChannel,
+    readonly desk: Desk,
+    private readonly shared: Shared,
+    /** Where the text in the prompt box is kept for a window that is loaded anew. */
+    private readonly memory?: vscode.Memento,
   ) {
+    const { daemon, context, overview, models } = shared;
     this.subscriptions = [
       desk.onReset(() => this.show()),
       desk.onEvent(({ event }) => {
@@ -101,71 +111,34 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
       desk.onTold(({ level, text, near, actions }) =>
         this.post({ type: "told", level, text, near: near ?? null, actions: actions ?? [] }),
       ),
-      daemon.onConnection(() => this.connection()),
+      daemon.onConnection(() => this.hinder()),
+      models.onChanged(() => this.offer()),
       context.onChanged(() => this.looking()),
       overview.onChanged(() => this.listed()),
     ];
   }
 
-  resolveWebviewView(view: vscode.WebviewView): void {
-    this.view = view;
+  /** Draw into that webview from now on. */
+  drawIn(webview: vscode.Webview): void {
+    this.webview = webview;
     this.ready = false;
-    this.badge(this.decisions);
-    const dist = vscode.Uri.joinPath(this.folder, "dist", "chat");
-    view.webview.options = { enableScripts: true, enableCommandUris: false, localResourceRoots: [dist] };
-    view.webview.onDidReceiveMessage((message: ToHost) => this.desk.attempt(() => this.receive(message)));
-    view.onDidDispose(() => {
-      this.view = undefined;
-      this.ready = false;
-    });
-    const uri = (name: string) => view.webview.asWebviewUri(vscode.Uri.joinPath(dist, name)).toString();
-    view.webview.html = page(uri("main.js"), uri("chat.css"), view.webview.cspSource);
+    const dist = vscode.Uri.joinPath(this.shared.folder, "dist", "chat");
+    webview.options = { enableScripts: true, enableCommandUris: false, localResourceRoots: [dist] };
+    webview.onDidReceiveMessage((message: ToHost) => this.desk.attempt(() => this.receive(message)));
+    const uri = (name: string) => webview.asWebviewUri(vscode.Uri.joinPath(dist, name)).toString();
+    webview.html = page(uri("main.js"), uri("chat.css"), webview.cspSource);
   }
 
-  /** The badge: how many decisions wait. Nothing takes the focus. */
-  badge(waiting: number): void {
-    this.decisions = waiting;
-    if (this.view)
-      this.view.badge =
-        waiting === 0
-          ? undefined
-          : { value: waiting, tooltip: `Amanu waits for ${waiting} of your decisions` };
+  /** The webview is gone. */
+  detach(): void {
+    this.webview = undefined;
+    this.ready = false;
   }
 
   /** Say it now, or when the view is there. */
   post(message: ToView): void {
-    if (this.ready) void this.view?.webview.postMessage(message);
+    if (this.ready) void this.webview?.postMessage(message);
     else if (KEPT.has(message.type)) this.waiting.push(message); // the rest the view gets anew when it comes
-  }
-
-  /** Lay it into the prompt box, where the user goes on. */
-  async attachToPrompt(attachment: AttachmentInput): Promise<void> {
-    await vscode.commands.executeCommand("amanu.chat.focus");
-    this.post({ type: "attach", attachment });
-    this.post({ type: "focus" });
-  }
-
-  /** Show a session, or the list of them. */
-  async showSession(sessionId: string | undefined): Promise<void> {
-    await vscode.commands.executeCommand("amanu.chat.focus");
-    if (sessionId === undefined) return this.post({ type: "showSessions" });
-    await this.desk.open(sessionId);
-    this.post({ type: "focus" });
-  }
-
-  async listModels(): Promise<void> {
-    const { models, defaultModelId } = await this.daemon.request("amanu/model/list", {});
-    this.post({ type: "models", models, defaultModelId });
-    this.model = defaultModelId !== null || models.some((model) => model.available);
-    void this.mark();
-    this.hinder();
-  }
-
-  /** Tell VS Code, for the walkthrough, what is done already. */
-  async mark(done = true): Promise<void> {
-    const ready = done && this.daemon.connection.status === "ready";
-    await vscode.commands.executeCommand("setContext", "amanu.ready", ready);
-    await vscode.commands.executeCommand("setContext", "amanu.model", ready && this.model === true);
   }
 
   dispose(): void {
@@ -174,7 +147,9 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
   }
 
   private async receive(message: ToHost): Promise<unknown> {
-    const desk = this.desk;
+    const { desk } = this;
+    if (!UNASKED.has(message.type)) this.shared.desks.activate(desk);
+    const { sessionId } = desk.state;
     const no = refusal(message, desk.state, this.folders);
     if (no !== undefined) return this.refuse(message, no);
     switch (message.type) {
@@ -182,16 +157,16 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
         this.ready = true;
         this.shown = "";
         this.show();
-        this.connection();
+        this.offer();
         this.looking();
-        if (this.memory.get(DRAFT)) this.post({ type: "draft", text: this.memory.get(DRAFT, "") });
+        if (this.memory?.get(DRAFT)) this.post({ type: "draft", text: this.memory.get(DRAFT, "") });
         for (const each of this.waiting.splice(0)) this.post(each);
         return undefined;
       case "drawn":
         return desk.drawn(message.seq);
       case "prompt":
         try {
-          this.context.flush();
+          this.shared.context.flush();
           return await desk.prompt(message.text, message.attachments, message.how);
         } catch (error) {
           this.post({ type: "giveBack", text: message.text, attachments: message.attachments });
@@ -214,21 +189,21 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
         return desk.attempt(() => desk.answer(questionId, outcome, answers, note), questionId);
       }
       case "hunks":
-        return desk.resolveHunks(message, message.hunks);
+        return this.shared.edits.resolve(sessionId, message, message.hunks);
       case "decide": {
         const { scope, decision, seen } = message;
-        return this.edits.decide(scope, decision, seen);
+        return this.shared.edits.decide(sessionId, scope, decision, seen);
       }
       case "undo":
-        return this.edits.undo(message.scope);
+        return this.shared.edits.undo(sessionId, message.scope);
       case "setReview":
-        return this.edits.setReview(message, message.review);
+        return this.shared.edits.setReview(sessionId, message, message.review);
       case "turn":
         return Object.hasOwn(TURN, message.what)
-          ? vscode.commands.executeCommand(TURN[message.what], message.turnId)
+          ? vscode.commands.executeCommand(TURN[message.what], message.turnId, sessionId)
           : undefined;
       case "openDiff":
-        return this.openDiff(message.proposalId, message.path);
+        return this.shared.openDiff(message.proposalId, message.path);
       case "openFile":
         return this.openFile(message.path, message.line);
       case "setMode":
@@ -237,36 +212,35 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
         return desk.setModel(message.modelId);
       case "checkRule": {
         const { rule, toolCallId } = message;
-        const asked = { rule, toolCallId, sessionId: desk.state.sessionId };
-        const answer = await this.daemon.request("amanu/rule/preview", asked);
+        const asked = { rule, toolCallId, sessionId };
+        const answer = await this.shared.daemon.request("amanu/rule/preview", asked);
         return this.post({ type: "rule", rule, toolCallId, ...answer });
       }
       case "audit":
-        return this.audit(message);
+        return this.shared.audit(message);
       case "sessions":
-        return this.overview.refresh();
+        return this.shared.overview.refresh();
       case "open":
         return desk.open(message.sessionId);
       case "rename":
         await desk.rename(message.sessionId, message.title);
-        return this.overview.refresh();
+        return this.shared.overview.refresh();
       case "delete":
         return this.delete(message.sessionId, message.title);
       case "new":
         return desk.fresh();
       case "mentions": {
         const { text } = message;
-        const found = await this.daemon.request("amanu/mention/complete", { ...this.place, text });
+        const found = await this.shared.daemon.request("amanu/mention/complete", { ...this.place, text });
         return this.post({ type: "mentions", text, ...found });
       }
       case "commands": {
-        const { sessionId } = desk.state;
         const params = sessionId === "" ? {} : { sessionId };
-        const { commands } = await this.daemon.request("amanu/command/list", params);
+        const { commands } = await this.shared.daemon.request("amanu/command/list", params);
         return this.post({ type: "commands", commands });
       }
       case "share":
-        return this.context.share(message.shared);
+        return this.shared.context.share(message.shared);
       case "picture":
         return this.post({ ...message, source: await desk.picture(message.blobId, message.mediaType) });
       case "dropped":
@@ -275,8 +249,10 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
         return this.attach(
           (await vscode.window.showOpenDialog({ canSelectMany: true, openLabel: "Attach" })) ?? [],
         );
+      case "focused":
+        return undefined;
       case "draft":
-        return this.memory.update(DRAFT, message.text || undefined);
+        return this.memory?.update(DRAFT, message.text || undefined);
       case "say":
         return desk.tell({ level: "warning", text: message.text });
       case "earlier": {
@@ -293,7 +269,7 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
 
   /** Nothing is done. What was an answer is said beside its question. */
   private refuse(message: ToHost, { why, stale }: { why: string; stale: boolean }): void {
-    this.log.warn(`ignored of the chat view: ${why} (${message.type})`);
+    this.shared.log.warn(`ignored of the chat view: ${why} (${message.type})`);
     if (message.type === "openFile")
       this.desk.tell({ level: "warning", text: "That file is outside the workspace." });
     if (stale && message.type === "resolve") this.desk.stale(message.toolCallId);
@@ -312,7 +288,11 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
   }
 
   private listed(): void {
-    this.post({ type: "sessions", sessions: this.overview.sessions, current: this.desk.state.sessionId });
+    this.post({
+      type: "sessions",
+      sessions: this.shared.overview.sessions,
+      current: this.desk.state.sessionId,
+    });
   }
 
   private show(): void {
@@ -337,15 +317,15 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
     if (events.length > 0) this.post({ type: "events", events, seq: this.desk.seq });
   }
 
-  private connection(): void {
-    const { connection } = this.daemon;
+  /** The models there are. */
+  private offer(): void {
+    const { models, defaultModelId, usable } = this.shared.models;
+    if (usable !== undefined) this.post({ type: "models", models, defaultModelId });
     this.hinder();
-    void this.mark();
-    if (connection.status === "ready") void this.listModels().catch(() => undefined); // told when a prompt needs one
   }
 
   private looking(): void {
-    this.post({ type: "looking", active: this.context.looking, shared: this.context.shared });
+    this.post({ type: "looking", active: this.shared.context.looking, shared: this.shared.context.shared });
   }
 
   /** Pictures go along as they are, wherever they lie; other files by their path, for the daemon reads in the workspace. */
@@ -372,8 +352,8 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
 
   private hinder(): void {
     const { scripted, state } = this.desk;
-    const needsModel = this.model === false && !(scripted && state.lastTurn === null); // the tour is not talked into
-    const current = hindrance(this.daemon.connection, needsModel, scripted);
+    const needsModel = this.shared.models.usable === false && !(scripted && state.lastTurn === null); // the tour is not talked into
+    const current = hindrance(this.shared.daemon.connection, needsModel, scripted);
     const shown = JSON.stringify(current);
     if (!this.ready || shown === this.shown) return; // a screen reader would say it again
     this.shown = shown;
@@ -391,8 +371,9 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
     const question = `Delete “${title}” for good?`;
     const yes = await vscode.window.showWarningMessage(question, { modal: true }, "Delete");
     if (yes !== "Delete") return;
-    await this.desk.delete(sessionId);
-    await this.overview.refresh();
+    for (const desk of this.shared.desks.open) if (desk.state.sessionId === sessionId) await desk.fresh();
+    await this.shared.daemon.request("amanu/session/delete", { sessionId });
+    await this.shared.overview.refresh();
   }
 }
 
