@@ -335,6 +335,7 @@ function nothing(): SessionState {
     agents: [],
     parentSessionId: null,
     agent: null,
+    purpose: "chat",
   };
 }
 
