@@ -1,4 +1,4 @@
-"""Amanu's code actions in a real VS Code: *fix this* at a problem and on a selection, *ask about this* anywhere."""
+"""Amanu's code actions in a real VS Code: *Fix* at a problem and on a selection, *Ask* anywhere."""
 
 import contextlib
 import json

@@ -14,7 +14,7 @@ from support.vscode import SECONDS, VSCODE, open_chat, open_file, service, shoot
 
 pytestmark = [
     pytest.mark.skipif(not VSCODE, reason="run by make test-vscode"),
-    pytest.mark.timeout(180),
+    pytest.mark.timeout(240),
 ]
 
 TEXT = "def f(a):\n    x = a\n    return x\n\n\ndef g():\n    pass\n"

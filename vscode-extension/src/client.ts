@@ -137,7 +137,8 @@ export class Daemon implements vscode.Disposable {
         undefined,
       );
     try {
-      return await client.sendRequest<RequestsToDaemon[M]["result"]>(method, params, token);
+      const given = token === undefined ? [] : [token]; // an absent one would count as a parameter
+      return await client.sendRequest<RequestsToDaemon[M]["result"]>(method, params, ...given);
     } catch (error) {
       // Settings that arrive late connect anew. What the daemon may have had already does nothing the second time.
       if (this.client !== client && cutOff(error) && method !== "amanu/job/input")
