@@ -9,12 +9,14 @@ import { Chats } from "./chat/chats";
 import { Daemon, roots, text } from "./client";
 import { commands } from "./commands";
 import { Comments } from "./comments";
+import { writeCommitMessage } from "./commit";
 import { Context } from "./context";
 import { Desk } from "./desk";
 import { Desks } from "./desks";
 import { Doctor } from "./doctor";
 import { Edits } from "./edits";
 import { Findings } from "./findings";
+import { Inline } from "./inline";
 import { language } from "./language";
 import { ServersPage } from "./mcp/page";
 import { Servers } from "./mcp/servers";
@@ -105,6 +107,13 @@ export function activate(context: vscode.ExtensionContext): void {
         attach: (attachment) => chats.attachToPrompt(attachment),
       },
       (work) => desks.attempt(work),
+    ),
+    new Inline(daemon, sessions, desks, {
+      diff: (proposalId) => review.openDiff(proposalId),
+      chat: (sessionId) => chats.showSession(sessionId),
+    }),
+    vscode.commands.registerCommand("amanu.commitMessage", (given?: { rootUri?: vscode.Uri }) =>
+      desks.attempt(() => writeCommitMessage(daemon, given)),
     ),
     new Findings(sessions),
     chats,

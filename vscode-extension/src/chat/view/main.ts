@@ -341,6 +341,7 @@ function nothing(): SessionState {
     agents: [],
     parentSessionId: null,
     agent: null,
+    purpose: "chat",
   };
 }
 
