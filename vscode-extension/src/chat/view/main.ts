@@ -9,7 +9,9 @@ import { Composer, type Kept } from "./composer";
 import type { Desk } from "./desk";
 import { button, h, setText } from "./dom";
 import { Gauge } from "./gauge";
+import { host } from "./host";
 import { List } from "./list";
+import { painter } from "./painter";
 import { Parent } from "./parent";
 import { Pickers } from "./pickers";
 import { Sessions } from "./sessions";
@@ -65,6 +67,7 @@ class View implements Desk {
   private frame: number | undefined;
 
   start(): void {
+    host.post = (message) => this.post(message);
     document.body.append(
       this.parent.element,
       h("header", {}, this.title, this.sandbox.element, this.gauge.element),
@@ -173,6 +176,12 @@ class View implements Desk {
         break;
       case "focus":
         this.sessions.leave();
+        break;
+      case "painted":
+        painter.painted(message);
+        break;
+      case "repaint":
+        painter.repaint();
         break;
     }
   }
