@@ -24,6 +24,8 @@ await Promise.all([
     ...shared,
     entryPoints: ["src/chat/view/main.ts", "src/chat/view/chat.css"],
     outdir: "dist/chat",
+    loader: { ".ttf": "file" },
+    assetNames: "[name]",
     platform: "browser",
     format: "iife",
   }),

@@ -10,7 +10,7 @@ import type { Doctor } from "./doctor";
 import { allowLocal } from "./local";
 import { reviewMemory } from "./memory";
 import type { Overview } from "./overview";
-import type { Effort, Mode } from "./protocol";
+import type { Effort, Item, Mode } from "./protocol";
 import { MODES } from "./labels";
 import { detail } from "./models";
 import type { Setup } from "./setup";
@@ -21,6 +21,20 @@ import type { Trust } from "./trust";
 const TOUR = "scripted:tour";
 const TOUR_PROMPT = "Show me how you work.";
 const WALKTHROUGH = "amanu.amanu#start";
+
+/** The context menu of a message in the chat, which names the item. */
+function messageCommands(desk: Desk, panel: Panel): vscode.Disposable[] {
+  const on = (name: string, work: (item: Item) => unknown) =>
+    vscode.commands.registerCommand(name, ({ itemId }: { itemId?: unknown } = {}) => {
+      const item = desk.state.items.find((each) => each.itemId === itemId);
+      return item && desk.attempt(async () => work(item));
+    });
+  return [
+    on("amanu.copyMessage", (item) => "text" in item && vscode.env.clipboard.writeText(item.text)),
+    on("amanu.editPrompt", (item) => panel.edit(item.itemId)),
+    on("amanu.retry", (item) => item.turnId && panel.retry(item.turnId)),
+  ];
+}
 
 /** The commands that are about the session and the set-up; those of the review are in review.ts. */
 export function commands(
@@ -65,6 +79,7 @@ export function commands(
       await vscode.commands.executeCommand("amanu.chat.focus");
       panel.post({ type: "showContext" });
     }),
+    ...messageCommands(desk, panel),
     on("amanu.compact", () => desk.compact()),
     on("amanu.memory", () => reviewMemory(desk, daemon)),
     on("amanu.attachSelection", async () => {

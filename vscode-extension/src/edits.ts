@@ -3,6 +3,7 @@ import { name, plural, seen, undoing, within } from "./changes";
 import type { Daemon } from "./client";
 import type { Desk } from "./desk";
 import type {
+  Attachment,
   AttachmentInput,
   Checkpoint,
   EditScope,
@@ -15,6 +16,12 @@ import { plain, visible } from "./visible";
 /** A way on, first in a list of what would happen. */
 interface Choice<T> extends vscode.QuickPickItem {
   value: T;
+}
+
+/** What was said, as it can be said again. */
+export interface Prompt {
+  text: string;
+  attachments: AttachmentInput[];
 }
 
 /** What the user wants of edits that are more than one open hunk: keep, undo, redo, go back. */
@@ -117,6 +124,58 @@ export class Edits {
       if (lost) this.desk.tell({ level: "info", text: "Pictures have to be attached again." });
     }
     this.cannot(result.files);
+  }
+
+  /** Take a turn and all after it out of the conversation, so that its prompt can be said anew. What that does to files
+   * and what it cannot undo, the user sees first. Its prompt; undefined when the user leaves everything as it is. */
+  async rewind(turnId: string): Promise<Prompt | undefined> {
+    const { sessionId } = this.desk.state;
+    const params = { sessionId, turnId };
+    const { files, commands, turns } = await this.daemon.request("amanu/checkpoint/preview", params);
+    const prompt = this.desk.state.items.find(
+      (item) => item.kind === "userMessage" && item.turnId === turnId,
+    );
+    if (prompt?.kind !== "userMessage") return undefined;
+    const attachments = await this.inputs(prompt.attachments); // while they are still of the session
+    const leave = `${plural(turns, "turn")} ${turns === 1 ? "leaves" : "leave"} the conversation.`;
+    const choices: Choice<boolean>[] = [
+      ...(files.length > 0
+        ? [
+            {
+              label: `$(discard) Restore ${plural(files.length, "file")} and send`,
+              detail: leave,
+              value: true,
+            },
+          ]
+        : []),
+      {
+        label: files.length > 0 ? "$(send) Keep the files as they are and send" : "$(send) Send",
+        detail: leave,
+        value: false,
+      },
+    ];
+    const plain = files.length === 0 && commands.length === 0 && turns === 1; // an answer, and nothing else
+    const restore = plain ? false : await preview("Send again from here", choices, files, commands);
+    if (restore === undefined) return undefined;
+    const result = await this.daemon.request("amanu/checkpoint/restore", {
+      ...params,
+      files: restore,
+      conversation: true,
+    });
+    this.cannot(result.files);
+    return { text: prompt.text, attachments };
+  }
+
+  /** What went with a prompt, to go again. */
+  async inputs(attachments: Attachment[]): Promise<AttachmentInput[]> {
+    const inputs = attachments.map(async (each): Promise<AttachmentInput | undefined> => {
+      if (each.kind !== "image" || each.blob === null) return each;
+      const { name, mediaType, blob } = each;
+      const address = await this.desk.picture(blob.blobId, mediaType);
+      const data = address.slice(address.indexOf(",") + 1);
+      return data === "" ? undefined : { kind: "image", name, mediaType, data };
+    });
+    return (await Promise.all(inputs)).filter((each) => each !== undefined);
   }
 
   private async choose(): Promise<string | undefined> {

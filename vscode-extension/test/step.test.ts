@@ -29,7 +29,7 @@ test("edits of one step are accepted together, each as it was asked, and no comm
   );
   standing.update();
   const buttons = [...standing.element.querySelectorAll<HTMLButtonElement>(".waiting button")];
-  expect(buttons.map((each) => each.textContent)).toEqual(["Show", "Accept all of this step (2 files)"]);
+  expect(buttons.map((each) => each.textContent)).toEqual(["Show", "Accept 2 files"]);
   buttons.at(-1)?.click();
   const yes = { type: "resolve", decision: "allow", scope: "once", rule: null, reason: null, grants: [] };
   expect(posted).toEqual(["c", "d"].map((each) => ({ ...yes, toolCallId: each, digest: `d-${each}` })));

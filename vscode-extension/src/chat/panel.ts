@@ -13,6 +13,7 @@ import { open } from "./files";
 import { PICTURES, refusal, within } from "./incoming";
 import type { Action, Hindrance, ToHost, ToView, TurnWish } from "./messages";
 import { page } from "./page";
+import { starters } from "./starters";
 
 /** Milliseconds in which events are gathered for one message to the view. */
 const GATHER = 16;
@@ -183,7 +184,6 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
         this.shown = "";
         this.show();
         this.connection();
-        this.looking();
         if (this.memory.get(DRAFT)) this.post({ type: "draft", text: this.memory.get(DRAFT, "") });
         for (const each of this.waiting.splice(0)) this.post(each);
         return undefined;
@@ -192,11 +192,15 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
       case "prompt":
         try {
           this.context.flush();
-          return await desk.prompt(message.text, message.attachments, message.how);
+          return await this.prompt(message);
         } catch (error) {
-          this.post({ type: "giveBack", text: message.text, attachments: message.attachments });
+          this.post({ ...message, type: "giveBack" });
           throw error;
         }
+      case "edit":
+        return this.edit(message.itemId);
+      case "retry":
+        return this.retry(message.turnId);
       case "unqueue":
         return desk.unqueue(message.promptId);
       case "stop":
@@ -291,6 +295,39 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
     }
   }
 
+  /** Send it, in the place of an earlier one where it replaces that; it comes back when the user would rather not. */
+  private async prompt({
+    text,
+    attachments,
+    how,
+    replaces,
+  }: Extract<ToHost, { type: "prompt" }>): Promise<void> {
+    if (replaces !== undefined && (await this.edits.rewind(replaces)) === undefined)
+      return this.post({ type: "giveBack", text, attachments, replaces });
+    await this.desk.prompt(text, attachments, how);
+  }
+
+  /** Lay an earlier prompt into the box: what is sent then replaces it. */
+  async edit(itemId: string): Promise<void> {
+    const item = this.desk.state.items.find((each) => each.itemId === itemId);
+    if (item?.kind !== "userMessage" || item.steer) return;
+    const attachments = await this.edits.inputs(item.attachments);
+    this.post({ type: "edit", text: item.text, attachments, replaces: item.turnId });
+  }
+
+  /** Send a turn's prompt again, in its place. */
+  async retry(turnId: string): Promise<void> {
+    const said = await this.edits.rewind(turnId);
+    if (said === undefined) return;
+    this.context.flush();
+    try {
+      await this.desk.prompt(said.text, said.attachments, "send");
+    } catch (error) {
+      this.post({ type: "giveBack", ...said });
+      throw error;
+    }
+  }
+
   /** Nothing is done. What was an answer is said beside its question. */
   private refuse(message: ToHost, { why, stale }: { why: string; stale: boolean }): void {
     this.log.warn(`ignored of the chat view: ${why} (${message.type})`);
@@ -319,6 +356,8 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
     this.flush();
     this.post({ type: "session", state: this.desk.state, seq: this.desk.seq, client: vscode.env.appName });
     this.hinder();
+    this.listed();
+    this.looking();
   }
 
   private event(event: Event): void {
@@ -346,6 +385,8 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
 
   private looking(): void {
     this.post({ type: "looking", active: this.context.looking, shared: this.context.shared });
+    if (this.desk.state.items.length === 0)
+      void starters(this.context.looking.path ?? null).then((each) => this.post(each));
   }
 
   /** Pictures go along as they are, wherever they lie; other files by their path, for the daemon reads in the workspace. */

@@ -8,6 +8,7 @@ import { Composer, type Kept } from "./composer";
 import type { Desk } from "./desk";
 import { button, h, setText } from "./dom";
 import { Gauge } from "./gauge";
+import { iconButton } from "./icon";
 import { List } from "./list";
 import { Parent } from "./parent";
 import { Pickers } from "./pickers";
@@ -15,6 +16,7 @@ import { Sessions } from "./sessions";
 import { Standing } from "./standing";
 import { SandboxBadge } from "./sandbox";
 import { Todos } from "./todos";
+import { Welcome } from "./welcome";
 
 declare function acquireVsCodeApi(): {
   postMessage(message: ToHost): void;
@@ -51,11 +53,7 @@ class View implements Desk {
     this.tell({ type: "told", level, text, near: null, actions: ["doctor"] }),
   );
   private readonly hindrance = h("div", { class: "hindrance", role: "alert", hidden: true });
-  private readonly begin = h(
-    "div",
-    { class: "begin" },
-    button(ACTIONS.start, () => this.post({ type: "action", action: "start" }), { class: "link" }),
-  );
+  private readonly welcome = new Welcome(this);
   private readonly told = h("div", { class: "told", role: "status", hidden: true });
   private readonly live = h("div", { class: "unseen", "aria-live": "polite" });
   private events: Event[] = [];
@@ -67,9 +65,9 @@ class View implements Desk {
       this.parent.element,
       h("header", {}, this.title, this.sandbox.element, this.gauge.element),
       this.hindrance,
+      this.welcome.element,
       this.list.element,
       h("div", { class: "over" }, this.list.newest),
-      this.begin,
       this.todos.element,
       this.standing.element,
       this.told,
@@ -121,6 +119,7 @@ class View implements Desk {
         break;
       case "sessions":
         this.sessions.update(message.sessions, message.current);
+        this.welcome.recent(message.sessions, message.current);
         break;
       case "showSessions":
         this.sessions.show();
@@ -156,6 +155,12 @@ class View implements Desk {
           `img[data-blob="${CSS.escape(message.blobId)}"]`,
         ))
           if (message.source !== "") image.src = message.source;
+        break;
+      case "starters":
+        this.welcome.offer(message);
+        break;
+      case "edit":
+        this.composer.edit(message);
         break;
       case "giveBack":
         this.composer.giveBack(message);
@@ -254,7 +259,7 @@ class View implements Desk {
     this.parent.update();
     this.sandbox.update(sandbox);
     setText(this.title, title || (sessionId === "" ? "New session" : "Untitled"));
-    this.begin.hidden = this.session.state.items.length > 0 || !this.hindrance.hidden;
+    this.welcome.update(!this.hindrance.hidden);
     this.pickers.update();
     this.gauge.update();
     this.composer.update();
@@ -265,7 +270,7 @@ class View implements Desk {
   private hinder(hindrance: Hindrance | null): void {
     if (this.told.classList.contains("error")) this.tell(null); // it was about what stood in the way before
     this.hindrance.hidden = hindrance === null;
-    this.begin.hidden = this.session.state.items.length > 0 || hindrance !== null;
+    this.welcome.update(hindrance !== null);
     this.hindrance.replaceChildren(
       ...(hindrance === null ? [] : [h("p", {}, visible(hindrance.text)), this.actions(hindrance.actions)]),
     );
@@ -286,7 +291,7 @@ class View implements Desk {
         : [
             h("span", {}, visible(message.text)),
             this.actions(message.actions),
-            button("×", () => this.tell(null), { "aria-label": "Dismiss" }),
+            iconButton("close", "Dismiss", () => this.tell(null)),
           ]),
     );
   }
