@@ -72,7 +72,8 @@ class CommandEnd:
     def summary(self, output: str) -> str:
         """How it went, on one line: the exit code of a failure, and the last line it printed."""
         last = next((line for line in reversed(output[-_TAIL:].splitlines()) if line.strip()), "no output").strip()
-        return f"{self.exit_note()} · {last}".replace("Exit code: ", "exit ") if self.failed else last
+        how = self.exit_note().replace("Exit code: ", "exit ").removesuffix(".")
+        return f"{how} · {last}" if self.failed else last
 
     def process_notes(self) -> Iterator[str]:
         """What happened to its processes and scripts, besides how it ended."""
