@@ -2,6 +2,7 @@ import * as vscode from "vscode";
 import { plural } from "./changes";
 import type { Daemon } from "./client";
 import type { Desk } from "./desk";
+import type { Desks } from "./desks";
 import type { Pages } from "./pages";
 import { openPlan } from "./plan";
 import type { Approval, CommandPart, Grant, Line, RulePreviewResult, Scope, SessionState } from "./protocol";
@@ -42,7 +43,7 @@ interface Answer extends vscode.QuickPickItem {
 /** The keyboard's way to a decision: a quick pick, opened only by the user. */
 export class Approvals {
   constructor(
-    private readonly desk: Desk,
+    private readonly desks: Pick<Desks, "active">,
     private readonly daemon: Daemon,
     private readonly pages: Pages,
     private readonly openDiff: (proposalId: string) => Promise<void>,
@@ -56,6 +57,10 @@ export class Approvals {
     if (chosen === undefined) return;
     if ("files" in chosen) await this.acceptStep(chosen);
     else this.ask(chosen);
+  }
+
+  private get desk(): Desk {
+    return this.desks.active;
   }
 
   private ask(approval: Approval, news = ""): void {

@@ -1,5 +1,5 @@
 import type { Daemon } from "./client";
-import type { Desk } from "./desk";
+import type { Desks } from "./desks";
 import type { Pages } from "./pages";
 import type { AuditQueryResult } from "./protocol";
 import { oneLine, visible } from "./visible";
@@ -9,13 +9,13 @@ const MOST = 200;
 
 /** Shows what the audit log knows of a tool call. */
 export async function showAudit(
-  desk: Desk,
+  desks: Desks,
   daemon: Daemon,
   pages: Pages,
   call: { toolCallId: string; title: string },
 ): Promise<void> {
   const { toolCallId, title } = call;
-  const { sessionId } = desk.state;
+  const { sessionId } = desks.state;
   const found = await daemon.request("amanu/audit/query", {
     sessionId,
     toolCallId,

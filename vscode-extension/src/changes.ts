@@ -1,14 +1,26 @@
 import { DONE, OPEN, waits } from "./hunks";
-import type { EditScope, Hunk, Proposal, ProposedFile, SeenProposal, UndoneFile } from "./protocol";
+import type {
+  EditScope,
+  Hunk,
+  Proposal,
+  ProposedFile,
+  SeenProposal,
+  SessionState,
+  UndoneFile,
+} from "./protocol";
 import { visible } from "./visible";
 
-/** A file of a proposal. */
+/** What a session proposes. */
+export type Proposing = Pick<SessionState, "sessionId" | "proposals">;
+
+/** A file of a proposal, and the session it belongs to. */
 export interface Target {
+  sessionId: string;
   proposal: Proposal;
   file: ProposedFile;
 }
 
-/** All that waits in one file, in whichever proposals. */
+/** All that waits in one file, in whichever proposals of whichever sessions. */
 export interface Row {
   /** Where the file is now. */
   path: string;
@@ -33,13 +45,15 @@ export interface TurnEdits {
   undone: number;
 }
 
-export function targets(proposals: Proposal[]): Target[] {
-  return proposals.flatMap((proposal) => proposal.files.map((file) => ({ proposal, file })));
+export function targets(sessions: Proposing[]): Target[] {
+  return sessions.flatMap(({ sessionId, proposals }) =>
+    proposals.flatMap((proposal) => proposal.files.map((file) => ({ sessionId, proposal, file }))),
+  );
 }
 
 /** Those with something that waits. */
-export function waiting(proposals: Proposal[]): Target[] {
-  return targets(proposals).filter(({ file }) => file.hunks.some((hunk) => waits(hunk) !== undefined));
+export function waiting(sessions: Proposing[]): Target[] {
+  return targets(sessions).filter(({ file }) => file.hunks.some((hunk) => waits(hunk) !== undefined));
 }
 
 /** Where the file is now: a rename may have been applied. */
@@ -65,9 +79,9 @@ export function name(path: string): string {
 }
 
 /** The files with something that waits, in the order in which they were first touched. */
-export function rows(proposals: Proposal[]): Row[] {
+export function rows(sessions: Proposing[]): Row[] {
   const found = new Map<string, Target[]>();
-  for (const target of waiting(proposals)) {
+  for (const target of waiting(sessions)) {
     const path = whereabouts(target.file);
     found.set(path, [...(found.get(path) ?? []), target]);
   }
@@ -79,20 +93,23 @@ export function rows(proposals: Proposal[]): Row[] {
       open: hunks.filter((hunk) => OPEN.has(hunk.state)).length,
       review: hunks.filter((hunk) => waits(hunk) === "review").length,
       conflicts: hunks.filter((hunk) => hunk.state === "conflicted").length,
-      ...lines(group, (hunk) => waits(hunk) !== undefined),
+      ...lines(
+        group.map(({ file }) => file),
+        (hunk) => waits(hunk) !== undefined,
+      ),
     };
   });
 }
 
 /** What a turn's edits came to; undefined when it made none. */
 export function turnEdits(proposals: Proposal[], turnId: string, plan?: string): TurnEdits | undefined {
-  const ofTurn = targets(proposals.filter((proposal) => proposal.turnId === turnId));
-  const found = ofTurn.filter(({ file }) => file.path !== plan);
+  const ofTurn = proposals.filter((proposal) => proposal.turnId === turnId);
+  const found = ofTurn.flatMap(({ files }) => files).filter(({ path }) => path !== plan);
   if (found.length === 0) return undefined;
-  const hunks = found.flatMap(({ file }) => file.hunks);
+  const hunks = found.flatMap((file) => file.hunks);
   const count = (test: (hunk: Hunk) => boolean) => hunks.filter(test).length;
   return {
-    files: new Set(found.map(({ file }) => file.path)).size,
+    files: new Set(found.map(({ path }) => path)).size,
     ...lines(found, ({ state }) => state !== "rejected" && state !== "reverted"),
     open: count((hunk) => OPEN.has(hunk.state)),
     review: count((hunk) => waits(hunk) === "review"),
@@ -141,8 +158,8 @@ export function plural(count: number, word: string): string {
 }
 
 /** Lines of those hunks. A renamed file has one hunk with all of its text: there the file says what has changed. */
-function lines(found: Target[], test: (hunk: Hunk) => boolean): { added: number; removed: number } {
-  const counted = found.flatMap(({ file }) => {
+function lines(found: ProposedFile[], test: (hunk: Hunk) => boolean): { added: number; removed: number } {
+  const counted = found.flatMap((file) => {
     const hunks = file.hunks.filter((hunk) => test(hunk) && hunk.oldText !== hunk.newText); // a mere rename changes none
     if (file.change === "rename") return hunks.length > 0 ? [file] : [];
     return hunks.map(({ newLines, oldLines }) => ({ added: newLines, removed: oldLines }));

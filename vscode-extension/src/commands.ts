@@ -2,17 +2,19 @@ import * as vscode from "vscode";
 import type { Approvals } from "./approvals";
 import type { Questions } from "./questions";
 import { type KeySet, opened, setKey } from "./auth";
-import type { Panel } from "./chat/panel";
+import type { Chats } from "./chat/chats";
 import type { Daemon } from "./client";
 import { selection } from "./context";
 import type { Desk } from "./desk";
+import type { Desks } from "./desks";
 import type { Doctor } from "./doctor";
 import { allowLocal } from "./local";
 import { reviewMemory } from "./memory";
 import type { Overview } from "./overview";
-import type { Effort, Item, Mode } from "./protocol";
+import type { Effort, Mode } from "./protocol";
 import { MODES } from "./labels";
 import { detail } from "./models";
+import type { ModelList } from "./modelList";
 import type { Setup } from "./setup";
 import { signIn, signOut } from "./signIn";
 import type { Trust } from "./trust";
@@ -22,25 +24,12 @@ const TOUR = "scripted:tour";
 const TOUR_PROMPT = "Show me how you work.";
 const WALKTHROUGH = "amanu.amanu#start";
 
-/** The context menu of a message in the chat, which names the item. */
-function messageCommands(desk: Desk, panel: Panel): vscode.Disposable[] {
-  const on = (name: string, work: (item: Item) => unknown) =>
-    vscode.commands.registerCommand(name, ({ itemId }: { itemId?: unknown } = {}) => {
-      const item = desk.state.items.find((each) => each.itemId === itemId);
-      return item && desk.attempt(async () => work(item));
-    });
-  return [
-    on("amanu.copyMessage", (item) => "text" in item && vscode.env.clipboard.writeText(item.text)),
-    on("amanu.editPrompt", (item) => panel.edit(item.itemId)),
-    on("amanu.retry", (item) => item.turnId && panel.retry(item.turnId)),
-  ];
-}
-
 /** The commands that are about the session and the set-up; those of the review are in review.ts. */
 export function commands(
-  desk: Desk,
+  desks: Desks,
   daemon: Daemon,
-  panel: Panel,
+  chats: Chats,
+  models: ModelList,
   overview: Overview,
   approvals: Approvals,
   questions: Questions,
@@ -50,47 +39,37 @@ export function commands(
   log: vscode.LogOutputChannel,
 ): vscode.Disposable[] {
   const on = (name: string, work: () => unknown) =>
-    vscode.commands.registerCommand(name, () => desk.attempt(async () => work()));
-  const focus = async () => {
-    await vscode.commands.executeCommand("amanu.chat.focus");
-    panel.post({ type: "focus" });
-  };
+    vscode.commands.registerCommand(name, () => desks.attempt(async () => work()));
   /** The usable models have changed; if the session's own cannot answer, it switches to one that a new key opens. */
   const changed = async (outcome: KeySet | undefined) => {
     if (outcome === undefined) return;
-    const model = outcome.vendor === undefined ? undefined : await opened(daemon, desk, outcome.vendor);
-    if (model !== undefined) await desk.setModel(model.modelId);
+    const model =
+      outcome.vendor === undefined ? undefined : await opened(daemon, desks.active, outcome.vendor);
+    if (model !== undefined) await desks.active.setModel(model.modelId);
     const next = model === undefined ? "" : ` ${model.name} is now in use.`;
-    desk.tell({ level: "info", text: outcome.words + next });
-    await panel.listModels();
+    desks.tell({ level: "info", text: outcome.words + next });
+    await models.refresh();
   };
   return [
-    on("amanu.focus", focus),
+    on("amanu.focus", () => chats.focus()),
     on("amanu.new", async () => {
-      await desk.fresh();
-      await focus();
+      await desks.active.fresh();
+      await chats.focus();
     }),
-    on("amanu.sessions", async () => {
-      await vscode.commands.executeCommand("amanu.chat.focus");
-      panel.post({ type: "showSessions" });
-    }),
-    on("amanu.stop", () => desk.stop()),
-    on("amanu.context", async () => {
-      await vscode.commands.executeCommand("amanu.chat.focus");
-      panel.post({ type: "showContext" });
-    }),
-    ...messageCommands(desk, panel),
-    on("amanu.compact", () => desk.compact()),
-    on("amanu.memory", () => reviewMemory(desk, daemon)),
+    on("amanu.sessions", () => chats.showSession(undefined)),
+    on("amanu.stop", () => desks.active.stop()),
+    on("amanu.context", () => chats.show({ type: "showContext" })),
+    on("amanu.compact", () => desks.active.compact()),
+    on("amanu.memory", () => reviewMemory(desks, daemon)),
     on("amanu.attachSelection", async () => {
       const attachment = selection();
       if (attachment === undefined)
-        return desk.tell({ level: "info", text: "There is no open file to attach from." });
-      return panel.attachToPrompt(attachment);
+        return desks.tell({ level: "info", text: "There is no open file to attach from." });
+      return chats.attachToPrompt(attachment);
     }),
     on("amanu.answer", async () => {
-      if (desk.state.approvals.length === 0 && (await questions.answer())) return;
-      if (desk.state.approvals.length > 0 || !(await overview.answer())) await approvals.answer();
+      if (desks.state.approvals.length === 0 && (await questions.answer())) return;
+      if (desks.state.approvals.length > 0 || !(await overview.answer())) await approvals.answer();
     }),
     on("amanu.setKey", async () => changed(await setKey(daemon))),
     on("amanu.signInOpenAI", async () => changed(await signIn(setup))),
@@ -98,11 +77,11 @@ export function commands(
     on("amanu.allowLocal", async () => {
       const outcome = await allowLocal(daemon, setup);
       if (outcome === undefined) return;
-      desk.tell({ level: "info", text: outcome });
-      await panel.listModels();
+      desks.tell({ level: "info", text: outcome });
+      await models.refresh();
     }),
-    on("amanu.selectModel", () => selectModel(desk, daemon)),
-    on("amanu.selectEffort", () => selectEffort(desk, daemon)),
+    on("amanu.selectModel", () => selectModel(desks.active, daemon)),
+    on("amanu.selectEffort", () => selectEffort(desks.active, daemon)),
     on("amanu.selectMode", async () => {
       const items = Object.entries(MODES).map(([mode, { name, meaning }]) => ({
         mode: mode as Mode,
@@ -110,22 +89,22 @@ export function commands(
         description: meaning,
       }));
       const chosen = await vscode.window.showQuickPick(items, { title: "Mode" });
-      if (chosen) await desk.setMode(chosen.mode);
+      if (chosen) await desks.active.setMode(chosen.mode);
     }),
     on("amanu.install", () => setup.install(daemon)),
     on("amanu.doctor", () => doctor.show()),
     on("amanu.reviewTrust", () => trust.review()),
     on("amanu.start", async () => {
       // VS Code ticks a step off when its key becomes true, but not when it was true before the page was first opened
-      await panel.mark(false);
+      await models.mark(false);
       await vscode.commands.executeCommand("workbench.action.openWalkthrough", WALKTHROUGH);
-      await panel.mark();
+      await models.mark();
     }),
     on("amanu.tour", async () => {
-      await desk.fresh();
-      await desk.setModel(TOUR);
-      await focus();
-      await desk.prompt(TOUR_PROMPT, [], "send");
+      await desks.active.fresh();
+      await desks.active.setModel(TOUR);
+      await chats.focus();
+      await desks.active.prompt(TOUR_PROMPT, [], "send");
     }),
     on("amanu.restart", () => daemon.restart()),
     on("amanu.logs", () => log.show()),

@@ -1,8 +1,9 @@
 import * as vscode from "vscode";
-import type { Desk } from "./desk";
+import type { Desks } from "./desks";
 import { split } from "./hunks";
-import { PROPOSED, type Proposals } from "./proposals";
+import { PROPOSED } from "./proposals";
 import type { CommentAttachmentInput } from "./protocol";
+import type { Sessions } from "./sessions";
 
 /** Where those not sent yet are kept: a window that is loaded again must not lose them. */
 const KEPT = "amanu.comments";
@@ -25,8 +26,8 @@ export class Comments implements vscode.Disposable {
   private readonly subscriptions: vscode.Disposable[];
 
   constructor(
-    private readonly desk: Desk,
-    proposals: Proposals,
+    private readonly sessions: Sessions,
+    private readonly desks: Desks,
     /** The prompt goes out with what the editor shows. */
     private readonly memory: vscode.Memento,
     private readonly flush: () => void,
@@ -40,8 +41,7 @@ export class Comments implements vscode.Disposable {
           : [],
     };
     const on = (name: string, work: (given: never) => Promise<unknown>) =>
-      vscode.commands.registerCommand(name, (given: never) => desk.attempt(() => work(given)));
-    let attached = false;
+      vscode.commands.registerCommand(name, (given: never) => desks.attempt(() => work(given)));
     this.subscriptions = [
       this.controller,
       on("amanu.comment", () => this.ask()),
@@ -52,12 +52,10 @@ export class Comments implements vscode.Disposable {
       }),
       on("amanu.sendComments", () => this.send()),
       on("amanu.dropComment", async (thread: vscode.CommentThread) => this.drop(thread)),
-      desk.onReset(() => {
-        attached ||= desk.state.sessionId !== "";
-        if (!attached) return; // those kept from before a reload wait for their session
-        // another session's proposals are gone, and with them the lines
+      sessions.onLeft(({ proposals }) => {
+        // its proposals are gone, and with them the lines
         for (const thread of this.threads)
-          if (thread.uri.scheme === PROPOSED && proposals.target(thread.uri) === undefined) this.drop(thread);
+          if (proposals.some(({ proposalId }) => isOf(thread, proposalId))) this.drop(thread);
       }),
     ];
     for (const { uri, start, end, said } of memory.get<Kept[]>(KEPT, [])) {
@@ -71,10 +69,12 @@ export class Comments implements vscode.Disposable {
     for (const each of this.subscriptions) each.dispose();
   }
 
-  /** The plan of the session, which waits for approval or did. */
+  /** The plan of a session, which waits for approval or did. */
   private isPlan({ scheme, fsPath }: vscode.Uri): boolean {
-    const { plan, approvals } = this.desk.state;
-    const paths = [plan?.path, ...approvals.map(({ document }) => document)];
+    const paths = this.sessions.states.flatMap(({ plan, approvals }) => [
+      plan?.path,
+      ...approvals.map(({ document }) => document),
+    ]);
     return scheme === "file" && paths.includes(fsPath);
   }
 
@@ -83,7 +83,7 @@ export class Comments implements vscode.Disposable {
     const editor = vscode.window.activeTextEditor;
     const schemes = ["file", PROPOSED];
     if (editor === undefined || !schemes.includes(editor.document.uri.scheme))
-      return this.desk.tell({ level: "info", text: "There is no file to comment on." });
+      return this.desks.tell({ level: "info", text: "There is no file to comment on." });
     const { start, end } = lines(editor.selection);
     const where = start === end ? `line ${start + 1}` : `lines ${start + 1}–${end + 1}`;
     const text = await vscode.window.showInputBox({
@@ -117,20 +117,36 @@ export class Comments implements vscode.Disposable {
     this.tell();
   }
 
-  /** All of them with one prompt: into the running turn, if one runs. They stay when they are not taken. */
+  /** All of them, with one prompt for each session: into the running turn, if one runs. They stay when they are not taken. */
   private async send(): Promise<void> {
-    const threads = [...this.threads];
-    if (threads.length === 0)
-      return this.desk.tell({ level: "info", text: "There are no comments to send." });
-    const attachments: CommentAttachmentInput[] = [];
-    for (const thread of threads) {
-      const document = await vscode.workspace.openTextDocument(thread.uri);
-      const said = texts(thread).join("\n");
-      attachments.push(attachment(thread.uri, thread.range, document.getText(), said));
+    if (this.threads.size === 0)
+      return this.desks.tell({ level: "info", text: "There are no comments to send." });
+    const bySession = new Map<string, vscode.CommentThread[]>();
+    for (const thread of this.threads) {
+      const sessionId = this.sessionOf(thread.uri);
+      bySession.set(sessionId, [...(bySession.get(sessionId) ?? []), thread]);
     }
-    this.flush();
-    await this.desk.prompt(SAID, attachments, this.desk.state.turn === null ? "send" : "steer");
-    for (const thread of threads) this.drop(thread);
+    for (const [sessionId, threads] of bySession) {
+      const attachments: CommentAttachmentInput[] = [];
+      for (const thread of threads) {
+        const document = await vscode.workspace.openTextDocument(thread.uri);
+        const said = texts(thread).join("\n");
+        attachments.push(attachment(thread.uri, thread.range, document.getText(), said));
+      }
+      this.flush();
+      const desk = this.desks.showing(sessionId) ?? this.desks.active;
+      if (desk.state.sessionId !== sessionId) await desk.open(sessionId);
+      await desk.prompt(SAID, attachments, desk.state.turn === null ? "send" : "steer");
+      for (const thread of threads) this.drop(thread);
+    }
+  }
+
+  /** The session that proposes the text; of files that of the active chat. */
+  private sessionOf({ scheme, query }: vscode.Uri): string {
+    const proposing = this.sessions.states.find(
+      ({ proposals }) => scheme === PROPOSED && proposals.some(({ proposalId }) => proposalId === query),
+    );
+    return (proposing ?? this.desks.state).sessionId;
   }
 
   private tell(): void {
@@ -141,6 +157,10 @@ export class Comments implements vscode.Disposable {
     });
     void this.memory.update(KEPT, kept);
   }
+}
+
+function isOf({ uri }: vscode.CommentThread, proposalId: string): boolean {
+  return uri.scheme === PROPOSED && uri.query === proposalId;
 }
 
 function texts({ comments }: vscode.CommentThread): string[] {

@@ -4,19 +4,9 @@ import * as vscode from "vscode";
 import { advised } from "./advice";
 import type { Action, How } from "./chat/messages";
 import { type Daemon, Refused, roots, text } from "./client";
-import type {
-  Effort,
-  ApprovalResolveParams,
-  AttachmentInput,
-  Event,
-  EventMessage,
-  HunkDecision,
-  Mode,
-  Proposal,
-  SessionResult,
-  SessionState,
-} from "./protocol";
-import { Session } from "./session";
+import type { Effort, ApprovalResolveParams, AttachmentInput, Event, Mode, SessionState } from "./protocol";
+import type { Session } from "./session";
+import type { Sessions } from "./sessions";
 import type { Shown } from "./shown";
 
 /** Bytes of a picture at most: what one answer of the daemon holds. */
@@ -31,7 +21,12 @@ export interface Told {
   actions?: Action[];
 }
 
-/** The session this window shows, or the draft of one, and the user's intents on it. It decides nothing. */
+/** An answer came within half a second of its question; `near` is the call asked about. */
+export function tooSoon(near: string): Told {
+  return { level: "info", text: IGNORED.tooSoon, near };
+}
+
+/** The session one chat shows, or the draft of one, and the user's intents on it. It decides nothing. */
 export class Desk implements vscode.Disposable {
   private session: Session | undefined;
   private draft: SessionState = empty();
@@ -45,11 +40,26 @@ export class Desk implements vscode.Disposable {
   /** `state` is another one. */
   readonly onReset = this.resets.event;
   readonly onTold = this.words.event;
+  private readonly subscriptions: vscode.Disposable[];
 
   constructor(
     private readonly daemon: Daemon,
+    private readonly sessions: Sessions,
     private readonly shown: Pick<Shown, "get" | "set">,
-  ) {}
+  ) {
+    const own = (sessionId: string) => this.session?.state.sessionId === sessionId;
+    this.subscriptions = [
+      this.events,
+      this.resets,
+      this.words,
+      sessions.onEvent(({ sessionId, event, seq }) => own(sessionId) && this.events.fire({ event, seq })),
+      sessions.onReset((sessionId) => own(sessionId) && this.resets.fire()),
+      sessions.onFailed(
+        ({ sessionId, error }) =>
+          own(sessionId) && this.tell({ level: "error", text: text(error), actions: ["restart", "logs"] }),
+      ),
+    ];
+  }
 
   get state(): SessionState {
     return this.session?.state ?? this.draft;
@@ -62,10 +72,6 @@ export class Desk implements vscode.Disposable {
   /** The session plays a script: the model is none to go on with. */
   get scripted(): boolean {
     return this.state.modelId.startsWith("scripted:");
-  }
-
-  receive(message: EventMessage): void {
-    this.session?.receive(message);
   }
 
   drawn(seq: number): void {
@@ -109,9 +115,7 @@ export class Desk implements vscode.Disposable {
   }
 
   async open(sessionId: string): Promise<void> {
-    const result = await this.daemon.request("amanu/session/attach", { sessionId });
-    if (result.state !== null)
-      this.follow({ state: result.state, epoch: result.epoch, fromSeq: result.fromSeq });
+    this.show(await this.sessions.open(sessionId));
   }
 
   /** A clean sheet. The session itself is made with the first prompt: nobody wants a list full of empty ones. */
@@ -182,7 +186,7 @@ export class Desk implements vscode.Disposable {
   async resolve(answer: Omit<ApprovalResolveParams, "sessionId">): Promise<void> {
     const { sessionId } = this.state;
     const result = await this.daemon.request("amanu/approval/resolve", { ...answer, sessionId });
-    if (result.status === "tooSoon") this.tooSoon(answer.toolCallId);
+    if (result.status === "tooSoon") this.tell(tooSoon(answer.toolCallId));
     if (result.status === "stale") this.stale(answer.toolCallId);
     if (result.status === "alreadyResolved") this.tell({ level: "info", text: result.summary });
   }
@@ -200,45 +204,11 @@ export class Desk implements vscode.Disposable {
     if (result.status === "alreadyAnswered") this.tell({ level: "info", text: result.summary });
   }
 
-  /** Decide hunks of the proposal as it was seen. True when they were taken. */
-  async resolveHunks(
-    proposal: Pick<Proposal, "proposalId" | "version">,
-    hunks: HunkDecision[],
-  ): Promise<boolean> {
-    const { proposalId, version } = proposal;
-    const { sessionId } = this.state;
-    const result = await this.daemon.request("amanu/proposal/resolve", {
-      sessionId,
-      proposalId,
-      version,
-      hunks,
-    });
-    if (result.status === "tooSoon") {
-      this.tooSoon(result.proposal.toolCallIds.at(-1) ?? "");
-      return false;
-    }
-    const conflicts = result.proposal.files
-      .flatMap((file) => file.hunks)
-      .filter((hunk) => hunk.state === "conflicted" && hunks.some((each) => each.hunkId === hunk.hunkId));
-    for (const hunk of conflicts.slice(0, 1))
-      this.tell({ level: "warning", text: hunk.reason ?? "The file has changed: nothing was overwritten." });
-    return true;
-  }
-
   /** A yes to something else than is asked by now; `near` is the call asked about. */
   stale(near: string): void {
     this.tell({
       level: "warning",
       text: IGNORED.stale,
-      near,
-    });
-  }
-
-  /** An answer came within half a second of its question; `near` is the call asked about. */
-  tooSoon(near: string): void {
-    this.tell({
-      level: "info",
-      text: IGNORED.tooSoon,
       near,
     });
   }
@@ -260,11 +230,6 @@ export class Desk implements vscode.Disposable {
 
   async rename(sessionId: string, title: string): Promise<void> {
     await this.daemon.request("amanu/session/rename", { sessionId, title });
-  }
-
-  async delete(sessionId: string): Promise<void> {
-    if (sessionId === this.state.sessionId) await this.fresh();
-    await this.daemon.request("amanu/session/delete", { sessionId });
   }
 
   /** Fetch items before the first one shown. */
@@ -292,8 +257,8 @@ export class Desk implements vscode.Disposable {
   }
 
   dispose(): void {
-    this.session?.close();
-    for (const each of [this.events, this.resets, this.words]) each.dispose();
+    for (const each of this.subscriptions) each.dispose();
+    void this.leave();
   }
 
   private async create(): Promise<void> {
@@ -302,36 +267,20 @@ export class Desk implements vscode.Disposable {
     const { mode, modelId, effort } = this.draft;
     const params = { sessionId: randomUUID(), roots: folders, mode, modelId: modelId || null, effort };
     this.shown.set(params.sessionId); // a reload before the answer comes back to it
-    this.follow(await this.daemon.request("amanu/session/create", params));
+    this.show(this.sessions.created(await this.daemon.request("amanu/session/create", params)));
   }
 
-  private follow(result: SessionResult): void {
+  private show(session: Session): void {
     void this.leave();
-    this.session = new Session(
-      {
-        attach: (sessionId, epoch, sinceSeq) =>
-          this.daemon.request("amanu/session/attach", { sessionId, epoch, sinceSeq }),
-        ack: (sessionId, seq) => this.daemon.notify("amanu/event/ack", { sessionId, seq }),
-      },
-      result,
-      {
-        event: (event, seq) => this.events.fire({ event, seq }),
-        replaced: () => this.resets.fire(),
-        failed: (error) => this.tell({ level: "error", text: text(error), actions: ["restart", "logs"] }),
-      },
-    );
-    this.shown.set(result.state.sessionId);
+    this.session = session;
+    this.shown.set(session.state.sessionId);
     this.resets.fire();
   }
 
   private async leave(): Promise<void> {
     const session = this.session;
-    if (session === undefined) return;
     this.session = undefined;
-    session.close();
-    // the turn, if one runs, goes on
-    const { sessionId } = session.state;
-    await this.daemon.request("amanu/session/detach", { sessionId }).catch(() => undefined);
+    if (session !== undefined) await this.sessions.release(session.state.sessionId);
   }
 
   private redraft(change: Partial<SessionState>): void {

@@ -1,6 +1,6 @@
 import * as vscode from "vscode";
 import { type Daemon, roots } from "./client";
-import type { Desk } from "./desk";
+import type { Desks } from "./desks";
 import type { Pages } from "./pages";
 import { report } from "./report";
 import { run } from "./run";
@@ -14,7 +14,7 @@ const WITHIN = 60_000;
 export class Doctor {
   constructor(
     private readonly context: vscode.ExtensionContext,
-    private readonly desk: Desk,
+    private readonly desks: Desks,
     private readonly daemon: Daemon,
     private readonly setup: Setup,
     private readonly pages: Pages,
@@ -42,7 +42,7 @@ export class Doctor {
       folders: roots(),
       found,
       connection: this.daemon.connection,
-      sandbox: this.desk.state.sandbox,
+      sandbox: this.desks.state.sandbox,
       settings: settings.get<Record<string, string>>("environment", {}),
       daemon: "command" in found ? await run(found.command, ["doctor"], asked) : undefined,
     });

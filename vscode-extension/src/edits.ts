@@ -1,94 +1,108 @@
 import * as vscode from "vscode";
 import { name, plural, seen, undoing, within } from "./changes";
 import type { Daemon } from "./client";
-import type { Desk } from "./desk";
+import { tooSoon } from "./desk";
+import type { Desks } from "./desks";
 import type {
-  Attachment,
   AttachmentInput,
   Checkpoint,
   EditScope,
+  HunkDecision,
   Proposal,
   ProposalDecideParams,
   UndoneFile,
 } from "./protocol";
+import type { Sessions } from "./sessions";
 import { plain, visible } from "./visible";
+
+type Version = Pick<Proposal, "proposalId" | "version">;
 
 /** A way on, first in a list of what would happen. */
 interface Choice<T> extends vscode.QuickPickItem {
   value: T;
 }
 
-/** What was said, as it can be said again. */
-export interface Prompt {
-  text: string;
-  attachments: AttachmentInput[];
-}
-
-/** What the user wants of edits that are more than one open hunk: keep, undo, redo, go back. */
+/** What the user wants of a session's edits: accept, reject, keep, undo, redo, go back. */
 export class Edits {
   constructor(
-    private readonly desk: Desk,
-    private readonly daemon: Daemon,
-    private readonly giveBack: (text: string, attachments: AttachmentInput[]) => void,
+    private readonly sessions: Pick<Sessions, "get">,
+    private readonly desks: Pick<Desks, "tell">,
+    private readonly daemon: Pick<Daemon, "request">,
+    private readonly giveBack: (sessionId: string, text: string, attachments: AttachmentInput[]) => void,
   ) {}
+
+  /** Decide hunks of the proposal as it was seen. */
+  async resolve(sessionId: string, { proposalId, version }: Version, hunks: HunkDecision[]): Promise<void> {
+    const params = { sessionId, proposalId, version, hunks };
+    const { status, proposal } = await this.daemon.request("amanu/proposal/resolve", params);
+    if (status === "tooSoon") return this.desks.tell(tooSoon(proposal.toolCallIds.at(-1) ?? ""), sessionId);
+    const conflict = proposal.files
+      .flatMap((file) => file.hunks)
+      .find((hunk) => hunk.state === "conflicted" && hunks.some((each) => each.hunkId === hunk.hunkId));
+    if (conflict !== undefined)
+      this.desks.tell(
+        { level: "warning", text: conflict.reason ?? "The file has changed: nothing was overwritten." },
+        sessionId,
+      );
+  }
 
   /** Decide all that the scope names, of the proposals as they were seen. */
   async decide(
+    sessionId: string,
     scope: EditScope,
     decision: ProposalDecideParams["decision"],
-    proposals: Pick<Proposal, "proposalId" | "version">[] = within(this.desk.state.proposals, scope),
+    proposals: Version[] = within(this.sessions.get(sessionId)?.state.proposals ?? [], scope),
   ): Promise<void> {
-    if (proposals.length === 0) return this.nothing();
+    if (proposals.length === 0) return this.nothing(sessionId);
     const result = await this.daemon.request("amanu/proposal/decide", {
-      sessionId: this.desk.state.sessionId,
+      sessionId,
       scope,
       decision,
       seen: seen(proposals),
     });
-    if (result.status === "tooSoon") this.desk.tooSoon(result.proposals[0]?.toolCallIds.at(-1) ?? "");
+    if (result.status === "tooSoon")
+      this.desks.tell(tooSoon(result.proposals[0]?.toolCallIds.at(-1) ?? ""), sessionId);
   }
 
   /** Take back what is applied; where that is more than a hunk or two, the user sees first what would happen. */
-  async undo(scope: EditScope, ask = ""): Promise<void> {
-    const { sessionId } = this.desk.state;
+  async undo(sessionId: string, scope: EditScope, ask = ""): Promise<void> {
     const request = (dryRun: boolean) =>
       this.daemon.request("amanu/proposal/undo", { sessionId, scope, dryRun });
     if (ask !== "") {
       const { files } = await request(true);
       const count = files.reduce((sum, file) => sum + file.undone.length, 0);
-      if (count === 0) return this.cannot(files);
+      if (count === 0) return this.cannot(sessionId, files);
       const label = `$(discard) ${ask}: ${plural(count, "change")} in ${plural(files.length, "file")}`;
       const detail = "What you typed stays. It can be redone.";
       if (!(await preview("What would be taken back", [{ label, detail, value: true }], files, []))) return;
     }
     const { files } = await request(false);
-    this.cannot(files);
+    this.cannot(sessionId, files);
   }
 
   /** The user's own text for an open hunk, without deciding it. */
   async revise(
-    { proposalId, version }: Pick<Proposal, "proposalId" | "version">,
+    sessionId: string,
+    { proposalId, version }: Version,
     hunkId: string,
     newText: string,
   ): Promise<Proposal> {
-    const { sessionId } = this.desk.state;
     const params = { sessionId, proposalId, version, hunkId, newText };
     return (await this.daemon.request("amanu/proposal/revise", params)).proposal;
   }
 
   /** Apply now and review after, or take back and review before. */
   async setReview(
-    { proposalId, version }: Pick<Proposal, "proposalId" | "version">,
+    sessionId: string,
+    { proposalId, version }: Version,
     review: "before" | "after",
   ): Promise<void> {
-    const { sessionId } = this.desk.state;
     await this.daemon.request("amanu/proposal/setReview", { sessionId, proposalId, version, review });
   }
 
   /** Go back to before a turn; which one, the user chooses when it is not said. */
-  async restore(turnId?: string): Promise<void> {
-    const { sessionId } = this.desk.state;
-    const chosen = turnId ?? (await this.choose());
+  async restore(sessionId: string, turnId?: string): Promise<void> {
+    const chosen = turnId ?? (await this.choose(sessionId));
     if (chosen === undefined) return;
     const { files, commands, turns } = await this.daemon.request("amanu/checkpoint/preview", {
       sessionId,
@@ -120,23 +134,17 @@ export class Edits {
     if (result.text !== null) {
       const lost = result.attachments.some((each) => each.kind === "image");
       const rest = result.attachments.filter((each) => each.kind !== "image");
-      this.giveBack(result.text, rest);
-      if (lost) this.desk.tell({ level: "info", text: "Pictures have to be attached again." });
+      this.giveBack(sessionId, result.text, rest);
+      if (lost) this.desks.tell({ level: "info", text: "Pictures have to be attached again." }, sessionId);
     }
-    this.cannot(result.files);
+    this.cannot(sessionId, result.files);
   }
 
   /** Take a turn and all after it out of the conversation, so that its prompt can be said anew. What that does to files
-   * and what it cannot undo, the user sees first. Its prompt; undefined when the user leaves everything as it is. */
-  async rewind(turnId: string): Promise<Prompt | undefined> {
-    const { sessionId } = this.desk.state;
+   * and what it cannot undo, the user sees first; false when they leave everything as it is. */
+  async rewind(sessionId: string, turnId: string): Promise<boolean> {
     const params = { sessionId, turnId };
     const { files, commands, turns } = await this.daemon.request("amanu/checkpoint/preview", params);
-    const prompt = this.desk.state.items.find(
-      (item) => item.kind === "userMessage" && item.turnId === turnId,
-    );
-    if (prompt?.kind !== "userMessage") return undefined;
-    const attachments = await this.inputs(prompt.attachments); // while they are still of the session
     const leave = `${plural(turns, "turn")} ${turns === 1 ? "leaves" : "leave"} the conversation.`;
     const choices: Choice<boolean>[] = [
       ...(files.length > 0
@@ -156,58 +164,41 @@ export class Edits {
     ];
     const plain = files.length === 0 && commands.length === 0 && turns === 1; // an answer, and nothing else
     const restore = plain ? false : await preview("Send again from here", choices, files, commands);
-    if (restore === undefined) return undefined;
+    if (restore === undefined) return false;
     const result = await this.daemon.request("amanu/checkpoint/restore", {
       ...params,
       files: restore,
       conversation: true,
     });
-    this.cannot(result.files);
-    return { text: prompt.text, attachments };
+    this.cannot(sessionId, result.files);
+    return true;
   }
 
-  /** What went with a prompt, to go again. */
-  async inputs(attachments: Attachment[]): Promise<AttachmentInput[]> {
-    const inputs = attachments.map(async (each): Promise<AttachmentInput | undefined> => {
-      if (each.kind !== "image" || each.blob === null) return each;
-      const { name, mediaType, blob } = each;
-      const address = await this.desk.picture(blob.blobId, mediaType);
-      const data = address.slice(address.indexOf(",") + 1);
-      return data === "" ? undefined : { kind: "image", name, mediaType, data };
-    });
-    return (await Promise.all(inputs)).filter((each) => each !== undefined);
-  }
-
-  private async choose(): Promise<string | undefined> {
-    const { sessionId } = this.desk.state;
+  private async choose(sessionId: string): Promise<string | undefined> {
     const { checkpoints } =
       sessionId === ""
         ? { checkpoints: [] }
         : await this.daemon.request("amanu/checkpoint/list", { sessionId });
     if (checkpoints.length === 0) {
-      this.desk.tell({
-        level: "info",
-        text: "There is nothing to go back to: no turn has changed anything.",
-      });
+      const text = "There is nothing to go back to: no turn has changed anything.";
+      this.desks.tell({ level: "info", text }, sessionId);
       return undefined;
     }
     const items = checkpoints.toReversed().map((each) => ({ ...told(each), turnId: each.turnId }));
     return (await vscode.window.showQuickPick(items, { title: "Go back to before" }))?.turnId;
   }
 
-  private cannot(files: UndoneFile[]): void {
+  private cannot(sessionId: string, files: UndoneFile[]): void {
     const skipped = files.flatMap((file) => file.skipped.map(({ reason }) => ({ file, reason })));
     const [first] = skipped;
     if (first === undefined) return;
     const more = skipped.length > 1 ? ` (and ${skipped.length - 1} more)` : "";
-    this.desk.tell({
-      level: "warning",
-      text: `Not taken back in ${name(first.file.path)}: ${visible(first.reason)}${more}`,
-    });
+    const text = `Not taken back in ${name(first.file.path)}: ${visible(first.reason)}${more}`;
+    this.desks.tell({ level: "warning", text }, sessionId);
   }
 
-  private nothing(): void {
-    this.desk.tell({ level: "info", text: "There is nothing of that kind." });
+  private nothing(sessionId: string): void {
+    this.desks.tell({ level: "info", text: "There is nothing of that kind." }, sessionId);
   }
 }
 

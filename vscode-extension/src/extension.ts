@@ -5,24 +5,28 @@ import { Questions } from "./questions";
 import { Running } from "./running";
 import { apply } from "./apply";
 import { showAudit } from "./audit";
-import { Panel } from "./chat/panel";
+import { Chats } from "./chat/chats";
+import { messageMenu } from "./chat/messageMenu";
 import { Daemon, roots, text } from "./client";
 import { commands } from "./commands";
 import { Comments } from "./comments";
 import { Context } from "./context";
 import { Desk } from "./desk";
+import { Desks } from "./desks";
 import { Doctor } from "./doctor";
 import { Edits } from "./edits";
 import { Findings } from "./findings";
 import { language } from "./language";
 import { ServersPage } from "./mcp/page";
 import { Servers } from "./mcp/servers";
+import { ModelList } from "./modelList";
 import { Overview } from "./overview";
 import { Pages } from "./pages";
 import { openPlan } from "./plan";
 import { BASE, PROPOSED, Proposals } from "./proposals";
 import { Review } from "./review";
 import { Changes } from "./scm";
+import { Sessions } from "./sessions";
 import { Setup } from "./setup";
 import { Shown } from "./shown";
 import { Status } from "./status";
@@ -35,85 +39,113 @@ export function activate(context: vscode.ExtensionContext): void {
     () => setup.resolve(),
     log,
     {
-      "amanu/event": (message) => desk.receive(message),
+      "amanu/event": (message) => sessions.receive(message),
       "amanu/session/listChanged": () => overview.soon(),
       "amanu/mcp/changed": () => servers.soon(),
     },
     { "amanu/editor/apply": apply, ...language },
   );
   const shown = new Shown(context.globalStorageUri.fsPath, roots(), context.workspaceState);
-  const desk = new Desk(daemon, shown);
-  const overview = new Overview(daemon, desk, (sessionId) => panel.showSession(sessionId));
-  const servers = new Servers(daemon, desk);
+  const sessions = new Sessions(daemon);
+  const desks = new Desks();
+  const desk = new Desk(daemon, sessions, shown);
+  desks.add(desk);
+  const overview = new Overview(daemon, sessions, desks, (sessionId) => chats.showSession(sessionId));
+  const servers = new Servers(daemon, desks);
+  const models = new ModelList(daemon);
   const looking = new Context(daemon, context.workspaceState);
-  const edits = new Edits(desk, daemon, (text, attachments) => {
-    void vscode.commands.executeCommand("amanu.chat.focus");
-    panel.post({ type: "giveBack", text, attachments });
-    panel.post({ type: "focus" });
-  });
-  const proposals = new Proposals(desk, edits);
-  const review = new Review(desk, proposals, edits);
-  const pages = new Pages();
-  const panel = new Panel(
-    context.extensionUri,
-    desk,
+  const edits = new Edits(
+    sessions,
+    desks,
     daemon,
-    looking,
-    context.workspaceState,
-    edits,
-    overview,
-    (proposalId, path) => review.openDiff(proposalId, path),
-    (call) => showAudit(desk, daemon, pages, call),
-    log,
+    (sessionId, text, attachments) => void chats.giveBack(sessionId, text, attachments),
   );
-  const mcp = new ServersPage(context.extensionUri, desk, daemon, servers, setup, pages);
+  const proposals = new Proposals(sessions, desks, edits);
+  const review = new Review(sessions, desks, proposals, edits);
+  const pages = new Pages();
+  const chats = new Chats(
+    {
+      folder: context.extensionUri,
+      daemon,
+      desks,
+      context: looking,
+      edits,
+      overview,
+      models,
+      openDiff: (proposalId, path) => review.openDiff(proposalId, path),
+      audit: (call) => showAudit(desks, daemon, pages, call),
+      log,
+    },
+    desk,
+    context.workspaceState,
+  );
+  const mcp = new ServersPage(context.extensionUri, desks, daemon, servers, setup, pages);
   const shownPlans = new Set<string>();
-  const approvals = new Approvals(desk, daemon, pages, (proposalId) => review.openDiff(proposalId));
-  const doctor = new Doctor(context, desk, daemon, setup, pages);
-  const trust = new Trust(desk, daemon, pages);
+  const approvals = new Approvals(desks, daemon, pages, (proposalId) => review.openDiff(proposalId));
+  const doctor = new Doctor(context, desks, daemon, setup, pages);
+  const trust = new Trust(desks, daemon, pages);
 
   context.subscriptions.push(
     log,
     setup,
     daemon,
-    desk,
+    desks,
+    sessions,
     shown,
     overview,
     review,
-    new Changes(desk, proposals),
-    new Comments(desk, proposals, context.workspaceState, () => looking.flush()),
+    new Changes(sessions, proposals),
+    new Comments(sessions, desks, context.workspaceState, () => looking.flush()),
     new Actions(
       {
         say: async (text, attachments) => {
-          await vscode.commands.executeCommand("amanu.chat.focus");
+          await chats.show();
           looking.flush();
-          await desk.prompt(text, attachments, desk.state.turn === null ? "send" : "steer");
+          await desks.active.prompt(text, attachments, desks.state.turn === null ? "send" : "steer");
         },
-        attach: (attachment) => panel.attachToPrompt(attachment),
+        attach: (attachment) => chats.attachToPrompt(attachment),
       },
-      (work) => desk.attempt(work),
+      (work) => desks.attempt(work),
     ),
-    new Findings(desk),
-    panel,
+    new Findings(sessions),
+    chats,
+    models,
     looking,
     pages,
     servers,
     mcp,
-    new Running(desk, daemon, servers, (sessionId) => panel.showSession(sessionId)),
+    new Running(desks, sessions, daemon, servers, (sessionId) => chats.showSession(sessionId)),
     vscode.commands.registerCommand("amanu.mcp", (name?: unknown) =>
-      desk.attempt(() => mcp.show(typeof name === "string" ? name : undefined)),
+      desks.attempt(() => mcp.show(typeof name === "string" ? name : undefined)),
     ),
-    new Status(desk, daemon, overview, (waiting) => panel.badge(waiting)),
-    vscode.window.registerWebviewViewProvider("amanu.chat", panel),
+    new Status(desks, sessions, daemon, overview, (waiting) => chats.badge(waiting)),
+    vscode.window.registerWebviewViewProvider("amanu.chat", chats),
     vscode.workspace.registerFileSystemProvider(PROPOSED, proposals, { isCaseSensitive: true }),
     vscode.workspace.registerTextDocumentContentProvider(BASE, proposals),
     vscode.workspace.onDidOpenTextDocument((document) => proposals.opened(document)),
-    ...commands(desk, daemon, panel, overview, approvals, new Questions(desk), setup, doctor, trust, log),
+    ...messageMenu(desks, chats, edits),
+    ...commands(
+      desks,
+      daemon,
+      chats,
+      models,
+      overview,
+      approvals,
+      new Questions(desks),
+      setup,
+      doctor,
+      trust,
+      log,
+    ),
     daemon.onConnection(({ status }) => {
-      if (status === "ready") void desk.attempt(() => desk.connected()).then(() => overview.soon());
-      if (status === "ready") servers.soon();
+      if (status !== "ready") return;
+      void Promise.all(desks.open.map((each) => each.attempt(() => each.connected()))).then(() =>
+        overview.soon(),
+      );
+      void sessions.catchUp();
+      servers.soon();
     }),
-    desk.onEvent(({ event }) => {
+    desks.onEvent(({ event }) => {
       const asked = event.kind === "approvalRequested" ? event.approval : undefined;
       if (asked?.document && !shownPlans.has(asked.toolCallId)) {
         shownPlans.add(asked.toolCallId); // once: what the user closed stays closed

@@ -1,22 +1,24 @@
 import * as vscode from "vscode";
 import { within } from "./chat/incoming";
 import { finding, FINDINGS } from "./chat/view/places";
-import type { Desk } from "./desk";
 import type { Event } from "./protocol";
+import type { Sessions } from "./sessions";
 import { visible } from "./visible";
 
 /** What reviewing sub-agents find, as comments beside the lines it is about, until the user takes them away or the same
  * agent finds something else. */
 export class Findings implements vscode.Disposable {
   private readonly controller = vscode.comments.createCommentController("amanu-findings", "Findings for you");
-  /** By agent. */
+  /** By session and agent. */
   private readonly threads = new Map<string, vscode.CommentThread[]>();
   private readonly subscriptions: vscode.Disposable[];
 
-  constructor(private readonly desk: Desk) {
+  constructor(sessions: Sessions) {
     this.subscriptions = [
       this.controller,
-      desk.onEvent(({ event }) => this.hear(event)),
+      sessions.onEvent(({ sessionId, event }) =>
+        this.hear(event, sessionId, sessions.get(sessionId)?.state.roots ?? []),
+      ),
       vscode.commands.registerCommand("amanu.dropFinding", (thread: vscode.CommentThread) =>
         thread.dispose(),
       ),
@@ -28,16 +30,17 @@ export class Findings implements vscode.Disposable {
     for (const each of this.subscriptions) each.dispose();
   }
 
-  private hear(event: Event): void {
+  private hear(event: Event, sessionId: string, roots: string[]): void {
     if (event.kind !== "itemCompleted" || event.item.kind !== "notice" || event.item.code !== FINDINGS)
       return;
     const { agent, comments } = comment(event.item.text);
-    for (const thread of this.threads.get(agent) ?? []) thread.dispose();
+    const key = `${sessionId} ${agent}`;
+    for (const thread of this.threads.get(key) ?? []) thread.dispose();
     const threads = comments.flatMap(({ path, line, words }) => {
-      const full = within(path, this.desk.state.roots);
+      const full = within(path, roots);
       return full === undefined ? [] : [this.thread(agent, vscode.Uri.file(full), line, words)];
     });
-    this.threads.set(agent, threads);
+    this.threads.set(key, threads);
   }
 
   private thread(agent: string, uri: vscode.Uri, line: number, words: string): vscode.CommentThread {

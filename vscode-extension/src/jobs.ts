@@ -1,7 +1,7 @@
 import * as vscode from "vscode";
 import type { Daemon } from "./client";
-import type { Desk } from "./desk";
 import type { Event, Job, JobOutputParams, JobOutputResult } from "./protocol";
+import type { Sessions } from "./sessions";
 import { oneLine } from "./visible";
 
 /** What the terminal of a job asks of the daemon. */
@@ -103,25 +103,24 @@ export class JobTerminals implements vscode.Disposable {
   private readonly subscriptions: vscode.Disposable[];
 
   constructor(
-    private readonly desk: Desk,
+    private readonly sessions: Sessions,
     private readonly daemon: Daemon,
   ) {
     this.subscriptions = [
-      desk.onReset(() => this.changed()),
-      desk.onEvent(({ event }) => {
+      sessions.onReset((sessionId) => this.changed(sessionId)),
+      sessions.onEvent(({ sessionId, event }) => {
         const jobId = about(event);
-        if (jobId !== undefined) this.changed(jobId);
+        if (jobId !== undefined) this.changed(sessionId, jobId);
       }),
       vscode.window.onDidCloseTerminal((closed) => {
-        for (const [key, { terminal }] of this.open) if (terminal === closed) this.open.delete(key);
+        for (const [id, { terminal }] of this.open) if (terminal === closed) this.open.delete(id);
       }),
     ];
   }
 
-  show(job: Job): void {
-    const known = this.open.get(this.key(job));
+  show(sessionId: string, job: Job): void {
+    const known = this.open.get(key(sessionId, job));
     if (known !== undefined) return known.terminal.show();
-    const { sessionId } = this.desk.state;
     const pty = new JobTerminal(job, {
       output: (params) => this.daemon.request("amanu/job/output", { sessionId, ...params }),
       input: (jobId, text) => this.daemon.request("amanu/job/input", { sessionId, jobId, text }),
@@ -132,7 +131,7 @@ export class JobTerminals implements vscode.Disposable {
       pty,
       iconPath: new vscode.ThemeIcon("server-process"),
     });
-    this.open.set(this.key(job), { pty, terminal });
+    this.open.set(key(sessionId, job), { pty, terminal });
     terminal.show();
   }
 
@@ -140,14 +139,15 @@ export class JobTerminals implements vscode.Disposable {
     for (const each of this.subscriptions) each.dispose();
   }
 
-  private changed(jobId?: string): void {
-    for (const job of this.desk.state.jobs)
-      if (jobId === undefined || job.jobId === jobId) void this.open.get(this.key(job))?.pty.update(job);
+  private changed(sessionId: string, jobId?: string): void {
+    for (const job of this.sessions.get(sessionId)?.state.jobs ?? [])
+      if (jobId === undefined || job.jobId === jobId)
+        void this.open.get(key(sessionId, job))?.pty.update(job);
   }
+}
 
-  private key(job: Job): string {
-    return `${this.desk.state.sessionId} ${job.jobId}`;
-  }
+function key(sessionId: string, { jobId }: Job): string {
+  return `${sessionId} ${jobId}`;
 }
 
 /** The job an event is about, if it is about one. */

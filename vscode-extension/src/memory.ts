@@ -1,15 +1,15 @@
 import * as vscode from "vscode";
 import type { Daemon } from "./client";
-import type { Desk } from "./desk";
+import type { Desks } from "./desks";
 import { oneLine } from "./visible";
 
 /** Show what is remembered for later sessions, and strike the fact the user chooses. */
-export async function reviewMemory(desk: Desk, daemon: Daemon): Promise<void> {
-  const { sessionId } = desk.state;
+export async function reviewMemory(desks: Desks, daemon: Daemon): Promise<void> {
+  const { sessionId } = desks.state;
   if (sessionId === "")
-    return desk.tell({ level: "info", text: "Open a session first: memory belongs to its folder." });
+    return desks.tell({ level: "info", text: "Open a session first: memory belongs to its folder." });
   const { facts, summary } = await daemon.request("amanu/memory/list", { sessionId });
-  if (facts.length === 0) return desk.tell({ level: "info", text: summary });
+  if (facts.length === 0) return desks.tell({ level: "info", text: summary });
   const items = facts.map((fact) => ({
     label: oneLine(fact.text),
     description: fact.scope === "user" ? "all projects" : "this project",
@@ -21,5 +21,5 @@ export async function reviewMemory(desk: Desk, daemon: Daemon): Promise<void> {
   if (chosen === undefined) return;
   const { number, text } = chosen.fact;
   const struck = await daemon.request("amanu/memory/strike", { sessionId, number, text });
-  desk.tell({ level: "info", text: struck.summary });
+  desks.tell({ level: "info", text: struck.summary });
 }

@@ -1,7 +1,8 @@
 import * as vscode from "vscode";
 import { type Daemon, roots } from "./client";
-import type { Desk } from "./desk";
+import type { Desks } from "./desks";
 import type { OpenQuestion, SessionSummary } from "./protocol";
+import type { Sessions } from "./sessions";
 import { message, oneLine } from "./visible";
 
 /** Milliseconds in which changes of the list become one question to the daemon. */
@@ -24,14 +25,16 @@ export class Overview implements vscode.Disposable {
 
   constructor(
     private readonly daemon: Pick<Daemon, "request">,
-    private readonly desk: Pick<Desk, "state" | "attempt">,
+    private readonly attached: Pick<Sessions, "follow">,
+    private readonly desks: Pick<Desks, "open" | "attempt">,
     /** Show that session, or the list. */
     private readonly show: (sessionId: string | undefined) => Promise<void>,
   ) {}
 
-  /** Those this window does not show. */
+  /** Those that no chat shows. */
   get others(): SessionSummary[] {
-    return this.sessions.filter(({ sessionId }) => sessionId !== this.desk.state.sessionId);
+    const shown = this.desks.open.map(({ state }) => state.sessionId);
+    return this.sessions.filter(({ sessionId }) => !shown.includes(sessionId));
   }
 
   /** The list has changed. */
@@ -48,6 +51,7 @@ export class Overview implements vscode.Disposable {
     const { sessions } = await this.daemon.request("amanu/session/list", params);
     // a daemon from before it told questions is still a daemon
     this.sessions = sessions.map((each) => ({ ...each, questions: each.questions ?? [] }));
+    this.attached.follow(this.sessions);
     this.announce();
     this.changed.fire();
   }
@@ -83,7 +87,7 @@ export class Overview implements vscode.Disposable {
         : `${titled(first.session)} waits for you: ${asked(first.questions)}`;
     void vscode.window
       .showInformationMessage(message(words), "Show")
-      .then((chosen) => chosen && this.desk.attempt(() => this.show(only)));
+      .then((chosen) => chosen && this.desks.attempt(() => this.show(only)));
   }
 
   private knows(session: SessionSummary, question: OpenQuestion): boolean {

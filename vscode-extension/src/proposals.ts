@@ -1,16 +1,17 @@
 import * as vscode from "vscode";
 import { type Target, targets, title, waiting, whereabouts } from "./changes";
-import type { Desk } from "./desk";
+import type { Desks } from "./desks";
 import type { Edits } from "./edits";
 import { compose, OPEN, original, ownTexts, type Place, present, SHOWN, waits } from "./hunks";
-import type { Hunk, HunkDecision, Proposal, ProposedFile } from "./protocol";
+import type { Hunk, HunkDecision, ProposedFile, SessionState } from "./protocol";
+import type { SessionEvent, Sessions } from "./sessions";
 
 /** The proposed side of a diff, writable: edit, then accept. */
 export const PROPOSED = "amanu-proposal";
 /** The side it is compared with: the text the proposal was computed from, or (by its fragment) the file's text without
  * what we did to it. */
 export const BASE = "amanu-base";
-/** The file's text without what a rule applied and nobody looked at, and without all that is applied. */
+/** The file's text without what a rule applied and nobody looked at, and without all that a session applied. */
 export type Baseline = "unreviewed" | "session";
 
 /** The editor of all that is applied in a session. */
@@ -52,13 +53,18 @@ export class Proposals implements vscode.FileSystemProvider, vscode.TextDocument
   private readonly gone = new Set<string>();
 
   constructor(
-    private readonly desk: Desk,
+    private readonly sessions: Pick<Sessions, "states" | "get">,
+    private readonly desks: Pick<Desks, "tell" | "attempt">,
     private readonly edits: Edits,
   ) {}
 
-  /** All files of all proposals of the session with something that waits for the user, in order. */
+  /** All files of all proposals of all sessions with something that waits for the user, in order. */
   get waiting(): Target[] {
-    return waiting(this.desk.state.proposals);
+    return waiting(this.sessions.states);
+  }
+
+  get all(): Target[] {
+    return targets(this.sessions.states);
   }
 
   /** The file a document of ours shows. */
@@ -119,7 +125,7 @@ export class Proposals implements vscode.FileSystemProvider, vscode.TextDocument
   ): Promise<void> {
     const [first] = chosen;
     if (first === undefined) return;
-    const { proposal } = first;
+    const { sessionId, proposal } = first;
     const hunks = chosen.flatMap((target): HunkDecision[] => {
       const own = this.own.get(proposedUri(target).toString());
       const open = target.file.hunks.filter((hunk) => waits(hunk) === "decision" && wanted(hunk));
@@ -129,7 +135,7 @@ export class Proposals implements vscode.FileSystemProvider, vscode.TextDocument
           : { hunkId, decision: "reject", reason },
       );
     });
-    if (hunks.length > 0) await this.desk.resolveHunks(proposal, hunks);
+    if (hunks.length > 0) await this.edits.resolve(sessionId, proposal, hunks);
     const { proposalId } = proposal;
     const hunkIds = chosen
       .flatMap(({ file }) => file.hunks)
@@ -137,9 +143,10 @@ export class Proposals implements vscode.FileSystemProvider, vscode.TextDocument
       .map((hunk) => hunk.hunkId);
     if (hunkIds.length === 0) return;
     const scope = { proposalId, hunkIds };
-    const now = this.desk.state.proposals.find((each) => each.proposalId === proposalId) ?? proposal;
-    if (yes) await this.edits.decide(scope, "keep", hunks.length > 0 ? [now] : [proposal]);
-    else await this.edits.undo(scope);
+    const { proposals = [] } = this.sessions.get(sessionId)?.state ?? {};
+    const now = proposals.find((each) => each.proposalId === proposalId) ?? proposal;
+    if (yes) await this.edits.decide(sessionId, scope, "keep", hunks.length > 0 ? [now] : [proposal]);
+    else await this.edits.undo(sessionId, scope);
   }
 
   /** The native diff, at the user's action: against what is proposed, or against the file when nothing is open. */
@@ -163,23 +170,23 @@ export class Proposals implements vscode.FileSystemProvider, vscode.TextDocument
   }
 
   /** All that is applied in the session, each file once, without what the user typed between. */
-  async showSession(): Promise<void> {
-    const done = targets(this.desk.state.proposals).filter(({ file }) =>
-      file.hunks.some((hunk) => hunk.state === "applied"),
-    );
+  async showSession(session: SessionState): Promise<void> {
+    const done = targets([session]).filter(({ file }) => file.hunks.some((hunk) => hunk.state === "applied"));
     const paths = [...new Set(done.map(({ file }) => whereabouts(file)))];
     const all = paths.map((path) => [
       vscode.Uri.file(path),
-      baselineUri(path, "session"),
+      baselineUri(path, "session", session.sessionId),
       vscode.Uri.file(path),
     ]);
     if (all.length === 0)
-      this.desk.tell({ level: "info", text: "Amanu has changed nothing in this session." });
+      this.desks.tell({ level: "info", text: "Amanu has changed nothing in this session." });
     else await vscode.commands.executeCommand("vscode.changes", CHANGED, all);
   }
 
-  /** The session's proposals changed: documents are read again, and diffs with nothing left to decide are closed. */
-  changed(proposal: Proposal): void {
+  /** A session's proposal changed: documents are read again, and diffs with nothing left to decide are closed. */
+  changed({ sessionId, event }: Pick<SessionEvent, "sessionId" | "event">): void {
+    if (event.kind !== "proposalChanged") return;
+    const { proposal } = event;
     for (const file of proposal.files) {
       const uri = proposedUri({ proposal, file });
       const own = this.own.get(uri.toString());
@@ -187,7 +194,8 @@ export class Proposals implements vscode.FileSystemProvider, vscode.TextDocument
       this.touch(uri);
       this.moved.fire(uri.with({ scheme: BASE }));
       const now = whereabouts(file);
-      for (const baseline of ["unreviewed", "session"] as const) this.moved.fire(baselineUri(now, baseline));
+      this.moved.fire(baselineUri(now, "unreviewed"));
+      this.moved.fire(baselineUri(now, "session", sessionId));
       const key = `${proposal.proposalId} ${file.path}`;
       if (file.change === "rename") this.follow(key, file.path, now);
       else this.leave(key, file);
@@ -231,7 +239,7 @@ export class Proposals implements vscode.FileSystemProvider, vscode.TextDocument
       const text = Buffer.from(content)
         .toString("utf8")
         .replace(/^\uFEFF/, "");
-      void this.desk.attempt(() => this.revise(target, this.learn(target, text)));
+      void this.desks.attempt(() => this.revise(target, this.learn(target, text)));
     }
     this.touch(uri);
   }
@@ -258,17 +266,14 @@ export class Proposals implements vscode.FileSystemProvider, vscode.TextDocument
 
   provideTextDocumentContent(uri: vscode.Uri): string {
     if (uri.fragment === "") return this.target(uri)?.file.baseText ?? "";
-    const all = targets(this.desk.state.proposals).filter(({ file }) => whereabouts(file) === uri.path);
+    const own = (sessionId: string) => uri.query === "" || uri.query === sessionId;
+    const all = this.all.filter(({ sessionId, file }) => own(sessionId) && whereabouts(file) === uri.path);
     const last = all.at(-1)?.file;
     if (last === undefined) return "";
     const parts = all.map(({ file }) => ({ base: file.baseText ?? "", hunks: file.hunks }));
     const unreviewed = (hunk: Hunk) => waits(hunk) === "review";
     const wanted = uri.fragment === "unreviewed" ? unreviewed : undefined;
     return original(present(last.baseText ?? "", last.hunks), parts, wanted);
-  }
-
-  private get all(): Target[] {
-    return targets(this.desk.state.proposals);
   }
 
   /** Read the user's edits from an unsaved diff, and leave it clean. */
@@ -291,7 +296,7 @@ export class Proposals implements vscode.FileSystemProvider, vscode.TextDocument
     for (const [hunkId, newText] of texts) {
       const hunk = target.file.hunks.find((each) => each.hunkId === hunkId);
       if (hunk !== undefined && hunk.newText !== newText)
-        proposal = await this.edits.revise(proposal, hunkId, newText);
+        proposal = await this.edits.revise(target.sessionId, proposal, hunkId, newText);
     }
   }
 
@@ -318,10 +323,13 @@ export class Proposals implements vscode.FileSystemProvider, vscode.TextDocument
     const { texts, outside } = ownTexts(text, places, edited);
     this.own.set(key, new Map([...(this.own.get(key) ?? []), ...texts]));
     if (outside)
-      this.desk.tell({
-        level: "warning",
-        text: "What you edited outside of the proposed changes was not taken: edit the file itself for that.",
-      });
+      this.desks.tell(
+        {
+          level: "warning",
+          text: "What you edited outside of the proposed changes was not taken: edit the file itself for that.",
+        },
+        target.sessionId,
+      );
     return texts;
   }
 
@@ -344,12 +352,13 @@ export class Proposals implements vscode.FileSystemProvider, vscode.TextDocument
   }
 }
 
-export function proposedUri({ proposal, file }: Target): vscode.Uri {
+export function proposedUri({ proposal, file }: Pick<Target, "proposal" | "file">): vscode.Uri {
   return vscode.Uri.from({ scheme: PROPOSED, path: file.path, query: proposal.proposalId });
 }
 
-export function baselineUri(path: string, baseline: Baseline): vscode.Uri {
-  return vscode.Uri.file(path).with({ scheme: BASE, fragment: baseline });
+/** Of one session, or of all. */
+export function baselineUri(path: string, baseline: Baseline, sessionId = ""): vscode.Uri {
+  return vscode.Uri.file(path).with({ scheme: BASE, query: sessionId, fragment: baseline });
 }
 
 /** A target as `vscode.changes` wants it: what it is called, before, after. */

@@ -1,5 +1,6 @@
 import * as vscode from "vscode";
 import type { Desk } from "./desk";
+import type { Desks } from "./desks";
 import { BUTTONS } from "./labels";
 import type { Question, QuestionField } from "./protocol";
 import { plain } from "./visible";
@@ -14,11 +15,12 @@ interface Choice extends vscode.QuickPickItem {
 
 /** The keyboard's way to an answer: a quick pick or an input box for each field, opened only by the user. */
 export class Questions {
-  constructor(private readonly desk: Desk) {}
+  constructor(private readonly desks: Pick<Desks, "active">) {}
 
   /** Ask what is open, the oldest first. False when nothing is. */
   async answer(): Promise<boolean> {
-    const [question] = this.desk.state.questions;
+    const desk: Desk = this.desks.active;
+    const [question] = desk.state.questions;
     if (question === undefined) return false;
     const answers: Record<string, unknown> = {};
     for (const field of question.fields) {
@@ -29,12 +31,12 @@ export class Questions {
           title: BUTTONS.decline,
           prompt: "Reason (optional)",
         });
-        if (note !== undefined) await this.desk.answer(question.itemId, "declined", {}, note);
+        if (note !== undefined) await desk.answer(question.itemId, "declined", {}, note);
         return true;
       }
       if (answer !== NONE) answers[field.fieldId] = answer;
     }
-    await this.desk.answer(question.itemId, "answered", answers, "");
+    await desk.answer(question.itemId, "answered", answers, "");
     return true;
   }
 }

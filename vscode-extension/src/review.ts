@@ -1,11 +1,12 @@
 import * as vscode from "vscode";
-import { lastTurn, name, type Row, type Target, targets, whereabouts } from "./changes";
-import type { Desk } from "./desk";
+import { lastTurn, name, type Row, type Target, whereabouts } from "./changes";
+import type { Desks } from "./desks";
 import type { Edits } from "./edits";
 import { DONE, locate, OPEN, type Place, waits } from "./hunks";
 import type { Hunk } from "./protocol";
 import { BASE, PROPOSED, type Proposals } from "./proposals";
 import { isRow } from "./scm";
+import type { Sessions } from "./sessions";
 import { why } from "./why";
 
 /** What yes and no are called. */
@@ -51,7 +52,8 @@ export class Review implements vscode.CodeLensProvider, vscode.HoverProvider, vs
   private readonly told = new Map<string, boolean>();
 
   constructor(
-    private readonly desk: Desk,
+    private readonly sessions: Sessions,
+    private readonly desks: Desks,
     private readonly proposals: Proposals,
     private readonly edits: Edits,
   ) {
@@ -63,10 +65,11 @@ export class Review implements vscode.CodeLensProvider, vscode.HoverProvider, vs
       this.ghost,
       vscode.languages.registerCodeLensProvider(everywhere, this),
       vscode.languages.registerHoverProvider(everywhere, this),
-      desk.onReset(() => this.refresh()),
-      desk.onEvent(({ event }) => {
+      sessions.onReset(() => this.refresh()),
+      sessions.onLeft(() => this.refresh()),
+      sessions.onEvent(({ sessionId, event }) => {
         if (event.kind !== "proposalChanged") return;
-        proposals.changed(event.proposal);
+        proposals.changed({ sessionId, event });
         this.refresh();
       }),
       vscode.window.onDidChangeVisibleTextEditors(() => this.decorate()),
@@ -123,11 +126,12 @@ export class Review implements vscode.CodeLensProvider, vscode.HoverProvider, vs
 
   /** Why a change is there: nothing in it is more than text. */
   provideHover(document: vscode.TextDocument, position: vscode.Position): vscode.Hover | undefined {
-    const found = this.at(document).flatMap(({ target, places }) =>
-      places
+    const found = this.at(document).flatMap(({ target, places }) => {
+      const { items = [] } = this.sessions.get(target.sessionId)?.state ?? {};
+      return places
         .filter(({ start, lines }) => position.line >= start && position.line < start + Math.max(1, lines))
-        .map((place) => why(this.desk.state, target, place, document.uri.scheme !== PROPOSED)),
-    );
+        .map((place) => why(items, target, place, document.uri.scheme !== PROPOSED));
+    });
     return found.length === 0 ? undefined : new vscode.Hover(found);
   }
 
@@ -138,7 +142,7 @@ export class Review implements vscode.CodeLensProvider, vscode.HoverProvider, vs
   /** The diff of a file of a proposal; of the first that waits when it is not said which. */
   async openDiff(proposalId?: string, path?: string, preserveFocus = false): Promise<void> {
     const target =
-      targets(this.desk.state.proposals)
+      this.proposals.all
         .filter(({ proposal }) => proposal.proposalId === proposalId)
         .find(({ file }) => path === undefined || file.path === path) ?? this.proposals.waiting[0];
     if (target === undefined) this.nothing();
@@ -147,7 +151,9 @@ export class Review implements vscode.CodeLensProvider, vscode.HoverProvider, vs
 
   private commands(): vscode.Disposable[] {
     const on = (name: string, work: (...given: unknown[]) => Promise<unknown>) =>
-      vscode.commands.registerCommand(name, (...given: unknown[]) => this.desk.attempt(() => work(...given)));
+      vscode.commands.registerCommand(name, (...given: unknown[]) =>
+        this.desks.attempt(() => work(...given)),
+      );
     const id = (given: unknown) => (typeof given === "string" && given !== "" ? given : undefined);
     const { edits, proposals } = this;
     /** The paths of rows of the list of changes, or of the file before the user. */
@@ -179,14 +185,18 @@ export class Review implements vscode.CodeLensProvider, vscode.HoverProvider, vs
       // what is applied is taken back by undo, which shows first what that means
       on("amanu.rejectAll", () => this.settle(proposals.waiting, false, "decision")),
       on("amanu.undoFile", async (...given) => {
-        for (const path of paths(given)) await edits.undo({ path }, `Undo Amanu's changes of ${name(path)}`);
+        for (const path of paths(given))
+          for (const sessionId of this.sessionsAt(path))
+            await edits.undo(sessionId, { path }, `Undo Amanu's changes of ${name(path)}`);
       }),
-      on("amanu.undoTurn", (turnId) => this.undoTurn(id(turnId))),
-      on("amanu.undoSession", () => edits.undo({}, "Undo all of the session")),
-      on("amanu.redo", (turnId) => this.redo(id(turnId))),
-      on("amanu.restore", (turnId) => edits.restore(id(turnId))),
+      on("amanu.undoTurn", (turnId, session) => this.undoTurn(id(turnId), id(session))),
+      on("amanu.undoSession", () => edits.undo(this.desks.state.sessionId, {}, "Undo all of the session")),
+      on("amanu.redo", (turnId, session) => this.redo(id(turnId), id(session))),
+      on("amanu.restore", (turnId, session) =>
+        edits.restore(id(session) ?? this.desks.state.sessionId, id(turnId)),
+      ),
       on("amanu.reviewAll", (turnId) => this.reviewAll(id(turnId))),
-      on("amanu.reviewSession", () => proposals.showSession()),
+      on("amanu.reviewSession", () => proposals.showSession(this.desks.state)),
       on("amanu.openDiff", (given, path) =>
         isRow(given) ? this.openRow(given.row) : this.openDiff(id(given), id(path)),
       ),
@@ -260,7 +270,7 @@ export class Review implements vscode.CodeLensProvider, vscode.HoverProvider, vs
     const here = editor ? this.at(editor.document).map(({ target }) => target) : [];
     const target = here.find(fits) ?? this.proposals.waiting.find(fits);
     if (target === undefined) this.nothing();
-    else await this.edits.setReview(target.proposal, review);
+    else await this.edits.setReview(target.sessionId, target.proposal, review);
   }
 
   private settleHunk(
@@ -278,28 +288,43 @@ export class Review implements vscode.CodeLensProvider, vscode.HoverProvider, vs
     const found = editor ? this.at(editor.document, (hunk) => hunk.state === "applied") : [];
     for (const { target, places } of found) {
       const here = places.find((place) => covers(place, editor?.selection.active.line ?? 0));
-      const { proposalId } = target.proposal;
-      if (here !== undefined) return this.edits.undo({ proposalId, hunkIds: [here.hunk.hunkId] });
+      const { sessionId, proposal } = target;
+      const scope = {
+        proposalId: proposal.proposalId,
+        hunkIds: here === undefined ? [] : [here.hunk.hunkId],
+      };
+      if (here !== undefined) return this.edits.undo(sessionId, scope);
     }
-    this.desk.tell({ level: "info", text: "Here is no change of Amanu's." });
+    this.desks.tell({ level: "info", text: "Here is no change of Amanu's." });
   }
 
-  private async undoTurn(turnId?: string): Promise<void> {
-    const turn = turnId ?? lastTurn(this.desk.state.proposals, (hunk) => hunk.state === "applied");
+  private async undoTurn(turnId?: string, sessionId = this.desks.state.sessionId): Promise<void> {
+    const { proposals = [] } = this.sessions.get(sessionId)?.state ?? {};
+    const turn = turnId ?? lastTurn(proposals, (hunk) => hunk.state === "applied");
     if (turn === undefined) return this.nothing();
-    await this.edits.undo({ turnId: turn }, "Undo this turn");
+    await this.edits.undo(sessionId, { turnId: turn }, "Undo this turn");
   }
 
-  private async redo(turnId?: string): Promise<void> {
-    const turn = turnId ?? lastTurn(this.desk.state.proposals, (hunk) => hunk.state === "reverted");
+  private async redo(turnId?: string, sessionId = this.desks.state.sessionId): Promise<void> {
+    const { proposals = [] } = this.sessions.get(sessionId)?.state ?? {};
+    const turn = turnId ?? lastTurn(proposals, (hunk) => hunk.state === "reverted");
     if (turn === undefined) return this.nothing();
-    await this.edits.decide({ turnId: turn }, "redo");
+    await this.edits.decide(sessionId, { turnId: turn }, "redo");
+  }
+
+  /** The sessions that have changed the file; the active chat's, which says so, when none has. */
+  private sessionsAt(path: string): string[] {
+    const applied = this.proposals.all.filter(
+      ({ file }) => whereabouts(file) === path && file.hunks.some((hunk) => hunk.state === "applied"),
+    );
+    const sessions = [...new Set(applied.map(({ sessionId }) => sessionId))];
+    return sessions.length > 0 ? sessions : [this.desks.state.sessionId];
   }
 
   /** All that waits in one editor; of one turn also what does not wait any more. */
   private async reviewAll(turnId?: string): Promise<void> {
     const { waiting } = this.proposals;
-    const ofTurn = targets(this.desk.state.proposals).filter(({ proposal }) => proposal.turnId === turnId);
+    const ofTurn = this.proposals.all.filter(({ proposal }) => proposal.turnId === turnId);
     const shown = turnId === undefined ? waiting : ofTurn;
     const [only] = shown;
     if (only === undefined) this.nothing();
@@ -363,7 +388,7 @@ export class Review implements vscode.CodeLensProvider, vscode.HoverProvider, vs
       return target ? [{ target, places }] : [];
     }
     if (document.uri.scheme !== "file") return [];
-    return targets(this.desk.state.proposals)
+    return this.proposals.all
       .filter(({ file }) => whereabouts(file) === document.uri.path && file.hunks.some(wanted))
       .map((target) => ({
         target,
@@ -373,13 +398,13 @@ export class Review implements vscode.CodeLensProvider, vscode.HoverProvider, vs
   }
 
   private nothing(): void {
-    this.desk.tell({ level: "info", text: "Nothing waits for your review." });
+    this.desks.tell({ level: "info", text: "Nothing waits for your review." });
   }
 
   private refresh(): void {
     this.lenses.fire();
     this.decorate();
-    const hunks = targets(this.desk.state.proposals).flatMap(({ file }) => file.hunks);
+    const hunks = this.proposals.all.flatMap(({ file }) => file.hunks);
     const contexts = {
       "amanu.pending": hunks.some((hunk) => waits(hunk) !== undefined),
       "amanu.open": hunks.some((hunk) => waits(hunk) === "decision"),

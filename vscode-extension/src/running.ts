@@ -1,10 +1,11 @@
 import * as vscode from "vscode";
 import type { Daemon } from "./client";
-import type { Desk } from "./desk";
+import type { Desks } from "./desks";
 import { waitsForUser, works } from "./fold";
 import { JobTerminals } from "./jobs";
 import { headline, needsUser, type Servers } from "./mcp/servers";
 import type { Event, Job, McpServer, SubAgent } from "./protocol";
+import type { Sessions } from "./sessions";
 import { oneLine, plain } from "./visible";
 
 const STOP: vscode.QuickInputButton = { iconPath: new vscode.ThemeIcon("debug-stop"), tooltip: "Stop" };
@@ -27,23 +28,24 @@ export class Running implements vscode.Disposable {
   private redraw: (() => void) | undefined;
 
   constructor(
-    private readonly desk: Desk,
+    private readonly desks: Desks,
+    sessions: Sessions,
     private readonly daemon: Daemon,
     private readonly servers: Servers,
     private readonly open: (sessionId: string) => Promise<void>,
   ) {
-    this.terminals = new JobTerminals(desk, daemon);
+    this.terminals = new JobTerminals(sessions, daemon);
     this.item.name = "Amanu: What's Running";
     this.item.command = "amanu.jobs";
     this.subscriptions = [
       this.item,
       this.terminals,
-      desk.onReset(() => this.changed()),
-      desk.onEvent(({ event }) => {
+      desks.onReset(() => this.changed()),
+      desks.onEvent(({ event }) => {
         if (isAbout(event)) this.changed();
       }),
       servers.onChanged(() => this.changed()),
-      vscode.commands.registerCommand("amanu.jobs", () => desk.attempt(async () => this.list())),
+      vscode.commands.registerCommand("amanu.jobs", () => desks.attempt(async () => this.list())),
     ];
     this.changed();
   }
@@ -53,7 +55,7 @@ export class Running implements vscode.Disposable {
   }
 
   private changed(): void {
-    const { jobs, agents } = this.desk.state;
+    const { jobs, agents } = this.desks.state;
     const { servers } = this.servers.list;
     const going = [
       ...agents.filter(works).map(agentLine),
@@ -78,7 +80,7 @@ export class Running implements vscode.Disposable {
 
   private list(): void {
     if (this.rows().length === 0)
-      return this.desk.tell({ level: "info", text: "Nothing else is running in this session." });
+      return this.desks.tell({ level: "info", text: "Nothing else is running in this session." });
     const pick = vscode.window.createQuickPick<Row>();
     pick.title = "Agents, Commands, Servers";
     pick.placeholder =
@@ -92,12 +94,12 @@ export class Running implements vscode.Disposable {
     this.redraw();
     pick.onDidTriggerItemButton(({ item }) => {
       pick.hide();
-      void this.desk.attempt(async () => item.stop?.());
+      void this.desks.attempt(async () => item.stop?.());
     });
     pick.onDidAccept(() => {
       const [chosen] = pick.selectedItems;
       pick.hide();
-      void this.desk.attempt(async () => chosen?.show?.());
+      void this.desks.attempt(async () => chosen?.show?.());
     });
     pick.onDidHide(() => {
       this.redraw = undefined;
@@ -107,7 +109,7 @@ export class Running implements vscode.Disposable {
   }
 
   private rows(): Row[] {
-    const { jobs, agents } = this.desk.state;
+    const { jobs, agents } = this.desks.state;
     return [
       ...group("agents", agents.toReversed(), (agent) => this.agentRow(agent)),
       ...group("background commands", jobs.toReversed(), (job) => this.jobRow(job)),
@@ -116,14 +118,14 @@ export class Running implements vscode.Disposable {
   }
 
   private agentRow(agent: SubAgent): Row {
-    const { sessionId } = this.desk.state;
+    const { sessionId } = this.desks.state;
     const { agentId } = agent;
     const going = works(agent);
     return {
       id: agentId,
       label: `${going ? "$(play)" : "$(circle-slash)"} ${plain(`${agent.name}: ${agent.description}`)}`,
       description: plain(`${agentId} · ${agent.summary}`),
-      detail: waitsForUser(this.desk.state, agent) ? "Waiting for your answer" : plain(agent.activity),
+      detail: waitsForUser(this.desks.state, agent) ? "Waiting for your answer" : plain(agent.activity),
       buttons: going ? [STOP] : [],
       show: () => this.open(agent.sessionId),
       stop: () => this.daemon.request("amanu/agent/stop", { sessionId, agentId }),
@@ -131,7 +133,7 @@ export class Running implements vscode.Disposable {
   }
 
   private jobRow(job: Job): Row {
-    const { sessionId } = this.desk.state;
+    const { sessionId } = this.desks.state;
     const { jobId } = job;
     return {
       id: jobId,
@@ -139,7 +141,7 @@ export class Running implements vscode.Disposable {
       description: `${jobId} · ${plain(job.summary)}${runs(job) ? ` for ${ran(job)}` : ""}`,
       detail: plain(job.lastLine),
       buttons: runs(job) ? [STOP] : [],
-      show: () => this.terminals.show(job),
+      show: () => this.terminals.show(sessionId, job),
       stop: () => this.daemon.request("amanu/job/stop", { sessionId, jobId }),
     };
   }

@@ -1,8 +1,8 @@
 import * as vscode from "vscode";
 import { name, plural, type Row, rows, title, whereabouts } from "./changes";
-import type { Desk } from "./desk";
 import { waits } from "./hunks";
 import { baselineUri, type Proposals } from "./proposals";
+import type { Sessions } from "./sessions";
 
 /** A row of the list, as the commands of its menu get it. */
 interface RowState extends vscode.SourceControlResourceState {
@@ -14,7 +14,7 @@ export function isRow(given: unknown): given is RowState {
 }
 
 /**
- * What waits for the user, in the Source Control view, and in the gutter what a rule applied and nobody looked at.
+ * What waits for the user, in whichever session, in the Source Control view, and in the gutter what a rule applied and nobody looked at.
  * Only there while something is: nobody wants one more empty list.
  */
 export class Changes implements vscode.QuickDiffProvider, vscode.FileDecorationProvider, vscode.Disposable {
@@ -26,14 +26,15 @@ export class Changes implements vscode.QuickDiffProvider, vscode.FileDecorationP
   private readonly subscriptions: vscode.Disposable[];
 
   constructor(
-    private readonly desk: Desk,
+    private readonly sessions: Sessions,
     private readonly proposals: Proposals,
   ) {
     this.subscriptions = [
       this.decorated,
       vscode.window.registerFileDecorationProvider(this),
-      desk.onReset(() => this.draw()),
-      desk.onEvent(({ event }) => {
+      sessions.onReset(() => this.draw()),
+      sessions.onLeft(() => this.draw()),
+      sessions.onEvent(({ event }) => {
         if (event.kind === "proposalChanged") this.draw();
       }),
     ];
@@ -61,7 +62,7 @@ export class Changes implements vscode.QuickDiffProvider, vscode.FileDecorationP
   }
 
   private draw(): void {
-    const found = rows(this.desk.state.proposals);
+    const found = rows(this.sessions.states);
     const before = this.rows;
     this.rows = new Map(found.map((row) => [row.path, row]));
     const changed = [...new Set([...before.keys(), ...this.rows.keys()])].filter(

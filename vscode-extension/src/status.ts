@@ -1,9 +1,10 @@
 import * as vscode from "vscode";
 import { plural, rows } from "./changes";
 import type { Daemon } from "./client";
-import type { Desk } from "./desk";
+import type { Desks } from "./desks";
 import { type Overview, titled } from "./overview";
 import type { SessionSummary } from "./protocol";
+import type { Sessions } from "./sessions";
 
 /** The status item: connected, working, waiting for the user, in whichever session. It is how a hidden chat and a
  * session that is not shown make themselves heard. */
@@ -15,7 +16,8 @@ export class Status implements vscode.Disposable {
   private readonly told = new Map<string, boolean>();
 
   constructor(
-    private readonly desk: Desk,
+    private readonly desks: Desks,
+    private readonly sessions: Sessions,
     private readonly daemon: Daemon,
     private readonly overview: Pick<Overview, "others" | "onChanged">,
     private readonly waits: (count: number) => void,
@@ -23,8 +25,11 @@ export class Status implements vscode.Disposable {
     this.item.name = "Amanu";
     this.subscriptions = [
       this.item,
-      desk.onReset(() => this.draw()),
-      desk.onEvent(({ event }) => {
+      desks.onReset(() => this.draw()),
+      desks.onShown(() => this.draw()),
+      sessions.onReset(() => this.draw()),
+      sessions.onLeft(() => this.draw()),
+      sessions.onEvent(({ event }) => {
         if (event.kind !== "itemDelta") this.draw();
       }),
       daemon.onConnection(() => this.draw()),
@@ -41,11 +46,12 @@ export class Status implements vscode.Disposable {
   private draw(): void {
     const { connection } = this.daemon;
     const { others } = this.overview;
-    const here = this.desk.state.approvals.length + this.desk.state.questions.length;
+    const shown = new Map(this.desks.open.map(({ state }) => [state.sessionId, state])).values();
+    const here = sum([...shown], ({ approvals, questions }) => approvals.length + questions.length);
     const asking = others.filter(({ questions }) => questions.length > 0);
     const waiting = here + sum(asking, ({ questions }) => questions.length);
     const running = others.filter(({ status }) => status === "running");
-    const review = sum(rows(this.desk.state.proposals), (row) => row.open + row.review);
+    const review = sum(rows(this.sessions.states), (row) => row.open + row.review);
     const [text, tooltip, command] =
       connection.status === "missing" || connection.status === "lost"
         ? ["$(warning) Amanu", connection.message, "amanu.focus"]
@@ -61,7 +67,7 @@ export class Status implements vscode.Disposable {
                     : `Waits for ${plural(here, "decision")} of yours${asking.length > 0 ? `; ${named(asking)} waits too` : ""}`,
                   "amanu.answer",
                 ]
-              : this.desk.state.turn !== null
+              : this.desks.state.turn !== null
                 ? ["$(sync~spin) Amanu", "A turn runs", "amanu.focus"]
                 : review > 0
                   ? [
@@ -72,8 +78,8 @@ export class Status implements vscode.Disposable {
                   : running.length > 0
                     ? ["$(sync~spin) Amanu", `A turn runs in ${named(running)}`, "amanu.sessions"]
                     : ["$(check) Amanu", ready(others), "amanu.focus"];
-    this.context("amanu.session", this.desk.state.sessionId !== "");
-    this.context("amanu.running", this.desk.state.turn !== null);
+    this.context("amanu.session", this.desks.state.sessionId !== "");
+    this.context("amanu.running", this.desks.state.turn !== null);
     this.context("amanu.waiting", waiting > 0);
     const key = `${text} ${tooltip}`;
     if (key === this.shown) return;

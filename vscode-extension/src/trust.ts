@@ -1,7 +1,7 @@
 import * as vscode from "vscode";
 import { plural } from "./changes";
 import { type Daemon, roots } from "./client";
-import type { Desk } from "./desk";
+import type { Desks } from "./desks";
 import type { Pages } from "./pages";
 import { TRUST } from "./labels";
 import type { TrustGetResult } from "./protocol";
@@ -17,7 +17,7 @@ interface Choice extends vscode.QuickPickItem {
 /** *Amanu: Review What This Folder Enables*: what trust would let Amanu read as instructions, and the user's word. */
 export class Trust {
   constructor(
-    private readonly desk: Desk,
+    private readonly desks: Desks,
     private readonly daemon: Daemon,
     private readonly pages: Pages,
   ) {}
@@ -27,7 +27,7 @@ export class Trust {
     const folders = roots();
     const root = folders.length > 1 ? await choose(folders) : folders[0];
     if (root === undefined) {
-      if (folders.length === 0) this.desk.tell({ level: "info", text: "No folder is open." });
+      if (folders.length === 0) this.desks.tell({ level: "info", text: "No folder is open." });
       return;
     }
     const found = await this.daemon.request("amanu/trust/get", { root });
@@ -51,7 +51,7 @@ export class Trust {
     const set = async (trusted: boolean) => {
       await this.daemon.request("amanu/trust/set", { root, trusted, digest: trusted ? digest : null });
       const text = trusted ? "The folder is trusted as you saw it." : "The folder is not trusted.";
-      this.desk.tell({ level: "info", text });
+      this.desks.tell({ level: "info", text });
     };
     const yes: Choice = { label: "$(shield) Trust", description: what, run: () => set(true) };
     const no: Choice = {

@@ -1,7 +1,7 @@
 import * as vscode from "vscode";
 import type { Target } from "./changes";
 import { altered, type Place, waits } from "./hunks";
-import type { Hunk, SessionState } from "./protocol";
+import type { Hunk, Item } from "./protocol";
 import { verdict } from "./verdict";
 import { oneLine, visible } from "./visible";
 
@@ -9,16 +9,11 @@ import { oneLine, visible } from "./visible";
 const PROMPT = 60;
 
 /** What a change is for, what checkers say of it, and where it comes from, for a hover: text and a diff, no links. */
-export function why(
-  state: SessionState,
-  target: Target,
-  place: Place,
-  withDiff: boolean,
-): vscode.MarkdownString {
+export function why(items: Item[], target: Target, place: Place, withDiff: boolean): vscode.MarkdownString {
   const text = new vscode.MarkdownString();
   text.isTrusted = false; // no command links, whatever is in it
   text.supportHtml = false;
-  text.appendText(reasons(state, target, place).join("\n"));
+  text.appendText(reasons(items, target, place).join("\n"));
   if (withDiff) {
     const { oldText, newText } = place.hunk;
     text.appendCodeblock(visible(signed("-", oldText) + signed("+", newText)), "diff");
@@ -28,8 +23,8 @@ export function why(
 
 /** The lines of it, nothing hidden in them. */
 export function reasons(
-  { items }: SessionState,
-  { proposal, file }: Target,
+  items: Item[],
+  { proposal, file }: Pick<Target, "proposal" | "file">,
   { hunk, start, lines }: Place,
 ): string[] {
   const said = items.find((item) => item.kind === "userMessage" && item.turnId === proposal.turnId);

@@ -7,7 +7,6 @@ import { summary } from "../src/scm";
 import { verdict } from "../src/verdict";
 import { reasons } from "../src/why";
 import { file, hunk, proposal } from "./edits";
-import { state } from "./states";
 
 const BASE = "one\ntwo\nthree\nfour\nfive\nsix\n";
 
@@ -100,12 +99,26 @@ const P: Proposal[] = [
   proposal("q", "t2", [file("/w/a.py", BASE, [five("conflicted")])]),
 ];
 
+/** A session that proposes so. */
+function proposing(proposals: Proposal[], sessionId = "s1") {
+  return { sessionId, proposals };
+}
+
 test("the list of what waits: a row for each file, whichever proposals it is in", () => {
-  expect(rows(P).map((row) => [row.path, row.targets.length, summary(row)])).toEqual([
+  expect(rows([proposing(P)]).map((row) => [row.path, row.targets.length, summary(row)])).toEqual([
     ["/w/a.py", 2, "+2 −2, 1 to decide, 1 conflict"],
     ["/w/b.py", 1, "+2 −1, 1 to keep or undo"],
   ]);
   expect(rows([])).toEqual([]);
+});
+
+test("a file that several sessions change has one row, and each change keeps its session", () => {
+  const other = proposal("r", "t3", [file("/w/b.py", BASE, [five("pending")])]);
+  const found = rows([proposing(P), proposing([other], "s2")]);
+  expect(found.map((row) => [row.path, row.targets.map(({ sessionId }) => sessionId)])).toEqual([
+    ["/w/a.py", ["s1", "s1"]],
+    ["/w/b.py", ["s1", "s2"]],
+  ]);
 });
 
 test("what a turn's edits came to", () => {
@@ -122,7 +135,7 @@ test("of a renamed file that was changed a little, that little counts", () => {
   const little = { ...moved, added: 1, removed: 1 };
   expect(turnEdits([proposal("p", "t", [little])], "t")).toMatchObject({ added: 1, removed: 1 });
   expect(turnEdits([proposal("p", "t", [little])], "t", "/w/a.py")).toBeUndefined(); // the plan
-  expect(rows([proposal("p", "t", [little])])).toMatchObject([{ added: 1, removed: 1 }]);
+  expect(rows([proposing([proposal("p", "t", [little])])])).toMatchObject([{ added: 1, removed: 1 }]);
   const mere = { ...moved, hunks: [hunk("c", 1, BASE, BASE, "applied")], added: 9, removed: 9 };
   expect(turnEdits([proposal("p", "t", [mere])], "t")).toMatchObject({ added: 0, removed: 0 });
 });
@@ -221,7 +234,7 @@ test("why a change is there", () => {
     steer: false,
   };
   const place = { hunk: given, start: 1, lines: 2 };
-  expect(at && reasons(state({ items: [said] }), { proposal: changed, file: at }, place)).toEqual([
+  expect(at && reasons([said], { proposal: changed, file: at }, place)).toEqual([
     "Amanu: applied by a rule, waits for your review, with your changes",
     "Two is **German** now.",
     "pyright: nothing new",

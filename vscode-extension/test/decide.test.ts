@@ -5,6 +5,7 @@ import { refusal } from "../src/chat/incoming";
 import type { ToHost } from "../src/chat/messages";
 import type { Daemon } from "../src/client";
 import type { Desk } from "../src/desk";
+import type { Desks } from "../src/desks";
 import type { Pages } from "../src/pages";
 import type { Approval, Event, SessionState, TrustGetResult } from "../src/protocol";
 import { Trust, enabled } from "../src/trust";
@@ -73,7 +74,7 @@ function asked(approval: Partial<Approval>, more: Partial<SessionState> = {}) {
   };
   const pages: string[] = [];
   const approvals = new Approvals(
-    desk as unknown as Desk,
+    { active: desk as unknown as Desk },
     {} as Daemon,
     { show: async (_: string, text: string) => pages.push(text) } as unknown as Pages,
     async () => undefined,
@@ -227,9 +228,9 @@ test.each<[string, Partial<TrustGetResult>, boolean, string, unknown[]]>([
     if (method === "amanu/trust/get") return { ...CHANGED, ...given };
     return sent.push(params);
   };
-  const desk = { tell: () => undefined } as unknown as Desk;
+  const desks = { tell: () => undefined } as unknown as Desks;
   const pages = { show: async () => undefined } as unknown as Pages;
-  const done = new Trust(desk, { request } as unknown as Daemon, pages).review();
+  const done = new Trust(desks, { request } as unknown as Daemon, pages).review();
   await expect.poll(() => picks.length).toBe(1);
   const labels = picks[0]?.items.map(({ label }) => label) ?? [];
   expect(labels).toContain("$(file) \\$(trash).toml");

@@ -2,6 +2,7 @@ import { beforeEach, expect, test, vi } from "vitest";
 import { Daemon } from "../src/client";
 import { Desk } from "../src/desk";
 import type { SessionState } from "../src/protocol";
+import { Sessions } from "../src/sessions";
 import { state } from "./states";
 
 /** What the language clients did, in order. */
@@ -56,7 +57,10 @@ function line(resolve: () => unknown = () => program) {
 }
 
 function desk(daemon: Daemon, last?: string): Desk {
-  const made = new Desk(daemon, { get: () => last, set: (sessionId) => shown.push(sessionId) });
+  const made = new Desk(daemon, new Sessions(daemon), {
+    get: () => last,
+    set: (sessionId) => shown.push(sessionId),
+  });
   daemon.onConnection(({ status }) => {
     if (status === "ready") void made.connected();
   });

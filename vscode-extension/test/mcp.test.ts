@@ -1,6 +1,6 @@
 // @vitest-environment happy-dom
 import { beforeEach, expect, test, vi } from "vitest";
-import type { Desk } from "../src/desk";
+import type { Desks } from "../src/desks";
 import type { ToServersHost } from "../src/mcp/messages";
 import { headline, needsUser, Servers } from "../src/mcp/servers";
 import { ServersView } from "../src/mcp/view/list";
@@ -154,7 +154,7 @@ function listed(sessionId: string) {
       return made.answer();
     },
   };
-  const servers = new Servers(daemon as never, desk as unknown as Desk);
+  const servers = new Servers(daemon as never, desk as unknown as Desks);
   return { servers, desk, asked, resets, made };
 }
 

@@ -1,6 +1,7 @@
 import { beforeEach, expect, test, vi } from "vitest";
 import type { Daemon } from "../src/client";
-import type { Desk, Told } from "../src/desk";
+import type { Told } from "../src/desk";
+import type { Desks } from "../src/desks";
 import { reviewMemory } from "../src/memory";
 import type { RememberedFact } from "../src/protocol";
 import { state } from "./states";
@@ -23,7 +24,7 @@ function at(facts: RememberedFact[]) {
       return method.endsWith("list") ? { facts, files: [], summary: "Nothing yet." } : { summary: "Struck." };
     },
   };
-  const done = reviewMemory(desk as unknown as Desk, daemon as unknown as Daemon);
+  const done = reviewMemory(desk as unknown as Desks, daemon as unknown as Daemon);
   return { done, asked, told };
 }
 

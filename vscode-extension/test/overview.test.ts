@@ -1,5 +1,6 @@
 import { beforeEach, expect, test, vi } from "vitest";
 import type { Daemon } from "../src/client";
+import type { Desk } from "../src/desk";
 import { Overview } from "../src/overview";
 import type { SessionSummary } from "../src/protocol";
 import { state } from "./states";
@@ -28,19 +29,21 @@ function session(sessionId: string, ...questions: string[]): SessionSummary {
 
 function overview(shown = "a") {
   let listed: SessionSummary[] = [];
-  const desk = {
-    state: state({ sessionId: shown }),
-    attempt: async <T>(work: () => Promise<T>) => work(),
+  const desk = { state: state({ sessionId: shown }) } as Desk;
+  const desks = { open: [desk], attempt: async <T>(work: () => Promise<T>) => work() };
+  const followed: string[][] = [];
+  const sessions = {
+    follow: (list: SessionSummary[]) => void followed.push(list.map(({ sessionId }) => sessionId)),
   };
   const went: (string | undefined)[] = [];
   const request = (async () => ({ sessions: listed })) as unknown as Daemon["request"];
-  const made = new Overview({ request }, desk, async (sessionId) => void went.push(sessionId));
+  const made = new Overview({ request }, sessions, desks, async (sessionId) => void went.push(sessionId));
   const list = async (...sessions: SessionSummary[]) => {
     listed = sessions;
     await made.refresh();
     return notifications.splice(0);
   };
-  return { made, desk, went, list };
+  return { made, desks, went, list, followed };
 }
 
 test("a session that is not shown is announced, once for each question", async () => {
@@ -55,9 +58,9 @@ test("a session that is not shown is announced, once for each question", async (
 });
 
 test("what was on the screen is not announced when another session is shown", async () => {
-  const { list, desk } = overview("b");
+  const { list, desks } = overview("b");
   expect(await list(session("b", "Run make"))).toEqual([]);
-  desk.state = state({ sessionId: "" });
+  desks.open = [];
   expect(await list(session("b", "Run make"))).toEqual([]);
 });
 

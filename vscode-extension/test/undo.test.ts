@@ -1,8 +1,10 @@
-import { beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test, vi } from "vitest";
 import type { Daemon } from "../src/client";
-import type { Desk, Told } from "../src/desk";
+import type { Told } from "../src/desk";
 import { Edits } from "../src/edits";
+import { IGNORED } from "../src/labels";
 import type { UndoneFile } from "../src/protocol";
+import type { Session } from "../src/session";
 import { file, hunk, proposal } from "./edits";
 import { state } from "./states";
 import { picks } from "./vscode";
@@ -21,6 +23,8 @@ const LEFT = {
   skipped: [{ proposalId: "p", hunkId: "b", reason: "You changed these lines." }],
 };
 
+vi.mock("vscode-languageclient/node", () => ({})); // wants the real VS Code
+
 beforeEach(() => picks.splice(0));
 
 /** The user's side, with a daemon that answers so. */
@@ -29,18 +33,16 @@ function at(answers: Record<string, unknown>) {
   const told: string[] = [];
   const back: [string, number][] = [];
   const proposals = [proposal("p", "t", [file("/w/a.py", "x\n", [hunk("a", 1, "x\n", "y\n", "applied")])])];
-  const desk = {
-    state: state({ proposals }),
-    tell: ({ text }: Told) => told.push(text),
-    tooSoon: () => told.push("too soon"),
-  };
+  const sessions = { get: () => ({ state: state({ proposals }) }) as Session };
+  const desks = { tell: ({ text }: Told) => void told.push(text) };
   const daemon = {
-    request: async (method: string, { sessionId: _, ...params }: Record<string, unknown>) => {
+    request: async (method: string, { sessionId, ...params }: Record<string, unknown>) => {
+      expect(sessionId).toBe("s1");
       asked.push([method, params]);
       return answers[method.replace("amanu/", "")];
     },
   };
-  const edits = new Edits(desk as unknown as Desk, daemon as unknown as Daemon, (text, attachments) =>
+  const edits = new Edits(sessions, desks, daemon as unknown as Daemon, (_, text, attachments) =>
     back.push([text, attachments.length]),
   );
   return { edits, asked, told, back };
@@ -49,7 +51,7 @@ function at(answers: Record<string, unknown>) {
 test("a hunk is undone at once, and what could not be is said", async () => {
   const { edits, asked, told } = at({ "proposal/undo": { files: [LEFT] } });
   const scope = { proposalId: "p", hunkIds: ["b"] };
-  await edits.undo(scope);
+  await edits.undo("s1", scope);
   expect(asked).toEqual([["amanu/proposal/undo", { scope, dryRun: false }]]);
   expect(told).toEqual(["Not taken back in a.py: You changed these lines."]);
 });
@@ -60,7 +62,7 @@ test.each([
   ["Escape", undefined, [true]],
 ])("a turn is undone after a look at the list: %s", async (_, row, dryRuns) => {
   const { edits, asked } = at({ "proposal/undo": { files: [FILE] } });
-  const done = edits.undo({ turnId: "t" }, "Undo this turn");
+  const done = edits.undo("s1", { turnId: "t" }, "Undo this turn");
   await expect.poll(() => picks.length).toBe(1);
   expect(picks[0]?.items.map(({ label }) => label)).toEqual([
     "$(discard) Undo this turn: 1 change in 1 file",
@@ -75,7 +77,7 @@ test.each([
 
 test("nothing is asked when nothing can be taken back", async () => {
   const { edits, told } = at({ "proposal/undo": { files: [LEFT] } });
-  await edits.undo({ turnId: "t" }, "Undo this turn");
+  await edits.undo("s1", { turnId: "t" }, "Undo this turn");
   expect(picks).toEqual([]);
   expect(told).toHaveLength(1);
 });
@@ -90,7 +92,7 @@ test.each([
     "checkpoint/preview": { files: [FILE], commands: ["make $(x)"], turns: 2 },
     "checkpoint/restore": { files: [FILE], text, attachments: text === null ? [] : attachments },
   });
-  const done = edits.restore("t");
+  const done = edits.restore("s1", "t");
   await expect.poll(() => picks.length).toBe(1);
   expect(picks[0]?.items.at(-1)?.label).toBe("$(terminal) make \\$(x)");
   picks[0]?.choose(row);
@@ -104,9 +106,9 @@ test("what is decided counts for the versions that were seen", async () => {
   const { edits, asked, told } = at({
     "proposal/decide": { status: "tooSoon", proposals: [] },
   });
-  await edits.decide({ turnId: "t" }, "keep");
-  await edits.decide({ turnId: "elsewhere" }, "keep");
+  await edits.decide("s1", { turnId: "t" }, "keep");
+  await edits.decide("s1", { turnId: "elsewhere" }, "keep");
   const seen = [{ proposalId: "p", version: 1 }];
   expect(asked).toEqual([["amanu/proposal/decide", { scope: { turnId: "t" }, decision: "keep", seen }]]);
-  expect(told).toEqual(["too soon", "There is nothing of that kind."]);
+  expect(told).toEqual([IGNORED.tooSoon, "There is nothing of that kind."]);
 });

@@ -158,6 +158,8 @@ export type ToHost =
   | { type: "pickFiles" }
   /** Something went wrong in the view that the user should know. */
   | { type: "say"; text: string }
+  /** The user has gone to this chat. */
+  | { type: "focused" }
   /** The text in the prompt box, for a window that is loaded anew. */
   | { type: "draft"; text: string }
   | { type: "earlier" }

@@ -4,15 +4,18 @@ import { type Daemon, roots } from "../client";
 import type { Context } from "../context";
 import { contains } from "../paths";
 import type { Desk } from "../desk";
+import type { Desks } from "../desks";
 import type { Edits } from "../edits";
 import type { Overview } from "../overview";
+import type { ModelList } from "../modelList";
 import { openPlan } from "../plan";
-import type { AttachmentInput, Event } from "../protocol";
+import type { Event } from "../protocol";
 import { plain } from "../visible";
 import { open } from "./files";
 import { PICTURES, refusal, within } from "./incoming";
 import type { Action, Hindrance, ToHost, ToView, TurnWish } from "./messages";
 import { page } from "./page";
+import { earlier, retry } from "./resend";
 import { starters } from "./starters";
 
 /** Milliseconds in which events are gathered for one message to the view. */
@@ -28,6 +31,7 @@ const KEPT: ReadonlySet<ToView["type"]> = new Set([
   "showContext",
   "focus",
   "giveBack",
+  "edit",
 ]);
 /** Bytes of a picture that is read at most: the view makes it smaller. */
 const PICTURE_BYTES = 50_000_000;
@@ -66,14 +70,27 @@ const TURN: Record<TurnWish, string> = {
   restore: "amanu.restore",
 };
 
-/** The chat view's side in the extension: state and events go out, intents come in. */
-export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
-  private view: vscode.WebviewView | undefined;
+/** What the view says by itself: all else comes from the user, who works in this chat then. */
+const UNASKED: ReadonlySet<ToHost["type"]> = new Set(["ready", "drawn", "draft", "picture", "earlier"]);
+
+/** What all chats of a window share. */
+export interface Shared {
+  folder: vscode.Uri;
+  daemon: Daemon;
+  desks: Desks;
+  context: Context;
+  edits: Edits;
+  overview: Overview;
+  models: ModelList;
+  openDiff(proposalId: string, path: string): Promise<void>;
+  audit(call: { toolCallId: string; title: string }): Promise<void>;
+  log: vscode.LogOutputChannel;
+}
+
+/** One chat in a webview, the side bar's or an editor tab's: state and events go out, intents come in. */
+export class Panel implements vscode.Disposable {
+  private webview: vscode.Webview | undefined;
   private ready = false;
-  /** How many wait. */
-  private decisions = 0;
-  /** Whether some model can be used, when the daemon has said so. */
-  private model: boolean | undefined;
   /** The hindrance the view shows. */
   private shown = "";
   private gathered: Event[] = [];
@@ -82,17 +99,12 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
   private readonly subscriptions: vscode.Disposable[];
 
   constructor(
-    private readonly folder: vscode.Uri,
-    private readonly desk: Desk,
-    private readonly daemon: Daemon,
-    private readonly context: Context,
-    private readonly memory: vscode.Memento,
-    private readonly edits: Edits,
-    private readonly overview: Overview,
-    private readonly openDiff: (proposalId: string, path: string) => Promise<void>,
-    private readonly audit: (call: { toolCallId: string; title: string }) => Promise<void>,
-    private readonly log: vscode.LogOutputChannel,
+    readonly desk: Desk,
+    private readonly shared: Shared,
+    /** Where the text in the prompt box is kept for a window that is loaded anew. */
+    private readonly memory?: vscode.Memento,
   ) {
+    const { daemon, context, overview, models } = shared;
     this.subscriptions = [
       desk.onReset(() => this.show()),
       desk.onEvent(({ event }) => {
@@ -102,71 +114,34 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
       desk.onTold(({ level, text, near, actions }) =>
         this.post({ type: "told", level, text, near: near ?? null, actions: actions ?? [] }),
       ),
-      daemon.onConnection(() => this.connection()),
+      daemon.onConnection(() => this.hinder()),
+      models.onChanged(() => this.offer()),
       context.onChanged(() => this.looking()),
       overview.onChanged(() => this.listed()),
     ];
   }
 
-  resolveWebviewView(view: vscode.WebviewView): void {
-    this.view = view;
+  /** Draw into that webview from now on. */
+  drawIn(webview: vscode.Webview): void {
+    this.webview = webview;
     this.ready = false;
-    this.badge(this.decisions);
-    const dist = vscode.Uri.joinPath(this.folder, "dist", "chat");
-    view.webview.options = { enableScripts: true, enableCommandUris: false, localResourceRoots: [dist] };
-    view.webview.onDidReceiveMessage((message: ToHost) => this.desk.attempt(() => this.receive(message)));
-    view.onDidDispose(() => {
-      this.view = undefined;
-      this.ready = false;
-    });
-    const uri = (name: string) => view.webview.asWebviewUri(vscode.Uri.joinPath(dist, name)).toString();
-    view.webview.html = page(uri("main.js"), uri("chat.css"), view.webview.cspSource);
+    const dist = vscode.Uri.joinPath(this.shared.folder, "dist", "chat");
+    webview.options = { enableScripts: true, enableCommandUris: false, localResourceRoots: [dist] };
+    webview.onDidReceiveMessage((message: ToHost) => this.desk.attempt(() => this.receive(message)));
+    const uri = (name: string) => webview.asWebviewUri(vscode.Uri.joinPath(dist, name)).toString();
+    webview.html = page(uri("main.js"), uri("chat.css"), webview.cspSource);
   }
 
-  /** The badge: how many decisions wait. Nothing takes the focus. */
-  badge(waiting: number): void {
-    this.decisions = waiting;
-    if (this.view)
-      this.view.badge =
-        waiting === 0
-          ? undefined
-          : { value: waiting, tooltip: `Amanu waits for ${waiting} of your decisions` };
+  /** The webview is gone. */
+  detach(): void {
+    this.webview = undefined;
+    this.ready = false;
   }
 
   /** Say it now, or when the view is there. */
   post(message: ToView): void {
-    if (this.ready) void this.view?.webview.postMessage(message);
+    if (this.ready) void this.webview?.postMessage(message);
     else if (KEPT.has(message.type)) this.waiting.push(message); // the rest the view gets anew when it comes
-  }
-
-  /** Lay it into the prompt box, where the user goes on. */
-  async attachToPrompt(attachment: AttachmentInput): Promise<void> {
-    await vscode.commands.executeCommand("amanu.chat.focus");
-    this.post({ type: "attach", attachment });
-    this.post({ type: "focus" });
-  }
-
-  /** Show a session, or the list of them. */
-  async showSession(sessionId: string | undefined): Promise<void> {
-    await vscode.commands.executeCommand("amanu.chat.focus");
-    if (sessionId === undefined) return this.post({ type: "showSessions" });
-    await this.desk.open(sessionId);
-    this.post({ type: "focus" });
-  }
-
-  async listModels(): Promise<void> {
-    const { models, defaultModelId } = await this.daemon.request("amanu/model/list", {});
-    this.post({ type: "models", models, defaultModelId });
-    this.model = defaultModelId !== null || models.some((model) => model.available);
-    void this.mark();
-    this.hinder();
-  }
-
-  /** Tell VS Code, for the walkthrough, what is done already. */
-  async mark(done = true): Promise<void> {
-    const ready = done && this.daemon.connection.status === "ready";
-    await vscode.commands.executeCommand("setContext", "amanu.ready", ready);
-    await vscode.commands.executeCommand("setContext", "amanu.model", ready && this.model === true);
   }
 
   dispose(): void {
@@ -175,7 +150,9 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
   }
 
   private async receive(message: ToHost): Promise<unknown> {
-    const desk = this.desk;
+    const { desk } = this;
+    if (!UNASKED.has(message.type)) this.shared.desks.activate(desk);
+    const { sessionId } = desk.state;
     const no = refusal(message, desk.state, this.folders);
     if (no !== undefined) return this.refuse(message, no);
     switch (message.type) {
@@ -183,15 +160,15 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
         this.ready = true;
         this.shown = "";
         this.show();
-        this.connection();
-        if (this.memory.get(DRAFT)) this.post({ type: "draft", text: this.memory.get(DRAFT, "") });
+        this.offer();
+        if (this.memory?.get(DRAFT)) this.post({ type: "draft", text: this.memory.get(DRAFT, "") });
         for (const each of this.waiting.splice(0)) this.post(each);
         return undefined;
       case "drawn":
         return desk.drawn(message.seq);
       case "prompt":
         try {
-          this.context.flush();
+          this.shared.context.flush();
           return await this.prompt(message);
         } catch (error) {
           this.post({ ...message, type: "giveBack" });
@@ -200,7 +177,10 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
       case "edit":
         return this.edit(message.itemId);
       case "retry":
-        return this.retry(message.turnId);
+        this.shared.context.flush();
+        return retry(desk, this.shared.edits, message.turnId, (prompt) =>
+          this.post({ type: "giveBack", ...prompt }),
+        );
       case "unqueue":
         return desk.unqueue(message.promptId);
       case "stop":
@@ -218,21 +198,21 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
         return desk.attempt(() => desk.answer(questionId, outcome, answers, note), questionId);
       }
       case "hunks":
-        return desk.resolveHunks(message, message.hunks);
+        return this.shared.edits.resolve(sessionId, message, message.hunks);
       case "decide": {
         const { scope, decision, seen } = message;
-        return this.edits.decide(scope, decision, seen);
+        return this.shared.edits.decide(sessionId, scope, decision, seen);
       }
       case "undo":
-        return this.edits.undo(message.scope);
+        return this.shared.edits.undo(sessionId, message.scope);
       case "setReview":
-        return this.edits.setReview(message, message.review);
+        return this.shared.edits.setReview(sessionId, message, message.review);
       case "turn":
         return Object.hasOwn(TURN, message.what)
-          ? vscode.commands.executeCommand(TURN[message.what], message.turnId)
+          ? vscode.commands.executeCommand(TURN[message.what], message.turnId, sessionId)
           : undefined;
       case "openDiff":
-        return this.openDiff(message.proposalId, message.path);
+        return this.shared.openDiff(message.proposalId, message.path);
       case "openFile":
         return this.openFile(message.path, message.line);
       case "setMode":
@@ -241,36 +221,35 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
         return desk.setModel(message.modelId);
       case "checkRule": {
         const { rule, toolCallId } = message;
-        const asked = { rule, toolCallId, sessionId: desk.state.sessionId };
-        const answer = await this.daemon.request("amanu/rule/preview", asked);
+        const asked = { rule, toolCallId, sessionId };
+        const answer = await this.shared.daemon.request("amanu/rule/preview", asked);
         return this.post({ type: "rule", rule, toolCallId, ...answer });
       }
       case "audit":
-        return this.audit(message);
+        return this.shared.audit(message);
       case "sessions":
-        return this.overview.refresh();
+        return this.shared.overview.refresh();
       case "open":
         return desk.open(message.sessionId);
       case "rename":
         await desk.rename(message.sessionId, message.title);
-        return this.overview.refresh();
+        return this.shared.overview.refresh();
       case "delete":
         return this.delete(message.sessionId, message.title);
       case "new":
         return desk.fresh();
       case "mentions": {
         const { text } = message;
-        const found = await this.daemon.request("amanu/mention/complete", { ...this.place, text });
+        const found = await this.shared.daemon.request("amanu/mention/complete", { ...this.place, text });
         return this.post({ type: "mentions", text, ...found });
       }
       case "commands": {
-        const { sessionId } = desk.state;
         const params = sessionId === "" ? {} : { sessionId };
-        const { commands } = await this.daemon.request("amanu/command/list", params);
+        const { commands } = await this.shared.daemon.request("amanu/command/list", params);
         return this.post({ type: "commands", commands });
       }
       case "share":
-        return this.context.share(message.shared);
+        return this.shared.context.share(message.shared);
       case "picture":
         return this.post({ ...message, source: await desk.picture(message.blobId, message.mediaType) });
       case "dropped":
@@ -279,8 +258,10 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
         return this.attach(
           (await vscode.window.showOpenDialog({ canSelectMany: true, openLabel: "Attach" })) ?? [],
         );
+      case "focused":
+        return undefined;
       case "draft":
-        return this.memory.update(DRAFT, message.text || undefined);
+        return this.memory?.update(DRAFT, message.text || undefined);
       case "say":
         return desk.tell({ level: "warning", text: message.text });
       case "earlier": {
@@ -302,35 +283,20 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
     how,
     replaces,
   }: Extract<ToHost, { type: "prompt" }>): Promise<void> {
-    if (replaces !== undefined && (await this.edits.rewind(replaces)) === undefined)
+    const { sessionId } = this.desk.state;
+    if (replaces !== undefined && !(await this.shared.edits.rewind(sessionId, replaces)))
       return this.post({ type: "giveBack", text, attachments, replaces });
     await this.desk.prompt(text, attachments, how);
   }
 
-  /** Lay an earlier prompt into the box: what is sent then replaces it. */
-  async edit(itemId: string): Promise<void> {
-    const item = this.desk.state.items.find((each) => each.itemId === itemId);
-    if (item?.kind !== "userMessage" || item.steer) return;
-    const attachments = await this.edits.inputs(item.attachments);
-    this.post({ type: "edit", text: item.text, attachments, replaces: item.turnId });
-  }
-
-  /** Send a turn's prompt again, in its place. */
-  async retry(turnId: string): Promise<void> {
-    const said = await this.edits.rewind(turnId);
-    if (said === undefined) return;
-    this.context.flush();
-    try {
-      await this.desk.prompt(said.text, said.attachments, "send");
-    } catch (error) {
-      this.post({ type: "giveBack", ...said });
-      throw error;
-    }
+  private async edit(itemId: string): Promise<void> {
+    const found = await earlier(this.desk, itemId);
+    if (found !== undefined) this.post(found);
   }
 
   /** Nothing is done. What was an answer is said beside its question. */
   private refuse(message: ToHost, { why, stale }: { why: string; stale: boolean }): void {
-    this.log.warn(`ignored of the chat view: ${why} (${message.type})`);
+    this.shared.log.warn(`ignored of the chat view: ${why} (${message.type})`);
     if (message.type === "openFile")
       this.desk.tell({ level: "warning", text: "That file is outside the workspace." });
     if (stale && message.type === "resolve") this.desk.stale(message.toolCallId);
@@ -349,7 +315,11 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
   }
 
   private listed(): void {
-    this.post({ type: "sessions", sessions: this.overview.sessions, current: this.desk.state.sessionId });
+    this.post({
+      type: "sessions",
+      sessions: this.shared.overview.sessions,
+      current: this.desk.state.sessionId,
+    });
   }
 
   private show(): void {
@@ -376,17 +346,16 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
     if (events.length > 0) this.post({ type: "events", events, seq: this.desk.seq });
   }
 
-  private connection(): void {
-    const { connection } = this.daemon;
+  /** The models there are. */
+  private offer(): void {
+    const { models, defaultModelId, usable } = this.shared.models;
+    if (usable !== undefined) this.post({ type: "models", models, defaultModelId });
     this.hinder();
-    void this.mark();
-    if (connection.status === "ready") void this.listModels().catch(() => undefined); // told when a prompt needs one
   }
 
   private looking(): void {
-    this.post({ type: "looking", active: this.context.looking, shared: this.context.shared });
-    if (this.desk.state.items.length === 0)
-      void starters(this.context.looking.path ?? null).then((each) => this.post(each));
+    this.post({ type: "looking", active: this.shared.context.looking, shared: this.shared.context.shared });
+    if (this.desk.state.items.length === 0) this.post(starters(this.shared.context.looking.path ?? null));
   }
 
   /** Pictures go along as they are, wherever they lie; other files by their path, for the daemon reads in the workspace. */
@@ -413,8 +382,8 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
 
   private hinder(): void {
     const { scripted, state } = this.desk;
-    const needsModel = this.model === false && !(scripted && state.lastTurn === null); // the tour is not talked into
-    const current = hindrance(this.daemon.connection, needsModel, scripted);
+    const needsModel = this.shared.models.usable === false && !(scripted && state.lastTurn === null); // the tour is not talked into
+    const current = hindrance(this.shared.daemon.connection, needsModel, scripted);
     const shown = JSON.stringify(current);
     if (!this.ready || shown === this.shown) return; // a screen reader would say it again
     this.shown = shown;
@@ -432,8 +401,9 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
     const question = `Delete “${title}” for good?`;
     const yes = await vscode.window.showWarningMessage(question, { modal: true }, "Delete");
     if (yes !== "Delete") return;
-    await this.desk.delete(sessionId);
-    await this.overview.refresh();
+    for (const desk of this.shared.desks.open) if (desk.state.sessionId === sessionId) await desk.fresh();
+    await this.shared.daemon.request("amanu/session/delete", { sessionId });
+    await this.shared.overview.refresh();
   }
 }
 

@@ -10,7 +10,7 @@ interface Git {
 
 /** What there is to begin with: the file before the user, how many errors and warnings it has, and how many files Git
  * sees changed. */
-export async function starters(file: string | null): Promise<Extract<ToView, { type: "starters" }>> {
+export function starters(file: string | null): Extract<ToView, { type: "starters" }> {
   const found = file === null ? [] : vscode.languages.getDiagnostics(vscode.Uri.file(file));
   const problems = found.filter(({ severity }) => severity <= vscode.DiagnosticSeverity.Warning).length;
   return { type: "starters", file, problems, changes: changes() };

@@ -1,7 +1,7 @@
 import * as vscode from "vscode";
 import { page } from "../chat/page";
 import { type Daemon, text } from "../client";
-import type { Desk } from "../desk";
+import type { Desks } from "../desks";
 import type { Pages } from "../pages";
 import type { McpServer } from "../protocol";
 import { run } from "../run";
@@ -24,7 +24,7 @@ export class ServersPage implements vscode.Disposable {
 
   constructor(
     private readonly folder: vscode.Uri,
-    private readonly desk: Desk,
+    private readonly desks: Desks,
     private readonly daemon: Daemon,
     private readonly servers: Servers,
     private readonly setup: Setup,
@@ -35,7 +35,7 @@ export class ServersPage implements vscode.Disposable {
 
   /** Show the page, and on it a server. */
   async show(name?: string): Promise<void> {
-    await this.desk.begin(); // servers are listed for a session
+    await this.desks.active.begin(); // servers are listed for a session
     this.wanted = name;
     if (this.panel === undefined) this.open();
     else this.panel.reveal();
@@ -95,7 +95,7 @@ export class ServersPage implements vscode.Disposable {
 
   /** Do it; returns what came of it, in words. What the page says was seen counts only if it is what we know. */
   private async carryOut(wish: Wish): Promise<string> {
-    const { sessionId } = this.desk.state;
+    const { sessionId } = this.desks.state;
     const { name } = wish;
     const server = this.servers.list.servers.find((each) => each.name === name);
     if (server === undefined) throw new Error(`There is no MCP server ${oneLine(name)} here.`);

@@ -49,7 +49,7 @@ export function makeCard(item: Item, desk: Desk): Card {
     case "thought":
       return new ThoughtCard();
     case "answer":
-      return new AnswerCard();
+      return new AnswerCard(desk);
     case "toolCall":
       return item.tool === RUN_AGENT ? new AgentCard(desk, makeRow) : new ToolCard(desk);
     case "todoList":
@@ -70,7 +70,7 @@ class UserCard implements Card {
 
   update(item: Item): void {
     const message = item as UserMessage;
-    offers(this.element, "amanuPrompt", message.itemId);
+    offers(this.element, "amanuPrompt", this.desk, message.itemId);
     this.element.replaceChildren(
       ...(message.steer ? [] : [this.actions(message)]),
       h("div", { class: "text" }, message.text),
@@ -126,16 +126,19 @@ export function label(attachment: AttachmentInput): string {
 }
 
 /** What VS Code's context menu offers there (`webview/context` in package.json), and about what. */
-function offers(element: HTMLElement, webviewSection: string, itemId: string): void {
-  element.dataset.vscodeContext = JSON.stringify({ webviewSection, itemId });
+function offers(element: HTMLElement, webviewSection: string, desk: Desk, itemId: string): void {
+  const { sessionId } = desk.session.state;
+  element.dataset.vscodeContext = JSON.stringify({ webviewSection, sessionId, itemId });
 }
 
 class AnswerCard implements Card {
   private readonly markdown = new Markdown();
   readonly element = h("article", { class: "card answer", "aria-label": "Amanu" }, this.markdown.element);
 
+  constructor(private readonly desk: Desk) {}
+
   update(item: Item): void {
-    offers(this.element, "amanuAnswer", item.itemId);
+    offers(this.element, "amanuAnswer", this.desk, item.itemId);
     this.markdown.update((item as Answer).text);
   }
 }

@@ -78,6 +78,7 @@ class View implements Desk {
     window.addEventListener("message", ({ data, origin }) => {
       if (origin === window.origin) this.receive(data as ToView); // VS Code hands on what the extension says
     });
+    window.addEventListener("focus", () => this.post({ type: "focused" }));
     const kept = this.api.getState();
     if (kept !== undefined) this.composer.restore(kept);
     this.post({ type: "ready" });
