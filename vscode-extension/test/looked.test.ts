@@ -155,11 +155,13 @@ test("a name is a link to the lines that were read", () => {
   expect(posted).toEqual([{ type: "openFile", path: "src/a.py", line: 7 }]);
 });
 
-test("thousands of reads are one row, and each costs the same", () => {
+test("thousands of reads are one row of a bounded number", () => {
   const items = Array.from({ length: 2000 }, (_, at) => read(`r${at}`, `${at}.py`));
-  const { list, line, add } = show({ items: [...items, answer("end")] });
+  const { list, line, desk } = show({ items: [...items, answer("end")] });
   expect([list.count, line()]).toEqual([2, ["Read 2000 files"]]);
-  for (let at = 0; at < 2 * SHOWN; at++) add(answer(`a${at}`));
+  for (let at = 0; at < SHOWN; at++)
+    desk.session.fold({ kind: "itemCompleted", item: answer(`a${at}`) });
+  list.update(new Set());
   expect(list.count).toBe(SHOWN);
 });
 
@@ -172,6 +174,34 @@ test.each<[HunkState[], string]>([
 ])("how an edit went: %j", (states, expected) => {
   const hunks = states.map((each) => ({ state: each })) as never;
   expect(settlement([{ hunks } as never])).toBe(expected);
+});
+
+test("what a rule applied is one row, kept or undone there", () => {
+  const hunk = {
+    hunkId: "h",
+    state: "applied",
+    reviewed: false,
+    oldText: "a",
+    newText: "b",
+    explanation: "",
+  };
+  const file = { path: "/w/a.py", change: "edit", hunks: [hunk], checks: [], added: 1, removed: 1 };
+  const proposal = { proposalId: "p", version: 3, turnId: "t1", toolCallIds: ["e"], files: [file] };
+  const call = { ...CALL, itemId: "e", tool: "edit_file", title: "Edit a.py", arguments: { path: "a.py" } };
+  const { list, posted } = show({
+    items: [{ ...call, effect: "write", state: "succeeded", proposalId: "p" }],
+    proposals: [proposal as never],
+  });
+  const row = list.element.querySelector(".tool");
+  expect(row?.querySelector("summary")?.textContent).toBe("Edit a.py+1 −1applied");
+  expect(row?.querySelector<HTMLElement>(".changes")?.hidden).toBe(true);
+  for (const each of row?.querySelectorAll<HTMLButtonElement>(".title .file, .keeping button") ?? [])
+    each.click();
+  expect(posted).toEqual([
+    { type: "openDiff", proposalId: "p", path: "/w/a.py" },
+    { type: "decide", scope: { proposalId: "p" }, decision: "keep", seen: [{ proposalId: "p", version: 3 }] },
+    { type: "undo", scope: { proposalId: "p" } },
+  ]);
 });
 
 test("below a turn its answer is copied and its prompt sent again", async () => {

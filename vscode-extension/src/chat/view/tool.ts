@@ -1,4 +1,4 @@
-import { name } from "../../changes";
+import { name, seen } from "../../changes";
 import { waits } from "../../hunks";
 import type { HunkState, Item, Proposal, ProposedFile, ToolCall, ToolCallState } from "../../protocol";
 import { oneLine, visible } from "../../visible";
@@ -10,7 +10,7 @@ import { type Desk, approvalOf, deciding, proposalOf } from "./desk";
 import { button, growText, h, setText } from "./dom";
 import { DraftBox } from "./draft";
 import { HunksBox, stat } from "./hunks";
-import { icon, setIcon } from "./icon";
+import { icon, iconButton, setIcon } from "./icon";
 import { sandboxLine } from "./sandbox";
 
 /** Characters of a title: the daemon cuts it, too. */
@@ -36,6 +36,8 @@ export class ToolCard implements Card {
   private readonly summary = h("span", { class: "went" });
   private readonly stat = h("span", { class: "stat" });
   private readonly state = h("span", { class: "state" });
+  /** Keep and undo, of what a rule applied. */
+  private readonly keeping = h("span", { class: "keeping" });
   private readonly arguments = h("pre", { class: "arguments", "aria-label": "Arguments", tabindex: "0" });
   private readonly output = h("pre", { class: "output", "aria-label": "Output", tabindex: "0" });
   private readonly draft = new DraftBox();
@@ -66,6 +68,7 @@ export class ToolCard implements Card {
         this.summary,
         this.stat,
         this.state,
+        this.keeping,
       ),
       this.arguments,
       this.output,
@@ -83,7 +86,8 @@ export class ToolCard implements Card {
   }
 
   update(item: Item): void {
-    const call = item as ToolCall;
+    // a daemon from before it said how calls went is still a daemon
+    const call = { ...(item as ToolCall), summary: (item as ToolCall).summary ?? "" };
     const drafted = call.state === "validating" && call.output !== "";
     const [mark, words] = drafted ? ["loading", "draft, being written"] : STATES[call.state];
     const approval = approvalOf(this.desk, call.itemId);
@@ -115,6 +119,7 @@ export class ToolCard implements Card {
     this.hunks.update(here ? proposal : undefined, approval);
     this.approval.update(here ? approval : undefined, proposal);
     this.remember(call);
+    this.offerKeeping(here && proposal && this.settled ? proposal : undefined);
     this.fold();
   }
 
@@ -143,6 +148,21 @@ export class ToolCard implements Card {
       this.title.dataset.proposal = call.proposalId ?? "";
     }
     this.title.title = title;
+  }
+
+  /** What a rule applied is kept or undone without unfolding it. */
+  private offerKeeping(proposal: Proposal | undefined): void {
+    const waiting = proposal?.files.some(({ hunks }) => hunks.some((hunk) => waits(hunk) === "review"));
+    const key = proposal && waiting ? `${proposal.proposalId} ${proposal.version}` : "";
+    if (this.keeping.dataset.drawn === key) return; // a button that is drawn anew loses the focus
+    this.keeping.dataset.drawn = key;
+    if (proposal === undefined || !waiting) return this.keeping.replaceChildren();
+    const scope = { proposalId: proposal.proposalId };
+    const keep = () => this.desk.post({ type: "decide", scope, decision: "keep", seen: seen([proposal]) });
+    this.keeping.replaceChildren(
+      iconButton("check", "Keep", keep, { class: "keep" }),
+      iconButton("discard", "Undo", () => this.desk.post({ type: "undo", scope }), { class: "undo" }),
+    );
   }
 
   /** What is decided is behind the line. */
@@ -188,8 +208,9 @@ function telling({ decision: decided }: ToolCall): boolean {
   return decided?.outcome !== "allowed";
 }
 
+/** Whether hunks of it are to be decided; what is applied can be looked at later. */
 function isOpen({ files }: Proposal): boolean {
-  return files.some((file) => file.hunks.some((hunk) => waits(hunk) !== undefined));
+  return files.some(({ hunks }) => hunks.some((hunk) => ![undefined, "review"].includes(waits(hunk))));
 }
 
 /** How the decisions on an edit went: "applied", "accepted 2 of 3", "rejected"; "" while there are none. */

@@ -41,7 +41,7 @@ export class TurnRow {
   /** The last thing it said, as Markdown. */
   private get answer(): string | undefined {
     const last = this.desk.session.state.items.findLast(
-      (item) => item.kind === "answer" && item.turnId === this.turnId && item.agentId === null,
+      (item) => item.kind === "answer" && item.turnId === this.turnId && !item.agentId,
     );
     return last?.kind === "answer" ? last.text : undefined;
   }
