@@ -17,6 +17,7 @@ import { Doctor } from "./doctor";
 import { Edits } from "./edits";
 import { Findings } from "./findings";
 import { Inline } from "./inline";
+import { Highlighter } from "./highlight/highlighter";
 import { language } from "./language";
 import { ServersPage } from "./mcp/page";
 import { Servers } from "./mcp/servers";
@@ -64,6 +65,7 @@ export function activate(context: vscode.ExtensionContext): void {
   const proposals = new Proposals(sessions, desks, edits);
   const review = new Review(sessions, desks, proposals, edits);
   const pages = new Pages();
+  const highlighter = new Highlighter(context.extensionUri);
   const chats = new Chats(
     {
       folder: context.extensionUri,
@@ -73,6 +75,7 @@ export function activate(context: vscode.ExtensionContext): void {
       edits,
       overview,
       models,
+      highlighter,
       openDiff: (proposalId, path) => review.openDiff(proposalId, path),
       audit: (call) => showAudit(desks, daemon, pages, call),
       log,
@@ -93,6 +96,7 @@ export function activate(context: vscode.ExtensionContext): void {
     desks,
     sessions,
     shown,
+    highlighter,
     overview,
     review,
     new Changes(sessions, proposals),
