@@ -2,6 +2,7 @@
 // webviews' browser. Beside them the grammars, one file each, which are read when there is code in their language.
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { build } from "esbuild";
+import { grammars } from "./grammars.mjs";
 
 /** With what they embed. */
 const LANGUAGES =
@@ -23,6 +24,7 @@ const node = { ...shared, platform: "node", mainFields: ["module", "main"], form
 const browser = { ...shared, platform: "browser", format: "iife" };
 
 await Promise.all([
+  grammars("dist/grammars"),
   build({
     ...node,
     entryPoints: ["src/extension.ts"],
@@ -34,6 +36,8 @@ await Promise.all([
     ...browser,
     entryPoints: ["src/chat/view/main.ts", "src/chat/view/chat.css"],
     outdir: "dist/chat",
+    loader: { ".ttf": "file" },
+    assetNames: "[name]",
   }),
   build({
     ...browser,

@@ -6,15 +6,18 @@ import { Running } from "./running";
 import { apply } from "./apply";
 import { showAudit } from "./audit";
 import { Chats } from "./chat/chats";
+import { messageMenu } from "./chat/messageMenu";
 import { Daemon, roots, text } from "./client";
 import { commands } from "./commands";
 import { Comments } from "./comments";
+import { writeCommitMessage } from "./commit";
 import { Context } from "./context";
 import { Desk } from "./desk";
 import { Desks } from "./desks";
 import { Doctor } from "./doctor";
 import { Edits } from "./edits";
 import { Findings } from "./findings";
+import { Inline } from "./inline";
 import { Highlighter } from "./highlight/highlighter";
 import { language } from "./language";
 import { ServersPage } from "./mcp/page";
@@ -110,6 +113,13 @@ export function activate(context: vscode.ExtensionContext): void {
       },
       (work) => desks.attempt(work),
     ),
+    new Inline(daemon, sessions, desks, {
+      diff: (proposalId) => review.openDiff(proposalId),
+      chat: (sessionId) => chats.showSession(sessionId),
+    }),
+    vscode.commands.registerCommand("amanu.commitMessage", (given?: { rootUri?: vscode.Uri }) =>
+      desks.attempt(() => writeCommitMessage(daemon, given)),
+    ),
     new Findings(sessions),
     chats,
     models,
@@ -126,6 +136,7 @@ export function activate(context: vscode.ExtensionContext): void {
     vscode.workspace.registerFileSystemProvider(PROPOSED, proposals, { isCaseSensitive: true }),
     vscode.workspace.registerTextDocumentContentProvider(BASE, proposals),
     vscode.workspace.onDidOpenTextDocument((document) => proposals.opened(document)),
+    ...messageMenu(desks, chats, edits),
     ...commands(
       desks,
       daemon,

@@ -82,7 +82,11 @@ export type ToView =
       actions: Action[];
     }
   /** A prompt that was refused, or taken back: into the box again. */
-  | { type: "giveBack"; text: string; attachments: AttachmentInput[] }
+  | { type: "giveBack"; text: string; attachments: AttachmentInput[]; replaces?: string }
+  /** An earlier prompt, to be edited: what is sent then replaces that turn and all after it. */
+  | { type: "edit"; text: string; attachments: AttachmentInput[]; replaces: string }
+  /** What there is to begin with: the file before the user, its problems, files that git sees changed. */
+  | { type: "starters"; file: string | null; problems: number; changes: number }
   /** What a rule, as edited for that question, would allow. */
   | ({ type: "rule"; toolCallId: string; rule: string } & RulePreviewResult)
   | { type: "focus" }
@@ -108,10 +112,20 @@ export interface PaintRequest {
   lines: string[];
 }
 
+/** A file of a proposal, in the version the user saw. */
+export interface SeenFile extends SeenProposal {
+  path: string;
+}
+
 export type ToHost =
   | { type: "ready" }
   | { type: "drawn"; seq: number }
-  | { type: "prompt"; text: string; attachments: AttachmentInput[]; how: How }
+  /** `replaces`: the turn that is taken back first, with all after it. */
+  | { type: "prompt"; text: string; attachments: AttachmentInput[]; how: How; replaces?: string }
+  /** Lay that message into the prompt box, to be edited and sent in its place. */
+  | { type: "edit"; itemId: string }
+  /** Send the prompt of that turn again, in its place. */
+  | { type: "retry"; turnId: string }
   | { type: "unqueue"; promptId: string }
   | { type: "stop" }
   | { type: "stopAgent"; agentId: string }
@@ -125,6 +139,8 @@ export type ToHost =
       /** Of the question the user saw. */
       digest: string;
       grants: Grant[];
+      /** With a yes to a command: the user's own line. */
+      command?: string;
       /** With a yes to a plan. */
       mode?: Mode | null;
       freshContext?: boolean;
@@ -145,6 +161,8 @@ export type ToHost =
       decision: "accept" | "reject" | "keep" | "redo";
       seen: SeenProposal[];
     }
+  /** All that waits in those files, of the proposals as they were seen: of what is proposed, of what is applied, or both. */
+  | { type: "settle"; files: SeenFile[]; yes: boolean; only: "decision" | "review" | null }
   | { type: "undo"; scope: EditScope }
   | { type: "setReview"; proposalId: string; version: number; review: "before" | "after" }
   | { type: "turn"; what: TurnWish; turnId: string }
