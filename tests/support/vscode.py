@@ -85,6 +85,7 @@ async def workbench(
         async with playwright.async_playwright() as driver:
             browser = await driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
             context = await browser.new_context(viewport={"width": 1300, "height": 850})
+            context.set_default_timeout(SECONDS)
             page = await context.new_page()
             await page.goto(f"http://127.0.0.1:{port}/?folder={folder / 'work'}")
             try:
