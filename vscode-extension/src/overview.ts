@@ -78,7 +78,7 @@ export class Overview implements vscode.Disposable {
   private announce(): void {
     const seen = this.desks.open.filter(({ visible }) => visible).map(({ state }) => state.sessionId);
     const fresh = this.sessions
-      .filter(({ sessionId }) => !seen.includes(sessionId))
+      .filter(({ sessionId, purpose }) => !seen.includes(sessionId) && purpose !== "rewrite") // it opens before the user by itself
       .map((session) => ({
         session,
         questions: session.questions.filter((each) => !this.knows(session, each)),

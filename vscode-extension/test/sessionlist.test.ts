@@ -25,6 +25,7 @@ function session(sessionId: string, given: Partial<SessionSummary> = {}): Sessio
     added: 0,
     removed: 0,
     cost: "",
+    purpose: "chat",
     parentSessionId: null,
     agent: null,
     ...given,

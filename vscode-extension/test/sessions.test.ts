@@ -55,6 +55,7 @@ function summary(sessionId: string, given: Partial<SessionSummary> = {}): Sessio
     cost: "",
     parentSessionId: null,
     agent: null,
+    purpose: "chat",
     ...given,
   };
 }

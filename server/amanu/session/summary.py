@@ -29,6 +29,7 @@ def summarize(state: SessionState, *, created_at: int, updated_at: int, closed: 
         cost="" if state.usage is None else state.usage.cost,
         parent_session_id=state.parent_session_id,
         agent=state.agent,
+        purpose=state.purpose,
     )
 
 

@@ -4,17 +4,22 @@ import type { Action, Hindrance, ToHost, ToView } from "../messages";
 import { visible } from "../../visible";
 import { ACTIONS } from "./actions";
 import { announcement } from "./announce";
+import { ChangesBar } from "./changesBar";
 import { Composer, type Kept } from "./composer";
 import type { Desk } from "./desk";
 import { button, h, setText } from "./dom";
 import { Gauge } from "./gauge";
+import { host } from "./host";
+import { iconButton } from "./icon";
 import { List } from "./list";
+import { painter } from "./painter";
 import { Parent } from "./parent";
 import { Pickers } from "./pickers";
 import { Sessions } from "./sessions";
 import { Standing } from "./standing";
 import { SandboxBadge } from "./sandbox";
 import { Todos } from "./todos";
+import { Welcome } from "./welcome";
 
 declare function acquireVsCodeApi(): {
   postMessage(message: ToHost): void;
@@ -47,6 +52,7 @@ class View implements Desk {
     this.pickers.mode,
     this.pickers.model,
   ]);
+  private readonly changes = new ChangesBar(this);
   private readonly todos = new Todos(this);
   private readonly gauge = new Gauge(this);
   private readonly sessions = new Sessions(
@@ -60,11 +66,7 @@ class View implements Desk {
     this.tell({ type: "told", level, text, near: null, actions: ["doctor"] }),
   );
   private readonly hindrance = h("div", { class: "hindrance", role: "alert", hidden: true });
-  private readonly begin = h(
-    "div",
-    { class: "begin" },
-    button(ACTIONS.start, () => this.post({ type: "action", action: "start" }), { class: "link" }),
-  );
+  private readonly welcome = new Welcome(this);
   private readonly told = h("div", { class: "told", role: "status", hidden: true });
   private readonly live = h("div", { class: "unseen", "aria-live": "polite" });
   private state: State = { sessionId: "", text: "", attachments: [] };
@@ -73,14 +75,16 @@ class View implements Desk {
   private frame: number | undefined;
 
   start(): void {
+    host.post = (message) => this.post(message);
     document.body.append(
       this.parent.element,
       h("header", {}, this.title, this.sandbox.element, this.gauge.element),
       this.hindrance,
+      this.welcome.element,
       this.list.element,
       h("div", { class: "over" }, this.list.newest),
-      this.begin,
       this.todos.element,
+      this.changes.element,
       this.standing.element,
       this.told,
       this.composer.element,
@@ -116,6 +120,7 @@ class View implements Desk {
         this.seq = message.seq;
         this.client = message.client;
         this.list.reset();
+        this.changes.reset();
         this.around();
         this.remember({ sessionId: message.remember });
         this.goOn(before);
@@ -136,6 +141,7 @@ class View implements Desk {
         break;
       case "sessions":
         this.sessions.update(message.sessions, message.current);
+        this.welcome.recent(message.sessions, message.current);
         break;
       case "showSessions":
         this.sessions.show();
@@ -172,6 +178,12 @@ class View implements Desk {
         ))
           if (message.source !== "") image.src = message.source;
         break;
+      case "starters":
+        this.welcome.offer(message);
+        break;
+      case "edit":
+        this.composer.edit(message);
+        break;
       case "giveBack":
         this.composer.giveBack(message);
         break;
@@ -183,6 +195,12 @@ class View implements Desk {
         break;
       case "focus":
         this.sessions.leave();
+        break;
+      case "painted":
+        painter.painted(message);
+        break;
+      case "repaint":
+        painter.repaint();
         break;
     }
   }
@@ -219,6 +237,7 @@ class View implements Desk {
     let more = false;
     for (const event of this.events) {
       this.session.fold(event);
+      if (event.kind === "proposalChanged") this.changes.note(event.proposal);
       for (const id of this.about(event)) touched.add(id);
       more ||= event.kind !== "itemDelta";
       const words = announcement(event);
@@ -274,18 +293,19 @@ class View implements Desk {
     this.parent.update();
     this.sandbox.update(sandbox);
     setText(this.title, title || (sessionId === "" ? "New session" : "Untitled"));
-    this.begin.hidden = this.session.state.items.length > 0 || !this.hindrance.hidden;
+    this.welcome.update(!this.hindrance.hidden);
     this.pickers.update();
     this.gauge.update();
     this.composer.update();
     this.standing.update();
+    this.changes.update();
     this.todos.update();
   }
 
   private hinder(hindrance: Hindrance | null): void {
     if (this.told.classList.contains("error")) this.tell(null); // it was about what stood in the way before
     this.hindrance.hidden = hindrance === null;
-    this.begin.hidden = this.session.state.items.length > 0 || hindrance !== null;
+    this.welcome.update(hindrance !== null);
     this.hindrance.replaceChildren(
       ...(hindrance === null ? [] : [h("p", {}, visible(hindrance.text)), this.actions(hindrance.actions)]),
     );
@@ -306,7 +326,7 @@ class View implements Desk {
         : [
             h("span", {}, visible(message.text)),
             this.actions(message.actions),
-            button("×", () => this.tell(null), { "aria-label": "Dismiss" }),
+            iconButton("close", "Dismiss", () => this.tell(null)),
           ]),
     );
   }
@@ -354,6 +374,7 @@ function nothing(): SessionState {
     agents: [],
     parentSessionId: null,
     agent: null,
+    purpose: "chat",
   };
 }
 
