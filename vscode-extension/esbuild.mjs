@@ -1,5 +1,6 @@
 // Three bundles: the extension, for Node, and the chat view and the page of MCP servers, for the webviews' browser.
 import { build } from "esbuild";
+import { grammars } from "./grammars.mjs";
 
 const shared = {
   bundle: true,
@@ -11,6 +12,7 @@ const shared = {
 };
 
 await Promise.all([
+  grammars("dist/grammars"),
   build({
     ...shared,
     entryPoints: ["src/extension.ts"],

@@ -285,6 +285,9 @@ class ApprovalResolveParams(Wire):
     """With `allow`: that of the approval the user saw."""
     grants: list[Grant] = []
     """What the user adds to a yes, of what was offered."""
+    command: str | None = Field(default=None, max_length=65_536)
+    """With `allow`: the approval's `command` as the user has changed it. It is read and decided on like a new call: it
+    runs if it asks for no more than the approval showed, with `scope` `once`; else it is asked about anew."""
     mode: Mode | None = None
     """With a yes to a plan: the mode to carry it out in, of the options that were offered; None: ask."""
     fresh_context: bool = False
@@ -296,7 +299,7 @@ class ApprovalResolveResult(Wire):
     nothing in particular. Either way the question still stands."""
 
     status: Literal["resolved", "alreadyResolved", "tooSoon", "stale"]
-    outcome: Literal["allowed", "reviewed", "rejected", "denied", "cancelled"] | None = None
+    outcome: Literal["allowed", "reviewed", "rejected", "denied", "cancelled", "edited"] | None = None
     client: str | None = None
     """Who decided."""
     summary: str = ""
@@ -645,7 +648,7 @@ class McpTool(Wire):
 
 
 class McpChangedTool(Wire):
-    """A tool that is off until the user agrees to its text, which is new or has changed."""
+    """A tool that is off until the user approves its text, which is new or has changed."""
 
     name: str
     diff: str
@@ -657,7 +660,7 @@ class McpServer(Wire):
 
     name: str
     state: Literal["unapproved", "off", "configured", "starting", "ready", "failed", "needsSignIn"]
-    """`unapproved`: nothing of it starts before the user agrees · `configured`: it starts when it is first needed."""
+    """`unapproved`: it does not start before it is approved · `configured`: it starts when it is first needed."""
     reason: str
     source: str
     """Where it is configured."""
@@ -666,13 +669,13 @@ class McpServer(Wire):
     access: str
     """A sentence: what its process may do."""
     digest: str
-    """Of all that agreeing to it is about."""
+    """Of all that approving it is about."""
     tokens: int
     """What its tools take in every request; an estimate."""
     tools: list[McpTool]
     changed_tools: list[McpChangedTool] = []
     tools_digest: str = ""
-    """What agreeing to `changedTools` is about."""
+    """What approving `changedTools` is about."""
     lines: list[Line]
     """All of that for the user; the first line stands for the whole."""
 

@@ -195,6 +195,13 @@ export interface Approval {
    * question is asked again.
    */
   digest: string;
+  /**
+   * The command line that would run, for the user to edit; None where there is none, or where part of it would not be
+   * seen in an editor.
+   */
+  command: string | null;
+  /** The model's command line, when the user has changed it to `command`. */
+  originalCommand: string | null;
   /** Of a command line: each command in it, also those behind wrappers and in substitutions. */
   parts: CommandPart[];
   /** Of a command: what will hold it. */
@@ -207,7 +214,8 @@ export interface Approval {
   options: AllowOption[];
   /**
    * For the user, all there is to know besides `title` and `detail`: which sub-agent wants it, a line for each of
-   * `parts`, then what holds it, what it probably needs, and the rule that made this a question.
+   * `parts`, then the model's command where the user changed it, what holds it, what it probably needs, and the rule
+   * that made this a question.
    */
   lines: Line[];
   /** The sub-agent that wants to do it; None: the session's own model. */
@@ -218,7 +226,8 @@ export interface Approval {
 
 /** How an approval was settled, by whom or by which rule. */
 export interface Decision {
-  outcome: "allowed" | "reviewed" | "rejected" | "denied" | "cancelled";
+  /** `edited`: the user changed the command; the call goes on with `command`, and may be asked about anew. */
+  outcome: "allowed" | "reviewed" | "rejected" | "denied" | "cancelled" | "edited";
   by: "user" | "rule";
   /** Name of the client the user used, e.g. "Visual Studio Code". */
   client: string | null;
@@ -228,6 +237,8 @@ export interface Decision {
   reason: string | null;
   /** What the user added to a yes. */
   grants: Grant[];
+  /** The user's own command line, which took the place of the model's. */
+  command: string | null;
   /** For a plan: the mode it is carried out in. */
   mode: Mode | null;
   freshContext: boolean;
@@ -1298,6 +1309,11 @@ export interface ApprovalResolveParams {
   digest?: string | null;
   /** What the user adds to a yes, of what was offered. */
   grants?: Grant[];
+  /**
+   * With `allow`: the approval's `command` as the user has changed it. It is read and decided on like a new call: it
+   * runs if it asks for no more than the approval showed, with `scope` `once`; else it is asked about anew.
+   */
+  command?: string | null;
   /** With a yes to a plan: the mode to carry it out in, of the options that were offered; None: ask. */
   mode?: Mode | null;
   /** With a yes to a plan: the model forgets the conversation before it. */
@@ -1310,7 +1326,7 @@ export interface ApprovalResolveParams {
  */
 export interface ApprovalResolveResult {
   status: "resolved" | "alreadyResolved" | "tooSoon" | "stale";
-  outcome: "allowed" | "reviewed" | "rejected" | "denied" | "cancelled" | null;
+  outcome: "allowed" | "reviewed" | "rejected" | "denied" | "cancelled" | "edited" | null;
   /** Who decided. */
   client: string | null;
   /** `alreadyResolved`: one line that tells the user that the answer came too late, and what was decided. */
@@ -1642,7 +1658,7 @@ export interface McpTool {
   openWorld: boolean;
 }
 
-/** A tool that is off until the user agrees to its text, which is new or has changed. */
+/** A tool that is off until the user approves its text, which is new or has changed. */
 export interface McpChangedTool {
   name: string;
   /** Unified; of a new tool its whole text. */
@@ -1652,7 +1668,7 @@ export interface McpChangedTool {
 /** An MCP server that is configured for a session's folders. */
 export interface McpServer {
   name: string;
-  /** `unapproved`: nothing of it starts before the user agrees · `configured`: it starts when it is first needed. */
+  /** `unapproved`: it does not start before it is approved · `configured`: it starts when it is first needed. */
   state: "unapproved" | "off" | "configured" | "starting" | "ready" | "failed" | "needsSignIn";
   reason: string;
   /** Where it is configured. */
@@ -1661,13 +1677,13 @@ export interface McpServer {
   target: string;
   /** A sentence: what its process may do. */
   access: string;
-  /** Of all that agreeing to it is about. */
+  /** Of all that approving it is about. */
   digest: string;
   /** What its tools take in every request; an estimate. */
   tokens: number;
   tools: McpTool[];
   changedTools: McpChangedTool[];
-  /** What agreeing to `changedTools` is about. */
+  /** What approving `changedTools` is about. */
   toolsDigest: string;
   /** All of that for the user; the first line stands for the whole. */
   lines: Line[];
@@ -2181,11 +2197,11 @@ export interface RequestsToDaemon {
   "amanu/memory/strike": { params: MemoryStrikeParams; result: MemoryStrikeResult };
   /** The MCP servers of the session's folders, with their tools. */
   "amanu/mcp/list": { params: SessionParams; result: McpListResult };
-  /** Agree to what a server starts, as it was listed, and start it. */
+  /** Approve what a server starts, as it was listed, and start it. */
   "amanu/mcp/approve": { params: McpApproveParams; result: McpServerResult };
-  /** Agree to the tools of a server as they are now. */
+  /** Approve the tools of a server as they are now. */
   "amanu/mcp/approveTools": { params: McpApproveToolsParams; result: McpServerResult };
-  /** Stop a server, until it is agreed to anew. */
+  /** Stop a server, until it is approved again. */
   "amanu/mcp/turnOff": { params: McpServerParams; result: McpServerResult };
   /** Stop a server, and start it again. */
   "amanu/mcp/restart": { params: McpServerParams; result: McpServerResult };

@@ -59,6 +59,7 @@ function items(text: string): Item[] {
         scope: null,
         reason: text,
         grants: [],
+        command: null,
         permittedBy: null,
         mode: null,
         freshContext: false,

@@ -159,8 +159,7 @@ test("thousands of reads are one row of a bounded number", () => {
   const items = Array.from({ length: 2000 }, (_, at) => read(`r${at}`, `${at}.py`));
   const { list, line, desk } = show({ items: [...items, answer("end")] });
   expect([list.count, line()]).toEqual([2, ["Read 2000 files"]]);
-  for (let at = 0; at < SHOWN; at++)
-    desk.session.fold({ kind: "itemCompleted", item: answer(`a${at}`) });
+  for (let at = 0; at < SHOWN; at++) desk.session.fold({ kind: "itemCompleted", item: answer(`a${at}`) });
   list.update(new Set());
   expect(list.count).toBe(SHOWN);
 });
@@ -194,7 +193,7 @@ test("what a rule applied is one row, kept or undone there", () => {
   });
   const row = list.element.querySelector(".tool");
   expect(row?.querySelector("summary")?.textContent).toBe("Edit a.py+1 −1applied");
-  expect(row?.querySelector<HTMLElement>(".changes")?.hidden).toBe(true);
+  expect(row?.querySelector<HTMLElement>(".proposed")?.hidden).toBe(true);
   for (const each of row?.querySelectorAll<HTMLButtonElement>(".title .file, .keeping button") ?? [])
     each.click();
   expect(posted).toEqual([

@@ -57,6 +57,8 @@ function approval(toolCallId: string): Approval {
     scopes,
     proposalId: "p",
     document: null,
+    command: null,
+    originalCommand: null,
     askedAt: 0,
     digest: "d1",
     parts: [],

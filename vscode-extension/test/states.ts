@@ -82,6 +82,8 @@ export const APPROVAL: Approval = {
   agent: "",
   likelyGrants: [],
   document: null,
+  command: "make",
+  originalCommand: null,
   options: [{ grants: [], label: "", mode: null, freshContext: false }],
   lines: [{ tone: "plain", text: "Needs approval: no rule allows it" }],
 };

@@ -335,6 +335,7 @@ function decidedBy(by: Decision["by"], outcome: Decision["outcome"], more: Parti
     scope: null,
     reason: null,
     grants: [],
+    command: null,
     permittedBy: null,
     mode: null,
     freshContext: false,

@@ -90,6 +90,9 @@ export const window = {
   get activeTextEditor(): unknown {
     return undefined;
   },
+  onDidChangeTextEditorVisibleRanges: new EventEmitter<unknown>().event,
+  onDidChangeVisibleTextEditors: new EventEmitter<unknown>().event,
+  setStatusBarMessage: (text: string) => notifications.push({ text, press: () => undefined }),
   showInformationMessage: (text: string) =>
     new Promise<string | undefined>((press) => notifications.push({ text, press })),
   createQuickPick: () => new Pick(),

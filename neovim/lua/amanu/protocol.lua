@@ -134,24 +134,27 @@
 ---@field askedAt integer Milliseconds since the epoch. Answers within half a second of it are not taken.
 ---@field document? string For a plan: the absolute path of its file, which clients open as a document. `detail` is its text, as it stands in the editor that has it open.
 ---@field digest string Of all that is asked about: a yes is for exactly this, and names it. Changes with what it is about; then the question is asked again.
+---@field command? string The command line that would run, for the user to edit; None where there is none, or where part of it would not be seen in an editor.
+---@field originalCommand? string The model's command line, when the user has changed it to `command`.
 ---@field parts amanu.CommandPart[] Of a command line: each command in it, also those behind wrappers and in substitutions.
 ---@field sandbox? amanu.CommandSandbox Of a command: what will hold it.
 ---@field grants amanu.Grant[] What the user may add to a yes.
 ---@field likelyGrants amanu.Grant[] Of those, what it probably needs.
 ---@field options amanu.AllowOption[] The ways to allow it once, the likeliest first: what it probably needs is granted there.
----@field lines amanu.Line[] For the user, all there is to know besides `title` and `detail`: which sub-agent wants it, a line for each of `parts`, then what holds it, what it probably needs, and the rule that made this a question.
+---@field lines amanu.Line[] For the user, all there is to know besides `title` and `detail`: which sub-agent wants it, a line for each of `parts`, then the model's command where the user changed it, what holds it, what it probably needs, and the rule that made this a question.
 ---@field agentId? string The sub-agent that wants to do it; None: the session's own model.
 ---@field agent string Its name; "" for none.
 
 ---How an approval was settled, by whom or by which rule.
 ---@class amanu.Decision
----@field outcome "allowed"|"reviewed"|"rejected"|"denied"|"cancelled"
+---@field outcome "allowed"|"reviewed"|"rejected"|"denied"|"cancelled"|"edited" `edited`: the user changed the command; the call goes on with `command`, and may be asked about anew.
 ---@field by "user"|"rule"
 ---@field client? string Name of the client the user used, e.g. "Visual Studio Code".
 ---@field rule? string
 ---@field scope? amanu.Scope
 ---@field reason? string What the user said when rejecting; it goes to the model.
 ---@field grants amanu.Grant[] What the user added to a yes.
+---@field command? string The user's own command line, which took the place of the model's.
 ---@field mode? amanu.Mode For a plan: the mode it is carried out in.
 ---@field freshContext boolean
 ---@field permittedBy? string Denied because nobody could be asked: the rule that would have allowed it, "" where none could.
@@ -855,6 +858,7 @@
 ---@field reason? string
 ---@field digest? string With `allow`: that of the approval the user saw.
 ---@field grants? amanu.Grant[] What the user adds to a yes, of what was offered.
+---@field command? string With `allow`: the approval's `command` as the user has changed it. It is read and decided on like a new call: it runs if it asks for no more than the approval showed, with `scope` `once`; else it is asked about anew.
 ---@field mode? amanu.Mode With a yes to a plan: the mode to carry it out in, of the options that were offered; None: ask.
 ---@field freshContext? boolean With a yes to a plan: the model forgets the conversation before it.
 
@@ -862,7 +866,7 @@
 ---nothing in particular. Either way the question still stands.
 ---@class amanu.ApprovalResolveResult
 ---@field status "resolved"|"alreadyResolved"|"tooSoon"|"stale"
----@field outcome? "allowed"|"reviewed"|"rejected"|"denied"|"cancelled"
+---@field outcome? "allowed"|"reviewed"|"rejected"|"denied"|"cancelled"|"edited"
 ---@field client? string Who decided.
 ---@field summary string `alreadyResolved`: one line that tells the user that the answer came too late, and what was decided.
 
@@ -1096,7 +1100,7 @@
 ---@field destructive boolean
 ---@field openWorld boolean
 
----A tool that is off until the user agrees to its text, which is new or has changed.
+---A tool that is off until the user approves its text, which is new or has changed.
 ---@class amanu.McpChangedTool
 ---@field name string
 ---@field diff string Unified; of a new tool its whole text.
@@ -1104,16 +1108,16 @@
 ---An MCP server that is configured for a session's folders.
 ---@class amanu.McpServer
 ---@field name string
----@field state "unapproved"|"off"|"configured"|"starting"|"ready"|"failed"|"needsSignIn" `unapproved`: nothing of it starts before the user agrees · `configured`: it starts when it is first needed.
+---@field state "unapproved"|"off"|"configured"|"starting"|"ready"|"failed"|"needsSignIn" `unapproved`: it does not start before it is approved · `configured`: it starts when it is first needed.
 ---@field reason string
 ---@field source string Where it is configured.
 ---@field target string What starts, or is connected to: the exact command line, or the address.
 ---@field access string A sentence: what its process may do.
----@field digest string Of all that agreeing to it is about.
+---@field digest string Of all that approving it is about.
 ---@field tokens integer What its tools take in every request; an estimate.
 ---@field tools amanu.McpTool[]
 ---@field changedTools amanu.McpChangedTool[]
----@field toolsDigest string What agreeing to `changedTools` is about.
+---@field toolsDigest string What approving `changedTools` is about.
 ---@field lines amanu.Line[] All of that for the user; the first line stands for the whole.
 
 ---@class amanu.McpListResult

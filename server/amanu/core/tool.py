@@ -127,6 +127,8 @@ class Preview:
     """What the user can grant with a yes."""
     likely_grants: tuple[Grant, ...] = ()
     """The grants it probably needs."""
+    command: str | None = None
+    """The command line that would run, where the user may change it (`Tool.with_command`)."""
     plan: PlanText | None = None
     """The plan that is to be approved."""
     note: str = ""
@@ -307,6 +309,10 @@ class Tool(ABC, Generic[P]):
     def title_of(self, arguments: Mapping[str, Any]) -> str:
         """One line for the user while there is no preview yet; the arguments are not validated."""
         return self.name
+
+    def with_command(self, arguments: Mapping[str, JsonValue], command: str) -> dict[str, JsonValue]:
+        """The arguments with the user's own command line. For tools whose previews have a `command`."""
+        raise NotImplementedError
 
     def draft(self) -> CallDraft | None:
         """A draft that shows a call while the model writes it; None when there is nothing worth showing."""

@@ -92,6 +92,11 @@ export type ToView =
   | { type: "focus" }
   | { type: "draft"; text: string };
 
+/** A file of a proposal, in the version the user saw. */
+export interface SeenFile extends SeenProposal {
+  path: string;
+}
+
 export type ToHost =
   | { type: "ready" }
   | { type: "drawn"; seq: number }
@@ -114,6 +119,8 @@ export type ToHost =
       /** Of the question the user saw. */
       digest: string;
       grants: Grant[];
+      /** With a yes to a command: the user's own line. */
+      command?: string;
       /** With a yes to a plan. */
       mode?: Mode | null;
       freshContext?: boolean;
@@ -134,6 +141,8 @@ export type ToHost =
       decision: "accept" | "reject" | "keep" | "redo";
       seen: SeenProposal[];
     }
+  /** All that waits in those files, of the proposals as they were seen: of what is proposed, of what is applied, or both. */
+  | { type: "settle"; files: SeenFile[]; yes: boolean; only: "decision" | "review" | null }
   | { type: "undo"; scope: EditScope }
   | { type: "setReview"; proposalId: string; version: number; review: "before" | "after" }
   | { type: "turn"; what: TurnWish; turnId: string }

@@ -203,6 +203,10 @@ export class Panel implements vscode.Disposable {
         const { scope, decision, seen } = message;
         return this.shared.edits.decide(sessionId, scope, decision, seen);
       }
+      case "settle": {
+        const { files, yes, only } = message;
+        return vscode.commands.executeCommand("amanu.settle", files, yes, only);
+      }
       case "undo":
         return this.shared.edits.undo(sessionId, message.scope);
       case "setReview":

@@ -4,6 +4,7 @@ import type { Action, Hindrance, ToHost, ToView } from "../messages";
 import { visible } from "../../visible";
 import { ACTIONS } from "./actions";
 import { announcement } from "./announce";
+import { ChangesBar } from "./changesBar";
 import { Composer, type Kept } from "./composer";
 import type { Desk } from "./desk";
 import { button, h, setText } from "./dom";
@@ -44,6 +45,7 @@ class View implements Desk {
     this.pickers.mode,
     this.pickers.model,
   ]);
+  private readonly changes = new ChangesBar(this);
   private readonly todos = new Todos(this);
   private readonly gauge = new Gauge(this);
   private readonly sessions = new Sessions(this, () => this.composer.focus());
@@ -69,6 +71,7 @@ class View implements Desk {
       this.list.element,
       h("div", { class: "over" }, this.list.newest),
       this.todos.element,
+      this.changes.element,
       this.standing.element,
       this.told,
       this.composer.element,
@@ -101,6 +104,7 @@ class View implements Desk {
         this.seq = message.seq;
         this.client = message.client;
         this.list.reset();
+        this.changes.reset();
         this.around();
         this.goOn(before);
         this.post({ type: "drawn", seq: this.seq });
@@ -205,6 +209,7 @@ class View implements Desk {
     let more = false;
     for (const event of this.events) {
       this.session.fold(event);
+      if (event.kind === "proposalChanged") this.changes.note(event.proposal);
       for (const id of this.about(event)) touched.add(id);
       more ||= event.kind !== "itemDelta";
       const words = announcement(event);
@@ -265,6 +270,7 @@ class View implements Desk {
     this.gauge.update();
     this.composer.update();
     this.standing.update();
+    this.changes.update();
     this.todos.update();
   }
 

@@ -1,6 +1,5 @@
 import { TRUST } from "../../labels";
 import type { QueuedPrompt, SessionState, TurnEnded } from "../../protocol";
-import { acceptStep, type Step, standingStep } from "../../step";
 import { advice } from "../../advice";
 import { visible } from "../../visible";
 import { wanted } from "../../words";
@@ -58,7 +57,6 @@ export class Standing {
             title: wanted({ agent: question.agentId ? question.asker : "", title: question.title }),
             itemId: question.itemId,
           };
-    const step = standingStep(state);
     if (waiting !== undefined)
       lines.push(
         h(
@@ -71,11 +69,6 @@ export class Standing {
             `${count > 1 ? `${count} decisions wait` : "Waiting for you"}: ${visible(waiting.title)}`,
           ),
           button("Show", () => this.goTo(waiting.itemId), { class: "link" }),
-          step !== undefined &&
-            button(`Accept ${step.files} files`, () => this.accept(step), {
-              class: "link",
-              title: acceptStep(step),
-            }),
         ),
       );
     else if (state.turn !== null)
@@ -149,20 +142,6 @@ export class Standing {
       { class: "routed", title: turn.routed ?? turn.modelId },
       turn.routed === null ? name : `${name}: ${turn.routed}`,
     );
-  }
-
-  private accept({ approvals }: Step): void {
-    for (const { toolCallId, digest } of approvals)
-      this.desk.post({
-        type: "resolve",
-        toolCallId,
-        decision: "allow",
-        scope: "once",
-        rule: null,
-        reason: null,
-        digest,
-        grants: [],
-      });
   }
 
   /** Back into the prompt box. */
