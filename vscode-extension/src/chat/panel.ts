@@ -6,11 +6,13 @@ import { contains } from "../paths";
 import type { Desk } from "../desk";
 import type { Desks } from "../desks";
 import type { Edits } from "../edits";
+import type { Highlighter } from "../highlight/highlighter";
 import type { Overview } from "../overview";
 import type { ModelList } from "../modelList";
 import { openPlan } from "../plan";
 import type { Event } from "../protocol";
 import { plain } from "../visible";
+import { insertCode, typeInTerminal } from "./code";
 import { open } from "./files";
 import { PICTURES, refusal, within } from "./incoming";
 import type { Action, Hindrance, ToHost, ToView, TurnWish } from "./messages";
@@ -82,6 +84,7 @@ export interface Shared {
   edits: Edits;
   overview: Overview;
   models: ModelList;
+  highlighter: Highlighter;
   openDiff(proposalId: string, path: string): Promise<void>;
   audit(call: { toolCallId: string; title: string }): Promise<void>;
   log: vscode.LogOutputChannel;
@@ -104,8 +107,9 @@ export class Panel implements vscode.Disposable {
     /** Where the text in the prompt box is kept for a window that is loaded anew. */
     private readonly memory?: vscode.Memento,
   ) {
-    const { daemon, context, overview, models } = shared;
+    const { daemon, context, overview, models, highlighter } = shared;
     this.subscriptions = [
+      highlighter.onChanged(() => this.post({ type: "repaint" })),
       desk.onReset(() => this.show()),
       desk.onEvent(({ event }) => {
         this.event(event);
@@ -262,6 +266,19 @@ export class Panel implements vscode.Disposable {
         return this.attach(
           (await vscode.window.showOpenDialog({ canSelectMany: true, openLabel: "Attach" })) ?? [],
         );
+      case "paint": {
+        const { request } = message;
+        return this.post({ type: "painted", request, ...(await this.shared.highlighter.paint(message)) });
+      }
+      case "insertCode":
+        if (await insertCode(message.text)) return undefined;
+        return desk.tell({ level: "info", text: "Open the file first that the code is for." });
+      case "terminal":
+        if (typeInTerminal(message.text)) return undefined;
+        return desk.tell({
+          level: "info",
+          text: "Only a command of one line goes to the terminal. Copy it instead.",
+        });
       case "focused":
         return undefined;
       case "draft":

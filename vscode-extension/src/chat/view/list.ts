@@ -5,8 +5,8 @@ import { type Card, makeRow } from "./cards";
 import type { Desk } from "./desk";
 import { h } from "./dom";
 import { iconButton } from "./icon";
+import { placeAt } from "./links";
 import { LookedCard } from "./looked";
-import { placeAt } from "./markdown";
 import { type Row, Rows } from "./rows";
 import { TurnRow } from "./turn";
 

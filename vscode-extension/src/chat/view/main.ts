@@ -9,8 +9,10 @@ import { Composer, type Kept } from "./composer";
 import type { Desk } from "./desk";
 import { button, h, setText } from "./dom";
 import { Gauge } from "./gauge";
+import { host } from "./host";
 import { iconButton } from "./icon";
 import { List } from "./list";
+import { painter } from "./painter";
 import { Parent } from "./parent";
 import { Pickers } from "./pickers";
 import { Sessions } from "./sessions";
@@ -63,6 +65,7 @@ class View implements Desk {
   private frame: number | undefined;
 
   start(): void {
+    host.post = (message) => this.post(message);
     document.body.append(
       this.parent.element,
       h("header", {}, this.title, this.sandbox.element, this.gauge.element),
@@ -178,6 +181,12 @@ class View implements Desk {
         break;
       case "focus":
         this.sessions.leave();
+        break;
+      case "painted":
+        painter.painted(message);
+        break;
+      case "repaint":
+        painter.repaint();
         break;
     }
   }
@@ -346,6 +355,7 @@ function nothing(): SessionState {
     agents: [],
     parentSessionId: null,
     agent: null,
+    purpose: "chat",
   };
 }
 
