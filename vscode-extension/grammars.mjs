@@ -1,7 +1,7 @@
 // Proposed texts have languages of their own (src/inline.ts says why), each with the colours of the one it stands for.
 import { mkdir, writeFile } from "node:fs/promises";
 
-const SCOPES = {
+export const SCOPES = {
   bat: "source.batchfile",
   c: "source.c",
   clojure: "source.clojure",
