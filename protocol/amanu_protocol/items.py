@@ -170,6 +170,11 @@ class Approval(Wire):
     digest: str = ""
     """Of all that is asked about: a yes is for exactly this, and names it. Changes with what it is about; then the
     question is asked again."""
+    command: str | None = None
+    """The command line that would run, for the user to edit; None where there is none, or where part of it would not be
+    seen in an editor."""
+    original_command: str | None = None
+    """The model's command line, when the user has changed it to `command`."""
     parts: list[CommandPart] = []
     """Of a command line: each command in it, also those behind wrappers and in substitutions."""
     sandbox: CommandSandbox | None = None
@@ -182,7 +187,8 @@ class Approval(Wire):
     """The ways to allow it once, the likeliest first: what it probably needs is granted there."""
     lines: list[Line] = []
     """For the user, all there is to know besides `title` and `detail`: which sub-agent wants it, a line for each of
-    `parts`, then what holds it, what it probably needs, and the rule that made this a question."""
+    `parts`, then the model's command where the user changed it, what holds it, what it probably needs, and the rule
+    that made this a question."""
     agent_id: str | None = None
     """The sub-agent that wants to do it; None: the session's own model."""
     agent: str = ""
@@ -192,7 +198,8 @@ class Approval(Wire):
 class Decision(Wire):
     """How an approval was settled, by whom or by which rule."""
 
-    outcome: Literal["allowed", "reviewed", "rejected", "denied", "cancelled"]
+    outcome: Literal["allowed", "reviewed", "rejected", "denied", "cancelled", "edited"]
+    """`edited`: the user changed the command; the call goes on with `command`, and may be asked about anew."""
     by: Literal["user", "rule"]
     client: str | None = None
     """Name of the client the user used, e.g. "Visual Studio Code"."""
@@ -202,6 +209,8 @@ class Decision(Wire):
     """What the user said when rejecting; it goes to the model."""
     grants: list[Grant] = []
     """What the user added to a yes."""
+    command: str | None = None
+    """The user's own command line, which took the place of the model's."""
     mode: Mode | None = None
     """For a plan: the mode it is carried out in."""
     fresh_context: bool = False
@@ -267,6 +276,9 @@ class ToolCall(Wire):
     """What the user sees of the work: live while executing, capped; final when completed."""
     blob: BlobRef | None = None
     """The whole output, when `output` is only part of it."""
+    summary: str = ""
+    """How it went, for the user, on one short line beside the title: "lines 120–260", "14 matches in 5 files"; of a
+    command its exit code if it failed, and the last line it printed. "" while it runs, or for nothing to say."""
     proposal_id: str | None = None
     decision: Decision | None = None
     error: str | None = None
@@ -603,6 +615,10 @@ class PlanDocument(Wire):
     """For an approved plan: SHA-256 of the text the user approved, which is also the id of its blob."""
     turn_id: str = ""
     """For an approved plan: the turn in which it was approved."""
+
+
+Purpose = Literal["chat", "rewrite"]
+"""What a session is for. `rewrite`: one edit at the cursor (`amanu/rewrite/start`)."""
 
 
 class QueuedPrompt(Wire):

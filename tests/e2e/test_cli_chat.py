@@ -118,6 +118,37 @@ def test_a_turn_outlives_the_terminal(tmp_path: Path) -> None:
     assert "idle" in listed.stdout and "write it" in listed.stdout
 
 
+@pytest.mark.usefixtures("daemon")
+def test_a_command_is_edited_before_it_runs(tmp_path: Path) -> None:
+    shop = tmp_path / "shop"
+    shop.mkdir()
+    model = script(
+        tmp_path,
+        {"text": "I will run it.", "calls": [call("run_shell_command", command="touch one")]},
+        {"expect": "The user changed the command before it ran, to: touch one-two", "text": "Heard."},
+    )
+    screen = Screen("--model", model, cwd=shop)
+    try:
+        screen.sees("Trust this folder?")
+        screen.types("y\r")
+        screen.sees("Enter sends")
+        screen.types("do it\r")
+        screen.sees("[e] edit")
+        time.sleep(0.6)  # sooner does not count
+        screen.types("e\r")
+        screen.sees("command ›")
+        screen.sees("touch one")
+        screen.types("-two\r")
+        screen.sees("as you changed it")
+        screen.sees("Heard.")
+        screen.sees("Enter sends")
+        assert [path.name for path in shop.iterdir()] == ["one-two"]
+        screen.types("\x04")
+        assert screen.leaves() == 0
+    finally:
+        screen.close()
+
+
 def test_without_a_terminal_it_says_what_to_do(tmp_path: Path) -> None:
     done = amanu("chat", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")

@@ -187,6 +187,21 @@ def test_a_rule_says_what_it_would_do_as_it_is_typed(vim: Neovim) -> None:
     assert all((each["sessionId"], each["toolCallId"]) == ("s", "c") for each in tried)
 
 
+def test_a_command_is_edited_in_a_window(vim: Neovim) -> None:
+    command = "git status &&\nnpm install"
+    played(vim, {**APPROVAL, "command": command}, **{RESOLVE: [{"status": "tooSoon"}, {"status": "resolved"}]})
+    vim.answer("Edit the command")
+    vim.keys(":Amanu /approve<CR>")
+    assert vim.text() == command
+    vim.keys("Gccnpm ci<Esc>:w<CR>")
+    assert vim.text() == "git status &&\nnpm ci", "it did not count: the window stays"
+    vim.keys(":w<CR>")
+    sent = answers(vim)
+    assert [(each["decision"], each["command"]) for each in sent] == [("allow", "git status &&\nnpm ci")] * 2
+    assert sent[0]["digest"] == "d1" and sent[0]["grants"] == ["network"]
+    vim.until("not vim.api.nvim_buf_get_name(0):find('amanu://command')")
+
+
 def test_what_has_changed_is_asked_again(vim: Neovim) -> None:
     played(vim, APPROVAL, **{RESOLVE: [{"status": "stale"}, {"status": "resolved"}]})
     vim.lua(

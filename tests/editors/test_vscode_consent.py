@@ -1,6 +1,7 @@
 """Consent as the user meets it, in a real VS Code: every part of a command line and its sandbox, a rule edited and
 tried before it is saved, the same command not asked about again, a script that changes under a question, answers by
-keyboard alone, the audit log and the trust page. And hostile words from the model make no request leave the window."""
+keyboard alone, a command that the user changes before it runs, the audit log and the trust page. And hostile words from
+the model make no request leave the window."""
 
 import asyncio
 import os
@@ -54,6 +55,8 @@ async def test_consent(tmp_path: Path) -> None:
         Say(text=HOSTILE.format(port=port), calls=[run("ls -la && make hello")]),
         Say(text="Again.", calls=[run("make hello"), run("bash job.sh")]),
         Say(text="By key.", calls=[run("cat Makefile; make bye")]),
+        Say(text="To edit.", calls=[run("touch one")]),
+        Say(text="And again.", calls=[run("touch one")]),
         Say(text="That was all."),
     ]
     async with trap, service("anthropic", says) as (served, environment), workbench(tmp_path, environment) as page:
@@ -124,7 +127,33 @@ async def test_consent(tmp_path: Path) -> None:
         await page.locator('.monaco-list-row.focused[aria-label*="Allow once"]').wait_for(timeout=SECONDS)
         await shoot(page, "consent-6-keyboard")
         await page.keyboard.press("Enter")
+
+        # what the user writes in the place of the model's command runs; what needs more than was asked is asked about
+        await chat.locator(".approval:visible .detail", has_text="touch one").wait_for(timeout=SECONDS)
+        await asked(chat)
+        await chat.locator(".approval:visible button.edit").click()
+        field = chat.locator(".approval:visible textarea.command")
+        assert await field.input_value() == "touch one"
+        await field.fill("touch two &&\ntouch three")
+        await shoot(page, "consent-7-edit")
+        await field.press("Enter")
+        await chat.locator('.tool[aria-label^="Run touch two"]').wait_for(timeout=SECONDS)
+        await chat.locator(".answer", has_text="And again").wait_for(timeout=SECONDS)
+        assert (folder / "two").exists() and (folder / "three").exists() and not (folder / "one").exists()
+        await asked(chat)
+        await chat.locator(".approval:visible button.edit").click()
+        await field.fill("rm -rf two")
+        await field.press("Enter")
+        await chat.locator(".approval:visible .note", has_text="as you changed it").wait_for(timeout=SECONDS)
+        await chat.locator(".approval:visible .reasons", has_text="The model's was: touch one").wait_for(
+            timeout=SECONDS
+        )
+        assert (folder / "two").exists()
+        await shoot(page, "consent-8-edited")
+        await asked(chat)
+        await chat.locator(".approval:visible button.allow:focus").press("Enter")
         await answered(chat, "That was all")
+        assert not (folder / "two").exists()
         assert (folder / "said.txt").read_text() == "hello\nhello\nbye\n"
 
         # afterwards: who decided and what held it, and the audit log; then what the folder enables
@@ -132,11 +161,11 @@ async def test_consent(tmp_path: Path) -> None:
         await card.locator("summary").first.click()
         await card.locator(".record button", has_text="Audit").click()
         await page.locator(".tab.active", has_text="Amanu Audit").wait_for(timeout=SECONDS)
-        await shoot(page, "consent-7-audit")
+        await shoot(page, "consent-9-audit")
         await command(page, "Amanu: Review What This Folder Enables")
         await page.locator(".quick-input-titlebar", has_text="Trust work?").wait_for(timeout=SECONDS)
         await page.locator(".tab.active", has_text="Amanu Trust").wait_for(timeout=SECONDS)
-        await shoot(page, "consent-8-trust")
+        await shoot(page, "consent-10-trust")
         await page.keyboard.press("Escape")
         assert caught == []
         assert not served.refused and not served.lint

@@ -109,7 +109,7 @@ export class Approvals {
   }
 
   private answers(approval: Approval, grants: Grant[]): Answer[] {
-    const { toolCallId, proposalId, digest, detail } = approval;
+    const { toolCallId, proposalId, digest, detail, command } = approval;
     if (approval.document !== null) return this.planAnswers(approval);
     const edits = proposalId !== null;
     const allow = (scope: Scope, rule: string | null) =>
@@ -161,6 +161,22 @@ export class Approvals {
           grant,
         };
       }),
+      ...(command === null || command.includes("\n") // an input box has one line
+        ? []
+        : [
+            {
+              label: `$(edit) ${BUTTONS.editCommand}…`,
+              run: async () => {
+                const own = await vscode.window.showInputBox({
+                  title: BUTTONS.editCommand,
+                  value: command,
+                  prompt: `Enter runs it${granting(grants)}.`,
+                });
+                if (own !== undefined && own !== command)
+                  await this.desk.resolve({ toolCallId, digest, decision: "allow", grants, command: own });
+              },
+            },
+          ]),
       { label: `$(x) ${BUTTONS.reject}`, run: () => reject(null) },
       {
         label: `$(x) ${BUTTONS.rejectWithReason}…`,

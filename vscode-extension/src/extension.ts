@@ -6,15 +6,19 @@ import { Running } from "./running";
 import { apply } from "./apply";
 import { showAudit } from "./audit";
 import { Chats } from "./chat/chats";
+import { messageMenu } from "./chat/messageMenu";
 import { Daemon, roots, text } from "./client";
 import { commands } from "./commands";
 import { Comments } from "./comments";
+import { writeCommitMessage } from "./commit";
 import { Context } from "./context";
 import { Desk } from "./desk";
 import { Desks } from "./desks";
 import { Doctor } from "./doctor";
 import { Edits } from "./edits";
 import { Findings } from "./findings";
+import { Inline } from "./inline";
+import { Highlighter } from "./highlight/highlighter";
 import { language } from "./language";
 import { ServersPage } from "./mcp/page";
 import { Servers } from "./mcp/servers";
@@ -62,6 +66,7 @@ export function activate(context: vscode.ExtensionContext): void {
   const proposals = new Proposals(sessions, desks, edits);
   const review = new Review(sessions, desks, proposals, edits);
   const pages = new Pages();
+  const highlighter = new Highlighter(context.extensionUri);
   const chats = new Chats(
     {
       folder: context.extensionUri,
@@ -71,6 +76,7 @@ export function activate(context: vscode.ExtensionContext): void {
       edits,
       overview,
       models,
+      highlighter,
       openDiff: (proposalId, path) => review.openDiff(proposalId, path),
       audit: (call) => showAudit(desks, daemon, pages, call),
       log,
@@ -91,6 +97,7 @@ export function activate(context: vscode.ExtensionContext): void {
     desks,
     sessions,
     shown,
+    highlighter,
     overview,
     review,
     new Changes(sessions, proposals),
@@ -105,6 +112,13 @@ export function activate(context: vscode.ExtensionContext): void {
         attach: (attachment) => chats.attachToPrompt(attachment),
       },
       (work) => desks.attempt(work),
+    ),
+    new Inline(daemon, sessions, desks, {
+      diff: (proposalId) => review.openDiff(proposalId),
+      chat: (sessionId) => chats.showSession(sessionId),
+    }),
+    vscode.commands.registerCommand("amanu.commitMessage", (given?: { rootUri?: vscode.Uri }) =>
+      desks.attempt(() => writeCommitMessage(daemon, given)),
     ),
     new Findings(sessions),
     chats,
@@ -122,6 +136,7 @@ export function activate(context: vscode.ExtensionContext): void {
     vscode.workspace.registerFileSystemProvider(PROPOSED, proposals, { isCaseSensitive: true }),
     vscode.workspace.registerTextDocumentContentProvider(BASE, proposals),
     vscode.workspace.onDidOpenTextDocument((document) => proposals.opened(document)),
+    ...messageMenu(desks, chats, edits),
     ...commands(
       desks,
       daemon,

@@ -3,7 +3,7 @@ import { type Target, targets, title, waiting, whereabouts } from "./changes";
 import type { Desks } from "./desks";
 import type { Edits } from "./edits";
 import { compose, OPEN, original, ownTexts, type Place, present, SHOWN, waits } from "./hunks";
-import { inline } from "./proposedLanguage";
+import { inline } from "./inlineDiff";
 import type { Hunk, HunkDecision, ProposedFile, SessionState } from "./protocol";
 import type { SessionEvent, Sessions } from "./sessions";
 import { CHANGED, closeGone, reopen } from "./tabs";

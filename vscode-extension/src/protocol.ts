@@ -195,6 +195,13 @@ export interface Approval {
    * question is asked again.
    */
   digest: string;
+  /**
+   * The command line that would run, for the user to edit; None where there is none, or where part of it would not be
+   * seen in an editor.
+   */
+  command: string | null;
+  /** The model's command line, when the user has changed it to `command`. */
+  originalCommand: string | null;
   /** Of a command line: each command in it, also those behind wrappers and in substitutions. */
   parts: CommandPart[];
   /** Of a command: what will hold it. */
@@ -207,7 +214,8 @@ export interface Approval {
   options: AllowOption[];
   /**
    * For the user, all there is to know besides `title` and `detail`: which sub-agent wants it, a line for each of
-   * `parts`, then what holds it, what it probably needs, and the rule that made this a question.
+   * `parts`, then the model's command where the user changed it, what holds it, what it probably needs, and the rule
+   * that made this a question.
    */
   lines: Line[];
   /** The sub-agent that wants to do it; None: the session's own model. */
@@ -218,7 +226,8 @@ export interface Approval {
 
 /** How an approval was settled, by whom or by which rule. */
 export interface Decision {
-  outcome: "allowed" | "reviewed" | "rejected" | "denied" | "cancelled";
+  /** `edited`: the user changed the command; the call goes on with `command`, and may be asked about anew. */
+  outcome: "allowed" | "reviewed" | "rejected" | "denied" | "cancelled" | "edited";
   by: "user" | "rule";
   /** Name of the client the user used, e.g. "Visual Studio Code". */
   client: string | null;
@@ -228,6 +237,8 @@ export interface Decision {
   reason: string | null;
   /** What the user added to a yes. */
   grants: Grant[];
+  /** The user's own command line, which took the place of the model's. */
+  command: string | null;
   /** For a plan: the mode it is carried out in. */
   mode: Mode | null;
   freshContext: boolean;
@@ -291,6 +302,11 @@ export interface ToolCall {
   output: string;
   /** The whole output, when `output` is only part of it. */
   blob: BlobRef | null;
+  /**
+   * How it went, for the user, on one short line beside the title: "lines 120–260", "14 matches in 5 files"; of a
+   * command its exit code if it failed, and the last line it printed. "" while it runs, or for nothing to say.
+   */
+  summary: string;
   proposalId: string | null;
   decision: Decision | null;
   error: string | null;
@@ -627,6 +643,9 @@ export interface PlanDocument {
   turnId: string;
 }
 
+/** What a session is for. `rewrite`: one edit at the cursor (`amanu/rewrite/start`). */
+export type Purpose = "chat" | "rewrite";
+
 /** A prompt that waits for the running turn to end. */
 export interface QueuedPrompt {
   promptId: string;
@@ -800,6 +819,7 @@ export interface SessionChanged {
   /** Only in a session's first event, as `agent`. */
   parentSessionId: string | null;
   agent: string | null;
+  purpose: Purpose | null;
   closed: boolean | null;
 }
 
@@ -1048,6 +1068,7 @@ export interface SessionState {
   parentSessionId: string | null;
   /** Of a sub-agent's session: the name of its definition. */
   agent: string | null;
+  purpose: Purpose;
 }
 
 /** Minted by whoever starts the thing; a repeat with the same id is harmless. */
@@ -1127,6 +1148,7 @@ export interface SessionSummary {
   parentSessionId: string | null;
   /** Of a sub-agent's session: the name of its definition. */
   agent: string | null;
+  purpose: Purpose;
 }
 
 export interface SessionListParams {
@@ -1234,6 +1256,61 @@ export interface TurnCancelResult {
   status: "cancelled" | "alreadyEnded";
 }
 
+/**
+ * Failures: `permissionDenied` for a file that may not be read without asking; `proposalConflict` when the document
+ * has another version; `invalidParams` for lines that are not there, or too many.
+ */
+export interface RewriteStartParams {
+  /** Of the new session. A known id returns that session. */
+  sessionId: Id;
+  promptId: Id;
+  /** Absolute paths of workspace folders. */
+  roots: string[];
+  /** Absolute. */
+  path: string;
+  /** Of the open document the user saw. */
+  version?: number | null;
+  startLine: number;
+  /**
+   * 1-based, inclusive. Nothing outside these lines changes. The line after the last one, which an editor shows
+   * below a final line end, is where new lines go.
+   */
+  endLine: number;
+  instruction: string;
+  /** What language servers find in these lines. */
+  findings?: FindingInput[];
+  /** None: as `[routing] rewrite` says, else the default. */
+  modelId?: string | null;
+}
+
+/**
+ * Failures: `staleTurn` when the session rewrites nothing any more; `proposalConflict` when its lines cannot be
+ * told from what the user changed.
+ */
+export interface RewriteRefineParams {
+  sessionId: Id;
+  promptId: Id;
+  instruction: string;
+}
+
+/** Failures: `invalidParams` when nothing of the diff may be shown to a model. */
+export interface CommitMessageParams {
+  /** Absolute path of the repository. */
+  root: string;
+  /** Unified, as git prints it. */
+  diff: string;
+  /** First lines of the last commits, for their style. */
+  subjects?: string[];
+  /** None: as `[routing] utility` says, else the default. */
+  modelId?: string | null;
+}
+
+export interface CommitMessageResult {
+  message: string;
+  /** Files whose changes the model was not shown: they may hold secrets. */
+  leftOut: string[];
+}
+
 export interface JobParams {
   sessionId: Id;
   jobId: Id;
@@ -1293,6 +1370,11 @@ export interface ApprovalResolveParams {
   digest?: string | null;
   /** What the user adds to a yes, of what was offered. */
   grants?: Grant[];
+  /**
+   * With `allow`: the approval's `command` as the user has changed it. It is read and decided on like a new call: it
+   * runs if it asks for no more than the approval showed, with `scope` `once`; else it is asked about anew.
+   */
+  command?: string | null;
   /** With a yes to a plan: the mode to carry it out in, of the options that were offered; None: ask. */
   mode?: Mode | null;
   /** With a yes to a plan: the model forgets the conversation before it. */
@@ -1305,7 +1387,7 @@ export interface ApprovalResolveParams {
  */
 export interface ApprovalResolveResult {
   status: "resolved" | "alreadyResolved" | "tooSoon" | "stale";
-  outcome: "allowed" | "reviewed" | "rejected" | "denied" | "cancelled" | null;
+  outcome: "allowed" | "reviewed" | "rejected" | "denied" | "cancelled" | "edited" | null;
   /** Who decided. */
   client: string | null;
   /** `alreadyResolved`: one line that tells the user that the answer came too late, and what was decided. */
@@ -1637,7 +1719,7 @@ export interface McpTool {
   openWorld: boolean;
 }
 
-/** A tool that is off until the user agrees to its text, which is new or has changed. */
+/** A tool that is off until the user approves its text, which is new or has changed. */
 export interface McpChangedTool {
   name: string;
   /** Unified; of a new tool its whole text. */
@@ -1647,7 +1729,7 @@ export interface McpChangedTool {
 /** An MCP server that is configured for a session's folders. */
 export interface McpServer {
   name: string;
-  /** `unapproved`: nothing of it starts before the user agrees · `configured`: it starts when it is first needed. */
+  /** `unapproved`: it does not start before it is approved · `configured`: it starts when it is first needed. */
   state: "unapproved" | "off" | "configured" | "starting" | "ready" | "failed" | "needsSignIn";
   reason: string;
   /** Where it is configured. */
@@ -1656,13 +1738,13 @@ export interface McpServer {
   target: string;
   /** A sentence: what its process may do. */
   access: string;
-  /** Of all that agreeing to it is about. */
+  /** Of all that approving it is about. */
   digest: string;
   /** What its tools take in every request; an estimate. */
   tokens: number;
   tools: McpTool[];
   changedTools: McpChangedTool[];
-  /** What agreeing to `changedTools` is about. */
+  /** What approving `changedTools` is about. */
   toolsDigest: string;
   /** All of that for the user; the first line stands for the whole. */
   lines: Line[];
@@ -2132,6 +2214,14 @@ export interface RequestsToDaemon {
   "amanu/prompt/unqueue": { params: PromptUnqueueParams; result: Empty };
   /** Stop the turn. After the reply nothing more is written, run or sent. */
   "amanu/turn/cancel": { params: TurnCancelParams; result: TurnCancelResult };
+  /** Rewrite some lines of a file as the user says, and attach to the session that does it: the result is a proposal. Lists leave that session out unless it waits for the user. */
+  "amanu/rewrite/start": { params: RewriteStartParams; result: SessionResult };
+  /** Say what the last rewrite lacks. What is open of it is rejected, and another one proposed. */
+  "amanu/rewrite/refine": { params: RewriteRefineParams; result: PromptSendResult };
+  /** Make it an ordinary session, which lists show, with the default model and mode; so does any prompt. */
+  "amanu/rewrite/continue": { params: SessionParams; result: Empty };
+  /** A message for these changes. Nothing is committed. */
+  "amanu/commit/message": { params: CommitMessageParams; result: CommitMessageResult };
   /** Answer a pending approval. The first answer wins. */
   "amanu/approval/resolve": { params: ApprovalResolveParams; result: ApprovalResolveResult };
   /** Answer a question, or decline to. The first answer counts. When its turn is over, the answer becomes a prompt. */
@@ -2176,11 +2266,11 @@ export interface RequestsToDaemon {
   "amanu/memory/strike": { params: MemoryStrikeParams; result: MemoryStrikeResult };
   /** The MCP servers of the session's folders, with their tools. */
   "amanu/mcp/list": { params: SessionParams; result: McpListResult };
-  /** Agree to what a server starts, as it was listed, and start it. */
+  /** Approve what a server starts, as it was listed, and start it. */
   "amanu/mcp/approve": { params: McpApproveParams; result: McpServerResult };
-  /** Agree to the tools of a server as they are now. */
+  /** Approve the tools of a server as they are now. */
   "amanu/mcp/approveTools": { params: McpApproveToolsParams; result: McpServerResult };
-  /** Stop a server, until it is agreed to anew. */
+  /** Stop a server, until it is approved again. */
   "amanu/mcp/turnOff": { params: McpServerParams; result: McpServerResult };
   /** Stop a server, and start it again. */
   "amanu/mcp/restart": { params: McpServerParams; result: McpServerResult };

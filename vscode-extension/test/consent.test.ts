@@ -18,6 +18,7 @@ const ALLOWED: Decision = {
   scope: null,
   reason: null,
   grants: [],
+  command: null,
   permittedBy: null,
   mode: null,
   freshContext: false,
@@ -384,4 +385,61 @@ test("a plan is sent back with what should be different", () => {
   find<HTMLInputElement>("input.reason").value = "use sqlite";
   find("button.reject").click();
   expect(posted.at(-1)).toMatchObject({ decision: "reject", reason: "use sqlite" });
+});
+
+/** Press a key in the field of the command. */
+function press(field: HTMLTextAreaElement, key: string, more: KeyboardEventInit = {}): boolean {
+  return field.dispatchEvent(new KeyboardEvent("keydown", { key, cancelable: true, bubbles: true, ...more }));
+}
+
+test("a command is edited in place: Enter runs what the user wrote, as an answer to what they saw", () => {
+  const { find, posted } = card({ grants: ["network"], likelyGrants: ["network"] });
+  find("button.edit").click();
+  const field = find<HTMLTextAreaElement>("textarea.command");
+  expect([field.value, document.activeElement]).toEqual(["make", field]);
+  expect(find("button.run").textContent).toBe("Run with network access");
+  field.value = "make check";
+  expect(press(field, "Enter", { shiftKey: true })).toBe(true); // a new line
+  expect(press(field, "Enter", { isComposing: true })).toBe(true);
+  expect(posted).toEqual([]);
+  press(field, "Enter", { ctrlKey: true });
+  expect(posted).toMatchObject([
+    { type: "resolve", toolCallId: "c1", digest: "d1", decision: "allow", scope: "once", rule: null },
+  ]);
+  expect(posted).toMatchObject([{ command: "make check", grants: ["network"] }]);
+});
+
+test("an empty command does not run, and Esc leaves the question as it was", () => {
+  const { find, posted } = card();
+  find("button.edit").click();
+  const field = find<HTMLTextAreaElement>("textarea.command");
+  field.value = " \n";
+  field.dispatchEvent(new Event("input"));
+  expect(find<HTMLButtonElement>("button.run").disabled).toBe(true);
+  press(field, "Enter");
+  press(field, "Escape");
+  expect(find(".editing").hidden).toBe(true);
+  expect(document.activeElement).toBe(find("button.edit"));
+  find("button.edit").click();
+  expect(field.value).toBe("make");
+  expect(posted).toEqual([]);
+});
+
+test("what the user wrote and is asked about anew is no surprise, and the yes is at hand", () => {
+  const { find, ask, settle } = card();
+  find("button.edit").click();
+  const field = find<HTMLTextAreaElement>("textarea.command");
+  field.value = "rm -rf out";
+  press(field, "Enter");
+  settle();
+  ask({ detail: "rm -rf out", command: "rm -rf out", originalCommand: "make", digest: "d2", askedAt: 9 });
+  expect(find(".approval .note").textContent).toBe(
+    "This is the command as you changed it. Nothing has run yet.",
+  );
+  expect(document.activeElement).toBe(find("button.allow"));
+  expect(find(".editing").hidden).toBe(true);
+});
+
+test("what is no command cannot be edited", () => {
+  expect(card({ command: null }).find("button.edit")).toBeNull();
 });

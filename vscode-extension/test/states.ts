@@ -31,6 +31,7 @@ export function state(given: Partial<SessionState> = {}): SessionState {
     agents: [],
     parentSessionId: null,
     agent: null,
+    purpose: "chat",
     ...given,
   };
 }
@@ -52,6 +53,7 @@ export const CALL: ToolCall = {
   state: "awaitingApproval",
   output: "",
   blob: null,
+  summary: "",
   proposalId: null,
   decision: null,
   error: null,
@@ -81,6 +83,8 @@ export const APPROVAL: Approval = {
   agent: "",
   likelyGrants: [],
   document: null,
+  command: "make",
+  originalCommand: null,
   options: [{ grants: [], label: "", mode: null, freshContext: false }],
   lines: [{ tone: "plain", text: "Needs approval: no rule allows it" }],
 };

@@ -103,3 +103,16 @@ export const window = {
     return new Promise<Item | undefined>((resolve) => pick.onDidAccept(() => resolve(pick.selectedItems[0])));
   },
 };
+
+class Kind {
+  constructor(readonly value: string) {}
+  append(part: string): Kind {
+    return new Kind(this.value ? `${this.value}.${part}` : part);
+  }
+}
+
+export const CodeActionKind = {
+  Empty: new Kind(""),
+  QuickFix: new Kind("quickfix"),
+  RefactorRewrite: new Kind("refactor.rewrite"),
+};

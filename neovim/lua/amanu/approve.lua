@@ -245,6 +245,13 @@ local function choices(approval)
       require("amanu.diff").open(approval.proposalId)
     end)
   end
+  if approval.command then
+    add(labels.BUTTONS.editCommand, function()
+      require("amanu.command").open(approval, function(command, done)
+        resolve(approval, { decision = "allow", command = command, grants = first.grants }, done)
+      end)
+    end)
+  end
   add(labels.BUTTONS.rejectWithReason, function()
     reject(approval)
   end)

@@ -23,7 +23,7 @@ M.GRANTS = {
   unsandboxed = { name = "without the sandbox", meaning = "it can do everything that you can" },
 }
 
----@alias amanu.Button "acceptAll"|"reviewHunks"|"finishReview"|"keepPlanning"|"reject"|"rejectWithReason"|"showAll"|"later"|"trust"|"notNow"|"yes"|"no"|"other"|"send"|"decline"
+---@alias amanu.Button "acceptAll"|"reviewHunks"|"finishReview"|"keepPlanning"|"editCommand"|"reject"|"rejectWithReason"|"showAll"|"later"|"trust"|"notNow"|"yes"|"no"|"other"|"send"|"decline"
 
 ---Answers to a question. A yes is composed: "Allow", then a scope, then what it grants.
 ---@type table<amanu.Button, string>
@@ -32,6 +32,7 @@ M.BUTTONS = {
   reviewHunks = "Review hunk by hunk",
   finishReview = "Finish the review",
   keepPlanning = "Keep planning",
+  editCommand = "Edit the command",
   reject = "Reject",
   rejectWithReason = "Reject with a reason",
   showAll = "Show all of it",

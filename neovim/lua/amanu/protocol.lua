@@ -134,24 +134,27 @@
 ---@field askedAt integer Milliseconds since the epoch. Answers within half a second of it are not taken.
 ---@field document? string For a plan: the absolute path of its file, which clients open as a document. `detail` is its text, as it stands in the editor that has it open.
 ---@field digest string Of all that is asked about: a yes is for exactly this, and names it. Changes with what it is about; then the question is asked again.
+---@field command? string The command line that would run, for the user to edit; None where there is none, or where part of it would not be seen in an editor.
+---@field originalCommand? string The model's command line, when the user has changed it to `command`.
 ---@field parts amanu.CommandPart[] Of a command line: each command in it, also those behind wrappers and in substitutions.
 ---@field sandbox? amanu.CommandSandbox Of a command: what will hold it.
 ---@field grants amanu.Grant[] What the user may add to a yes.
 ---@field likelyGrants amanu.Grant[] Of those, what it probably needs.
 ---@field options amanu.AllowOption[] The ways to allow it once, the likeliest first: what it probably needs is granted there.
----@field lines amanu.Line[] For the user, all there is to know besides `title` and `detail`: which sub-agent wants it, a line for each of `parts`, then what holds it, what it probably needs, and the rule that made this a question.
+---@field lines amanu.Line[] For the user, all there is to know besides `title` and `detail`: which sub-agent wants it, a line for each of `parts`, then the model's command where the user changed it, what holds it, what it probably needs, and the rule that made this a question.
 ---@field agentId? string The sub-agent that wants to do it; None: the session's own model.
 ---@field agent string Its name; "" for none.
 
 ---How an approval was settled, by whom or by which rule.
 ---@class amanu.Decision
----@field outcome "allowed"|"reviewed"|"rejected"|"denied"|"cancelled"
+---@field outcome "allowed"|"reviewed"|"rejected"|"denied"|"cancelled"|"edited" `edited`: the user changed the command; the call goes on with `command`, and may be asked about anew.
 ---@field by "user"|"rule"
 ---@field client? string Name of the client the user used, e.g. "Visual Studio Code".
 ---@field rule? string
 ---@field scope? amanu.Scope
 ---@field reason? string What the user said when rejecting; it goes to the model.
 ---@field grants amanu.Grant[] What the user added to a yes.
+---@field command? string The user's own command line, which took the place of the model's.
 ---@field mode? amanu.Mode For a plan: the mode it is carried out in.
 ---@field freshContext boolean
 ---@field permittedBy? string Denied because nobody could be asked: the rule that would have allowed it, "" where none could.
@@ -196,6 +199,7 @@
 ---@field state amanu.ToolCallState
 ---@field output string What the user sees of the work: live while executing, capped; final when completed.
 ---@field blob? amanu.BlobRef The whole output, when `output` is only part of it.
+---@field summary string How it went, for the user, on one short line beside the title: "lines 120–260", "14 matches in 5 files"; of a command its exit code if it failed, and the last line it printed. "" while it runs, or for nothing to say.
 ---@field proposalId? string
 ---@field decision? amanu.Decision
 ---@field error? string
@@ -400,6 +404,9 @@
 ---@field digest string For an approved plan: SHA-256 of the text the user approved, which is also the id of its blob.
 ---@field turnId string For an approved plan: the turn in which it was approved.
 
+---What a session is for. `rewrite`: one edit at the cursor (`amanu/rewrite/start`).
+---@alias amanu.Purpose "chat"|"rewrite"
+
 ---A prompt that waits for the running turn to end.
 ---@class amanu.QueuedPrompt
 ---@field promptId string
@@ -508,6 +515,7 @@
 ---@field plan? amanu.PlanDocument
 ---@field parentSessionId? string Only in a session's first event, as `agent`.
 ---@field agent? string
+---@field purpose? amanu.Purpose
 ---@field closed? boolean
 
 ---@class amanu.TurnStarted
@@ -680,6 +688,7 @@
 ---@field agents amanu.SubAgent[] Sub-agents, the oldest first: those that run, and the last ones that ended.
 ---@field parentSessionId? string Of a sub-agent's session: the session it works, or worked, for.
 ---@field agent? string Of a sub-agent's session: the name of its definition.
+---@field purpose amanu.Purpose
 
 ---Minted by whoever starts the thing; a repeat with the same id is harmless.
 ---@alias amanu.Id string
@@ -735,6 +744,7 @@
 ---@field changes integer Hunks that wait for a decision or, applied, to be kept or undone.
 ---@field parentSessionId? string Of a sub-agent's session: the session it works, or worked, for.
 ---@field agent? string Of a sub-agent's session: the name of its definition.
+---@field purpose amanu.Purpose
 
 ---@class amanu.SessionListParams
 ---@field root? string Only sessions of this workspace folder.
@@ -814,6 +824,38 @@
 ---@class amanu.TurnCancelResult
 ---@field status "cancelled"|"alreadyEnded"
 
+---Failures: `permissionDenied` for a file that may not be read without asking; `proposalConflict` when the document
+---has another version; `invalidParams` for lines that are not there, or too many.
+---@class amanu.RewriteStartParams
+---@field sessionId amanu.Id Of the new session. A known id returns that session.
+---@field promptId amanu.Id
+---@field roots string[] Absolute paths of workspace folders.
+---@field path string Absolute.
+---@field version? integer Of the open document the user saw.
+---@field startLine integer
+---@field endLine integer 1-based, inclusive. Nothing outside these lines changes. The line after the last one, which an editor shows below a final line end, is where new lines go.
+---@field instruction string
+---@field findings? amanu.FindingInput[] What language servers find in these lines.
+---@field modelId? string None: as `[routing] rewrite` says, else the default.
+
+---Failures: `staleTurn` when the session rewrites nothing any more; `proposalConflict` when its lines cannot be
+---told from what the user changed.
+---@class amanu.RewriteRefineParams
+---@field sessionId amanu.Id
+---@field promptId amanu.Id
+---@field instruction string
+
+---Failures: `invalidParams` when nothing of the diff may be shown to a model.
+---@class amanu.CommitMessageParams
+---@field root string Absolute path of the repository.
+---@field diff string Unified, as git prints it.
+---@field subjects? string[] First lines of the last commits, for their style.
+---@field modelId? string None: as `[routing] utility` says, else the default.
+
+---@class amanu.CommitMessageResult
+---@field message string
+---@field leftOut string[] Files whose changes the model was not shown: they may hold secrets.
+
 ---@class amanu.JobParams
 ---@field sessionId amanu.Id
 ---@field jobId amanu.Id
@@ -854,6 +896,7 @@
 ---@field reason? string
 ---@field digest? string With `allow`: that of the approval the user saw.
 ---@field grants? amanu.Grant[] What the user adds to a yes, of what was offered.
+---@field command? string With `allow`: the approval's `command` as the user has changed it. It is read and decided on like a new call: it runs if it asks for no more than the approval showed, with `scope` `once`; else it is asked about anew.
 ---@field mode? amanu.Mode With a yes to a plan: the mode to carry it out in, of the options that were offered; None: ask.
 ---@field freshContext? boolean With a yes to a plan: the model forgets the conversation before it.
 
@@ -861,7 +904,7 @@
 ---nothing in particular. Either way the question still stands.
 ---@class amanu.ApprovalResolveResult
 ---@field status "resolved"|"alreadyResolved"|"tooSoon"|"stale"
----@field outcome? "allowed"|"reviewed"|"rejected"|"denied"|"cancelled"
+---@field outcome? "allowed"|"reviewed"|"rejected"|"denied"|"cancelled"|"edited"
 ---@field client? string Who decided.
 ---@field summary string `alreadyResolved`: one line that tells the user that the answer came too late, and what was decided.
 
@@ -1095,7 +1138,7 @@
 ---@field destructive boolean
 ---@field openWorld boolean
 
----A tool that is off until the user agrees to its text, which is new or has changed.
+---A tool that is off until the user approves its text, which is new or has changed.
 ---@class amanu.McpChangedTool
 ---@field name string
 ---@field diff string Unified; of a new tool its whole text.
@@ -1103,16 +1146,16 @@
 ---An MCP server that is configured for a session's folders.
 ---@class amanu.McpServer
 ---@field name string
----@field state "unapproved"|"off"|"configured"|"starting"|"ready"|"failed"|"needsSignIn" `unapproved`: nothing of it starts before the user agrees · `configured`: it starts when it is first needed.
+---@field state "unapproved"|"off"|"configured"|"starting"|"ready"|"failed"|"needsSignIn" `unapproved`: it does not start before it is approved · `configured`: it starts when it is first needed.
 ---@field reason string
 ---@field source string Where it is configured.
 ---@field target string What starts, or is connected to: the exact command line, or the address.
 ---@field access string A sentence: what its process may do.
----@field digest string Of all that agreeing to it is about.
+---@field digest string Of all that approving it is about.
 ---@field tokens integer What its tools take in every request; an estimate.
 ---@field tools amanu.McpTool[]
 ---@field changedTools amanu.McpChangedTool[]
----@field toolsDigest string What agreeing to `changedTools` is about.
+---@field toolsDigest string What approving `changedTools` is about.
 ---@field lines amanu.Line[] All of that for the user; the first line stands for the whole.
 
 ---@class amanu.McpListResult
@@ -1420,6 +1463,10 @@ M.methods = {
   prompt_steer = "amanu/prompt/steer",
   prompt_unqueue = "amanu/prompt/unqueue",
   turn_cancel = "amanu/turn/cancel",
+  rewrite_start = "amanu/rewrite/start",
+  rewrite_refine = "amanu/rewrite/refine",
+  rewrite_continue = "amanu/rewrite/continue",
+  commit_message = "amanu/commit/message",
   approval_resolve = "amanu/approval/resolve",
   question_answer = "amanu/question/answer",
   proposal_get = "amanu/proposal/get",

@@ -25,6 +25,7 @@ from amanu.core.tool import (
     AnyTool,
     CallCancelled,
     CallContext,
+    NothingToDo,
     Outcome,
     Params,
     ParsedCall,
@@ -74,7 +75,7 @@ class CallRun:
     fault: str = ""
     """Why its arguments are invalid; "" when they are valid."""
     changes: list[str] = field(default_factory=list[str])
-    """What listeners changed in its arguments, a sentence each, for the model."""
+    """What listeners and the user changed in its arguments, a sentence each, for the model."""
     standing: MustAsk | Permitted | None = None
     """What listeners want of the decision on it."""
     preview: Preview | None = None
@@ -178,6 +179,9 @@ class Calls:
             preview = _bind_to_call(await tool.preview(params, context), run)
             params, preview = await self._ask_listeners(run, tool, params, context, preview)
             decision = await self._decide(run, tool, params, context, preview, earlier)
+            while decision.outcome == "edited":
+                params, preview = await self._edit_command(run, tool, context, decision.command or "")
+                decision = await self._decide(run, tool, params, context, preview, earlier)
             if decision.outcome in ("rejected", "denied", "cancelled"):
                 await self._end_rejected(run, tool, params, context, decision)
                 return
@@ -196,10 +200,14 @@ class Calls:
         except _Blocked as block:
             reason = self._emit.redact(str(block))
             self._finish(run, "rejected", _error_result(run.call, reason), error=reason)
+        except NothingToDo as nothing:
+            text = self._emit.redact(str(nothing))
+            run.item = run.item.model_copy(update={"summary": one_line(self._emit.redact(nothing.for_user))})
+            await self._end(run, "unchanged", _error_result(run.call, text))
         except (ToolError, AmanuError) as error:
             text = self._emit.redact(str(error))
             said = self._emit.redact(error.for_user) if isinstance(error, ToolError) else text
-            await self._end(run, "failed", _error_result(run.call, text), error=said)
+            await self._end(run, "failed", _with_changes(run, _error_result(run.call, text)), error=said)
         except asyncio.CancelledError as error:
             ran = run.item.state == "executing"
             text = "Cancelled by the user while it ran; its effect may be partial." if ran else NOT_RUN
@@ -228,14 +236,29 @@ class Calls:
             await tool.reject(params, context, answer.reason)  # undoes what the preview prepared
             if isinstance(answer, Block):
                 raise _Blocked(answer.reason)
-            run.parsed = tool.parse(answer.arguments)
             run.changes.append(f"Changed before it ran: {answer.reason}")
-            run.call = run.call.model_copy(update={"arguments": run.parsed.arguments})
-            params = run.parsed.params
-            run.item = run.item.model_copy(update={"arguments": run.parsed.arguments})
-            preview = _bind_to_call(await tool.preview(params, context), run)
+            params, preview = await self._change(run, tool, context, answer.arguments)
         await tool.reject(params, context, _KEPT_CHANGING)
         raise _Blocked(_KEPT_CHANGING)
+
+    async def _edit_command(
+        self, run: CallRun, tool: AnyTool, context: CallContext, command: str
+    ) -> tuple[Params, Preview]:
+        """Go on with the user's own command line: a new call, about which the listeners are asked again. Raises as
+        `_ask_listeners` does."""
+        run.changes.append(f"The user changed the command before it ran, to: {self._emit.redact(command)}")
+        arguments = run.call.arguments if isinstance(run.call.arguments, dict) else {}
+        params, preview = await self._change(run, tool, context, tool.with_command(arguments, command))
+        return await self._ask_listeners(run, tool, params, context, preview)
+
+    async def _change(
+        self, run: CallRun, tool: AnyTool, context: CallContext, arguments: Fields
+    ) -> tuple[Params, Preview]:
+        """Give the call other arguments. Returns these and its preview. Raises `ToolError` when they are invalid."""
+        run.parsed = tool.parse(arguments)
+        run.call = run.call.model_copy(update={"arguments": run.parsed.arguments})
+        run.item = run.item.model_copy(update={"arguments": run.parsed.arguments})
+        return run.parsed.params, _bind_to_call(await tool.preview(run.parsed.params, context), run)
 
     async def _decide(
         self,
@@ -259,6 +282,8 @@ class Calls:
                 self._label,
             )
             preview = self._approvals.take_revised(run.call.call_id) or preview
+            if decision.outcome == "edited":
+                return decision
             run.item = run.item.model_copy(update={"decision": decision})
             context.by_user, context.decision = decision.by == "user", decision
             if decision.outcome in ("rejected", "denied", "cancelled"):
@@ -369,7 +394,7 @@ class Calls:
     ) -> None:
         message = await tool.reject(params, context, decision.reason or "")
         text = message or _rejection_text(decision)
-        await self._end(run, "rejected", _error_result(run.call, text), error=decision.reason)
+        await self._end(run, "rejected", _with_changes(run, _error_result(run.call, text)), error=decision.reason)
 
     async def _end_succeeded(self, run: CallRun, outcome: Outcome, text: str, fields: Fields) -> None:
         call = run.call
@@ -381,10 +406,16 @@ class Calls:
             fields=dict(fields),
             pictures=outcome.pictures,
         )
-        for note in (run.parsed and run.parsed.note, *run.changes):
-            result = result.amended(f"[{note}]") if note else result
+        if run.parsed is not None and run.parsed.note:
+            result = result.amended(f"[{run.parsed.note}]")
+        result = _with_changes(run, result)
         run.item = run.item.model_copy(
-            update={"output": self._emit.redact(outcome.for_user), "blob": outcome.blob, "sandbox": outcome.sandbox}
+            update={
+                "output": self._emit.redact(outcome.for_user),
+                "summary": one_line(self._emit.redact(outcome.line)),
+                "blob": outcome.blob,
+                "sandbox": outcome.sandbox,
+            }
         )
         await self._end(run, "rejected" if outcome.refused else "succeeded", result)
         if outcome.sources:
@@ -395,7 +426,7 @@ class Calls:
     async def _end(
         self,
         run: CallRun,
-        state: Literal["succeeded", "failed", "rejected"],
+        state: Literal["succeeded", "failed", "rejected", "unchanged"],
         result: Result,
         error: str | None = None,
     ) -> None:
@@ -405,8 +436,11 @@ class Calls:
             for listener in self._listeners:
                 result = await after_call(listener, run.call, result)
         finally:
-            failed = state == "succeeded" and result.is_error
-            self._finish(run, "failed" if failed else state, result, error)
+            if state == "unchanged":
+                self._finish(run, "succeeded", result)
+            else:
+                failed = state == "succeeded" and result.is_error
+                self._finish(run, "failed" if failed else state, result, error)
 
     def _finish(
         self,
@@ -544,6 +578,13 @@ def _rejection_text(decision: Decision) -> str:
     if decision.reason:
         return f"The user rejected this and said: {decision.reason}"
     return "The user rejected this. Do not try the same again: ask, or find another way."
+
+
+def _with_changes(run: CallRun, result: Result) -> Result:
+    """The result, with what was changed in the call."""
+    for change in run.changes:
+        result = result.amended(f"[{change}]")
+    return result
 
 
 def _result_as_called(run: CallRun, result: Result) -> Result:

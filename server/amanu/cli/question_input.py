@@ -61,8 +61,8 @@ class QuestionInput:
         """See `UserInput`. Commands are run, and `?` shows the choices: then it is asked again."""
         while True:
             answer = await self._user_input.ask(question, default=default, valid=valid, preview=preview, roots=roots)
-            if answer is None:
-                return None
+            if answer is None or default:  # a text that is edited may begin like a command
+                return answer
             if answer != "?":
                 word = command_word(answer, self._commands)
                 if word is None:

@@ -76,7 +76,7 @@ class ReviewPrompt:
             self._reviewed = False
             try:
                 if await self._ask_once(approval):
-                    await self._view.wait(lambda _, answered=approval: self._current(answered) is None)
+                    await self._view.wait(lambda _, answered=approval: not self._unchanged(answered))
                     return
             except AmanuError as error:
                 self._show_error(error)
@@ -113,7 +113,8 @@ class ReviewPrompt:
             first, *others = approval.options
             yes = [f"[y] once {first.label}".rstrip()]
             yes += [f"[{GRANTING[tuple(option.grants)]}] {option.label}" for option in others]
-            return _in_rows([*yes, *remembered, "[n] no, or type a reason"]) + " › "
+            edit = ["[e] edit"] if approval.command is not None else []
+            return _in_rows([*yes, *edit, *remembered, "[n] no, or type a reason"]) + " › "
         # 80 columns hold each row
         rows = ["[a] accept all · [h] hunk by hunk · [r] reject, or type a reason · [f] finish review"]
         if step := self._step():
@@ -151,6 +152,8 @@ class ReviewPrompt:
                 return await self._answer(approval, "allow", grants=granting[key])
             case ("e", str()) if step := self._step():
                 return await self._accept_all(approval, step)
+            case ("e", None) if approval.command is not None:
+                return await self._edit_command(approval, approval.command)
             case ("h", str(proposal_id)):
                 return await self._review_hunks(approval, proposal_id)
             case ("f", str()):
@@ -182,6 +185,16 @@ class ReviewPrompt:
         if answer:
             self._console.line(("yellow", UNKNOWN.format(visible(answer))))
         return False
+
+    async def _edit_command(self, approval: Approval, command: str) -> bool:
+        """Have the command edited, and answer with what it is then. Nothing is answered where it stays as it was."""
+        if "\n" in command:
+            edited = (await self._user_input.edit(command, ".sh") or command).strip("\n")
+        else:
+            edited = await self._ask("  command › ", approval, default=command)
+        if not edited or edited == command or not self._unchanged(approval):
+            return False
+        return await self._answer(approval, "allow", grants=approval.options[0].grants, command=edited)
 
     def _step(self) -> list[Approval]:
         """The edits that wait, where those are several proposals: of one step, and never a command."""
@@ -258,10 +271,11 @@ class ReviewPrompt:
         reason: str | None = None,
         grants: Sequence[Grant] = (),
         plan: AllowOption | None = None,
+        command: str | None = None,
     ) -> bool:
         """True when it is settled."""
         result = await self._view.resolve(
-            approval, decision, scope=scope, rule=rule, reason=reason, grants=grants, plan=plan
+            approval, decision, scope=scope, rule=rule, reason=reason, grants=grants, plan=plan, command=command
         )
         match result.status:
             case "tooSoon":
@@ -347,9 +361,9 @@ class ReviewPrompt:
 
     # Small ---------------------------------------------------------------------------------------------
 
-    async def _ask(self, question: str, approval: Approval) -> str | None:
+    async def _ask(self, question: str, approval: Approval, default: str = "") -> str | None:
         """About exactly what was shown."""
-        return await self._user_input.ask(question, valid=lambda: self._unchanged(approval))
+        return await self._user_input.ask(question, default=default, valid=lambda: self._unchanged(approval))
 
     def _pending(self, approval: Approval) -> bool:
         return self._current(approval) is not None

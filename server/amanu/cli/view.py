@@ -110,8 +110,10 @@ class SessionView:
         reason: str | None = None,
         grants: Sequence[Grant] = (),
         plan: AllowOption | None = None,
+        command: str | None = None,
     ) -> r.ApprovalResolveResult:
-        """`plan`: with a yes to a plan, how it is to be carried out."""
+        """`plan`: with a yes to a plan, how it is to be carried out. `command`: the user's own, in place of the
+        model's."""
         params = r.ApprovalResolveParams(
             session_id=self.session_id,
             tool_call_id=approval.tool_call_id,
@@ -121,6 +123,7 @@ class SessionView:
             reason=reason,
             digest=approval.digest,
             grants=list(grants),
+            command=command,
             mode=plan and plan.mode,
             fresh_context=plan is not None and plan.fresh_context,
         )

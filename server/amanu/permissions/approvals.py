@@ -34,7 +34,7 @@ from amanu.text import wording
 from amanu.text.display import one_line, visible
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import ApprovalRequested, ApprovalResolved
-from amanu_protocol.items import Approval, CommandPart, Decision, Grant, Proposal, Scope, ScopeOffer
+from amanu_protocol.items import Approval, CommandPart, CommandSandbox, Decision, Grant, Proposal, Scope, ScopeOffer
 from amanu_protocol.requests import ApprovalResolveParams, ApprovalResolveResult
 
 GUARD_SECONDS = 0.5
@@ -82,6 +82,33 @@ class PendingApproval:
     @property
     def too_soon(self) -> bool:
         return time.monotonic() - self.asked_at < GUARD_SECONDS
+
+
+@dataclass(frozen=True)
+class Edit:
+    """The user's own command line, in answer to an approval."""
+
+    answer: Decision
+    seen: Approval
+    """The approval the user saw."""
+    reasons: frozenset[tuple[str, str]]
+    """(What, why) of all that was asked about."""
+
+    @property
+    def original(self) -> str | None:
+        return self.seen.original_command or self.seen.command
+
+    def covers(self, preview: Preview) -> bool:
+        """Whether a command is held at least as the one that was seen, and needs no grant that was not in sight."""
+        in_sight = {*self.seen.likely_grants, *self.answer.grants}
+        if "unsandboxed" in in_sight:
+            in_sight.add("network")
+        return in_sight >= {*preview.likely_grants} and _reach(preview.sandbox) <= _reach(self.seen.sandbox)
+
+
+def _reach(sandbox: CommandSandbox | None) -> int:
+    """How far a command's writes may reach; the sandbox tells it with what the command probably needs."""
+    return 2 if sandbox is None else ("nothing", "workspace", "everything").index(sandbox.writes)
 
 
 def proposal_digest(proposal: Proposal) -> str:
@@ -141,6 +168,8 @@ class Approvals:
         self._pending: dict[str, PendingApproval] = {}
         self._settled: dict[str, Decision] = {}
         self._revised: dict[str, Preview] = {}
+        self._edits: dict[str, Edit] = {}
+        """Call → the user's own command line, which is not decided on yet."""
         self.wait = UserWait()
 
     def start_turn(self) -> None:
@@ -221,6 +250,12 @@ class Approvals:
         `preview_again` the question is kept up to date with what it is about: see `catch_up` and `take_revised`.
         `agent`: the sub-agent that calls."""
         self._allowed_bases.pop(call_id, None)  # an earlier yes was to an earlier form of the call
+        edit = self._edits.pop(call_id, None)
+        if edit is not None and edit.answer.command != preview.command:
+            edit = None  # a hook has changed the user's line: it is not theirs any more
+        if edit is not None and self._covered(edit, preview):
+            allowed = edit.answer.model_copy(update={"outcome": "allowed", "grants": _offered(edit.answer, preview)})
+            return self._settle(call_id, allowed)
         verdict, decision = self._decide_by_rule((preview.subject, *preview.extra_subjects))
         if decision is not None:
             return self._settle(call_id, decision)
@@ -231,7 +266,7 @@ class Approvals:
         verdict, decision = self._decide_by_rule((preview.subject, *preview.extra_subjects))  # they may have changed
         if decision is not None:
             return self._settle(call_id, decision)
-        return await self._ask(call_id, preview, verdict, preview_again, agent)
+        return await self._ask(call_id, preview, verdict, preview_again, agent, edit and edit.original)
 
     async def catch_up(self, call_id: str) -> None:
         """If what an open question is about has changed, ask about it as it is now. Raises nothing: if it cannot be
@@ -279,6 +314,8 @@ class Approvals:
             return ApprovalResolveResult(status="tooSoon")
         if params.decision == "allow" and not _same_digest(params.digest, pending.approval.digest):
             return ApprovalResolveResult(status="stale")
+        if params.decision == "allow" and params.command not in (None, pending.approval.command):
+            return self._take_edit(params, params.command or "", pending, client)
         decision = self._read_answer(params, pending, client)
         proposal_id = pending.approval.proposal_id
         if (
@@ -291,6 +328,44 @@ class Approvals:
         if decision.scope not in (None, "once"):
             self.reconsider()
         return ApprovalResolveResult(status="resolved", outcome=decision.outcome, client=client)
+
+    def _take_edit(
+        self, params: ApprovalResolveParams, command: str, pending: PendingApproval, client: str
+    ) -> ApprovalResolveResult:
+        """Take the user's own command line. The call goes on with it and is decided on anew, which `_covered` may make
+        short."""
+        if pending.approval.command is None:
+            raise AmanuError("invalidParams", "There is no command here that can be edited.")
+        if not command.strip():
+            raise AmanuError("invalidParams", "The command is empty.")
+        if visible(command) != command:
+            raise AmanuError("invalidParams", f"The command contains hidden characters: {one_line(command)}")
+        answer = Decision(
+            outcome="edited",
+            by="user",
+            client=client,
+            scope=params.scope,
+            grants=[grant for grant in params.grants if grant in pending.approval.grants],
+            command=command,
+        )
+        call_id = params.tool_call_id
+        self._edits[call_id] = Edit(answer, pending.approval, self._reasons(pending.subjects))
+        self._answer(call_id, answer)
+        return ApprovalResolveResult(status="resolved", outcome="edited", client=client)
+
+    def _covered(self, edit: Edit, preview: Preview) -> bool:
+        """Whether the user's own line asks for no more than they saw when they wrote it: nothing denies it, and what it
+        needs approval for is that no rule allows it, or was asked about before. Then writing it was the yes."""
+        subjects = (preview.subject, *preview.extra_subjects)
+        if edit.answer.scope != "once" or self.verdict(subjects).decision == "deny" or not edit.covers(preview):
+            return False
+        return all(why == NOTHING_MATCHED or (what, why) in edit.reasons for what, why in self._reasons(subjects))
+
+    def _reasons(self, subjects: Sequence[Subject]) -> frozenset[tuple[str, str]]:
+        """Why a call about those needs approval: (what, why) of each of them, and of all of them together."""
+        verdicts = zip((subject.text for subject in subjects), self._verdicts(subjects), strict=True)
+        judged = [*verdicts, ("", self.verdict(subjects))]
+        return frozenset((text, verdict.rule) for text, verdict in judged if verdict.decision != "allow")
 
     def pending(self, call_id: str) -> PendingApproval | None:
         return self._pending.get(call_id)
@@ -398,6 +473,7 @@ class Approvals:
         verdict: Verdict,
         preview_again: Callable[[], Awaitable[Preview]] | None,
         agent: AgentLabel | None,
+        original_command: str | None,
     ) -> Decision:
         subjects = (preview.subject, *preview.extra_subjects)
         asked_subjects, scopes = self._open_subjects(subjects, verdict)
@@ -416,6 +492,8 @@ class Approvals:
             sandbox=preview.sandbox,
             grants=list(preview.grants),
             likely_grants=list(preview.likely_grants),
+            command=self._editable(preview.command),
+            original_command=original_command,
             document=None if preview.plan is None else str(preview.plan.path),
             agent_id=None if agent is None else agent.agent_id,
             agent="" if agent is None else agent.name,
@@ -433,6 +511,10 @@ class Approvals:
         except asyncio.CancelledError:
             self._answer(call_id, Decision(outcome="cancelled", by="rule", rule="the end of the turn"))
             raise
+
+    def _editable(self, command: str | None) -> str | None:
+        """The command line, if a user who edits it sees all of it."""
+        return command if command and command == visible(command) == self._emit.redact(command) else None
 
     def _open_subjects(
         self, subjects: tuple[Subject, ...], verdict: Verdict
@@ -478,6 +560,7 @@ class Approvals:
         if params.decision != "allow":
             return Decision(outcome="rejected", by="user", client=client, reason=params.reason)
         grants: list[Grant] = [grant for grant in params.grants if grant in pending.approval.grants]
+        own_command = pending.approval.command if pending.approval.original_command is not None else None
         if params.scope == "once":
             mode, fresh = (params.mode or "ask", params.fresh_context) if pending.approval.document else (None, False)
             if mode is not None and not any(option.mode == mode for option in pending.approval.options):
@@ -489,6 +572,7 @@ class Approvals:
                 client=client,
                 scope="once",
                 grants=grants,
+                command=own_command,
                 mode=mode,
                 fresh_context=fresh,
             )
@@ -509,7 +593,15 @@ class Approvals:
                 case _:
                     self._policy.remember(params.scope, rule)
         saved = "\n".join(rule.text for rule in rules)
-        return Decision(outcome="allowed", by="user", client=client, rule=saved, scope=params.scope, grants=grants)
+        return Decision(
+            outcome="allowed",
+            by="user",
+            client=client,
+            rule=saved,
+            scope=params.scope,
+            grants=grants,
+            command=own_command,
+        )
 
     def _answer(self, call_id: str, decision: Decision) -> None:
         pending = self._pending.pop(call_id, None)
@@ -531,6 +623,11 @@ class Approvals:
 
 def _grants_of(verdict: Verdict) -> list[Grant]:
     return ["unsandboxed"] if verdict.unsandboxed else ["network"] if verdict.network else []
+
+
+def _offered(answer: Decision, preview: Preview) -> list[Grant]:
+    """The grants of an answer that this call can have."""
+    return [grant for grant in answer.grants if grant in preview.grants]
 
 
 def _same_digest(answered: str | None, digest: str) -> bool:

@@ -143,7 +143,7 @@ class AuditRecorder:
         call = self._calls.setdefault(call_id, _Call())
         if call.decided:
             return
-        call.decided = True
+        call.decided = decision.outcome != "edited"  # what becomes of the user's own line is decided next
         who = decision.client or "a client" if decision.by == "user" else f"rule: {decision.rule}"
         fields = decision.model_dump(mode="json", exclude_defaults=True)
         text = f"{decision.outcome.capitalize()} by {who}."

@@ -279,7 +279,7 @@ class Prompts:
         self._queue.take_back(prompt.prompt_id)
         self._prompt_ids.add(prompt.prompt_id)
         if not self._state.title and opening is not None:
-            self._emit(SessionChanged(title=_title(prompt.text)))
+            self._emit(SessionChanged(title=prompt_title(prompt.text)))
         started = TurnStarted(turn_id=turn_id, prompt_id=prompt.prompt_id, model_id=info.model_id)
         self._emit(started, entry=opening and opening.recalled.system)
         message = UserMessage(
@@ -364,6 +364,7 @@ def _turn_id(prompt_id: str) -> str:
     return f"turn-{prompt_id}"
 
 
-def _title(text: str) -> str:
+def prompt_title(text: str) -> str:
+    """The title of a session that begins with that prompt."""
     first = next((line.strip() for line in text.splitlines() if line.strip()), "Untitled")
     return first if len(first) <= 80 else first[:79] + "…"

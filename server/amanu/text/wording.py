@@ -61,7 +61,8 @@ def explain_approval(approval: Approval) -> Approval:
     if approval.document is not None:
         lines = [_line("plain", "You can edit the plan and comment on its lines first. You approve its current text.")]
         return approval.model_copy(update={"options": _PLAN_OPTIONS, "lines": lines})
-    lines = [*_agent_line(approval), *_part_lines(approval), *_sandbox_lines(approval), *_rule_line(approval)]
+    asked = [*_agent_line(approval), *_part_lines(approval), *_edit_line(approval)]
+    lines = [*asked, *_sandbox_lines(approval), *_rule_line(approval)]
     return approval.model_copy(update={"options": _options(approval), "lines": lines})
 
 
@@ -71,6 +72,13 @@ def _agent_line(approval: Approval) -> list[Line]:
         if approval.agent
         else []
     )
+
+
+def _edit_line(approval: Approval) -> list[Line]:
+    original = approval.original_command
+    if original is None:
+        return []
+    return [_line("plain", f"You changed this command. The model's was: {_shortened(original)}")]
 
 
 _FRESH = "with a fresh context"
@@ -240,7 +248,8 @@ def _summary(decision: Decision) -> str:
     grants = f" {' and '.join(GRANTS[grant].name for grant in decision.grants)}" if decision.grants else ""
     rule = f": {decision.rule}" if kept_scope and decision.rule else ""
     reason = f": “{decision.reason}”" if decision.reason else ""
-    return f"{outcome}{scope}{grants} by you{plan}{rule}{reason}"
+    edited = ", with the command as you changed it" if decision.command and outcome == "allowed" else ""
+    return f"{outcome}{scope}{grants} by you{edited}{plan}{rule}{reason}"
 
 
 # Audit ------------------------------------------------------------------------------------------------

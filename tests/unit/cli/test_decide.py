@@ -183,6 +183,28 @@ async def test_a_command(pair: tuple[DaemonClient, FakeDaemon], answers: list[st
     assert stage.answers == [sent]
 
 
+@pytest.mark.parametrize(
+    ("command", "answers", "sent"),
+    [
+        ("make test", ["e", "make check"], {**ALLOW, "command": "make check"}),
+        ("make test", ["e", "make test", "y"], ALLOW),  # it stays as it was: nothing is answered
+        ("make test", ["e", "", "y"], ALLOW),
+        ("make a\nmake b", ["e"], {**ALLOW, "command": "make a"}),  # of several lines, in the user's editor
+        (None, ["e", "y"], ALLOW),  # there is nothing to edit
+    ],
+)  # fmt: skip
+async def test_a_command_is_edited(
+    pair: tuple[DaemonClient, FakeDaemon], command: str | None, answers: list[str], sent: dict[str, Any]
+) -> None:
+    stage = Stage(*pair, approval(command=command), ())
+    person = Scripted(*answers, edited="make a\n")
+    await stage.decide(person)
+    assert stage.answers == [sent]
+    assert ("[e] edit" in person.asked[0]) == (command is not None)
+    if len(answers) > 1 and command:
+        assert person.defaults[1] == command
+
+
 async def test_the_whole_command_is_shown_with_the_reason_and_the_rule_before_it_is_saved(
     pair: tuple[DaemonClient, FakeDaemon],
 ) -> None:

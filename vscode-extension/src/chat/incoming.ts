@@ -32,6 +32,8 @@ export function refusal(
         return no("a scope that was not offered");
       if (!Array.isArray(message.grants) || message.grants.some((grant) => !asked.grants.includes(grant)))
         return no("a grant that was not offered");
+      if (message.command !== undefined && (asked.command === null || typeof message.command !== "string"))
+        return no("a command where none can be edited");
       if (asked.document !== null && !asked.options.some(({ mode }) => mode === (message.mode ?? null)))
         return no("a mode that was not offered");
       return undefined;

@@ -82,11 +82,35 @@ export type ToView =
       actions: Action[];
     }
   /** A prompt that was refused, or taken back: into the box again. */
-  | { type: "giveBack"; text: string; attachments: AttachmentInput[] }
+  | { type: "giveBack"; text: string; attachments: AttachmentInput[]; replaces?: string }
+  /** An earlier prompt, to be edited: what is sent then replaces that turn and all after it. */
+  | { type: "edit"; text: string; attachments: AttachmentInput[]; replaces: string }
+  /** What there is to begin with: the file before the user, its problems, files that git sees changed. */
+  | { type: "starters"; file: string | null; problems: number; changes: number }
   /** What a rule, as edited for that question, would allow. */
   | ({ type: "rule"; toolCallId: string; rule: string } & RulePreviewResult)
   | { type: "focus" }
-  | { type: "draft"; text: string };
+  | { type: "draft"; text: string }
+  | ({ type: "painted"; request: number } & Painted)
+  /** Another theme: ask for all colours again. */
+  | { type: "repaint" };
+
+/** The colours of lines of code: of each line, length and style of its parts in turn. No lines: ask from the first one
+ * on. `tokens` is null where there are none to be had. */
+export interface Painted {
+  tokens: number[][] | null;
+  /** As declarations of CSS, by number. */
+  styles: string[];
+}
+
+/** Lines of a block of code, to be coloured. */
+export interface PaintRequest {
+  block: string;
+  language: string;
+  /** The number of the first line. */
+  start: number;
+  lines: string[];
+}
 
 /** A file of a proposal, in the version the user saw. */
 export interface SeenFile extends SeenProposal {
@@ -96,7 +120,12 @@ export interface SeenFile extends SeenProposal {
 export type ToHost =
   | { type: "ready" }
   | { type: "drawn"; seq: number }
-  | { type: "prompt"; text: string; attachments: AttachmentInput[]; how: How }
+  /** `replaces`: the turn that is taken back first, with all after it. */
+  | { type: "prompt"; text: string; attachments: AttachmentInput[]; how: How; replaces?: string }
+  /** Lay that message into the prompt box, to be edited and sent in its place. */
+  | { type: "edit"; itemId: string }
+  /** Send the prompt of that turn again, in its place. */
+  | { type: "retry"; turnId: string }
   | { type: "unqueue"; promptId: string }
   | { type: "stop" }
   | { type: "stopAgent"; agentId: string }
@@ -110,6 +139,8 @@ export type ToHost =
       /** Of the question the user saw. */
       digest: string;
       grants: Grant[];
+      /** With a yes to a command: the user's own line. */
+      command?: string;
       /** With a yes to a plan. */
       mode?: Mode | null;
       freshContext?: boolean;
@@ -154,6 +185,11 @@ export type ToHost =
   /** Files dragged into the view, as URIs. */
   | { type: "dropped"; uris: string[] }
   | { type: "pickFiles" }
+  | ({ type: "paint"; request: number } & PaintRequest)
+  /** Code of an answer, at the cursor of the editor. */
+  | { type: "insertCode"; text: string }
+  /** A command of an answer, into the terminal: the user runs it, or does not. */
+  | { type: "terminal"; text: string }
   /** Something went wrong in the view that the user should know. */
   | { type: "say"; text: string }
   /** The user has gone to this chat. */

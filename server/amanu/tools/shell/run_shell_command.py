@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from amanu.core.command import Ask, CommandContext, Reading
 from amanu.core.protected_paths import npmrc_holds_token
@@ -148,7 +148,12 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
             sandbox=None if self._sandbox is None else self._sandbox.describe(offered),
             grants=self._grants(),
             likely_grants=wants,
+            command=params.command,
         )
+
+    def with_command(self, arguments: Mapping[str, JsonValue], command: str) -> dict[str, JsonValue]:
+        """What the model says of its own line need not be true of the user's."""
+        return {name: value for name, value in arguments.items() if name != "description"} | {"command": command}
 
     async def preview_again(self, params: RunShellCommandParams, call: CallContext) -> Preview:
         """Programs, scripts and folders may have changed by now."""

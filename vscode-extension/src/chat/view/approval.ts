@@ -1,5 +1,6 @@
 import type { AllowOption, Approval, Line, Proposal } from "../../protocol";
 import { visible } from "../../visible";
+import { CommandField } from "./command";
 import { BUTTONS, SCOPES } from "../../labels";
 import { granting, reasons, wanted } from "../../words";
 import type { ToView } from "../messages";
@@ -11,6 +12,7 @@ import { partsList } from "./parts";
 import { planForm } from "./plan";
 import { RuleField } from "./rule";
 
+const EDITED = "This is the command as you changed it. Nothing has run yet.";
 const AGAIN = "This is not what you were asked before: it has changed, and nothing was done. Read it again.";
 
 /** The question about a tool call, with all that is known of it and every way to answer it. It never takes the focus. */
@@ -24,6 +26,8 @@ export class ApprovalBox {
   private note = h("div", { class: "note", role: "status" });
   private rule: RuleField | undefined;
   private allow: HTMLButtonElement | undefined;
+  /** The user's own command, which was sent and may be asked about now. */
+  private written: string | undefined;
 
   constructor(private readonly desk: Desk) {}
 
@@ -35,7 +39,10 @@ export class ApprovalBox {
       this.element.replaceChildren(...(approval ? this.draw(approval) : []));
       const again = approval !== undefined && this.before?.toolCallId === approval.toolCallId;
       this.element.classList.toggle("again", again);
-      if (again) setText(this.note, AGAIN);
+      const edited = approval?.command != null && approval.command === this.written;
+      if (again) setText(this.note, edited ? EDITED : AGAIN);
+      if (again && edited) this.allow?.focus(); // where the user was when they pressed Run
+      if (approval) this.written = undefined;
       this.before = approval ?? this.before;
     }
     const finish = this.element.querySelector<HTMLElement>(".finish");
@@ -58,6 +65,7 @@ export class ApprovalBox {
   private draw(approval: Approval): HTMLElement[] {
     this.element.setAttribute("aria-label", `Your decision: ${visible(wanted(approval))}`);
     this.element.dataset.call = approval.toolCallId;
+    this.element.classList.remove("changing");
     this.note = h("div", { class: "note", role: "status" });
     if (approval.document !== null)
       return [
@@ -80,6 +88,7 @@ export class ApprovalBox {
     const look = () => {
       allow.disabled = rule.blocked;
       if (!edits) setText(allow, `Allow${granting(grants.chosen)}`);
+      command?.label(`Run${granting(grants.chosen)}`);
     };
     const grants = new Grants(approval, () => {
       rule.grant(grants.chosen);
@@ -91,7 +100,7 @@ export class ApprovalBox {
       placeholder: "Reason (optional)",
       "aria-label": "Reason",
     });
-    const answer = (decision: "allow" | "reject" | "finish") => {
+    const answer = (decision: "allow" | "reject" | "finish", own?: string) => {
       const yes = decision === "allow";
       const why = reason.value.trim() || null;
       const proposal = proposalOf(this.desk, approval.proposalId);
@@ -108,12 +117,28 @@ export class ApprovalBox {
           toolCallId,
           decision,
           scope: yes ? (chosen()?.scope ?? "once") : "once",
-          rule: yes ? rule.edited : null,
+          rule: yes && own === undefined ? rule.edited : null,
           reason: why,
           digest,
           grants: yes ? grants.chosen : [],
+          ...(own === undefined ? {} : { command: own }),
         });
     };
+    const edit = button("Edit", () => command?.open(), { class: "edit", title: BUTTONS.editCommand });
+    const command =
+      approval.command === null
+        ? undefined
+        : new CommandField(
+            approval.command,
+            (own) => {
+              this.written = own;
+              answer("allow", own);
+            },
+            (open) => {
+              this.element.classList.toggle("changing", open);
+              if (!open) edit.focus();
+            },
+          );
     reason.addEventListener("keydown", (event) => {
       if (event.key === "Enter") answer("reject");
     });
@@ -123,6 +148,7 @@ export class ApprovalBox {
     look();
     return [
       h("div", { class: "why" }, question(approval)),
+      command?.element,
       ...(edits ? [] : [new Detail(approval.detail).element]),
       partsList(approval.parts, approval.detail),
       reasonList(reasons(approval)),
@@ -132,6 +158,7 @@ export class ApprovalBox {
         { class: "row" },
         allow,
         approval.scopes.length > 1 && scope,
+        command && edit,
         button(BUTTONS.finishReview, () => answer("finish"), {
           class: "finish",
           title: "Go on; what is undecided stays open",
