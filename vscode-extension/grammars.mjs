@@ -56,7 +56,7 @@ export const SCOPES = {
   zig: "source.zig",
 };
 
-export async function grammars(folder) {
+export async function proposedGrammars(folder) {
   await mkdir(folder, { recursive: true });
   for (const [language, include] of Object.entries(SCOPES)) {
     const grammar = { scopeName: `amanu.${language}`, patterns: [{ include }] };
