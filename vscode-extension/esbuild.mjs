@@ -36,6 +36,8 @@ await Promise.all([
     ...browser,
     entryPoints: ["src/chat/view/main.ts", "src/chat/view/chat.css"],
     outdir: "dist/chat",
+    loader: { ".ttf": "file" },
+    assetNames: "[name]",
   }),
   build({
     ...browser,

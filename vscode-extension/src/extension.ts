@@ -6,6 +6,7 @@ import { Running } from "./running";
 import { apply } from "./apply";
 import { showAudit } from "./audit";
 import { Chats } from "./chat/chats";
+import { messageMenu } from "./chat/messageMenu";
 import { Daemon, roots, text } from "./client";
 import { commands } from "./commands";
 import { Comments } from "./comments";
@@ -135,6 +136,7 @@ export function activate(context: vscode.ExtensionContext): void {
     vscode.workspace.registerFileSystemProvider(PROPOSED, proposals, { isCaseSensitive: true }),
     vscode.workspace.registerTextDocumentContentProvider(BASE, proposals),
     vscode.workspace.onDidOpenTextDocument((document) => proposals.opened(document)),
+    ...messageMenu(desks, chats, edits),
     ...commands(
       desks,
       daemon,

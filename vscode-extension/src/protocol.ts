@@ -302,6 +302,11 @@ export interface ToolCall {
   output: string;
   /** The whole output, when `output` is only part of it. */
   blob: BlobRef | null;
+  /**
+   * How it went, for the user, on one short line beside the title: "lines 120–260", "14 matches in 5 files"; of a
+   * command its exit code if it failed, and the last line it printed. "" while it runs, or for nothing to say.
+   */
+  summary: string;
   proposalId: string | null;
   decision: Decision | null;
   error: string | null;

@@ -199,6 +199,7 @@
 ---@field state amanu.ToolCallState
 ---@field output string What the user sees of the work: live while executing, capped; final when completed.
 ---@field blob? amanu.BlobRef The whole output, when `output` is only part of it.
+---@field summary string How it went, for the user, on one short line beside the title: "lines 120–260", "14 matches in 5 files"; of a command its exit code if it failed, and the last line it printed. "" while it runs, or for nothing to say.
 ---@field proposalId? string
 ---@field decision? amanu.Decision
 ---@field error? string

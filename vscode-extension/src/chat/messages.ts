@@ -82,7 +82,11 @@ export type ToView =
       actions: Action[];
     }
   /** A prompt that was refused, or taken back: into the box again. */
-  | { type: "giveBack"; text: string; attachments: AttachmentInput[] }
+  | { type: "giveBack"; text: string; attachments: AttachmentInput[]; replaces?: string }
+  /** An earlier prompt, to be edited: what is sent then replaces that turn and all after it. */
+  | { type: "edit"; text: string; attachments: AttachmentInput[]; replaces: string }
+  /** What there is to begin with: the file before the user, its problems, files that git sees changed. */
+  | { type: "starters"; file: string | null; problems: number; changes: number }
   /** What a rule, as edited for that question, would allow. */
   | ({ type: "rule"; toolCallId: string; rule: string } & RulePreviewResult)
   | { type: "focus" }
@@ -116,7 +120,12 @@ export interface SeenFile extends SeenProposal {
 export type ToHost =
   | { type: "ready" }
   | { type: "drawn"; seq: number }
-  | { type: "prompt"; text: string; attachments: AttachmentInput[]; how: How }
+  /** `replaces`: the turn that is taken back first, with all after it. */
+  | { type: "prompt"; text: string; attachments: AttachmentInput[]; how: How; replaces?: string }
+  /** Lay that message into the prompt box, to be edited and sent in its place. */
+  | { type: "edit"; itemId: string }
+  /** Send the prompt of that turn again, in its place. */
+  | { type: "retry"; turnId: string }
   | { type: "unqueue"; promptId: string }
   | { type: "stop" }
   | { type: "stopAgent"; agentId: string }

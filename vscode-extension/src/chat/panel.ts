@@ -17,6 +17,8 @@ import { open } from "./files";
 import { PICTURES, refusal, within } from "./incoming";
 import type { Action, Hindrance, ToHost, ToView, TurnWish } from "./messages";
 import { page } from "./page";
+import { earlier, retry } from "./resend";
+import { starters } from "./starters";
 
 /** Milliseconds in which events are gathered for one message to the view. */
 const GATHER = 16;
@@ -31,6 +33,7 @@ const KEPT: ReadonlySet<ToView["type"]> = new Set([
   "showContext",
   "focus",
   "giveBack",
+  "edit",
 ]);
 /** Bytes of a picture that is read at most: the view makes it smaller. */
 const PICTURE_BYTES = 50_000_000;
@@ -162,7 +165,6 @@ export class Panel implements vscode.Disposable {
         this.shown = "";
         this.show();
         this.offer();
-        this.looking();
         if (this.memory?.get(DRAFT)) this.post({ type: "draft", text: this.memory.get(DRAFT, "") });
         for (const each of this.waiting.splice(0)) this.post(each);
         return undefined;
@@ -171,11 +173,18 @@ export class Panel implements vscode.Disposable {
       case "prompt":
         try {
           this.shared.context.flush();
-          return await desk.prompt(message.text, message.attachments, message.how);
+          return await this.prompt(message);
         } catch (error) {
-          this.post({ type: "giveBack", text: message.text, attachments: message.attachments });
+          this.post({ ...message, type: "giveBack" });
           throw error;
         }
+      case "edit":
+        return this.edit(message.itemId);
+      case "retry":
+        this.shared.context.flush();
+        return retry(desk, this.shared.edits, message.turnId, (prompt) =>
+          this.post({ type: "giveBack", ...prompt }),
+        );
       case "unqueue":
         return desk.unqueue(message.promptId);
       case "stop":
@@ -288,6 +297,24 @@ export class Panel implements vscode.Disposable {
     }
   }
 
+  /** Send it, in the place of an earlier one where it replaces that; it comes back when the user would rather not. */
+  private async prompt({
+    text,
+    attachments,
+    how,
+    replaces,
+  }: Extract<ToHost, { type: "prompt" }>): Promise<void> {
+    const { sessionId } = this.desk.state;
+    if (replaces !== undefined && !(await this.shared.edits.rewind(sessionId, replaces)))
+      return this.post({ type: "giveBack", text, attachments, replaces });
+    await this.desk.prompt(text, attachments, how);
+  }
+
+  private async edit(itemId: string): Promise<void> {
+    const found = await earlier(this.desk, itemId);
+    if (found !== undefined) this.post(found);
+  }
+
   /** Nothing is done. What was an answer is said beside its question. */
   private refuse(message: ToHost, { why, stale }: { why: string; stale: boolean }): void {
     this.shared.log.warn(`ignored of the chat view: ${why} (${message.type})`);
@@ -320,6 +347,8 @@ export class Panel implements vscode.Disposable {
     this.flush();
     this.post({ type: "session", state: this.desk.state, seq: this.desk.seq, client: vscode.env.appName });
     this.hinder();
+    this.listed();
+    this.looking();
   }
 
   private event(event: Event): void {
@@ -347,6 +376,7 @@ export class Panel implements vscode.Disposable {
 
   private looking(): void {
     this.post({ type: "looking", active: this.shared.context.looking, shared: this.shared.context.shared });
+    if (this.desk.state.items.length === 0) this.post(starters(this.shared.context.looking.path ?? null));
   }
 
   /** Pictures go along as they are, wherever they lie; other files by their path, for the daemon reads in the workspace. */

@@ -10,6 +10,7 @@ import type { Desk } from "./desk";
 import { button, h, setText } from "./dom";
 import { Gauge } from "./gauge";
 import { host } from "./host";
+import { iconButton } from "./icon";
 import { List } from "./list";
 import { painter } from "./painter";
 import { Parent } from "./parent";
@@ -18,6 +19,7 @@ import { Sessions } from "./sessions";
 import { Standing } from "./standing";
 import { SandboxBadge } from "./sandbox";
 import { Todos } from "./todos";
+import { Welcome } from "./welcome";
 
 declare function acquireVsCodeApi(): {
   postMessage(message: ToHost): void;
@@ -55,11 +57,7 @@ class View implements Desk {
     this.tell({ type: "told", level, text, near: null, actions: ["doctor"] }),
   );
   private readonly hindrance = h("div", { class: "hindrance", role: "alert", hidden: true });
-  private readonly begin = h(
-    "div",
-    { class: "begin" },
-    button(ACTIONS.start, () => this.post({ type: "action", action: "start" }), { class: "link" }),
-  );
+  private readonly welcome = new Welcome(this);
   private readonly told = h("div", { class: "told", role: "status", hidden: true });
   private readonly live = h("div", { class: "unseen", "aria-live": "polite" });
   private events: Event[] = [];
@@ -72,9 +70,9 @@ class View implements Desk {
       this.parent.element,
       h("header", {}, this.title, this.sandbox.element, this.gauge.element),
       this.hindrance,
+      this.welcome.element,
       this.list.element,
       h("div", { class: "over" }, this.list.newest),
-      this.begin,
       this.todos.element,
       this.changes.element,
       this.standing.element,
@@ -129,6 +127,7 @@ class View implements Desk {
         break;
       case "sessions":
         this.sessions.update(message.sessions, message.current);
+        this.welcome.recent(message.sessions, message.current);
         break;
       case "showSessions":
         this.sessions.show();
@@ -164,6 +163,12 @@ class View implements Desk {
           `img[data-blob="${CSS.escape(message.blobId)}"]`,
         ))
           if (message.source !== "") image.src = message.source;
+        break;
+      case "starters":
+        this.welcome.offer(message);
+        break;
+      case "edit":
+        this.composer.edit(message);
         break;
       case "giveBack":
         this.composer.giveBack(message);
@@ -269,7 +274,7 @@ class View implements Desk {
     this.parent.update();
     this.sandbox.update(sandbox);
     setText(this.title, title || (sessionId === "" ? "New session" : "Untitled"));
-    this.begin.hidden = this.session.state.items.length > 0 || !this.hindrance.hidden;
+    this.welcome.update(!this.hindrance.hidden);
     this.pickers.update();
     this.gauge.update();
     this.composer.update();
@@ -281,7 +286,7 @@ class View implements Desk {
   private hinder(hindrance: Hindrance | null): void {
     if (this.told.classList.contains("error")) this.tell(null); // it was about what stood in the way before
     this.hindrance.hidden = hindrance === null;
-    this.begin.hidden = this.session.state.items.length > 0 || hindrance !== null;
+    this.welcome.update(hindrance !== null);
     this.hindrance.replaceChildren(
       ...(hindrance === null ? [] : [h("p", {}, visible(hindrance.text)), this.actions(hindrance.actions)]),
     );
@@ -302,7 +307,7 @@ class View implements Desk {
         : [
             h("span", {}, visible(message.text)),
             this.actions(message.actions),
-            button("×", () => this.tell(null), { "aria-label": "Dismiss" }),
+            iconButton("close", "Dismiss", () => this.tell(null)),
           ]),
     );
   }
