@@ -2,7 +2,7 @@
 // webviews' browser. Beside them the grammars, one file each, which are read when there is code in their language.
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { build } from "esbuild";
-import { grammars } from "./grammars.mjs";
+import { grammars as grammarsOfProposed } from "./grammars.mjs";
 
 /** With what they embed. */
 const LANGUAGES =
@@ -24,7 +24,7 @@ const node = { ...shared, platform: "node", mainFields: ["module", "main"], form
 const browser = { ...shared, platform: "browser", format: "iife" };
 
 await Promise.all([
-  grammars("dist/grammars"),
+  grammarsOfProposed("dist/grammars"),
   build({
     ...node,
     entryPoints: ["src/extension.ts"],

@@ -1,4 +1,4 @@
-// Proposed texts have languages of their own (src/inline.ts says why), each with the colours of the one it stands for.
+// Proposed texts have languages of their own (src/inlineDiff.ts says why), each with the colours of the one it stands for.
 import { mkdir, writeFile } from "node:fs/promises";
 
 const SCOPES = {
