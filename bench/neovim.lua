@@ -19,7 +19,8 @@ local function state(count)
     items[at] = vim.tbl_extend("force", kinds[(at - 1) % #kinds + 1], { itemId = "i" .. at, turnId = "t" })
   end
   local turn = { turnId = "t", modelId = "a:b", steps = 0 }
-  return { items = items, turn = turn, mode = "ask", modelId = "a:b", approvals = {}, proposals = {}, queue = {} }
+  local empty = { approvals = {}, proposals = {}, queue = {}, questions = {}, jobs = {}, agents = {}, todos = {} }
+  return vim.tbl_extend("force", empty, { items = items, turn = turn, mode = "ask", modelId = "a:b" })
 end
 
 ---@param run fun(time: integer)

@@ -176,14 +176,12 @@ async def until_coloured(part: Any, wanted: Callable[[str], bool]) -> None:
 
 
 async def pictures(page: Any, theme: str) -> None:
-    """With the side bar 300 and 700 pixels wide."""
-    sash = page.locator(".monaco-sash.vertical").first
+    """With the chat 300 and 700 pixels wide."""
     for width in (300, 700):
-        edge = await page.locator(".part.sidebar").bounding_box()
-        await page.mouse.move(edge["x"] + edge["width"], 400)
+        bar = await page.locator(".part.auxiliarybar").bounding_box()
+        await page.mouse.move(bar["x"], 400)
         await page.mouse.down()
-        await page.mouse.move(edge["x"] + width, 400, steps=5)
+        await page.mouse.move(bar["x"] + bar["width"] - width, 400, steps=5)
         await page.mouse.up()
-        await page.mouse.move(1200, 700)
-        await sash.wait_for(state="attached")
+        await page.mouse.move(200, 700)
         await shoot(page, f"code-{theme.split()[1].lower()}-{width}")
