@@ -1,5 +1,5 @@
-"""The conversation's rows in a real VS Code: reads and searches on one line, a prompt sent again and edited, and what an
-empty chat offers."""
+"""The conversation's rows in a real VS Code: reads and searches on one line, a prompt sent again and edited, and what
+an empty chat offers."""
 
 from pathlib import Path
 
