@@ -1,5 +1,6 @@
-// Bundles: the extension and the thread that colours code, for Node; the chat view and the page of MCP servers, for the
-// webviews' browser. Beside them the grammars, one file each, which are read when there is code in their language.
+// Bundles: the extension and the thread that colours code, for Node; the chat view and the pages of MCP servers and of
+// settings, for the webviews' browser. Beside them the grammars, one file each, which are read when there is code in their
+// language.
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { build } from "esbuild";
 import { grammars } from "./grammars.mjs";
@@ -44,11 +45,16 @@ await Promise.all([
     entryPoints: ["src/mcp/view/main.ts", "src/mcp/view/mcp.css"],
     outdir: "dist/mcp",
   }),
-  grammars("dist/highlight/grammars"),
+  colours("dist/highlight/grammars"),
+  build({
+    ...browser,
+    entryPoints: ["src/settings/view/main.ts", "src/settings/view/settings.css"],
+    outdir: "dist/settings",
+  }),
 ]);
 
 /** A file for each grammar, and `index.json`: which of them a language's name means. */
-async function grammars(folder) {
+async function colours(folder) {
   const modules = await Promise.all(LANGUAGES.split(" ").map((name) => import(`@shikijs/langs/${name}`)));
   const all = new Map(modules.flatMap((module) => module.default).map((grammar) => [grammar.name, grammar]));
   const index = [...all.values()].flatMap(({ name, aliases = [] }) =>
