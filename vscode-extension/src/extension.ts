@@ -7,6 +7,7 @@ import { apply } from "./apply";
 import { showAudit } from "./audit";
 import { Chats } from "./chat/chats";
 import { messageMenu } from "./chat/messageMenu";
+import { TAB } from "./chat/tab";
 import { Daemon, roots, text } from "./client";
 import { commands } from "./commands";
 import { Comments } from "./comments";
@@ -83,6 +84,7 @@ export function activate(context: vscode.ExtensionContext): void {
       audit: (call) => showAudit(desks, daemon, pages, call),
       log,
     },
+    sessions,
     desk,
     context.workspaceState,
   );
@@ -139,6 +141,7 @@ export function activate(context: vscode.ExtensionContext): void {
     ),
     new Status(desks, sessions, daemon, overview, (waiting) => chats.badge(waiting)),
     vscode.window.registerWebviewViewProvider("amanu.chat", chats),
+    vscode.window.registerWebviewPanelSerializer(TAB, chats),
     vscode.workspace.registerFileSystemProvider(PROPOSED, proposals, { isCaseSensitive: true }),
     vscode.workspace.registerTextDocumentContentProvider(BASE, proposals),
     vscode.workspace.onDidOpenTextDocument((document) => proposals.opened(document)),
@@ -165,7 +168,8 @@ export function activate(context: vscode.ExtensionContext): void {
       void sessions.catchUp();
       servers.soon();
     }),
-    desks.onEvent(({ event }) => {
+    sessions.onEvent(({ sessionId, event }) => {
+      if (desks.showing(sessionId) === undefined) return;
       const asked = event.kind === "approvalRequested" ? event.approval : undefined;
       if (asked?.document && !shownPlans.has(asked.toolCallId)) {
         shownPlans.add(asked.toolCallId); // once: what the user closed stays closed

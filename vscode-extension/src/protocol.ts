@@ -1144,6 +1144,12 @@ export interface SessionSummary {
   questions: OpenQuestion[];
   /** Hunks that wait for a decision or, applied, to be kept or undone. */
   changes: number;
+  /** Files of its edits, those aside that were rejected or undone; `added` and `removed`: their lines. */
+  files: number;
+  added: number;
+  removed: number;
+  /** What it has cost so far, for the user. "" when that is not known. */
+  cost: string;
   /** Of a sub-agent's session: the session it works, or worked, for. */
   parentSessionId: string | null;
   /** Of a sub-agent's session: the name of its definition. */

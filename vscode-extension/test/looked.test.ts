@@ -193,7 +193,7 @@ test("what a rule applied is one row, kept or undone there", () => {
   });
   const row = list.element.querySelector(".tool");
   expect(row?.querySelector("summary")?.textContent).toBe("Edit a.py+1 −1applied");
-  expect(row?.querySelector<HTMLElement>(".changes")?.hidden).toBe(true);
+  expect(row?.querySelector<HTMLElement>(".proposed")?.hidden).toBe(true);
   for (const each of row?.querySelectorAll<HTMLButtonElement>(".title .file, .keeping button") ?? [])
     each.click();
   expect(posted).toEqual([

@@ -131,7 +131,7 @@ export class Box {
 /** Those that were shown. */
 export const boxes: Box[] = [];
 /** What was shown beside the window, and the way to press its button. */
-export const notifications: { text: string; press(button?: string): void }[] = [];
+export const notifications: { text: string; buttons: string[]; press(button?: string): void }[] = [];
 
 export const window = {
   get activeTextEditor(): unknown {
@@ -139,9 +139,9 @@ export const window = {
   },
   onDidChangeTextEditorVisibleRanges: new EventEmitter<unknown>().event,
   onDidChangeVisibleTextEditors: new EventEmitter<unknown>().event,
-  setStatusBarMessage: (text: string) => notifications.push({ text, press: () => undefined }),
-  showInformationMessage: (text: string) =>
-    new Promise<string | undefined>((press) => notifications.push({ text, press })),
+  setStatusBarMessage: (text: string) => notifications.push({ text, buttons: [], press: () => undefined }),
+  showInformationMessage: (text: string, ...buttons: string[]) =>
+    new Promise<string | undefined>((press) => notifications.push({ text, buttons, press })),
   createQuickPick: () => new Pick(),
   createInputBox: () => new Box(),
   showQuickPick: (items: Item[], options: { title?: string; placeHolder?: string }) => {

@@ -742,6 +742,10 @@
 ---@field status "idle"|"running"|"waiting"|"interrupted"|"closed" `interrupted`: the daemon died in the middle of its last turn.
 ---@field questions amanu.OpenQuestion[] The decisions and answers it waits for, oldest first.
 ---@field changes integer Hunks that wait for a decision or, applied, to be kept or undone.
+---@field files integer Files of its edits, those aside that were rejected or undone; `added` and `removed`: their lines.
+---@field added integer
+---@field removed integer
+---@field cost string What it has cost so far, for the user. "" when that is not known.
 ---@field parentSessionId? string Of a sub-agent's session: the session it works, or worked, for.
 ---@field agent? string Of a sub-agent's session: the name of its definition.
 ---@field purpose amanu.Purpose

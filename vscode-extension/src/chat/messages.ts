@@ -56,8 +56,9 @@ export type TurnWish = "review" | "undo" | "redo" | "restore";
 export type How = "send" | "steer" | "queue";
 
 export type ToView =
-  /** The whole session, or the draft of one (`sessionId` is ""). `client` is our own name. */
-  | { type: "session"; state: SessionState; seq: number; client: string }
+  /** The whole session, or the draft of one (`sessionId` is ""). `client` is our own name, `remember` the session that
+   * this chat comes back to. */
+  | { type: "session"; state: SessionState; seq: number; client: string; remember: string }
   | { type: "events"; events: Event[]; seq: number }
   | { type: "earlier"; items: Item[]; hasEarlier: boolean }
   | { type: "models"; models: ModelInfo[]; defaultModelId: string | null }
@@ -175,6 +176,7 @@ export type ToHost =
   | { type: "audit"; toolCallId: string; title: string }
   | { type: "sessions" }
   | { type: "open"; sessionId: string }
+  | { type: "openInEditor"; sessionId: string }
   | { type: "rename"; sessionId: string; title: string }
   | { type: "delete"; sessionId: string; title: string }
   | { type: "new" }

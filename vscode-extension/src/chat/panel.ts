@@ -3,7 +3,7 @@ import * as vscode from "vscode";
 import { type Daemon, roots } from "../client";
 import type { Context } from "../context";
 import { contains } from "../paths";
-import type { Desk } from "../desk";
+import { type Desk, stale } from "../desk";
 import type { Desks } from "../desks";
 import type { Edits } from "../edits";
 import type { Highlighter } from "../highlight/highlighter";
@@ -89,6 +89,8 @@ export interface Shared {
   highlighter: Highlighter;
   openDiff(proposalId: string, path: string): Promise<void>;
   audit(call: { toolCallId: string; title: string }): Promise<void>;
+  /** Show a session, at the wish of that chat or in an editor tab. */
+  open(sessionId: string, from: Panel | "editor"): Promise<void>;
   log: vscode.LogOutputChannel;
 }
 
@@ -138,10 +140,10 @@ export class Panel implements vscode.Disposable {
     webview.html = page(uri("main.js"), uri("chat.css"), webview.cspSource);
   }
 
-  /** The webview is gone. */
-  detach(): void {
-    this.webview = undefined;
-    this.ready = false;
+  /** Whether it is on the screen. What is not, VS Code throws away, and makes anew when it is shown again. */
+  set visible(visible: boolean) {
+    this.desk.visible = visible;
+    if (!visible) this.ready = false;
   }
 
   /** Say it now, or when the view is there. */
@@ -238,7 +240,9 @@ export class Panel implements vscode.Disposable {
       case "sessions":
         return this.shared.overview.refresh();
       case "open":
-        return desk.open(message.sessionId);
+        return this.shared.open(message.sessionId, this);
+      case "openInEditor":
+        return this.shared.open(message.sessionId, "editor");
       case "rename":
         await desk.rename(message.sessionId, message.title);
         return this.shared.overview.refresh();
@@ -317,11 +321,11 @@ export class Panel implements vscode.Disposable {
   }
 
   /** Nothing is done. What was an answer is said beside its question. */
-  private refuse(message: ToHost, { why, stale }: { why: string; stale: boolean }): void {
+  private refuse(message: ToHost, { why, stale: outdated }: { why: string; stale: boolean }): void {
     this.shared.log.warn(`ignored of the chat view: ${why} (${message.type})`);
     if (message.type === "openFile")
       this.desk.tell({ level: "warning", text: "That file is outside the workspace." });
-    if (stale && message.type === "resolve") this.desk.stale(message.toolCallId);
+    if (outdated && message.type === "resolve") this.desk.tell(stale(message.toolCallId));
   }
 
   /** What goes along with a prompt, and the terminal's output if the prompt mentions it. */
@@ -353,7 +357,8 @@ export class Panel implements vscode.Disposable {
 
   private show(): void {
     this.flush();
-    this.post({ type: "session", state: this.desk.state, seq: this.desk.seq, client: vscode.env.appName });
+    const { state, seq, sessionId: remember } = this.desk;
+    this.post({ type: "session", state, seq, client: vscode.env.appName, remember });
     this.hinder();
     this.listed();
     this.looking();

@@ -23,9 +23,14 @@ import { Welcome } from "./welcome";
 
 declare function acquireVsCodeApi(): {
   postMessage(message: ToHost): void;
-  getState(): Kept | undefined;
-  setState(kept: Kept): void;
+  getState(): State | undefined;
+  setState(state: State): void;
 };
+
+/** What VS Code keeps for a view that is shown again; for an editor tab also when the window is loaded anew. */
+interface State extends Kept {
+  sessionId: string;
+}
 
 /** What to do first, where several things could be done. */
 const FIRST: Action[] = ["install", "setKey"];
@@ -50,7 +55,11 @@ class View implements Desk {
   private readonly changes = new ChangesBar(this);
   private readonly todos = new Todos(this);
   private readonly gauge = new Gauge(this);
-  private readonly sessions = new Sessions(this, () => this.composer.focus());
+  private readonly sessions = new Sessions(
+    this,
+    (modelId) => this.pickers.name(modelId),
+    () => this.composer.focus(),
+  );
   private readonly title = h("h2", { class: "title" });
   private readonly parent = new Parent(this);
   private readonly sandbox = new SandboxBadge((level, text) =>
@@ -60,6 +69,7 @@ class View implements Desk {
   private readonly welcome = new Welcome(this);
   private readonly told = h("div", { class: "told", role: "status", hidden: true });
   private readonly live = h("div", { class: "unseen", "aria-live": "polite" });
+  private state: State = { sessionId: "", text: "", attachments: [] };
   private events: Event[] = [];
   private seq = 0;
   private frame: number | undefined;
@@ -86,7 +96,10 @@ class View implements Desk {
     });
     window.addEventListener("focus", () => this.post({ type: "focused" }));
     const kept = this.api.getState();
-    if (kept !== undefined) this.composer.restore(kept);
+    if (kept !== undefined) {
+      this.state = kept;
+      this.composer.restore(kept);
+    }
     this.post({ type: "ready" });
   }
 
@@ -109,6 +122,7 @@ class View implements Desk {
         this.list.reset();
         this.changes.reset();
         this.around();
+        this.remember({ sessionId: message.remember });
         this.goOn(before);
         this.post({ type: "drawn", seq: this.seq });
         break;
@@ -201,8 +215,13 @@ class View implements Desk {
 
   /** For a view that is shown again, pictures too; the text for a window that is loaded anew. */
   private keep(kept: Kept): void {
-    this.api.setState(kept);
+    this.remember(kept);
     this.post({ type: "draft", text: kept.text });
+  }
+
+  private remember(change: Partial<State>): void {
+    this.state = { ...this.state, ...change };
+    this.api.setState(this.state);
   }
 
   private soon(): void {

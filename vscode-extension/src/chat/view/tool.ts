@@ -56,7 +56,7 @@ export class ToolCard implements Card {
   constructor(private readonly desk: Desk) {
     this.approval = new ApprovalBox(desk);
     this.hunks = new HunksBox(desk);
-    this.changes = h("div", { class: "changes" }, this.hunks.element);
+    this.changes = h("div", { class: "proposed" }, this.hunks.element);
     this.details = h(
       "details",
       { ontoggle: () => this.fold() },

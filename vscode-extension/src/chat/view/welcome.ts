@@ -6,7 +6,7 @@ import { ACTIONS } from "./actions";
 import type { Desk } from "./desk";
 import { button, h } from "./dom";
 import { icon } from "./icon";
-import { ago } from "./sessions";
+import { ago } from "./sessionRow";
 
 type Starters = Extract<ToView, { type: "starters" }>;
 /** Sessions to go on with. */
