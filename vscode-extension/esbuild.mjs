@@ -1,5 +1,6 @@
-// Bundles: the extension and the thread that colours code, for Node; the chat view and the page of MCP servers, for the
-// webviews' browser. Beside them the grammars, one file each, which are read when there is code in their language.
+// Bundles: the extension and the thread that colours code, for Node; the chat view and the pages of MCP servers and of
+// settings, for the webviews' browser. Beside them the grammars, one file each, which are read when there is code in their
+// language.
 import { build } from "esbuild";
 import { codeGrammars } from "./codeGrammars.mjs";
 import { proposedGrammars } from "./grammars.mjs";
@@ -35,6 +36,11 @@ await Promise.all([
     ...browser,
     entryPoints: ["src/mcp/view/main.ts", "src/mcp/view/mcp.css"],
     outdir: "dist/mcp",
+  }),
+  build({
+    ...browser,
+    entryPoints: ["src/settings/view/main.ts", "src/settings/view/settings.css"],
+    outdir: "dist/settings",
   }),
   codeGrammars("dist/highlight/grammars"),
 ]);

@@ -785,7 +785,10 @@ class MentionCompleteParams(Wire):
     text: str
     """What stands before the cursor."""
     terminal: bool = False
-    """The client can send what is selected in its terminal, as a selection with the path `@terminal`."""
+    """The client can send what its terminal shows, as a selection with the path `@terminal`."""
+
+
+MentionKind = Literal["file", "folder", "symbol", "problems", "diff", "terminal", "resource"]
 
 
 class MentionItem(Wire):
@@ -793,6 +796,7 @@ class MentionItem(Wire):
     """As it goes into the prompt, with the `@`."""
     detail: str = ""
     """For the user."""
+    kind: MentionKind = "file"
 
 
 class MentionCompleteResult(Wire):
@@ -808,10 +812,19 @@ class MentionCompleteResult(Wire):
 class ModelListResult(Wire):
     models: list[ModelInfo]
     default_model_id: str | None = None
+    """What a new session gets that names none."""
+    vendors: dict[str, str] = {}
+    """The part of a model's id before the colon → the vendor's name for the user."""
 
 
 class AuthStatus(Wire):
     vendor: str
+    title: str = ""
+    """The vendor's name for the user; "" where it has none but `vendor`."""
+    about: str = ""
+    """What its key opens, in a few words."""
+    page: str | None = None
+    """Where the user gets a key."""
     source: Literal["environment", "signIn", "endedSignIn", "file", "none"]
     """Where the key comes from; the key itself never leaves the daemon. `signIn`: the user signed in to the vendor;
     `endedSignIn`: they did, and must again."""
@@ -828,6 +841,116 @@ class AuthSetParams(Wire):
     vendor: str
     key: str | None
     """None forgets it."""
+
+
+class AuthCheckParams(Wire):
+    vendor: str
+    key: str | None = None
+    """A key to try before it is kept; None: the one that requests would use."""
+
+
+class AuthCheckResult(Wire):
+    status: Literal["accepted", "refused", "unreachable", "untested"]
+    """`refused`: the service does not take this key. `untested`: the service has nothing that could be asked for."""
+    summary: str
+    """A sentence for the user."""
+
+
+SettingKind = Literal["text", "number", "switch", "choice", "list", "other"]
+
+
+class Setting(Wire):
+    """One key of the user's `config.toml`."""
+
+    key: str
+    """As in `limits.steps`."""
+    section: str
+    """The part before the last dot; "" for a key of the first level."""
+    kind: SettingKind
+    """`list`: of texts. `other`: tables, which are edited in the file."""
+    choices: list[str] = []
+    """Of kind `choice`: the values there are."""
+    values: str
+    """What may be set, in words."""
+    about: str
+    value: JsonValue = None
+    """In force for new sessions; None: nothing is set, and there is no default."""
+    default: JsonValue = None
+    origin: Literal["default", "file", "environment"] = "default"
+    """What of the three gives the value; one from the environment goes before the file."""
+    variable: str | None = None
+    """Of an `environment` origin: the variable."""
+    line: int | None = None
+    """Where it stands in the file, from 1."""
+    restart: bool = False
+    """A change takes effect only when the daemon has been started again; else in new sessions."""
+
+
+class SettingsListResult(Wire):
+    path: str
+    """The user's `config.toml`, which need not exist."""
+    settings: list[Setting]
+
+
+class SettingsSetParams(Wire):
+    key: str
+    value: JsonValue = None
+    """None takes the key out of the file: the default holds."""
+
+
+class SettingsSetResult(Wire):
+    settings: SettingsListResult
+    """As they are now."""
+    summary: str
+    """What was done and from when on it holds, for the user."""
+
+
+RuleDecision = Literal["allow", "deny", "mustAsk"]
+RuleOrigin = Literal["config", "user", "workspace", "folder"]
+"""The user's `config.toml`; remembered for all workspaces, or for some (`rules.toml`); a trusted folder's own file."""
+
+
+class StoredRule(Wire):
+    """A rule that holds beyond a session."""
+
+    decision: RuleDecision
+    rule: str
+    origin: RuleOrigin
+    root: str | None = None
+    """The folder it is for, of `workspace` and `folder`."""
+    where: str
+    """Where it is from, for the user."""
+    explanation: str
+    """What it means, in words."""
+    removable: bool
+    """False for a `[[rule]]`, and for what is in a folder's own file: those are edited there."""
+
+
+class RuleListParams(Wire):
+    roots: list[str] = []
+    """Folders whose rules are listed, too."""
+
+
+class RuleListResult(Wire):
+    rules: list[StoredRule]
+
+
+class RuleAddParams(Wire):
+    """Goes into the user's `config.toml`."""
+
+    decision: RuleDecision
+    rule: str
+
+
+class RuleRemoveParams(Wire):
+    decision: RuleDecision
+    rule: str
+    origin: Literal["config", "user", "workspace"]
+    root: str | None = None
+
+
+class RuleChangeResult(Wire):
+    summary: str
 
 
 class TrustGetParams(Wire):
@@ -874,6 +997,7 @@ class TrustSetParams(Wire):
 class RulePreviewParams(Wire):
     rule: str
     """One or several, one a line."""
+    decision: RuleDecision = "allow"
     session_id: Id | None = None
     """Of the session whose earlier questions it is tried on."""
     tool_call_id: str | None = None

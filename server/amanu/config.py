@@ -287,15 +287,24 @@ _MAX_WORKSPACE_RULES = 100_000  # bytes; as much of it as `permissions/trust_sto
 
 def load_settings(home: Home, environ: Mapping[str, str]) -> Settings:
     """The user's settings. Raises `AmanuError` (invalidParams) naming file and field."""
-    tree = _read(home.config / "config.toml")
-    for key in ("model", "mode", "log_level", "idle_seconds"):
-        value = environ.get(f"AMANU_{key.upper()}")
-        if value:
-            tree[key] = value
-    refresh = environ.get("AMANU_CATALOGUE_REFRESH")
-    if refresh and isinstance(section := tree.setdefault("catalogue", {}), dict):
-        section["refresh"] = refresh
-    return _validate(tree, str(home.config / "config.toml"))
+    return settings_from(_read(home.settings), home, environ)
+
+
+def settings_from(tree: dict[str, Any], home: Home, environ: Mapping[str, str]) -> Settings:
+    """The settings if that stood in the user's file. Raises as `load_settings` does."""
+    for key, variable in set_by_environment(environ).items():
+        section, _, name = key.rpartition(".")
+        table: Any = tree.setdefault(section, {}) if section else tree
+        if isinstance(table, dict):
+            table[name] = environ[variable]
+    return _validate(tree, str(home.settings))
+
+
+def set_by_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """Key → the variable that sets it and goes before the file."""
+    keys = ("model", "mode", "log_level", "idle_seconds", "catalogue.refresh")
+    variables = {key: f"AMANU_{key.replace('.', '_').upper()}" for key in keys}
+    return {key: variable for key, variable in variables.items() if environ.get(variable)}
 
 
 def workspace_rules(root: Path) -> tuple[RuleSettings, tuple[RuleTable, ...]]:

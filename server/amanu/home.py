@@ -64,6 +64,11 @@ class Home(NamedTuple):
         return self.config / "AGENTS.md"
 
     @property
+    def settings(self) -> Path:
+        """The user's settings."""
+        return self.config / "config.toml"
+
+    @property
     def audit(self) -> Path:
         return self.state / "audit"
 

@@ -9,7 +9,7 @@ import pytest
 
 from support.long_session import tokens
 from support.strict_services.http import Received, Say, ToolUse
-from support.vscode import SECONDS, VSCODE, answered, command, open_chat, send, service, shoot, workbench
+from support.vscode import SECONDS, VSCODE, answered, command, open_chat, pick_model, send, service, shoot, workbench
 
 pytestmark = [
     pytest.mark.skipif(not VSCODE, reason="run by make test-vscode"),
@@ -96,7 +96,7 @@ async def test_a_small_window(theme: str, tmp_path: Path) -> None:
         workbench(tmp_path, environment, settings={"workbench.colorTheme": theme}) as page,
     ):
         chat = await open_chat(page)
-        await chat.locator("select.model").select_option(MODEL)
+        await pick_model(page, chat, MODEL)
         await send(chat, "Which part of the ledger does not add up?")
         await answered(chat, "Shall I go on?")
         await chat.locator(".gauge[data-tier=warn]").wait_for(timeout=SECONDS)

@@ -1,5 +1,5 @@
-"""Models and keys in a real VS Code: a server on this machine is allowed from the palette, and what is wrong with a key
-names the commands VS Code has."""
+"""Models and keys in a real VS Code: the list of models, its default and effort; a server on this machine is allowed
+from the palette, and what is wrong with a key names the commands VS Code has."""
 
 import os
 from pathlib import Path
@@ -10,7 +10,7 @@ from amanu.home import find_home
 from support.strict_services.anthropic import Anthropic
 from support.strict_services.http import Fault, Say
 from support.strict_services.openai import OpenAI
-from support.vscode import SECONDS, VSCODE, answered, command, open_chat, send, shoot, workbench
+from support.vscode import SECONDS, VSCODE, answered, command, open_chat, pick_model, send, shoot, workbench
 
 pytestmark = [
     pytest.mark.skipif(not VSCODE, reason="run by make test-vscode"),
@@ -24,7 +24,7 @@ async def test_a_server_of_this_machine_is_allowed(tmp_path: Path) -> None:
     address = await local.start()
     config = find_home(os.environ).config
     config.mkdir(parents=True)
-    (config / "config.toml").write_text(f'[base_urls]\nollama = "{address}/v1"\n')
+    (config / "config.toml").write_text(f'# mine\n[base_urls]\nollama = "{address}/v1"\n')
     keys = {"ANTHROPIC_API_KEY": "sk-ant-wrong", "ANTHROPIC_BASE_URL": await far.start()}
     try:
         async with workbench(tmp_path, keys) as page:
@@ -33,18 +33,36 @@ async def test_a_server_of_this_machine_is_allowed(tmp_path: Path) -> None:
             await chat.locator(".notice", has_text="Amanu: Set API Key… says which it is").wait_for(timeout=SECONDS)
             await shoot(page, "models-1-key")
 
-            await chat.locator("select.model option", has_text="not allowed yet").wait_for(
-                state="attached", timeout=SECONDS
-            )
+            # the list: by vendor, what is in use on top, what cannot be used below with the way to it
+            await chat.locator("button.model").click()
+            rows = page.locator(".quick-input-list .monaco-list-row")
+            await rows.filter(has_text="in use").wait_for(timeout=SECONDS)
+            await shoot(page, "models-2-list")
+            search = page.locator(".quick-input-widget input.input")
+            await search.fill("opus")
+            opus = rows.filter(has_text="anthropic:claude-opus-5-5").first
+            await opus.hover(timeout=SECONDS)
+            await opus.locator('[aria-label="Use as Default for New Sessions"]').click(timeout=SECONDS)
+            await chat.locator(".told", has_text="New sessions use Claude Opus 5.5").wait_for(timeout=SECONDS)
+            assert (config / "config.toml").read_text().startswith("# mine\n")
+            assert 'model = "anthropic:claude-opus-5-5"' in (config / "config.toml").read_text()
+            await rows.filter(has_text="default").first.wait_for(timeout=SECONDS)
+            await opus.hover()
+            await opus.locator('[aria-label="Thinking Effort…"]').click(timeout=SECONDS)
+            await rows.filter(has_text="for hard tasks").click(timeout=SECONDS)
+            await chat.locator("button.model", has_text="Claude Opus 5.5 · high").wait_for(timeout=SECONDS)
+            await chat.locator("button.model").click()
+            await search.fill("ollama", timeout=SECONDS)
+            await rows.filter(has_text="Use Amanu: Allow a Model Server").first.wait_for(timeout=SECONDS)
+            await shoot(page, "models-3-lacking")
+            await page.keyboard.press("Escape")
             await command(page, "Amanu: Allow a Model Server of This Machine")
             dialog = page.locator(".monaco-dialog-box", has_text="Let ollama on this machine have your code")
             await dialog.wait_for(timeout=SECONDS)
-            await shoot(page, "models-2-asked")
+            await shoot(page, "models-4-asked")
             await dialog.locator(".monaco-button", has_text="Allow").click()
             await chat.locator(".told", has_text=f"the server at {address}/v1 may be used").wait_for(timeout=SECONDS)
-            option = chat.locator('select.model option[value^="ollama:"]:not([disabled])').first
-            await option.wait_for(state="attached", timeout=SECONDS)
-            await chat.locator("select.model").select_option(await option.get_attribute("value"))
+            await pick_model(page, chat, "ollama:")
             await send(chat, "And now?")
             await answered(chat, "I am on this machine.")
     finally:

@@ -151,6 +151,14 @@ async def command(page: Any, title: str) -> None:
     await page.keyboard.press("Enter")
 
 
+async def pick_model(page: Any, chat: Any, words: str) -> None:
+    """Choose the session's model from VS Code's list, by what one types to find it."""
+    await chat.locator("button.model").click()
+    await page.locator(".quick-input-widget input.input").fill(words, timeout=SECONDS)
+    await page.locator(".quick-input-list .monaco-list-row", has_text=words).first.click(timeout=SECONDS)
+    await page.locator(".quick-input-widget").wait_for(state="hidden", timeout=SECONDS)
+
+
 async def open_file(page: Any, name: str) -> None:
     """Show a file of the workspace in the editor."""
     await page.keyboard.press("Control+p")

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from amanu.session.mention_completion import rank
-from amanu_protocol.requests import MentionCompleteParams
+from amanu.context.editor import EditorContext
+from amanu.session.mention_ranking import rank
+from amanu_protocol.requests import ActiveEditor, ContextChangedParams, MentionCompleteParams
 from support.scripted_session import scripted_session
 
 WORDS = ["@problems", "@diff", "@symbol:"]
@@ -45,6 +46,49 @@ async def test_completion(tmp_path: Path, text: str, typed: str, items: list[str
         assert (result.typed, [item.text for item in result.items]) == (typed, items)
 
 
+@pytest.mark.parametrize(
+    ("text", "items"),
+    [
+        ("@", ["@b.py", "@ignored.py", '@"c c.py"', *WORDS, "@a.py", "@notes.txt"]),
+        ("#", ["@b.py", "@ignored.py", '@"c c.py"', *WORDS, "@a.py", "@notes.txt"]),
+        ("# heading #b", ["@b.py"]),
+        ("#prob", ["@problems"]),
+        ("C#b", []),
+        ("@.py", ["@b.py", "@ignored.py", '@"c c.py"', "@a.py"]),
+    ],
+)
+async def test_what_was_used_lately_comes_first(tmp_path: Path, text: str, items: list[str]) -> None:
+    async with scripted_session(tmp_path) as d:
+        for name in ("a.py", "b.py", "c c.py", "ignored.py", "never.py"):
+            (d.root / name).touch()
+        (d.root / ".git").mkdir()
+        (d.root / ".gitignore").write_text("ignored.py\nnever.py\n.gitignore\n")
+        editor = EditorContext()
+        for name in ("ignored.py", "b.py"):
+            editor = editor.changed(ContextChangedParams(active=ActiveEditor(path=str(d.root / name))))
+        open_files = [str(d.root / "c c.py"), str(d.root / "b.py"), str(d.root / "gone.py"), str(tmp_path / "out.py")]
+        editor = editor.changed(ContextChangedParams(active=ActiveEditor(), open_files=open_files))
+        params = MentionCompleteParams(session_id="s", text=text)
+        result = await d.sessions.complete_mention(params, editor)
+        assert [item.text for item in result.items] == items
+
+
+async def test_each_is_of_a_kind(tmp_path: Path) -> None:
+    async with scripted_session(tmp_path) as d:
+        (d.root / "src").mkdir()
+        (d.root / "src" / "a.py").touch()
+        result = await d.sessions.complete_mention(MentionCompleteParams(session_id="s", text="@", terminal=True))
+        assert {item.text: item.kind for item in result.items} == {
+            "@problems": "problems",
+            "@diff": "diff",
+            "@terminal": "terminal",
+            "@symbol:": "symbol",
+            "@src/": "folder",
+            "@notes.txt": "file",
+            "@src/a.py": "file",
+        }
+
+
 async def test_a_client_that_can_send_its_terminal_is_offered_it(tmp_path: Path) -> None:
     async with scripted_session(tmp_path) as d:
         params = MentionCompleteParams(session_id="s", text="@te", terminal=True)
@@ -70,8 +114,26 @@ PATHS = ["src/", "src/cart.py", "src/cart_test.py", "docs/a cart.md", "README.md
         (PATHS, "cart", ["src/cart.py", "src/cart_test.py", "docs/a cart.md", "lib/scar/t.py"]),
         (["a" * 250, "a" * 240 + "/b"], "a" * 30 + "b", ["a" * 240 + "/b"]),
         (["lib/aab.py"], "bba", []),
+        (["mcp/model.py", "session/mention_completion.py"], "mc", ["session/mention_completion.py", "mcp/model.py"]),
+        (
+            ["src/xmlChart.ts", "src/ModelChoice.ts", "amchoir"],
+            "mc",
+            ["src/ModelChoice.ts", "amchoir", "src/xmlChart.ts"],
+        ),
+        (["src/a/mention.py", "x/smentz.py"], "src/men", ["src/a/mention.py"]),
+        (["server/mention_lookup.py", "docs/ideas.md"], "mentoin_lookup", ["server/mention_lookup.py"]),
+        (["server/mention_lookup.py", "docs/ideas.md"], "mex", []),
     ],
-    ids=["as one types", "names with many ways to match", "another order"],
+    ids=[
+        "as one types",
+        "names with many ways to match",
+        "another order",
+        "initials",
+        "camel case",
+        "folder and name",
+        "a typing error",
+        "too short for one",
+    ],
 )
 def test_the_best_come_first(paths: list[str], query: str, best: list[str]) -> None:
     assert rank(paths, query) == best

@@ -563,7 +563,7 @@ async def test_an_attachment_that_cannot_go_is_said_to_be_so(tmp_path: Path, pat
         ("@symbol:nowhere", "@symbol:nowhere was not sent: nothing that looks like a definition of nowhere was found."),
         ("@problems", "@problems was not sent: no editor reports problems, and this session has changed no file"),
         ("@diff", "@diff was not sent: "),
-        ("@terminal", "@terminal was not sent: this client cannot send what its terminal shows"),
+        ("@terminal", "@terminal was not sent: no terminal output came with the prompt"),
         ("@src", None),
         ("@https://example.org/x.html", None),
         ("@app.get", None),

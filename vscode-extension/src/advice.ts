@@ -14,7 +14,12 @@ const HERE: [advised: RegExp, here: string][] = [
   [/[Rr]un:? `?amanu auth local [\w-]+`?/g, "Use Amanu: Allow a Model Server of This Machine…"],
   [/amanu auth set VENDOR, or try amanu demo, which needs none/g, `${KEY}, or Amanu: Try It Without a Key`],
   [/`?amanu auth status`?/g, KEY],
-  [/`?amanu auth set openai`?/g, KEY],
+  [/`?amanu auth set [\w-]+`?/g, KEY],
+  [/ `amanu models --refresh` does so at any time\./g, ""],
+  [
+    /`amanu mcp add` or `amanu mcp import` adds one\./g,
+    "Add one to .mcp.json in this folder, or to your mcp.toml.",
+  ],
   [/`?amanu logs`?/g, "Amanu: Show Logs"],
   [/`?amanu trust show`?/g, "Amanu: Review What This Folder Enables"],
 ];

@@ -1,6 +1,7 @@
 import * as vscode from "vscode";
 import type { Daemon } from "./client";
 import type { Desk } from "./desk";
+import { askForKey, GET_KEY, openKeyPage } from "./keyInput";
 import type { AuthStatus, ModelInfo } from "./protocol";
 
 /** The outcome of setting a key, in words; `vendor` if a key is now set. */
@@ -9,35 +10,28 @@ export interface KeySet {
   vendor?: string;
 }
 
-/** Ask for a vendor's key and hand it to the daemon, which keeps it in the user's own folder. */
-export async function setKey(daemon: Pick<Daemon, "request">): Promise<KeySet | undefined> {
+interface KeyItem extends vscode.QuickPickItem {
+  status?: AuthStatus;
+}
+
+const SIGN_IN = "Sign in with ChatGPT";
+
+/** Ask for a provider's key, that of `vendor` when it is named; have it tested, and hand it to the daemon, which keeps it
+ * in the user's own folder. The sign-in with ChatGPT stands in the same list. Undefined: the user left. */
+export async function setKey(
+  daemon: Pick<Daemon, "request">,
+  signIn: () => Promise<KeySet | undefined>,
+  vendor?: string,
+): Promise<KeySet | undefined> {
   const { vendors } = await daemon.request("amanu/auth/status", {});
-  const items = vendors.map((status) => ({ label: status.vendor, description: where(status), status }));
-  const chosen = await vscode.window.showQuickPick(items, {
-    title: "API key",
-    placeHolder: "Choose a vendor",
-    ignoreFocusOut: true, // asked from the walkthrough too, which takes the focus back
-  });
-  if (chosen === undefined) return undefined;
-  const { vendor, source } = chosen.status;
-  const key = await vscode.window.showInputBox({
-    title: `API key for ${vendor}`,
-    prompt:
-      source === "file"
-        ? "Leave empty to remove the stored key."
-        : "Stored in your own configuration folder, readable only by you.",
-    password: true,
-    ignoreFocusOut: true,
-  });
-  if (key === undefined) return undefined;
-  const trimmed = key.trim();
-  if (trimmed === "" && source !== "file") return undefined;
-  await daemon.request("amanu/auth/set", { vendor, key: trimmed || null });
-  if (!trimmed) return { words: "The key was removed." };
-  const now = (await daemon.request("amanu/auth/status", {})).vendors.find((each) => each.vendor === vendor);
-  if (now?.source !== "environment") return { words: "The key is stored.", vendor };
-  const words = `The key is stored, but ${now.variable ?? "a variable"} in the environment takes precedence: remove it from amanu.server.environment, or from the environment VS Code was started in.`;
-  return { words, vendor };
+  const named = vendors.find((status) => status.vendor === vendor);
+  const status = named ?? (await choose(vendors));
+  if (status === SIGN_IN) return signIn();
+  if (status === undefined) return undefined;
+  const outcome = await askForKey(status, (key) => keep(daemon, status, key));
+  if (outcome !== null) return outcome;
+  await daemon.request("amanu/auth/set", { vendor: status.vendor, key: null });
+  return { words: `The ${title(status)} key was removed.` };
 }
 
 /** The model a new key of that vendor opens, where the session's own cannot answer: it is a script, or has no key. */
@@ -56,9 +50,73 @@ export async function opened(
   );
 }
 
+/** Test the key, and keep it unless the provider refuses it. Throws the sentence that says why it does. */
+async function keep(
+  daemon: Pick<Daemon, "request">,
+  { vendor, ...status }: AuthStatus,
+  key: string,
+): Promise<KeySet> {
+  const checked = await daemon.request("amanu/auth/check", { vendor, key });
+  if (checked.status === "refused") throw new Error(checked.summary);
+  await daemon.request("amanu/auth/set", { vendor, key });
+  const tested = checked.status === "accepted" ? checked.summary : `The key was stored. ${checked.summary}`;
+  if (status.source !== "environment") return { words: tested, vendor };
+  const variable = status.variable ?? "a variable";
+  const words = `The key is stored, but ${variable} in the environment takes precedence: remove it from amanu.server.environment, or from the environment VS Code was started in.`;
+  return { words, vendor };
+}
+
+/** The provider whose key is to be set, or the words for signing in. */
+function choose(vendors: AuthStatus[]): Promise<AuthStatus | typeof SIGN_IN | undefined> {
+  const pick = vscode.window.createQuickPick<KeyItem>();
+  pick.title = "API Keys";
+  pick.placeholder = "Choose a provider, or sign in";
+  pick.matchOnDescription = true;
+  pick.ignoreFocusOut = true; // asked from the walkthrough too, which takes the focus back
+  const openai = vendors.find(({ vendor }) => vendor === "openai");
+  pick.items = [
+    ...vendors.map(row),
+    { label: "Without a key", kind: vscode.QuickPickItemKind.Separator },
+    {
+      label: SIGN_IN,
+      iconPath: new vscode.ThemeIcon("account"),
+      description: openai?.account ? `signed in as ${openai.account}` : "uses your ChatGPT plan",
+    },
+  ];
+  return new Promise((resolve) => {
+    let chosen: AuthStatus | typeof SIGN_IN | undefined;
+    pick.onDidTriggerItemButton(({ item }) => item.status && openKeyPage(item.status));
+    pick.onDidAccept(() => {
+      const [item] = pick.selectedItems;
+      chosen = item?.label === SIGN_IN ? SIGN_IN : item?.status;
+      pick.hide();
+    });
+    pick.onDidHide(() => {
+      pick.dispose();
+      resolve(chosen);
+    });
+    pick.show();
+  });
+}
+
+function row(status: AuthStatus): KeyItem {
+  const missing = status.source === "none" || status.source === "endedSignIn";
+  return {
+    label: title(status),
+    description: [status.about, where(status)].filter(Boolean).join(" · "),
+    iconPath: new vscode.ThemeIcon(missing ? "key" : "pass-filled"),
+    buttons: status.page ? [GET_KEY] : [],
+    status,
+  };
+}
+
+function title(status: AuthStatus): string {
+  return status.title || status.vendor;
+}
+
 function where({ source, variable, account }: AuthStatus): string {
   if (source === "environment") return `from the environment${variable ? ` (${variable})` : ""}`;
   if (source === "signIn") return `signed in as ${account}; takes precedence over a stored key`;
   if (source === "endedSignIn") return `the sign-in as ${account} has ended`;
-  return source === "file" ? "stored" : "no key yet";
+  return source === "file" ? "key stored" : "";
 }

@@ -5,16 +5,15 @@ import { type KeySet, opened, setKey } from "./auth";
 import type { Chats } from "./chat/chats";
 import type { Daemon } from "./client";
 import { selection } from "./context";
-import type { Desk } from "./desk";
 import type { Desks } from "./desks";
 import type { Doctor } from "./doctor";
 import { allowLocal } from "./local";
 import { reviewMemory } from "./memory";
 import type { Overview } from "./overview";
-import type { Effort, Mode } from "./protocol";
+import type { Mode } from "./protocol";
 import { MODES } from "./labels";
-import { detail } from "./models";
 import type { ModelList } from "./modelList";
+import type { ModelPicker } from "./modelPicker";
 import type { Setup } from "./setup";
 import { signIn, signOut } from "./signIn";
 import type { Trust } from "./trust";
@@ -30,6 +29,7 @@ export function commands(
   daemon: Daemon,
   chats: Chats,
   models: ModelList,
+  picker: ModelPicker,
   overview: Overview,
   approvals: Approvals,
   questions: Questions,
@@ -38,17 +38,20 @@ export function commands(
   trust: Trust,
   log: vscode.LogOutputChannel,
 ): vscode.Disposable[] {
-  const on = (name: string, work: () => unknown) =>
-    vscode.commands.registerCommand(name, () => desks.attempt(async () => work()));
-  /** The usable models have changed; if the session's own cannot answer, it switches to one that a new key opens. */
-  const changed = async (outcome: KeySet | undefined) => {
+  const on = (name: string, work: (...given: unknown[]) => unknown) =>
+    vscode.commands.registerCommand(name, (...given: unknown[]) => desks.attempt(async () => work(...given)));
+  /** The usable models have changed: the session switches to the one the key was wanted for; if none was named and its
+   * own cannot answer, to one that the new key opens. */
+  const changed = async (outcome: KeySet | undefined, wanted?: string) => {
     if (outcome === undefined) return;
-    const model =
-      outcome.vendor === undefined ? undefined : await opened(daemon, desks.active, outcome.vendor);
-    if (model !== undefined) await desks.active.setModel(model.modelId);
-    const next = model === undefined ? "" : ` ${model.name} is now in use.`;
-    desks.tell({ level: "info", text: outcome.words + next });
+    const { vendor, words } = outcome;
+    const desk = desks.active;
+    const opens = vendor === undefined ? undefined : await opened(daemon, desk, vendor);
+    const modelId = vendor === undefined ? undefined : (wanted ?? opens?.modelId);
+    if (modelId !== undefined) await desk.setModel(modelId);
     await models.refresh();
+    const name = models.models.find((model) => model.modelId === modelId)?.name ?? modelId;
+    desk.tell({ level: "info", text: modelId === undefined ? words : `${words} ${name} is now in use.` });
   };
   return [
     on("amanu.focus", () => chats.focus()),
@@ -73,7 +76,11 @@ export function commands(
       if (desks.state.approvals.length === 0 && (await questions.answer())) return;
       if (desks.state.approvals.length > 0 || !(await overview.answer())) await approvals.answer();
     }),
-    on("amanu.setKey", async () => changed(await setKey(daemon))),
+    on("amanu.setKey", async (vendor, wanted) => {
+      const named = typeof vendor === "string" ? vendor : undefined;
+      const outcome = await setKey(daemon, () => signIn(setup), named);
+      await changed(outcome, typeof wanted === "string" ? wanted : undefined);
+    }),
     on("amanu.signInOpenAI", async () => changed(await signIn(setup))),
     on("amanu.signOutOpenAI", async () => changed(await signOut(setup))),
     on("amanu.allowLocal", async () => {
@@ -82,8 +89,8 @@ export function commands(
       desks.tell({ level: "info", text: outcome });
       await models.refresh();
     }),
-    on("amanu.selectModel", () => selectModel(desks.active, daemon)),
-    on("amanu.selectEffort", () => selectEffort(desks.active, daemon)),
+    on("amanu.selectModel", () => picker.select()),
+    on("amanu.selectEffort", () => picker.chooseEffort()),
     on("amanu.selectMode", async () => {
       const items = Object.entries(MODES).map(([mode, { name, meaning }]) => ({
         mode: mode as Mode,
@@ -111,42 +118,4 @@ export function commands(
     on("amanu.restart", () => daemon.restart()),
     on("amanu.logs", () => log.show()),
   ];
-}
-
-async function selectModel(desk: Desk, daemon: Daemon): Promise<void> {
-  const { models } = await daemon.request("amanu/model/list", {});
-  const usableFirst = models.toSorted((a, b) => Number(b.available) - Number(a.available));
-  const items = usableFirst.map((model) => ({
-    label: model.name,
-    description: model.modelId + (model.modelId === desk.state.modelId ? " · in use" : ""),
-    detail: detail(model),
-    model,
-  }));
-  const chosen = await vscode.window.showQuickPick(items, { title: "Model", matchOnDescription: true });
-  if (chosen) await desk.setModel(chosen.model.modelId); // a refusal names the way out
-}
-
-const EFFORTS: Record<Effort, string> = {
-  none: "no thinking",
-  minimal: "as little as possible",
-  low: "for simple tasks",
-  medium: "for most tasks",
-  high: "for hard tasks",
-  xhigh: "slow and thorough",
-  max: "as much as the model can",
-};
-
-async function selectEffort(desk: Desk, daemon: Daemon): Promise<void> {
-  const { models, defaultModelId } = await daemon.request("amanu/model/list", {});
-  const modelId = desk.state.modelId || defaultModelId;
-  const model = models.find((each) => each.modelId === modelId);
-  const offered = model && model.efforts.length > 0 ? model.efforts : (Object.keys(EFFORTS) as Effort[]);
-  const items = offered.map((effort) => ({
-    effort,
-    label: effort,
-    description: EFFORTS[effort] + (effort === desk.state.effort ? " · in use" : ""),
-  }));
-  const title = `How much ${model?.name ?? "the model"} thinks`;
-  const chosen = await vscode.window.showQuickPick(items, { title });
-  if (chosen) await desk.setEffort(chosen.effort);
 }

@@ -24,6 +24,7 @@ import { language } from "./language";
 import { ServersPage } from "./mcp/page";
 import { Servers } from "./mcp/servers";
 import { ModelList } from "./modelList";
+import { ModelPicker } from "./modelPicker";
 import { Overview } from "./overview";
 import { Pages } from "./pages";
 import { openPlan } from "./plan";
@@ -31,6 +32,7 @@ import { BASE, PROPOSED, Proposals } from "./proposals";
 import { Review } from "./review";
 import { Changes } from "./scm";
 import { Sessions } from "./sessions";
+import { SettingsPage } from "./settings/page";
 import { Setup } from "./setup";
 import { Shown } from "./shown";
 import { Status } from "./status";
@@ -86,6 +88,8 @@ export function activate(context: vscode.ExtensionContext): void {
     desk,
     context.workspaceState,
   );
+  const picker = new ModelPicker(desks, daemon, () => models.refresh());
+  const settings = new SettingsPage(context.extensionUri, daemon, picker, () => models.refresh());
   const mcp = new ServersPage(context.extensionUri, desks, daemon, servers, setup, pages);
   const shownPlans = new Set<string>();
   const approvals = new Approvals(desks, daemon, pages, (proposalId) => review.openDiff(proposalId));
@@ -129,6 +133,8 @@ export function activate(context: vscode.ExtensionContext): void {
     pages,
     servers,
     mcp,
+    settings,
+    vscode.commands.registerCommand("amanu.settings", () => desks.attempt(() => settings.show())),
     new Running(desks, sessions, daemon, servers, (sessionId) => chats.showSession(sessionId)),
     vscode.commands.registerCommand("amanu.mcp", (name?: unknown) =>
       desks.attempt(() => mcp.show(typeof name === "string" ? name : undefined)),
@@ -145,6 +151,7 @@ export function activate(context: vscode.ExtensionContext): void {
       daemon,
       chats,
       models,
+      picker,
       overview,
       approvals,
       new Questions(desks),

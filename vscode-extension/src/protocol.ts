@@ -1803,15 +1803,25 @@ export interface MentionCompleteParams {
   roots?: string[];
   /** What stands before the cursor. */
   text: string;
-  /** The client can send what is selected in its terminal, as a selection with the path `@terminal`. */
+  /** The client can send what its terminal shows, as a selection with the path `@terminal`. */
   terminal?: boolean;
 }
+
+export type MentionKind =
+  | "file"
+  | "folder"
+  | "symbol"
+  | "problems"
+  | "diff"
+  | "terminal"
+  | "resource";
 
 export interface MentionItem {
   /** As it goes into the prompt, with the `@`. */
   text: string;
   /** For the user. */
   detail: string;
+  kind: MentionKind;
 }
 
 export interface MentionCompleteResult {
@@ -1823,11 +1833,20 @@ export interface MentionCompleteResult {
 
 export interface ModelListResult {
   models: ModelInfo[];
+  /** What a new session gets that names none. */
   defaultModelId: string | null;
+  /** The part of a model's id before the colon → the vendor's name for the user. */
+  vendors: { [key: string]: string };
 }
 
 export interface AuthStatus {
   vendor: string;
+  /** The vendor's name for the user; "" where it has none but `vendor`. */
+  title: string;
+  /** What its key opens, in a few words. */
+  about: string;
+  /** Where the user gets a key. */
+  page: string | null;
   /**
    * Where the key comes from; the key itself never leaves the daemon. `signIn`: the user signed in to the vendor;
    * `endedSignIn`: they did, and must again.
@@ -1846,6 +1865,118 @@ export interface AuthSetParams {
   vendor: string;
   /** None forgets it. */
   key: string | null;
+}
+
+export interface AuthCheckParams {
+  vendor: string;
+  /** A key to try before it is kept; None: the one that requests would use. */
+  key?: string | null;
+}
+
+export interface AuthCheckResult {
+  /** `refused`: the service does not take this key. `untested`: the service has nothing that could be asked for. */
+  status: "accepted" | "refused" | "unreachable" | "untested";
+  /** A sentence for the user. */
+  summary: string;
+}
+
+export type SettingKind =
+  | "text"
+  | "number"
+  | "switch"
+  | "choice"
+  | "list"
+  | "other";
+
+/** One key of the user's `config.toml`. */
+export interface Setting {
+  /** As in `limits.steps`. */
+  key: string;
+  /** The part before the last dot; "" for a key of the first level. */
+  section: string;
+  /** `list`: of texts. `other`: tables, which are edited in the file. */
+  kind: SettingKind;
+  /** Of kind `choice`: the values there are. */
+  choices: string[];
+  /** What may be set, in words. */
+  values: string;
+  about: string;
+  /** In force for new sessions; None: nothing is set, and there is no default. */
+  value: unknown;
+  default: unknown;
+  /** What of the three gives the value; one from the environment goes before the file. */
+  origin: "default" | "file" | "environment";
+  /** Of an `environment` origin: the variable. */
+  variable: string | null;
+  /** Where it stands in the file, from 1. */
+  line: number | null;
+  /** A change takes effect only when the daemon has been started again; else in new sessions. */
+  restart: boolean;
+}
+
+export interface SettingsListResult {
+  /** The user's `config.toml`, which need not exist. */
+  path: string;
+  settings: Setting[];
+}
+
+export interface SettingsSetParams {
+  key: string;
+  /** None takes the key out of the file: the default holds. */
+  value?: unknown;
+}
+
+export interface SettingsSetResult {
+  /** As they are now. */
+  settings: SettingsListResult;
+  /** What was done and from when on it holds, for the user. */
+  summary: string;
+}
+
+export type RuleDecision = "allow" | "deny" | "mustAsk";
+
+/** The user's `config.toml`; remembered for all workspaces, or for some (`rules.toml`); a trusted folder's own file. */
+export type RuleOrigin = "config" | "user" | "workspace" | "folder";
+
+/** A rule that holds beyond a session. */
+export interface StoredRule {
+  decision: RuleDecision;
+  rule: string;
+  origin: RuleOrigin;
+  /** The folder it is for, of `workspace` and `folder`. */
+  root: string | null;
+  /** Where it is from, for the user. */
+  where: string;
+  /** What it means, in words. */
+  explanation: string;
+  /** False for a `[[rule]]`, and for what is in a folder's own file: those are edited there. */
+  removable: boolean;
+}
+
+export interface RuleListParams {
+  /** Folders whose rules are listed, too. */
+  roots?: string[];
+}
+
+export interface RuleListResult {
+  rules: StoredRule[];
+}
+
+/** Goes into the user's `config.toml`. */
+export interface RuleAddParams {
+  decision: RuleDecision;
+  rule: string;
+}
+
+export interface RuleRemoveParams {
+  decision: RuleDecision;
+  rule: string;
+  origin: "config" | "user" | "workspace";
+  root?: string | null;
+}
+
+export interface RuleChangeResult {
+  summary: string;
 }
 
 export interface TrustGetParams {
@@ -1889,6 +2020,7 @@ export interface TrustSetParams {
 export interface RulePreviewParams {
   /** One or several, one a line. */
   rule: string;
+  decision?: RuleDecision;
   /** Of the session whose earlier questions it is tried on. */
   sessionId?: Id | null;
   /** Of the question it is meant to answer. */
@@ -2290,10 +2422,22 @@ export interface RequestsToDaemon {
   "amanu/auth/status": { params: Empty; result: AuthStatusResult };
   /** Keep or forget a key, in the user's own folder. */
   "amanu/auth/set": { params: AuthSetParams; result: Empty };
+  /** Ask a vendor whether it takes a key. Costs nothing, and keeps nothing. */
+  "amanu/auth/check": { params: AuthCheckParams; result: AuthCheckResult };
+  /** All settings of the user, with values and documentation. */
+  "amanu/settings/list": { params: Empty; result: SettingsListResult };
+  /** Change the user's `config.toml`, whose comments stay. */
+  "amanu/settings/set": { params: SettingsSetParams; result: SettingsSetResult };
   /** What trusting a folder enables, and what of it changed since it was trusted. */
   "amanu/trust/get": { params: TrustGetParams; result: TrustGetResult };
   /** Declare a workspace folder trusted or not, for this user. */
   "amanu/trust/set": { params: TrustSetParams; result: Empty };
+  /** The rules that hold beyond a session. */
+  "amanu/rule/list": { params: RuleListParams; result: RuleListResult };
+  /** Keep a rule in the user's `config.toml`. */
+  "amanu/rule/add": { params: RuleAddParams; result: RuleChangeResult };
+  /** Forget a rule of the user's. */
+  "amanu/rule/remove": { params: RuleRemoveParams; result: RuleChangeResult };
   /** Check the text of a rule before saving it, and try it on what was asked before. */
   "amanu/rule/preview": { params: RulePreviewParams; result: RulePreviewResult };
   /** Who or what decided what, and what was done. */

@@ -1,10 +1,9 @@
 import * as vscode from "vscode";
 import { lines } from "./context";
 import type { AttachmentInput } from "./protocol";
+import { NO_OUTPUT, terminalOutput } from "./terminal";
 
-/** The path by which the daemon knows a terminal's text (`context/attachments.py`). */
-const TERMINAL = "@terminal";
-/** Characters of what failed that are sent: of a terminal its end, where the error stands. */
+/** Characters of what failed that are sent. */
 const SENT = 20_000;
 
 type Say = (text: string, attachments: AttachmentInput[]) => Promise<void>;
@@ -33,35 +32,12 @@ export async function fixTest(say: Say, given: FailedTest | vscode.TestItem | un
 
 /** *Fix with Amanu* in a terminal: what is selected there, else the last command and what it printed. */
 export async function fixTerminal(say: Say): Promise<void> {
-  const text = (await copied("copySelection")) || (await copied("copyLastCommandAndLastCommandOutput"));
-  if (text === "") {
-    void vscode.window.showInformationMessage(
-      "Select the output in the terminal first: its shell does not tell where commands end.",
-    );
+  const output = await terminalOutput();
+  if (output === undefined) {
+    void vscode.window.showInformationMessage(NO_OUTPUT);
     return;
   }
-  const sent = text.slice(-SENT);
-  const output: AttachmentInput = {
-    kind: "selection",
-    path: TERMINAL,
-    startLine: 1,
-    endLine: sent.split("\n").length,
-    text: sent,
-  };
   await say("Fix what went wrong in the terminal.", [output]);
-}
-
-/** What a command of the terminal copies. The clipboard is as before afterwards. */
-async function copied(command: string): Promise<string> {
-  const { clipboard } = vscode.env;
-  const before = await clipboard.readText();
-  await clipboard.writeText("");
-  try {
-    await vscode.commands.executeCommand(`workbench.action.terminal.${command}`);
-    return (await clipboard.readText()).trim();
-  } finally {
-    await clipboard.writeText(before);
-  }
 }
 
 async function attachment(uri: vscode.Uri, range: vscode.Range | undefined): Promise<AttachmentInput> {

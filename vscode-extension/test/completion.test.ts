@@ -1,12 +1,14 @@
 // @vitest-environment happy-dom
 import { expect, test } from "vitest";
 import { Completion } from "../src/chat/view/completion";
+import { Mentioned } from "../src/chat/view/mentioned";
 
 test.each([
   ["see @sho", "@sho", "@shop.py", "see @shop.py "],
   ["see @sr", "@sr", "@src/", "see @src/"],
   ['see @"a ca', '@"a ca', '@"a cart.md"', 'see @"a cart.md" '],
   ["see @sy", "@sy", "@symbol:", "see @symbol:"],
+  ["see #pro", "#pro", "@problems", "see @problems "],
 ])("what the daemon offers for %j is put in its place", (text, typed, item, after) => {
   const input = document.createElement("textarea");
   const asked: string[] = [];
@@ -19,9 +21,35 @@ test.each([
   input.setSelectionRange(text.length, text.length);
   input.dispatchEvent(new Event("input"));
   expect(asked).toEqual([text]);
-  completion.mentions("an earlier text", typed, [{ text: "@wrong", detail: "" }]);
+  completion.mentions("an earlier text", typed, [{ text: "@wrong", detail: "", kind: "file" }]);
   expect(completion.element.hidden).toBe(true);
-  completion.mentions(text, typed, [{ text: item, detail: "" }]);
+  completion.mentions(text, typed, [{ text: item, detail: "", kind: "file" }]);
   completion.key(new KeyboardEvent("keydown", { key: "Tab" }));
   expect(input.value).toBe(after);
+});
+
+test("what was chosen is a chip of its kind while it stands in the prompt", () => {
+  const input = document.createElement("textarea");
+  const mentioned = new Mentioned(input);
+  const type = (text: string) => {
+    input.value = text;
+    input.dispatchEvent(new Event("input"));
+  };
+  const chips = () =>
+    [...mentioned.element.children].map((chip) => [chip.getAttribute("data-kind"), chip.textContent]);
+  mentioned.add({ text: "@src/a.py", detail: "", kind: "file" });
+  mentioned.add({ text: "@problems", detail: "", kind: "problems" });
+  mentioned.add({ text: "@symbol:", detail: "", kind: "symbol" });
+  type("See @src/a.py, @problems and @symbol: ");
+  expect(chips()).toEqual([
+    ["file", "a.py×"],
+    ["problems", "Problems×"],
+  ]);
+  mentioned.element.querySelector("button")?.click();
+  expect(input.value).toBe("See , @problems and @symbol: ");
+  type("See @problemsolver");
+  expect(chips()).toEqual([]);
+  type("");
+  type("@problems");
+  expect(chips()).toEqual([]);
 });

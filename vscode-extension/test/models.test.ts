@@ -1,16 +1,68 @@
 import { expect, test } from "vitest";
-import { detail } from "../src/models";
+import { DEFAULT, detail, EFFORT, KEY, type ModelItem, modelItems } from "../src/modelItems";
 import type { ModelInfo } from "../src/protocol";
 import { model } from "./states";
 
 const priced = { inputPrice: 2, outputPrice: 8, factsFrom: "OpenAI, 24 November 2026" };
-const PRICE = "$2 in, $8 out, per million tokens · OpenAI, 24 November 2026";
+const PRICE = "1 k context · $2 in, $8 out, per million tokens · OpenAI, 24 November 2026";
 
 test.each<[Partial<ModelInfo>, string]>([
   [priced, PRICE],
-  [{ factsFrom: "assumed" }, "price not known · assumed"],
-  [{}, "price not known"],
+  [{ factsFrom: "assumed" }, "1 k context · price not known · assumed"],
+  [{}, "1 k context · price not known"],
   [{ ...priced, successor: "openai:new" }, `${PRICE} · deprecated, use openai:new`],
   [{ ...priced, retires: "2026-12-11" }, `${PRICE} · shut down on 2026-12-11`],
   [{ ...priced, available: false, unavailable: "Run: amanu auth set mine" }, "Use Amanu: Set API Key…"],
 ])("what is said of a model: %j", (given, expected) => expect(detail(model("m", given))).toBe(expected));
+
+const LIST = {
+  models: [
+    model("anthropic:opus", { efforts: ["low", "high"] }),
+    model("anthropic:sonnet", { efforts: [] }),
+    model("gemini:flash", {}),
+    model("openai:gpt", {
+      available: false,
+      unavailable: "Set OPENAI_API_KEY, or run: amanu auth set openai",
+    }),
+    model("ollama:qwen", { available: false, unavailable: "Run: amanu auth local ollama" }),
+  ],
+  defaultModelId: "gemini:flash",
+  vendors: { anthropic: "Anthropic", gemini: "Google Gemini", openai: "OpenAI" },
+};
+
+function rows(items: ModelItem[]): string[] {
+  return items.map(({ label, description }) => (description === undefined ? `— ${label}` : description));
+}
+
+test("models are listed by vendor, what is in use and the default on top, what lacks something below", () => {
+  const items = modelItems(LIST, "anthropic:sonnet", "high");
+  expect(rows(items)).toEqual([
+    "— In use",
+    "anthropic:sonnet · in use, high effort",
+    "gemini:flash · default",
+    "— Anthropic",
+    "anthropic:opus",
+    "— OpenAI (not available)",
+    "openai:gpt",
+    "— ollama (not available)",
+    "ollama:qwen",
+  ]);
+  expect(items.flatMap(({ obstacle }) => obstacle ?? [])).toEqual(["amanu.setKey", "amanu.allowLocal"]);
+});
+
+test("a session that names no model has the default", () => {
+  expect(rows(modelItems(LIST, "", null)).slice(0, 2)).toEqual([
+    "— In use",
+    "gemini:flash · in use · default",
+  ]);
+});
+
+test("a row has the buttons for what can be done with its model", () => {
+  const buttons = Object.fromEntries(
+    modelItems(LIST, "", null).map(({ model: each, buttons }) => [each?.modelId, buttons]),
+  );
+  expect(buttons["anthropic:opus"]).toEqual([EFFORT, DEFAULT]);
+  expect(buttons["gemini:flash"]).toEqual([]);
+  expect(buttons["openai:gpt"]).toEqual([KEY]);
+  expect(buttons["ollama:qwen"]).toEqual([]);
+});

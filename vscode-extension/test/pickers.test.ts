@@ -6,7 +6,7 @@ import { Folded } from "../src/fold";
 import type { Effort } from "../src/protocol";
 import { model, state } from "./states";
 
-function pick(count: number, modelId: string, effort: Effort | null = null) {
+function pick(modelId: string, effort: Effort | null = null) {
   const posted: ToHost[] = [];
   const desk = {
     session: new Folded(state({ modelId, effort })),
@@ -14,36 +14,36 @@ function pick(count: number, modelId: string, effort: Effort | null = null) {
     post: (m: ToHost) => posted.push(m),
   };
   const pickers = new Pickers(desk);
+  const lacking = { available: false, unavailable: "Set X_API_KEY, or run: amanu auth set anthropic" };
   pickers.offer(
-    Array.from({ length: count }, (_, at) => model(`openrouter:m${at}`)),
-    null,
+    [
+      model("openrouter:a", { name: "A" }),
+      model("openrouter:b", { name: "B" }),
+      model("anthropic:c", lacking),
+    ],
+    "openrouter:b",
   );
-  const choose = (value: string) => {
-    pickers.model.value = value;
-    pickers.model.dispatchEvent(new Event("change"));
-  };
-  return { posted, pickers, choose, drawn: [...pickers.model.options].map(({ value }) => value) };
+  return { posted, button: pickers.model };
 }
 
-test("a few models are all drawn", () => {
-  const { drawn, choose, posted } = pick(3, "openrouter:m1");
-  expect(drawn).toEqual(["openrouter:m0", "openrouter:m1", "openrouter:m2"]);
-  choose("openrouter:m2");
-  expect(posted).toEqual([{ type: "setModel", modelId: "openrouter:m2" }]);
+test.each<[string, Effort | null, string]>([
+  ["openrouter:a", null, "A"],
+  ["openrouter:a", "high", "A · high"],
+  ["", null, "B"],
+  ["openrouter:gone", null, "openrouter:gone"],
+])("the button names the model of %j with effort %j", (modelId, effort, text) => {
+  expect(pick(modelId, effort).button.textContent).toBe(text);
 });
 
-test("of hundreds the first are drawn, the one in use, and a way to the others", () => {
-  const { drawn, choose, posted, pickers } = pick(400, "openrouter:m399");
-  expect(drawn).toHaveLength(62);
-  expect(drawn.slice(-2)).toEqual(["openrouter:m399", "more"]);
-  choose("more");
+test("it opens VS Code's own list", () => {
+  const { button, posted } = pick("openrouter:a");
+  button.click();
   expect(posted).toEqual([{ type: "action", action: "selectModel" }]);
-  expect(pickers.model.value).toBe("openrouter:m399");
 });
 
-test("the effort is told beside the price", () => {
-  expect(pick(3, "openrouter:m1").pickers.model.title).not.toContain("effort");
-  expect(pick(3, "openrouter:m1", "high").pickers.model.title).toMatch(
-    /^openrouter:m1: .+ · thinking effort high$/,
-  );
+test("the price is in its title, or what the model lacks", () => {
+  expect(pick("openrouter:a", "high").button.title).toMatch(/^openrouter:a: .+ · thinking effort high$/);
+  const { button } = pick("anthropic:c");
+  expect(button.title).toBe("anthropic:c: Use Amanu: Set API Key…");
+  expect(button.classList.contains("lacking")).toBe(true);
 });

@@ -83,6 +83,53 @@ export const QuickPickItemKind = { Separator: -1, Default: 0 };
 export class ThemeIcon {
   constructor(readonly id: string) {}
 }
+/** An input box the test fills in. */
+export class Box {
+  value = "";
+  title = "";
+  prompt = "";
+  enabled = true;
+  busy = false;
+  shown = false;
+  validationMessage: string | undefined;
+  buttons: { tooltip?: string }[] = [];
+  private readonly changed = new EventEmitter<string>();
+  private readonly accepted = new EventEmitter<void>();
+  private readonly hidden = new EventEmitter<void>();
+  private readonly pressed = new EventEmitter<unknown>();
+  readonly onDidChangeValue = this.changed.event;
+  readonly onDidAccept = this.accepted.event;
+  readonly onDidHide = this.hidden.event;
+  readonly onDidTriggerButton = this.pressed.event;
+
+  show(): void {
+    this.shown = true;
+    boxes.push(this);
+  }
+
+  type(value: string): void {
+    this.value = value;
+    this.changed.fire(value);
+  }
+
+  accept(): void {
+    this.accepted.fire();
+  }
+
+  press(tooltip: string): void {
+    this.pressed.fire(this.buttons.find((button) => button.tooltip === tooltip));
+  }
+
+  hide(): void {
+    this.shown = false;
+    this.hidden.fire();
+  }
+
+  dispose(): void {}
+}
+
+/** Those that were shown. */
+export const boxes: Box[] = [];
 /** What was shown beside the window, and the way to press its button. */
 export const notifications: { text: string; buttons: string[]; press(button?: string): void }[] = [];
 
@@ -96,6 +143,7 @@ export const window = {
   showInformationMessage: (text: string, ...buttons: string[]) =>
     new Promise<string | undefined>((press) => notifications.push({ text, buttons, press })),
   createQuickPick: () => new Pick(),
+  createInputBox: () => new Box(),
   showQuickPick: (items: Item[], options: { title?: string; placeHolder?: string }) => {
     const pick = new Pick();
     Object.assign(pick, { items, title: options.title ?? "", placeholder: options.placeHolder ?? "" });

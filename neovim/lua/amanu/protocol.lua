@@ -1193,11 +1193,14 @@
 ---@field sessionId? amanu.Id
 ---@field roots? string[] Absolute paths of the folders, where there is no session yet.
 ---@field text string What stands before the cursor.
----@field terminal? boolean The client can send what is selected in its terminal, as a selection with the path `@terminal`.
+---@field terminal? boolean The client can send what its terminal shows, as a selection with the path `@terminal`.
+
+---@alias amanu.MentionKind "file"|"folder"|"symbol"|"problems"|"diff"|"terminal"|"resource"
 
 ---@class amanu.MentionItem
 ---@field text string As it goes into the prompt, with the `@`.
 ---@field detail string For the user.
+---@field kind amanu.MentionKind
 
 ---@class amanu.MentionCompleteResult
 ---@field typed string The end of the text, which the chosen item replaces; "" where nothing is mentioned.
@@ -1205,10 +1208,14 @@
 
 ---@class amanu.ModelListResult
 ---@field models amanu.ModelInfo[]
----@field defaultModelId? string
+---@field defaultModelId? string What a new session gets that names none.
+---@field vendors table<string, string> The part of a model's id before the colon → the vendor's name for the user.
 
 ---@class amanu.AuthStatus
 ---@field vendor string
+---@field title string The vendor's name for the user; "" where it has none but `vendor`.
+---@field about string What its key opens, in a few words.
+---@field page? string Where the user gets a key.
 ---@field source "environment"|"signIn"|"endedSignIn"|"file"|"none" Where the key comes from; the key itself never leaves the daemon. `signIn`: the user signed in to the vendor; `endedSignIn`: they did, and must again.
 ---@field variable? string
 ---@field account? string Who is signed in, also while a key of the environment goes before that.
@@ -1219,6 +1226,78 @@
 ---@class amanu.AuthSetParams
 ---@field vendor string
 ---@field key? string None forgets it.
+
+---@class amanu.AuthCheckParams
+---@field vendor string
+---@field key? string A key to try before it is kept; None: the one that requests would use.
+
+---@class amanu.AuthCheckResult
+---@field status "accepted"|"refused"|"unreachable"|"untested" `refused`: the service does not take this key. `untested`: the service has nothing that could be asked for.
+---@field summary string A sentence for the user.
+
+---@alias amanu.SettingKind "text"|"number"|"switch"|"choice"|"list"|"other"
+
+---One key of the user's `config.toml`.
+---@class amanu.Setting
+---@field key string As in `limits.steps`.
+---@field section string The part before the last dot; "" for a key of the first level.
+---@field kind amanu.SettingKind `list`: of texts. `other`: tables, which are edited in the file.
+---@field choices string[] Of kind `choice`: the values there are.
+---@field values string What may be set, in words.
+---@field about string
+---@field value any In force for new sessions; None: nothing is set, and there is no default.
+---@field default any
+---@field origin "default"|"file"|"environment" What of the three gives the value; one from the environment goes before the file.
+---@field variable? string Of an `environment` origin: the variable.
+---@field line? integer Where it stands in the file, from 1.
+---@field restart boolean A change takes effect only when the daemon has been started again; else in new sessions.
+
+---@class amanu.SettingsListResult
+---@field path string The user's `config.toml`, which need not exist.
+---@field settings amanu.Setting[]
+
+---@class amanu.SettingsSetParams
+---@field key string
+---@field value? any None takes the key out of the file: the default holds.
+
+---@class amanu.SettingsSetResult
+---@field settings amanu.SettingsListResult As they are now.
+---@field summary string What was done and from when on it holds, for the user.
+
+---@alias amanu.RuleDecision "allow"|"deny"|"mustAsk"
+
+---The user's `config.toml`; remembered for all workspaces, or for some (`rules.toml`); a trusted folder's own file.
+---@alias amanu.RuleOrigin "config"|"user"|"workspace"|"folder"
+
+---A rule that holds beyond a session.
+---@class amanu.StoredRule
+---@field decision amanu.RuleDecision
+---@field rule string
+---@field origin amanu.RuleOrigin
+---@field root? string The folder it is for, of `workspace` and `folder`.
+---@field where string Where it is from, for the user.
+---@field explanation string What it means, in words.
+---@field removable boolean False for a `[[rule]]`, and for what is in a folder's own file: those are edited there.
+
+---@class amanu.RuleListParams
+---@field roots? string[] Folders whose rules are listed, too.
+
+---@class amanu.RuleListResult
+---@field rules amanu.StoredRule[]
+
+---Goes into the user's `config.toml`.
+---@class amanu.RuleAddParams
+---@field decision amanu.RuleDecision
+---@field rule string
+
+---@class amanu.RuleRemoveParams
+---@field decision amanu.RuleDecision
+---@field rule string
+---@field origin "config"|"user"|"workspace"
+---@field root? string
+
+---@class amanu.RuleChangeResult
+---@field summary string
 
 ---@class amanu.TrustGetParams
 ---@field root string
@@ -1248,6 +1327,7 @@
 
 ---@class amanu.RulePreviewParams
 ---@field rule string One or several, one a line.
+---@field decision? amanu.RuleDecision
 ---@field sessionId? amanu.Id Of the session whose earlier questions it is tried on.
 ---@field toolCallId? string Of the question it is meant to answer.
 
@@ -1502,8 +1582,14 @@ M.methods = {
   model_list = "amanu/model/list",
   auth_status = "amanu/auth/status",
   auth_set = "amanu/auth/set",
+  auth_check = "amanu/auth/check",
+  settings_list = "amanu/settings/list",
+  settings_set = "amanu/settings/set",
   trust_get = "amanu/trust/get",
   trust_set = "amanu/trust/set",
+  rule_list = "amanu/rule/list",
+  rule_add = "amanu/rule/add",
+  rule_remove = "amanu/rule/remove",
   rule_preview = "amanu/rule/preview",
   audit_query = "amanu/audit/query",
   event_ack = "amanu/event/ack",

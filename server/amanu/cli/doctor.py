@@ -122,7 +122,7 @@ def _folders(home: Home) -> Iterator[DoctorFinding]:
 def _settings(home: Home, environ: Mapping[str, str]) -> DoctorFinding:
     from amanu.config import load_settings
 
-    path = home.config / "config.toml"
+    path = home.settings
     try:
         load_settings(home, environ)
     except AmanuError as error:

@@ -238,13 +238,13 @@ def _sentence(verdict: "Verdict") -> str:
 
 
 async def _one(arguments: argparse.Namespace) -> int:
-    from amanu.permissions.offers import allow_rules
+    from amanu.permissions.offers import rules_of
 
     if arguments.line is None:
         print('amanu policy explain: give a command in quotes, e.g. "git status", or --stdin', file=sys.stderr)
         return exits.USAGE
     call_arguments = {"command": arguments.line} if arguments.tool == SHELL else _object(arguments.line)
-    rules = [rule for text in arguments.allow for rule in allow_rules(text, "--allow")]
+    rules = [rule for text in arguments.allow for rule in rules_of(text, "--allow")]
     query = PolicyQuery(arguments.tool, call_arguments, arguments.workspace, arguments.mode, arguments.trusted, rules)
     explanation = await explain(query)
     if arguments.json:

@@ -234,7 +234,7 @@ async def _session(sessions: "Sessions", options: RunOptions, client: "RunClient
 
     # Before anything is begun.
     for rule in options.allow:
-        offers.allow_rules(rule, "--allow")
+        offers.rules_of(rule, "--allow")
     if options.record is not None:
         new_path(options.record, options.roots)
     if options.session_id is None:

@@ -100,7 +100,7 @@ async def run(use: ToolUse, environ: Mapping[str, str]) -> dict[str, Any]:
     from amanu.config import load_settings
     from amanu.core.conversation import Call
     from amanu.home import find_home
-    from amanu.permissions.offers import allow_rules
+    from amanu.permissions.offers import rules_of
     from amanu.session.core import SessionCore
     from amanu.session.restore import Restored
     from amanu.session.services import make_services
@@ -133,7 +133,7 @@ async def run(use: ToolUse, environ: Mapping[str, str]) -> dict[str, Any]:
     try:
         await services.sandbox.proved()
         for text in use.allow:
-            for rule in allow_rules(text, "--allow"):
+            for rule in rules_of(text, "--allow"):
                 core.approvals.allow_in_session(rule)
         calls = Calls(
             [Call(call_id=mint(), tool=use.name, arguments=use.arguments)],

@@ -79,8 +79,8 @@ async def with_attachments(
     picture becomes one. The message says what cannot be read or is missing. An `@word` that names nothing stays
     as it is; so does a mention in a workspace's slash command of a file that needs approval to be read.
 
-    `mask` hides secrets in files; the user's own words and selections stay as they are. Raises `AmanuError` when the
-    session has no room for an attached picture.
+    `mask` hides secrets in files and terminals; the user's own words and selections stay as they are. Raises
+    `AmanuError` when the session has no room for an attached picture.
     """
     blocks: list[str] = []
     pictures_so_far: list[Picture] = []
@@ -104,7 +104,9 @@ async def with_attachments(
                     part = block(attachment.kind, f"(not attached: {error})", attachment.label)
             case SelectionAttachment():
                 location = f"{attachment.path}{_lines(attachment)}"
-                part = block("selection", attachment.text, location)
+                # nobody reads a terminal for secrets before it is sent
+                text = mask(attachment.text) if attachment.path == TERMINAL else attachment.text
+                part = block("selection", text, location)
             case CommentAttachment():
                 part = _comment(attachment)
             case ImageAttachment():

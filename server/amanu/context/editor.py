@@ -25,6 +25,8 @@ MAX_FILES_FOUND = 1000
 """Files with findings remembered of one client: a whole project may be checked."""
 MAX_SELECTION = 2000
 """Characters of a selection that is quoted; a larger one is only named by its lines."""
+MAX_RECENT = 50
+"""Files remembered that a client's user looked at."""
 SHOWN_FILES = 50
 """Files named in one list."""
 SHOWN_FINDINGS = 5
@@ -52,6 +54,8 @@ class EditorContext:
 
     active: ActiveEditor = field(default_factory=ActiveEditor)
     open_files: tuple[str, ...] = ()
+    recent_files: tuple[str, ...] = ()
+    """Those that were active, the last one first."""
     findings_by_path: Mapping[str, FileTally] = field(default_factory=dict[str, FileTally])
     """The files with errors or warnings, by path; the last to change is last."""
 
@@ -63,6 +67,9 @@ class EditorContext:
             # One more than is quoted: so a larger one is known to be too large.
             cut = selected if selected is None else selected[: MAX_SELECTION + 1]
             updated = replace(updated, active=delta.active.model_copy(update={"selected_text": cut}))
+            if path := delta.active.path:
+                recent = dict.fromkeys([path, *self.recent_files])
+                updated = replace(updated, recent_files=tuple(recent)[:MAX_RECENT])
         if delta.open_files is not None:
             updated = replace(updated, open_files=tuple(delta.open_files[:MAX_FILES]))
         if delta.findings is not None:

@@ -5,17 +5,15 @@ from pathlib import Path
 from typing import Any, cast
 
 import tomlkit
-from tomlkit.exceptions import TOMLKitError
 
-from amanu.storage.errors import storage_error
-from amanu.storage.files import write_whole
+from amanu.storage.toml_file import read_document, write_document
 from amanu_protocol.errors import AmanuError
 
 
 def add_server(path: Path, name: str, table: Mapping[str, Any]) -> None:
     """Write `[servers.NAME]`. Raises `AmanuError`: invalidParams for a name that is there, and for a file that is not
     TOML; storageError."""
-    document = _read(path)
+    document = read_document(path)
     servers: Any = document.setdefault("servers", tomlkit.table(is_super_table=True))
     if name in servers:
         raise AmanuError(
@@ -30,33 +28,14 @@ def add_server(path: Path, name: str, table: Mapping[str, Any]) -> None:
         else:
             made.add(key, value)
     servers.add(name, made)
-    _write(path, document)
+    write_document(path, document)
 
 
 def remove_server(path: Path, name: str) -> None:
     """Remove `[servers.NAME]`. Raises like `add_server`; mcpServerNotFound when it is not there."""
-    document = _read(path)
+    document = read_document(path)
     servers = cast(Any, document).get("servers")
     if name not in cast("dict[str, Any]", servers if isinstance(servers, dict) else {}):
         raise AmanuError("mcpServerNotFound", f"There is no server {name!r} in {path}.")
     del cast("dict[str, Any]", servers)[name]
-    _write(path, document)
-
-
-def _read(path: Path) -> tomlkit.TOMLDocument:
-    try:
-        return tomlkit.parse(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return tomlkit.document()
-    except OSError as error:
-        raise storage_error(error, path) from error
-    except (TOMLKitError, ValueError) as error:
-        raise AmanuError("invalidParams", f"{path} is not valid TOML: {error}.", hint="Fix it first.") from None
-
-
-def _write(path: Path, document: tomlkit.TOMLDocument) -> None:
-    try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_whole(path, tomlkit.dumps(document).encode())
-    except OSError as error:
-        raise storage_error(error, path) from error
+    write_document(path, document)

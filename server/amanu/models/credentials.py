@@ -107,9 +107,7 @@ class Credentials:
         if key is None:
             keys.pop(vendor, None)
         else:
-            key = key.strip()
-            if not re.fullmatch(r"[\x21-\x7e]+", key):
-                raise AmanuError("invalidParams", "A key is one word of printable ASCII characters.", path="key")
+            key = check_form(key)
             if not re.fullmatch(r"[a-z0-9][a-z0-9-]*", vendor):
                 raise AmanuError("invalidParams", f"{vendor!r} is not the name of a vendor.", path="vendor")
             keys[vendor] = key
@@ -134,3 +132,11 @@ class Credentials:
             self._secrets.learn(self._kept.values())
             self._read = read
         return self._kept
+
+
+def check_form(key: str) -> str:
+    """The key without the space around it. Raises `AmanuError` (invalidParams) for what cannot be one."""
+    key = key.strip()
+    if not re.fullmatch(r"[\x21-\x7e]+", key):
+        raise AmanuError("invalidParams", "A key is one word of printable ASCII characters.", path="key")
+    return key

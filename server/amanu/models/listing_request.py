@@ -59,13 +59,22 @@ LISTING_VENDORS = tuple(_PATHS)
 """The vendors that can be asked."""
 
 
-async def request_listing(address: ListingAddress) -> bytes:
-    """The body of the answer. Raises `ModelError`, whose message never contains the key."""
+_KEY_PATHS = {"openrouter": "/key"}
+"""Vendor → the path that only who has a key may see, where the list is public."""
+CHECKED_VENDORS = (*LISTING_VENDORS, "google-openai")
+"""The built-in vendors that can be asked about a key. One of the user's own endpoints is asked like OpenAI."""
+
+
+async def request_listing(address: ListingAddress, *, checking: bool = False) -> bytes:
+    """The body of the answer. `checking` asks for what needs the key. Raises `ModelError`, whose message never contains
+    the key."""
     http = await asyncio.to_thread(_client, address)
     import httpx2
 
     key = address.key if isinstance(address.key, str) else await address.key.current()
-    path, headers_for = _PATHS[address.vendor]
+    path, headers_for = _PATHS.get(address.vendor, _PATHS["openai"])
+    if checking:
+        path = _KEY_PATHS.get(address.vendor, path)
     url, headers = f"{address.base_url}{path}", dict(headers_for(key)) if key else {}
     started = False
     try:

@@ -15,12 +15,14 @@ from amanu.models.catalogue import PRICE_LIST, Catalogue
 from amanu.models.chatgpt_tokens import ChatGPTTokens
 from amanu.models.clouds import AwsCredentials, CloudModel, GoogleProject
 from amanu.models.credentials import Credentials
+from amanu.models.key_services import check_key, untested
 from amanu.models.listing_request import LISTING_VENDORS, ListingAddress
 from amanu.models.local import LocalServers, models_of
 from amanu.models.openai_identity import RESOURCE, tested_address
 from amanu.system.gc import quick_imports
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import ModelInfo
+from amanu_protocol.requests import AuthCheckResult
 
 _SCRIPTED = "scripted:"
 _LOOPBACK = {"127.0.0.1", "::1", "localhost"}
@@ -299,6 +301,24 @@ class ModelRegistry:
                 addresses.append(ListingAddress(name, base_url, key))
         return addresses
 
+    @property
+    def titles(self) -> Mapping[str, str]:
+        """Vendor → its name for the user."""
+        return {name: vendor.title for name, vendor in self._vendors.items()}
+
+    async def check_key(self, vendor_name: str, key: str | None, environment: Mapping[str, str]) -> AuthCheckResult:
+        """Whether the vendor takes the key; without one, the key that requests would use. Raises `AmanuError`:
+        authRequired, permissionDenied, invalidParams."""
+        key = key or self._auth.key(vendor_name, environment)
+        if key is None:
+            raise AmanuError("authRequired", f"No key for {vendor_name}.", hint=self._how_to_key(vendor_name))
+        vendor = self._vendors.get(vendor_name)
+        if vendor is None or vendor.cloud is not None:  # a search service, or one whose address depends on more
+            return untested(vendor_name)
+        base_url = self._base_url(vendor, environment)
+        _check_address(vendor, base_url, key)
+        return await check_key(vendor_name, base_url, key)
+
     def default(self, environment: Mapping[str, str]) -> str | None:
         """The model to start with when nobody named one; None when no vendor has a key."""
         for model_id in DEFAULTS:
@@ -391,7 +411,8 @@ class ModelRegistry:
         variables = self._auth.variables(vendor)
         if not variables:
             return f"Run: amanu auth set {vendor}"
-        login = f", or run: amanu auth login {vendor}" if self._vendors[vendor].sign_in else ""
+        takes_sign_in = vendor in self._vendors and self._vendors[vendor].sign_in
+        login = f", or run: amanu auth login {vendor}" if takes_sign_in else ""
         return f"Set {variables[0]}, or run: amanu auth set {vendor}{login}"
 
     def _nearest(self, model_id: str) -> str:

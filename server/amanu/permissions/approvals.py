@@ -17,7 +17,7 @@ from typing import Protocol
 from amanu.core.emit import Emit
 from amanu.core.rules import Rule, with_grants
 from amanu.core.tool import AgentLabel, Preview, Subject, ToolError
-from amanu.permissions.offers import allow_rules, offers, permitting, remember
+from amanu.permissions.offers import offers, permitting, remember, rules_of
 from amanu.permissions.policy import (
     NOTHING_MATCHED,
     PolicyContext,
@@ -221,7 +221,7 @@ class Approvals:
         is none; the titles of past questions they would have answered and the current rules would not, latest first).
         Raises `AmanuError` (invalidRule)."""
         current_rules = self.rules()
-        rules = (*current_rules, *allow_rules(text, "session"))
+        rules = (*current_rules, *rules_of(text, "session"))
         when = self._policy.context()
 
         def covers(rules: Sequence[Rule], subjects: Sequence[Subject]) -> bool:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from amanu.core.command import Command
-from amanu.core.rules import MCP, Rule, format_command_pattern, parse_rule, with_grants
+from amanu.core.rules import MCP, Kind, Rule, format_command_pattern, parse_rule, with_grants
 from amanu.core.tool import Subject
 from amanu.permissions.matching import escape_glob
 from amanu.permissions.policy import PolicyContext, Verdict, acts, decide, decide_all
@@ -68,7 +68,7 @@ def permitting(rules: Sequence[Rule], subjects: Sequence[Subject], context: Poli
     empty where it runs anyway, or where no rule can allow it. A user may write rules that no answer saves."""
     for network in (False, True):  # the commands of a line share one sandbox
         texts = [_covering(rules, subject, context, network=network and acts(subject)) for subject in subjects]
-        added = [rule for text in texts if text for rule in allow_rules(text, "")]
+        added = [rule for text in texts if text for rule in rules_of(text, "")]
         if None not in texts and decide_all((*rules, *added), subjects, context)[0].decision == "allow":
             return list(dict.fromkeys(filter(None, texts)))
     return []
@@ -79,7 +79,7 @@ def _covering(rules: Sequence[Rule], subject: Subject, context: PolicyContext, *
 
     def allowed(text: str) -> bool:
         try:
-            added = allow_rules(text, "") if text else []
+            added = rules_of(text, "") if text else []
         except AmanuError:  # nothing a rule could be written for
             return False
         verdict = decide((*rules, *added), subject, context)
@@ -111,7 +111,7 @@ def remember(
 ) -> list[Rule]:
     """Allow rules from the text a user saw or edited, one a line; those about commands with what the answer grants.
     Raises `AmanuError` (invalidRule) when one is no rule, or together they would not have covered what was asked."""
-    rules = allow_rules(with_grants(text, grants), scope)
+    rules = rules_of(with_grants(text, grants), scope)
     uncovered = next((subject for subject in subjects if decide(rules, subject, context).decision != "allow"), None)
     if uncovered is not None:
         raise AmanuError(
@@ -122,19 +122,20 @@ def remember(
     return rules
 
 
-def allow_rules(text: str, origin: str) -> list[Rule]:
+def rules_of(text: str, origin: str, kind: Kind = "allow") -> list[Rule]:
     """The rules of a text, one a line. Raises `AmanuError` (invalidRule)."""
     lines = [line for line in text.splitlines() if line.strip()]
     if not lines:
         raise AmanuError("invalidRule", "The rule is empty.", hint=_EXAMPLE)
-    return [parse_rule("allow", line, origin) for line in lines]
+    return [parse_rule(kind, line, origin) for line in lines]
 
 
-def explain(text: str) -> str:
-    """Sentences saying what allow rules of that text cover. Raises `AmanuError` (invalidRule)."""
-    return " ".join(_explanation(rule) for rule in allow_rules(text, ""))
+def explain(text: str, kind: Kind = "allow") -> str:
+    """Sentences saying what rules of that text cover. Raises `AmanuError` (invalidRule)."""
+    return " ".join(explain_rule(rule) for rule in rules_of(text, "", kind))
 
 
+_VERBS = {"allow": "Allows", "deny": "Never allows", "mustAsk": "Always asks before"}
 _TARGETS = {
     "*": "every tool",
     "@read": "every tool that reads",
@@ -143,26 +144,30 @@ _TARGETS = {
 }
 
 
-def _explanation(rule: Rule) -> str:
+def explain_rule(rule: Rule) -> str:
+    """A sentence saying what a rule that is written as text covers."""
     (target,) = rule.targets
+    verb = _VERBS[rule.kind]
     tools = _TARGETS.get(target) or _mcp_tools(target) or f"the tool {target}"
     until = f" Until {rule.until:%Y-%m-%d}." if rule.until else ""
     if not rule.patterns:
         sandbox = "without the sandbox" if rule.unsandboxed else "in the sandbox" if target == "@run" else ""
         network = "with network access" if rule.network else ""
         conditions = " and ".join(filter(None, [sandbox, network]))
-        return f"Allows {tools}{conditions and ', '}{conditions}.{until}"
+        return f"{verb} {tools}{conditions and ', '}{conditions}.{until}"
     if target in _OF_HOSTS:
-        return f"Allows {tools}, for this host: {rule.patterns[0]}{until and '.'}{until}"
+        return f"{verb} {tools}, for this host: {rule.patterns[0]}{until and '.'}{until}"
     if target not in ("@run", "run_shell_command"):
-        return f"Allows {tools}, for these paths: {rule.patterns[0]}{until and '.'}{until}"
+        return f"{verb} {tools}, for these paths: {rule.patterns[0]}{until and '.'}{until}"
     (pattern,) = rule.commands
     command = format_command_pattern(pattern.tokens, any_rest=False)
     description = f"{command} with any arguments" if pattern.any_rest else f"exactly {command}"
     description = description if pattern.tokens else _TARGETS["@run"]
+    if rule.kind != "allow":  # whatever it may reach
+        return f"{verb} {description}.{until}"
     access = "with network access" if rule.network else "without network access"
     access = "without the sandbox, with all your permissions" if rule.unsandboxed else access
-    return f"Allows {description}, {access}.{until}"
+    return f"{verb} {description}, {access}.{until}"
 
 
 def _mcp_tools(target: str) -> str:

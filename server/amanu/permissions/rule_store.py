@@ -11,8 +11,6 @@ from typing import Any, cast
 
 from amanu.config import RuleSettings, Settings, workspace_rules
 from amanu.core.rules import Rule, RuleTable, parse_rule
-from amanu.storage.errors import storage_error
-from amanu.storage.files import write_whole
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Scope
 
@@ -40,8 +38,7 @@ class RuleStore:
         (storageError)."""
         import tomlkit
 
-        text = self._rules_file.read_text(encoding="utf-8") if self._rules_file.exists() else ""
-        document: Any = tomlkit.parse(text)
+        document: Any = self._document()
         tables: list[Any] = []
         if scope == "user":
             tables.append(document.setdefault("user", tomlkit.table()))
@@ -52,10 +49,47 @@ class RuleStore:
             allow = table.setdefault("allow", tomlkit.array().multiline(True))
             if rule.text not in allow:
                 allow.append(rule.text)
-        try:
-            write_whole(self._rules_file, tomlkit.dumps(document).encode())
-        except OSError as error:
-            raise storage_error(error, self._rules_file.parent) from error
+        self._write(document)
+
+    def forget(self, text: str, root: str | None) -> bool:
+        """Remove a remembered rule, of the user or of that folder. False when there is none. Raises `AmanuError`
+        (storageError)."""
+        document: Any = self._document()
+        table = document.get("user") if root is None else _table(document.get("workspace")).get(root)
+        allow = _table(table).get("allow", [])
+        if text not in allow:
+            return False
+        allow.remove(text)
+        self._write(document)
+        return True
+
+    def remembered(self, roots: Sequence[str]) -> list[tuple[Rule, str | None]]:
+        """The remembered rules, each with the folder it is for; None: for all. Raises `AmanuError`."""
+        stored = self._read()
+        rules: list[tuple[Rule, str | None]] = [(rule, None) for rule in _allow_rules(stored.get("user"), "user")]
+        for root in roots:
+            folder = _allow_rules(_table(stored.get("workspace")).get(root), "workspace")
+            rules += [(rule, root) for rule in folder]
+        return rules
+
+    @property
+    def configured(self) -> Sequence[Rule]:
+        """The rules of the user's `config.toml`."""
+        return self._settings
+
+    def reconfigure(self, settings: Settings) -> None:
+        """Take the rules of other settings from now on."""
+        self._settings = _rules(settings.rules, settings.rule, "your config.toml")
+
+    def _document(self) -> Any:
+        from amanu.storage.toml_file import read_document
+
+        return read_document(self._rules_file)
+
+    def _write(self, document: Any) -> None:
+        from amanu.storage.toml_file import write_document
+
+        write_document(self._rules_file, document)
 
     def _read(self) -> dict[str, Any]:
         try:

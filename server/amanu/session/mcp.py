@@ -95,10 +95,13 @@ class SessionMcp:
         `ToolError`."""
         servers = self._with_resources()
         if not server:
-            return [r.MentionItem(text=f"@{each.name}:", detail="resources of an MCP server") for each in servers]
+            return [
+                r.MentionItem(text=f"@{each.name}:", detail="resources of an MCP server", kind="resource")
+                for each in servers
+            ]
         found = await find_server(servers, server).list_resources()
         return [
-            r.MentionItem(text=f"@{server}:{resource.uri}", detail=one_line(resource.name))
+            r.MentionItem(text=f"@{server}:{resource.uri}", detail=one_line(resource.name), kind="resource")
             for resource in found
             if "://" in resource.uri and not re.search(r"[\s<>\"'`]", resource.uri)
         ]

@@ -1,14 +1,20 @@
-"""Completes the mention at the end of what is typed: files, folders, symbols, and the words there are."""
+"""Completes the mention at the end of what is typed: files, folders, symbols, and the words there are.
+
+A `#` begins one as well as an `@` while it is typed, as in other assistants; what goes into the prompt has the `@`.
+"""
 
 import asyncio
+import contextlib
 import re
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from pathlib import PurePosixPath
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path, PurePosixPath
 
-from amanu.context.mentions import BEGINS, SYMBOL, WORDS, Word
+from amanu.context.editor import EditorContext
+from amanu.context.mentions import SYMBOL, WORDS, Word
 from amanu.core.tool import ToolError
 from amanu.session.mention_lookup import definition_pattern
+from amanu.session.mention_ranking import rank
 from amanu.text.display import one_line
 from amanu.workspace.editor_queries import ask
 from amanu.workspace.search import Search, SearchQuery
@@ -26,12 +32,15 @@ SYMBOL_SECONDS = 2.0
 RESOURCE_SECONDS = 5.0
 """How long an MCP server may take to name resources."""
 
-_TYPED = re.compile(BEGINS + r"(?:\"([^\"\n]*)|([^\s@\"]*))$")
+MAX_RECENT = 8
+"""Files used lately that are offered before anything is typed; they leave room for the rest."""
+
+_TYPED = re.compile(r"(?<![\w@#\\])[@#](?:\"([^\"\n]*)|([^\s@#\"]*))$")
 _SPECIAL = re.compile(r"[\s\"'`,;:!?()]")
 _DETAILS: dict[Word, str] = {
-    "problems": "what the editor or the checkers find",
-    "diff": "what changed since the last commit",
-    "terminal": "what is selected in the terminal",
+    "problems": "errors and warnings in the workspace",
+    "diff": "uncommitted changes",
+    "terminal": "output in the terminal",
 }
 
 
@@ -54,8 +63,11 @@ class MentionCompletion:
         self._paths: Sequence[str] = ()
         self._listed = -BELIEVED
 
-    async def complete(self, text: str, *, terminal: bool = False) -> MentionCompleteResult:
-        """What fits the end of `text`, best first. `terminal`: the client can send `@terminal`."""
+    async def complete(
+        self, text: str, *, terminal: bool = False, editor: EditorContext | None = None, changed: Sequence[str] = ()
+    ) -> MentionCompleteResult:
+        """What fits the end of `text`, best first. `terminal`: the client can send `@terminal`. `editor` says which
+        files are open or were looked at; `changed` are those the session changed, the latest first."""
         typed = _TYPED.search(text)
         if typed is None:
             return MentionCompleteResult(typed="", items=[])
@@ -65,16 +77,34 @@ class MentionCompletion:
         elif ":" in query and (found := await self._of_server(query)):
             items = found
         else:
-            words: list[Word] = [word for word in WORDS if terminal or word != "terminal"]
-            items = [MentionItem(text=f"@{word}", detail=_DETAILS[word]) for word in words if word.startswith(query)]
-            if SYMBOL.startswith(query):
-                items.append(MentionItem(text=f"@{SYMBOL}", detail="where something is defined"))
-            items += [item for item in await self._resources("") if item.text.startswith(f"@{query}")]
-            if typed[1] is not None:
-                items = []
-            paths = await asyncio.to_thread(rank, await self._list(), query)
-            items += [MentionItem(text=mention(path)) for path in paths[: MAX_ITEMS - len(items)]]
+            words = [] if typed[1] is not None else await self._words(query, terminal=terminal)
+            recent = await asyncio.to_thread(self._recent, editor, changed)
+            paths = await asyncio.to_thread(rank, [*dict.fromkeys([*await self._list(), *recent])], query, recent)
+            files = [_file(path) for path in paths]
+            used = 0 if query else min(len(recent), MAX_RECENT)
+            items = [*files[:used], *words, *files[used:]]
         return MentionCompleteResult(typed=typed[0], items=items[:MAX_ITEMS])
+
+    async def _words(self, query: str, *, terminal: bool) -> list[MentionItem]:
+        """What is mentioned by a word, and the servers that have resources."""
+        words: list[Word] = [word for word in WORDS if terminal or word != "terminal"]
+        items = [
+            MentionItem(text=f"@{word}", detail=_DETAILS[word], kind=word) for word in words if word.startswith(query)
+        ]
+        if SYMBOL.startswith(query):
+            items.append(MentionItem(text=f"@{SYMBOL}", detail="function, class or variable", kind="symbol"))
+        return items + [item for item in await self._resources("") if item.text.startswith(f"@{query}")]
+
+    def _recent(self, editor: EditorContext | None, changed: Sequence[str]) -> list[str]:
+        """The files that the user looked at, the session changed, or an editor has open, that are in the workspace:
+        also those that the ignore rules leave out. Blocking."""
+        context = editor or EditorContext()
+        names: dict[str, None] = {}
+        for path in (*context.recent_files, *changed, *context.open_files):
+            with contextlib.suppress(ToolError):
+                if Path(path).is_absolute() and (inside := self._workspace.resolve(path)).is_file():
+                    names[self._workspace.display_path(inside)] = None
+        return list(names)
 
     async def _of_server(self, query: str) -> list[MentionItem]:
         """The resources of the server that is named before the colon."""
@@ -117,7 +147,7 @@ class MentionCompletion:
         except (ToolError, TimeoutError):
             symbols = await self._definitions(query)
         names = [(name, kind) for name, kind in dict(symbols).items() if re.fullmatch(r"[\w$.:#]+", name)]
-        return [MentionItem(text=f"@{SYMBOL}{name}", detail=one_line(kind)) for name, kind in names]
+        return [MentionItem(text=f"@{SYMBOL}{name}", detail=one_line(kind), kind="symbol") for name, kind in names]
 
     async def _definitions(self, query: str) -> list[tuple[str, str]]:
         """Names that begin with `query`, in lines that look like a definition, and the files they are in."""
@@ -137,35 +167,8 @@ class MentionCompletion:
         return definitions
 
 
-def rank(paths: Sequence[str], query: str) -> list[str]:
-    """Those that contain the letters of `query` in order: by name before by path, together before apart, short before
-    long. Blocking for many."""
-    query = query.lower()
-    return [path for _, _, path in sorted(_scored(paths, query))]
-
-
-def _scored(paths: Sequence[str], query: str) -> Iterator[tuple[int, int, str]]:
-    for path in paths:
-        lower = path.lower()
-        name = lower.rstrip("/").rpartition("/")[2] + "/" * lower.endswith("/")
-        if name.startswith(query):
-            yield 0, len(path), path
-        elif query in name:
-            yield 1, len(path), path
-        elif query in lower:
-            yield 2, len(path), path
-        elif _in_order(lower, query):
-            yield 3, len(path), path
-
-
-def _in_order(text: str, letters: str) -> bool:
-    """Not by a regular expression: a name can be made such that matching takes for ever."""
-    at = 0
-    for letter in letters:
-        at = text.find(letter, at) + 1
-        if at == 0:
-            return False
-    return True
+def _file(path: str) -> MentionItem:
+    return MentionItem(text=mention(path), kind="folder" if path.endswith("/") else "file")
 
 
 def mention(path: str) -> str:

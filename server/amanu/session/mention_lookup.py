@@ -22,7 +22,7 @@ MAX_FINDINGS = 100
 Findings = Callable[[Path], Awaitable[Sequence[Finding]]]
 """What checkers find in a file as it is. Must not raise."""
 
-NO_TERMINAL = "this client cannot send what its terminal shows; paste it instead."
+NO_TERMINAL = "no terminal output came with the prompt; paste it instead."
 NOT_READ = "(The user mentioned this address; it was not fetched.)"
 DIFF = "git --no-pager diff --no-ext-diff --no-textconv HEAD"
 

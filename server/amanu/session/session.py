@@ -283,7 +283,7 @@ class Session:
 
     def allow(self, rule: str) -> None:
         """Allow by rule for this session (`--allow`). Raises `AmanuError` (invalidRule)."""
-        for allowed in offers.allow_rules(rule, "--allow"):
+        for allowed in offers.rules_of(rule, "--allow"):
             self.approvals.allow_in_session(allowed)
 
     # Rewriting --------------------------------------------------------------------------------------

@@ -11,11 +11,14 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from amanu.config import load_settings
+from amanu.config import Settings, load_settings
 from amanu.context import slash_commands as commands
+from amanu.context.editor import EditorContext
 from amanu.home import find_home
 from amanu.mcp.model import McpServers
 from amanu.models import routing
+from amanu.models.credentials import check_form
+from amanu.models.key_services import KEY_SERVICES
 from amanu.models.listing_request import ListingAddress
 from amanu.permissions import offers
 from amanu.session.child_sessions import NewChild
@@ -27,6 +30,7 @@ from amanu.session.prompts import prompt_title
 from amanu.session.restore import REWINDS, Restored, restore, rewound
 from amanu.session.services import Services, make_services
 from amanu.session.session import Session
+from amanu.session.settings import UserSettings
 from amanu.session.skills import user_commands
 from amanu.session.summary import summarize
 from amanu.session.summary_writer import SummaryWriter
@@ -42,7 +46,10 @@ from amanu_protocol.items import CommandSandbox, Purpose
 from amanu_protocol.requests import (
     AuditQueryParams,
     AuditQueryResult,
+    AuthCheckParams,
+    AuthCheckResult,
     AuthSetParams,
+    AuthStatus,
     AuthStatusResult,
     Command,
     CommandListParams,
@@ -55,6 +62,8 @@ from amanu_protocol.requests import (
     PromptSendParams,
     PromptSendResult,
     RewriteStartParams,
+    RuleListParams,
+    RuleListResult,
     RulePreviewParams,
     RulePreviewResult,
     SessionAttachParams,
@@ -78,8 +87,10 @@ log = logging.getLogger(__name__)
 class Sessions:
     """One per process. Opens sessions on demand and keeps them until they are closed."""
 
-    def __init__(self, services: Services) -> None:
+    def __init__(self, services: Services, environ: Mapping[str, str] = os.environ) -> None:
+        """`environ`: what goes before the settings file."""
         self._services = services.with_callbacks(self._session_changed, self._rules_changed)
+        self.settings = UserSettings(services, environ, self._settings_changed)
         self._home = services.home
         self.secrets = services.secrets
         self.audit = services.audit
@@ -101,6 +112,8 @@ class Sessions:
         self._index_opened: SessionIndex | None = None
         self._index_opening = asyncio.Lock()
         self._summaries = SummaryWriter(self._put_summary)
+        self._completions: dict[tuple[Path, ...], MentionCompletion] = {}
+        """Of the folders that were asked about last, before there is a session."""
         if services.mcp is not None:
             services.mcp.listeners.append(self._mcp_changed)
 
@@ -201,16 +214,25 @@ class Sessions:
             listed = await asyncio.to_thread(user_commands, self._home)
         return CommandListResult(commands=[*commands.BUILT_IN, *listed, *of_servers])
 
-    async def complete_mention(self, params: MentionCompleteParams) -> MentionCompleteResult:
-        """What the mention at the end of a text may become."""
+    async def complete_mention(
+        self, params: MentionCompleteParams, editor: EditorContext | None = None
+    ) -> MentionCompleteResult:
+        """What the mention at the end of a text may become. `editor`: what the client's user sees."""
+        changed: list[str] = []
         if params.session_id is not None:
-            completion = (await self.get(params.session_id)).mentions
+            session = await self.get(params.session_id)
+            completion = session.mentions
+            changed = [file.path for proposal in reversed(session.state.proposals) for file in proposal.files]
         else:
-            roots = [Path(root) for root in params.roots if Path(root).is_absolute()]
+            roots = tuple(Path(root) for root in params.roots if Path(root).is_absolute())
             if not roots:
                 return MentionCompleteResult(typed="", items=[])
-            completion = MentionCompletion(Workspace(roots, self.overlay, private=self._home.private))
-        return await completion.complete(params.text, terminal=params.terminal)
+            if roots not in self._completions:  # the next key asks again
+                self._completions = {
+                    roots: MentionCompletion(Workspace(roots, self.overlay, private=self._home.private))
+                }
+            completion = self._completions[roots]
+        return await completion.complete(params.text, terminal=params.terminal, editor=editor, changed=changed)
 
     async def close(self, session_id: str) -> None:
         """Cancel what runs and close the session. Unknown ids are fine. Raises `AmanuError` (storageError), leaving it
@@ -310,7 +332,11 @@ class Sessions:
 
     async def models(self, client: Client) -> ModelListResult:
         models = await routing.listed(self._services.settings, self.registry, client.environment)
-        return ModelListResult(models=models, default_model_id=self._default_model(client))
+        return ModelListResult(
+            models=models,
+            default_model_id=self._default_model(client),
+            vendors={"amanu": "Automatic", **self.registry.titles},
+        )
 
     async def warm(self, client: Client) -> None:
         """Import the SDK of the client's likely vendor, so that the first prompt need not wait for it."""
@@ -333,7 +359,18 @@ class Sessions:
         return await commit_message(self._services, params, model_id, client.environment)
 
     def auth_status(self, client: Client) -> AuthStatusResult:
-        return AuthStatusResult(vendors=self.auth.status(client.environment))
+        services = list(KEY_SERVICES)
+        statuses = sorted(
+            self.auth.status(client.environment),
+            key=lambda status: services.index(status.vendor) if status.vendor in services else len(services),
+        )
+        return AuthStatusResult(vendors=[_described(status) for status in statuses])
+
+    async def auth_check(self, params: AuthCheckParams, client: Client) -> AuthCheckResult:
+        """Whether the vendor takes a key. Nothing is kept."""
+        key = None if params.key is None else check_form(params.key)
+        self.secrets.learn([key or ""])
+        return await self.registry.check_key(params.vendor, key, client.environment)
 
     def auth_set(self, params: AuthSetParams) -> None:
         self.auth.set(params.vendor, params.key)
@@ -359,11 +396,18 @@ class Sessions:
         """The audit log of a session, and whether it is intact. Also of one that was deleted."""
         return wording.explain_audit(await self.audit.query(params), detailed=params.detailed)
 
+    async def list_rules(self, params: RuleListParams, client: Client) -> RuleListResult:
+        """The rules that hold beyond a session, for those folders; of a folder's own file only when it is trusted."""
+        roots = [root for root in params.roots if Path(root).is_absolute()]
+        states = [await asyncio.to_thread(self.trust.look, root, client.trusted_roots) for root in roots]
+        trusted = [root for root, trust in zip(roots, states, strict=True) if trust.state == "trusted"]
+        return RuleListResult(rules=await asyncio.to_thread(self.settings.rules, roots, trusted))
+
     def rule_preview(self, params: RulePreviewParams) -> RulePreviewResult:
         """What rules, written as text, mean, and which past questions they would have answered: those of that session,
         and of other open sessions in the same folders."""
         try:
-            explanation = offers.explain(params.rule)
+            explanation = offers.explain(params.rule, params.decision)
             covers, covered = None, list[str]()
             asking = self._open.get(params.session_id or "")
             if asking is not None:
@@ -617,6 +661,12 @@ class Sessions:
         self._summaries.changed(state)
         self._announce_list_change(state.session_id)
 
+    def _settings_changed(self, settings: Settings) -> None:
+        """Sessions that are opened from now on have them; rules hold in all."""
+        self._services = replace(self._services, settings=settings)
+        self.rules.reconfigure(settings)
+        self._rules_changed()
+
     def _rules_changed(self) -> None:
         for session in self._open.values():
             session.approvals.reconsider()
@@ -648,7 +698,14 @@ def open_sessions(
     naming what is wrong in a settings file."""
     home = find_home(environ).make()
     services = make_services(home, load_settings(home, environ), headless=headless)
-    return Sessions(services if mcp is None else replace(services, mcp=mcp))
+    return Sessions(services if mcp is None else replace(services, mcp=mcp), environ)
+
+
+def _described(status: AuthStatus) -> AuthStatus:
+    service = KEY_SERVICES.get(status.vendor)
+    if service is None:
+        return status
+    return status.model_copy(update={"title": service.title, "about": service.about, "page": service.page})
 
 
 def _no_model() -> AmanuError:

@@ -347,6 +347,8 @@ class Anthropic(Service):
         return _event("error", error=error)
 
     def other(self, request: Received) -> tuple[int, bytes] | None:
+        if request.path == "/v1/models" and "wrong" in request.headers.get("x-api-key", ""):
+            return 401, self.error_body(401, "invalid x-api-key", "")
         if request.method == "HEAD" or request.path == "/v1/models":
             return 200, b'{"data": [], "has_more": false}'
         return None

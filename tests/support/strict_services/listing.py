@@ -15,6 +15,7 @@ PATHS = {
     "openai": "/v1/models",
     "openrouter": "/api/v1/models",
 }
+KEY_PATHS = {"openrouter": "/api/v1/key"}
 BASES = {"anthropic": "", "gemini": "", "openai": "/v1", "openrouter": "/api/v1"}
 """Vendor → what its base URL ends with."""
 _KEYS: Mapping[str, Mapping[str, str]] = {
@@ -26,10 +27,12 @@ _KEYS: Mapping[str, Mapping[str, str]] = {
 
 
 class ListingService:
-    """Answers as `vendor` on 127.0.0.1. `answer` is what it says; while `answering` is clear it keeps silent."""
+    """Answers as `vendor` on 127.0.0.1. `answer` is what it says; while `answering` is clear it keeps silent.
+    `checking`: only about a key, where the list is public."""
 
-    def __init__(self, vendor: str, answer: Any = None, status: int = 200) -> None:
+    def __init__(self, vendor: str, answer: Any = None, status: int = 200, *, checking: bool = False) -> None:
         self.vendor = vendor
+        self.path = KEY_PATHS.get(vendor, PATHS[vendor]) if checking else PATHS[vendor]
         self.answer = answer
         self.status = status
         self.key: str | None = KEY
@@ -62,7 +65,7 @@ class ListingService:
             self.asked.set()
             await self.answering.wait()
             status, answer = self.status, self.answer
-            if (method, target) != ("GET", PATHS[self.vendor]):
+            if (method, target) != ("GET", self.path):
                 status, answer = 404, {"error": {"message": f"{method} {target} is not known."}}
             elif self.key is not None and any(
                 headers.get(name) != form.format(key=self.key) for name, form in _KEYS[self.vendor].items()

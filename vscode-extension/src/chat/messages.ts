@@ -30,6 +30,7 @@ export type Action =
   | "logs"
   | "restart"
   | "openFolder"
+  | "serverPath"
   | "settings"
   | "selectModel"
   | "selectEffort"
@@ -170,7 +171,6 @@ export type ToHost =
   | { type: "openDiff"; proposalId: string; path: string }
   | { type: "openFile"; path: string; line: number | null }
   | { type: "setMode"; mode: Mode }
-  | { type: "setModel"; modelId: string }
   | { type: "checkRule"; toolCallId: string; rule: string }
   /** What the audit log knows of a call. */
   | { type: "audit"; toolCallId: string; title: string }

@@ -10,7 +10,8 @@ import type { Highlighter } from "../highlight/highlighter";
 import type { Overview } from "../overview";
 import type { ModelList } from "../modelList";
 import { openPlan } from "../plan";
-import type { Event } from "../protocol";
+import type { AttachmentInput, Event } from "../protocol";
+import { NO_OUTPUT, withTerminal } from "../terminal";
 import { plain } from "../visible";
 import { insertCode, typeInTerminal } from "./code";
 import { open } from "./files";
@@ -45,7 +46,8 @@ const COMMANDS: Record<Action, [command: string, ...rest: unknown[]]> = {
   logs: ["amanu.logs"],
   restart: ["amanu.restart"],
   openFolder: ["workbench.action.files.openFolder"],
-  settings: ["workbench.action.openSettings", "amanu.server.path"],
+  serverPath: ["workbench.action.openSettings", "amanu.server.path"],
+  settings: ["amanu.settings"],
   selectModel: ["amanu.selectModel"],
   selectEffort: ["amanu.selectEffort"],
   selectMode: ["amanu.selectMode"],
@@ -227,8 +229,6 @@ export class Panel implements vscode.Disposable {
         return this.openFile(message.path, message.line);
       case "setMode":
         return desk.setMode(message.mode);
-      case "setModel":
-        return desk.setModel(message.modelId);
       case "checkRule": {
         const { rule, toolCallId } = message;
         const asked = { rule, toolCallId, sessionId };
@@ -252,7 +252,8 @@ export class Panel implements vscode.Disposable {
         return desk.fresh();
       case "mentions": {
         const { text } = message;
-        const found = await this.shared.daemon.request("amanu/mention/complete", { ...this.place, text });
+        const asked = { ...this.place, text, terminal: true };
+        const found = await this.shared.daemon.request("amanu/mention/complete", asked);
         return this.post({ type: "mentions", text, ...found });
       }
       case "commands": {
@@ -311,7 +312,7 @@ export class Panel implements vscode.Disposable {
     const { sessionId } = this.desk.state;
     if (replaces !== undefined && !(await this.shared.edits.rewind(sessionId, replaces)))
       return this.post({ type: "giveBack", text, attachments, replaces });
-    await this.desk.prompt(text, attachments, how);
+    await this.desk.prompt(text, await this.along(text, attachments), how);
   }
 
   private async edit(itemId: string): Promise<void> {
@@ -325,6 +326,13 @@ export class Panel implements vscode.Disposable {
     if (message.type === "openFile")
       this.desk.tell({ level: "warning", text: "That file is outside the workspace." });
     if (outdated && message.type === "resolve") this.desk.tell(stale(message.toolCallId));
+  }
+
+  /** What goes along with a prompt, and the terminal's output if the prompt mentions it. */
+  private async along(text: string, attachments: AttachmentInput[]): Promise<AttachmentInput[]> {
+    const along = await withTerminal(text, attachments);
+    if (along === undefined) this.desk.tell({ level: "warning", text: NO_OUTPUT });
+    return along ?? attachments;
   }
 
   /** The session, or the folders of the one that would be made. */
@@ -438,7 +446,7 @@ function hindrance(connection: Daemon["connection"], needsModel: boolean, toured
   if (connection.status === "missing")
     return {
       text: connection.message,
-      actions: connection.install ? ["install", "start", "settings", "doctor"] : ["settings", "doctor"],
+      actions: connection.install ? ["install", "start", "serverPath", "doctor"] : ["serverPath", "doctor"],
     };
   if (connection.status === "lost")
     return { text: connection.message, actions: ["restart", "doctor", "logs"] };

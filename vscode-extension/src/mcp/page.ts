@@ -1,4 +1,5 @@
 import * as vscode from "vscode";
+import { advice } from "../advice";
 import { page } from "../chat/page";
 import { type Daemon, text } from "../client";
 import type { Desks } from "../desks";
@@ -68,7 +69,7 @@ export class ServersPage implements vscode.Disposable {
   private draw(): void {
     if (!this.ready) return;
     const { servers, deferred, summary } = this.servers.list;
-    this.post({ type: "servers", servers, deferred, nothing: servers.length === 0 ? summary : "" });
+    this.post({ type: "servers", servers, deferred, nothing: servers.length === 0 ? advice(summary) : "" });
     if (this.wanted !== undefined) this.post({ type: "show", name: this.wanted });
     this.wanted = undefined;
   }

@@ -118,6 +118,7 @@ class UserCard implements Card {
 /** A short name for what goes with a prompt. */
 export function label(attachment: AttachmentInput): string {
   if (attachment.kind === "image") return visible(attachment.name);
+  if (attachment.path === "@terminal") return "Terminal";
   const file = name(attachment.path);
   const { startLine, endLine } = attachment;
   if (!startLine) return file;

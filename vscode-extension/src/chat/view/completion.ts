@@ -1,8 +1,9 @@
-import type { MentionItem } from "../../protocol";
+import type { MentionItem, MentionKind } from "../../protocol";
 import { h } from "./dom";
+import { ICONS } from "./mentioned";
 
-/** Whether something may be mentioned: the daemon knows what. */
-const MENTION = /@\S*$|@"[^"\n]*$/;
+/** Whether something may be mentioned, with `@` or `#`: the daemon knows what. */
+const MENTION = /[@#]\S*$|[@#]"[^"\n]*$/;
 /** A `/` at the very start, and what is typed of the command. */
 const COMMAND = /^\/([\w:-]*)$/;
 
@@ -16,6 +17,7 @@ export interface Option {
 interface Row {
   label: string;
   detail: string;
+  kind?: MentionKind;
   take: () => void;
 }
 
@@ -37,6 +39,7 @@ export class Completion {
     private readonly input: HTMLTextAreaElement,
     private readonly askMentions: (text: string) => void,
     private readonly askCommands: () => void,
+    private readonly mentioned: (item: MentionItem) => void = () => undefined,
   ) {
     input.setAttribute("aria-controls", "completion");
     input.setAttribute("aria-autocomplete", "list");
@@ -50,8 +53,9 @@ export class Completion {
     this.offer(
       items.map((item) => ({
         label: item.text,
-        detail: item.detail ?? "",
-        take: () => this.mention(typed, item.text),
+        detail: item.detail,
+        kind: item.kind,
+        take: () => this.mention(typed, item),
       })),
     );
   }
@@ -119,9 +123,11 @@ export class Completion {
   }
 
   /** What begins something longer, such as a folder, is not followed by a space. */
-  private mention(typed: string, text: string): void {
+  private mention(typed: string, item: MentionItem): void {
+    const { text } = item;
     const caret = this.input.selectionStart;
     if (!this.input.value.slice(0, caret).endsWith(typed)) return;
+    this.mentioned(item);
     this.replace(caret - typed.length, caret, /[/:]$/.test(text) ? text : `${text} `);
   }
 
@@ -152,6 +158,7 @@ export class Completion {
               this.take(at);
             },
           },
+          row.kind && h("span", { class: `codicon codicon-${ICONS[row.kind]}`, "aria-hidden": "true" }),
           h("span", {}, row.label),
           row.detail !== "" && h("span", { class: "aside" }, row.detail),
         ),

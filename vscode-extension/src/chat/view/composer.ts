@@ -5,6 +5,7 @@ import { Completion } from "./completion";
 import type { Desk } from "./desk";
 import { h } from "./dom";
 import { iconButton } from "./icon";
+import { Mentioned } from "./mentioned";
 import { attachment, pictures } from "./picture";
 
 /** What the view itself does at a word; the daemon's commands come beside them. */
@@ -17,6 +18,7 @@ const COMMANDS: [name: string, detail: string, action: Action][] = [
   ["model", "choose a model", "selectModel"],
   ["effort", "how much the model thinks", "selectEffort"],
   ["mode", "plan, ask, accept edits, auto", "selectMode"],
+  ["settings", "models, rules, limits and the rest", "settings"],
   ["key", "set an API key", "setKey"],
   ["login", "sign in with ChatGPT", "signIn"],
   ["doctor", "what is set up, what is missing", "doctor"],
@@ -55,6 +57,7 @@ export class Composer {
     class: "primary send",
   });
   private readonly completion: Completion;
+  private readonly mentioned = new Mentioned(this.input);
   readonly element: HTMLElement;
   private attachments: AttachmentInput[] = [];
   /** Pictures that were pasted and are still being read. */
@@ -80,6 +83,7 @@ export class Composer {
       this.input,
       (text) => desk.post({ type: "mentions", text }),
       () => desk.post({ type: "commands" }),
+      (item) => this.mentioned.add(item),
     );
     this.commands([]);
     this.element = h(
@@ -263,12 +267,15 @@ export class Composer {
     this.chips.replaceChildren(
       ...(this.replaces === undefined ? [] : [this.editing()]),
       this.looking,
+      this.mentioned.element,
       ...this.attachments.map((each) => this.chip(each)),
       ...(this.reading.size > 0
         ? [h("span", { class: "chip", role: "status" }, "Reading the picture…")]
         : []),
     );
+    this.mentioned.draw();
     this.chips.hidden =
+      this.mentioned.empty &&
       this.replaces === undefined &&
       this.attachments.length === 0 &&
       this.looking.hidden &&

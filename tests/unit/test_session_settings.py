@@ -1,0 +1,155 @@
+"""The user's settings and rules as a page shows and changes them: the file keeps what they wrote, and is never left
+wrong."""
+
+import contextlib
+from collections.abc import AsyncGenerator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from amanu.config import load_settings
+from amanu.home import Home, find_home
+from amanu.session.services import make_services
+from amanu.session.sessions import Sessions
+from amanu_protocol.errors import AmanuError
+from amanu_protocol.requests import RuleAddParams, RuleListParams, RuleRemoveParams, StoredRule
+from support.session_client import Client
+
+FILE = """# mine
+model = "anthropic:claude-opus-5-5"  # the big one
+
+[limits]
+# as much as I am ready to pay
+cost_usd = 2.0
+"""
+
+
+@contextlib.asynccontextmanager
+async def sessions(text: str = "", environ: Mapping[str, str] | None = None) -> AsyncGenerator[tuple[Sessions, Home]]:
+    home = find_home().make()
+    home.settings.write_text(text)
+    made = Sessions(make_services(home, load_settings(home, environ or {})), environ or {})
+    try:
+        yield made, home
+    finally:
+        await made.shutdown()
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "written", "since"),
+    [
+        ("model", "gemini:gemini-3.8-flash", 'model = "gemini:gemini-3.8-flash"  # the big one\n', "in new sessions"),
+        ("limits.cost_usd", 5, "# as much as I am ready to pay\ncost_usd = 5\n", "in new sessions"),
+        ("limits.steps", 30, "cost_usd = 2.0\nsteps = 30\n", "in new sessions"),
+        ("mode", "plan", 'mode = "plan"\n', "in new sessions"),
+        ("sandbox.write", ["~/.cache/pip"], '[sandbox]\nwrite = ["~/.cache/pip"]\n', "when Amanu is restarted"),
+        ("rules.deny", ["@write(docs/**)"], '[rules]\ndeny = ["@write(docs/**)"]\n', "from now on"),
+        ("agents.enabled", False, "[agents]\nenabled = false\n", "in new sessions"),
+    ],
+)
+async def test_a_key_is_written_and_the_comments_stay(key: str, value: Any, written: str, since: str) -> None:
+    async with sessions(FILE) as (made, home):
+        result = await made.settings.set(key, value)
+        text = home.settings.read_text()
+        assert written in text and text.startswith("# mine\n") and "# as much as I am ready to pay\n" in text
+        assert since in result.summary
+        setting = next(setting for setting in result.settings.settings if setting.key == key)
+        assert (setting.value, setting.origin) == (value, "file")
+        assert text.splitlines()[(setting.line or 0) - 1].lstrip().startswith(key.rpartition(".")[2])
+        load_settings(home, {})
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "why"),
+    [
+        ("limits.steps", 0, "limits.steps: Input should be greater than or equal to 1"),
+        ("mode", "yolo", "mode: Input should be 'plan'"),
+        ("limits.step", 3, "There is no setting limits.step."),
+        ("rules.allow", ["@wrote"], "@wrote is not an effect"),
+        ("endpoints", {"x": {}}, "is a table; edit it in"),
+        ("web.search", "searxng", "searxng needs search_url"),
+    ],
+)
+async def test_what_is_wrong_is_said_and_not_written(key: str, value: Any, why: str) -> None:
+    async with sessions(FILE) as (made, home):
+        with pytest.raises(AmanuError, match=why.replace(".", r"\.")):
+            await made.settings.set(key, value)
+        assert home.settings.read_text() == FILE
+
+
+async def test_a_key_that_is_taken_out_has_its_default() -> None:
+    async with sessions(FILE) as (made, home):
+        result = await made.settings.set("limits.cost_usd", None)
+        setting = next(setting for setting in result.settings.settings if setting.key == "limits.cost_usd")
+        assert (setting.value, setting.origin, setting.line) == (None, "default", None)
+        assert "cost_usd" not in home.settings.read_text() and "back to its default" in result.summary
+
+
+async def test_the_environment_goes_before_the_file() -> None:
+    async with sessions(FILE, {"AMANU_MODE": "plan"}) as (made, _):
+        listed = await made.settings.list()
+        setting = next(setting for setting in listed.settings if setting.key == "mode")
+        assert (setting.value, setting.origin, setting.variable) == ("plan", "environment", "AMANU_MODE")
+
+
+async def test_every_setting_is_documented() -> None:
+    async with sessions() as (made, _):
+        listed = await made.settings.list()
+        assert {setting.key for setting in listed.settings} >= {"model", "limits.steps", "routing.subagent", "rule"}
+        assert [setting.key for setting in listed.settings if not setting.about or not setting.values] == []
+
+
+async def test_a_new_default_model_holds_for_the_next_session() -> None:
+    async with sessions() as (made, _):
+        await made.settings.set("model", "gemini:gemini-3.8-flash")
+        assert (await made.models(Client({}))).default_model_id == "gemini:gemini-3.8-flash"
+
+
+def brief(rules: list[StoredRule]) -> list[tuple[str, str, str, bool]]:
+    return [(rule.decision, rule.rule, rule.origin, rule.removable) for rule in rules]
+
+
+async def test_rules_are_listed_with_their_origin_added_and_removed(tmp_path: Path) -> None:
+    tables = (
+        '[rules]\nmust_ask = ["@write(*.lock)"]\n\n[[rule]]\ndecision = "deny"\npath = "secret/**"\nreason = "No."\n'
+    )
+    client, roots = Client({}), [str(tmp_path)]
+    async with sessions(tables) as (made, home):
+        (home.config / "rules.toml").write_text(
+            f'# kept\n[user]\nallow = ["run_shell_command(npm test)"]\n["workspace"."{tmp_path}"]\nallow = ["@read"]\n'
+        )
+        added = await made.settings.add_rule(RuleAddParams(decision="deny", rule="run_shell_command(git push *)"))
+        assert added.summary == "Never allows git push with any arguments. This holds from now on."
+        rules = (await made.list_rules(RuleListParams(roots=roots), client)).rules
+        assert brief(rules) == [
+            ("deny", "run_shell_command(git push *)", "config", True),
+            ("mustAsk", "@write(*.lock)", "config", True),
+            ("deny", "*(secret/**)", "config", False),
+            ("allow", "run_shell_command(npm test)", "user", True),
+            ("allow", "@read", "workspace", True),
+        ]
+        in_force = made.rules.rules(roots, trusted=False)
+        assert "run_shell_command(git push *)" in {rule.text for rule in in_force}
+        for rule in rules:
+            if rule.origin != "folder" and rule.removable:
+                removal = {**rule.model_dump(include={"decision", "rule", "root"}), "origin": rule.origin}
+                await made.settings.remove_rule(RuleRemoveParams.model_validate(removal))
+        assert brief((await made.list_rules(RuleListParams(roots=roots), client)).rules) == [
+            ("deny", "*(secret/**)", "config", False)
+        ]
+        assert (home.config / "rules.toml").read_text().startswith("# kept\n")
+        assert [rule.text for rule in made.rules.rules(roots, trusted=False)] == ["*(secret/**)"]
+
+
+@pytest.mark.parametrize(
+    ("removal", "why"),
+    [
+        (RuleRemoveParams(decision="deny", rule="@run", origin="config"), "There is no such rule any more: @run"),
+        (RuleRemoveParams(decision="allow", rule="@run", origin="user"), "There is no such rule any more: @run"),
+    ],
+)
+async def test_a_rule_that_is_gone_is_said(removal: RuleRemoveParams, why: str) -> None:
+    async with sessions() as (made, _):
+        with pytest.raises(AmanuError, match=why):
+            await made.settings.remove_rule(removal)

@@ -1,0 +1,62 @@
+import { capital } from "../../words";
+
+/** Headings of sections whose name in the file says too little. */
+export const SECTIONS: Record<string, string> = {
+  "": "General",
+  limits: "Limits of a turn",
+  context: "Context window",
+  routing: "Models for special purposes",
+  agents: "Sub-agents",
+  clouds: "Clouds",
+  shell: "Commands",
+  web: "Web access",
+  checks: "Checks of edits",
+  history: "History",
+  catalogue: "Catalogue of models",
+};
+
+const LABELS: Record<string, string> = {
+  model: "Default model",
+  mode: "Default mode",
+  effort: "Thinking effort",
+  loops: "Stop models that go in circles",
+  vision: "Models that see pictures",
+  base_urls: "Addresses of providers",
+  endpoints: "Further providers (OpenAI-compatible)",
+  idle_seconds: "Idle seconds before Amanu stops",
+  max_sessions: "Sessions open at once",
+  "routing.subagent": "Sub-agent model",
+  "routing.utility": "Model for summaries and judgements",
+  "routing.fallback": "Fallback models",
+  "limits.cost_usd": "Cost of a turn (USD)",
+  "limits.session_cost_usd": "Cost of a session (USD)",
+};
+
+/** The section of what few users ever set, among the keys of the first level. */
+export const ADVANCED = "advanced";
+const COMMON: ReadonlySet<string> = new Set(["model", "mode", "effort"]);
+
+/** Where the page shows a setting. */
+export function sectionOf({ key, section }: { key: string; section: string }): string {
+  return section === "" && !COMMON.has(key) ? ADVANCED : section;
+}
+
+/** Keys that hold one model. */
+export const MODELS: ReadonlySet<string> = new Set([
+  "model",
+  "routing.plan",
+  "routing.easy",
+  "routing.hard",
+  "routing.utility",
+  "routing.subagent",
+]);
+
+/** How a user knows a setting. */
+export function label(key: string): string {
+  return LABELS[key] ?? words(key.slice(key.lastIndexOf(".") + 1));
+}
+
+/** A name in a file, as words: `keep_audit_mb` is "Keep audit MB". */
+export function words(name: string): string {
+  return capital(name.replaceAll("_", " ").replace(/\b(usd|mb|url)\b/g, (word) => word.toUpperCase()));
+}
