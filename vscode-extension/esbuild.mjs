@@ -2,7 +2,7 @@
 // webviews' browser. Beside them the grammars, one file each, which are read when there is code in their language.
 import { build } from "esbuild";
 import { codeGrammars } from "./codeGrammars.mjs";
-import { grammars } from "./grammars.mjs";
+import { proposedGrammars } from "./grammars.mjs";
 
 const shared = {
   bundle: true,
@@ -16,7 +16,7 @@ const node = { ...shared, platform: "node", mainFields: ["module", "main"], form
 const browser = { ...shared, platform: "browser", format: "iife" };
 
 await Promise.all([
-  grammars("dist/grammars"),
+  proposedGrammars("dist/grammars"),
   build({
     ...node,
     entryPoints: ["src/extension.ts"],

@@ -139,7 +139,7 @@ async def test_many_at_once(tmp_path: Path) -> None:
         await shoot(page, "sessions-4-background-change")
 
         # what waits in the background is allowed where it is told: one line says all of it
-        await command(page, "Amanu: New Session")
+        await send(chat, "/new")
         await chat.locator("h2.title", has_text="New session").wait_for(timeout=SECONDS)
         await asyncio.to_thread((folder / "first").write_text, "go\n")
         toast = page.locator(".notification-toast", has_text="“The first job” waits for you: Run touch made.txt")

@@ -146,32 +146,40 @@ export class ApprovalBox {
     this.rule = rule;
     this.allow = allow;
     look();
+    const reject = button(edits ? "Reject all" : BUTTONS.reject, () => answer("reject"), { class: "reject" });
+    const finish = button(BUTTONS.finishReview, () => answer("finish"), {
+      class: "finish",
+      title: "Go on; what is undecided stays open",
+      hidden: true,
+    });
+    if (edits) {
+      const lines = reasons(approval);
+      return [
+        approval.agent !== "" && h("div", { class: "why" }, question(approval)),
+        reasonList(lines.filter(({ tone }) => tone !== "plain")),
+        h("div", { class: "row" }, allow, reject, finish),
+        h(
+          "details",
+          { class: "more" },
+          h("summary", {}, "More options"),
+          reasonList(lines.filter(({ tone }) => tone === "plain")),
+          h("div", { class: "row" }, approval.scopes.length > 1 && scope, reason),
+          grants.element,
+          rule.element,
+        ),
+        this.note,
+      ].filter((each) => each !== false);
+    }
     return [
       h("div", { class: "why" }, question(approval)),
       command?.element,
-      ...(edits ? [] : [new Detail(approval.detail).element]),
+      new Detail(approval.detail).element,
       partsList(approval.parts, approval.detail),
       reasonList(reasons(approval)),
       grants.element,
-      h(
-        "div",
-        { class: "row" },
-        allow,
-        approval.scopes.length > 1 && scope,
-        command && edit,
-        button(BUTTONS.finishReview, () => answer("finish"), {
-          class: "finish",
-          title: "Go on; what is undecided stays open",
-          hidden: true,
-        }),
-      ),
+      h("div", { class: "row" }, allow, approval.scopes.length > 1 && scope, command && edit, finish),
       rule.element,
-      h(
-        "div",
-        { class: "row" },
-        button(edits ? "Reject all" : BUTTONS.reject, () => answer("reject"), { class: "reject" }),
-        reason,
-      ),
+      h("div", { class: "row" }, reject, reason),
       this.note,
     ].filter((each) => each !== undefined);
   }
