@@ -1,5 +1,6 @@
 import type { Approval } from "./protocol";
 import { oneLine, visible } from "./visible";
+import { reasons } from "./words";
 
 /** Characters of what is asked that are taken in at a glance, in a notification. */
 const GLANCE = 100;
@@ -9,12 +10,12 @@ const GLANCE = 100;
  * hidden text, and whatever comes with a warning or with more rights.
  */
 export function allowable(approval: Approval): string | undefined {
-  const { title, detail, proposalId, document, scopes, options, parts, lines } = approval;
+  const { title, detail, proposalId, document, scopes, options, parts } = approval;
   const whole = detail.trim();
   if (proposalId !== null || document !== null || whole === "") return undefined;
   if (!scopes.some(({ scope }) => scope === "once") || (options[0]?.grants.length ?? 0) > 0) return undefined;
   if (parts.some(({ decision }) => decision === "deny")) return undefined;
-  if (lines.some(({ tone }) => tone === "warning" || tone === "bad")) return undefined;
+  if (reasons(approval).some(({ tone }) => tone === "warning" || tone === "bad")) return undefined;
   if (oneLine(whole, GLANCE) !== whole) return undefined; // cut, of several lines, or with something hidden in it
   return visible(title).includes(whole) ? oneLine(title) : `${oneLine(title)}: ${whole}`;
 }

@@ -92,6 +92,17 @@ test("one that a chat shows is announced while the chat is not on the screen", a
 
 test.each<[string, Partial<Approval>, boolean]>([
   ["a short command", {}, true],
+  [
+    "one whose part needs the yes",
+    {
+      parts: [{ text: "make", decision: "ask", rule: "", reason: "no rule" }],
+      lines: [
+        { tone: "warning", text: "? make" },
+        { tone: "plain", text: "Needs approval: no rule allows it" },
+      ],
+    },
+    true,
+  ],
   ["an edit", { proposalId: "p" }, false],
   ["a plan", { document: "/w/plan.md" }, false],
   ["what comes with a warning", { lines: [{ tone: "warning", text: "! Not sandboxed" }] }, false],
