@@ -87,6 +87,7 @@ export class ThemeIcon {
 export const notifications: { text: string; press(button?: string): void }[] = [];
 
 export const window = {
+  state: { focused: true },
   get activeTextEditor(): unknown {
     return undefined;
   },

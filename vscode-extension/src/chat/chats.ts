@@ -13,7 +13,7 @@ export class Chats implements vscode.WebviewViewProvider, vscode.Disposable {
 
   constructor(
     private readonly shared: Shared,
-    desk: Desk,
+    private readonly desk: Desk,
     memory: vscode.Memento,
   ) {
     this.sideBar = new Panel(desk, shared, memory);
@@ -37,6 +37,11 @@ export class Chats implements vscode.WebviewViewProvider, vscode.Disposable {
         waiting === 0
           ? undefined
           : { value: waiting, tooltip: `Amanu waits for ${waiting} of your decisions` };
+  }
+
+  /** Whether that session's chat is on the screen. */
+  shows(sessionId: string): boolean {
+    return this.view?.visible === true && this.desk.state.sessionId === sessionId;
   }
 
   /** Show the active chat, and there what the message wants. */

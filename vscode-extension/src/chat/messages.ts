@@ -135,6 +135,8 @@ export type ToHost =
   | { type: "setMode"; mode: Mode }
   | { type: "setModel"; modelId: string }
   | { type: "checkRule"; toolCallId: string; rule: string }
+  /** What a command prints, in a terminal tab. */
+  | { type: "terminal"; toolCallId: string }
   /** What the audit log knows of a call. */
   | { type: "audit"; toolCallId: string; title: string }
   | { type: "sessions" }

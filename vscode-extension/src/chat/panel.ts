@@ -81,6 +81,7 @@ export interface Shared {
   models: ModelList;
   openDiff(proposalId: string, path: string): Promise<void>;
   audit(call: { toolCallId: string; title: string }): Promise<void>;
+  showCommand(sessionId: string, toolCallId: string): void;
   log: vscode.LogOutputChannel;
 }
 
@@ -216,6 +217,8 @@ export class Panel implements vscode.Disposable {
         const answer = await this.shared.daemon.request("amanu/rule/preview", asked);
         return this.post({ type: "rule", rule, toolCallId, ...answer });
       }
+      case "terminal":
+        return this.shared.showCommand(desk.state.sessionId, message.toolCallId);
       case "audit":
         return this.shared.audit(message);
       case "sessions":

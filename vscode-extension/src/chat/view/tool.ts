@@ -34,7 +34,12 @@ export class ToolCard implements Card {
   private readonly output = h("pre", { class: "output", "aria-label": "Output", tabindex: "0" });
   private readonly draft = new DraftBox();
   private readonly open = button("Open the file", () => this.openFile(), { class: "link" });
+  private readonly terminal = button("Show in Terminal", () => this.showInTerminal(), {
+    class: "link terminal",
+    hidden: true,
+  });
   private readonly details: HTMLDetailsElement;
+  private callId = "";
   private readonly record = h("div", { class: "record", hidden: true });
   private path: string | undefined;
   private readonly said = h("div", { class: "said" });
@@ -61,6 +66,7 @@ export class ToolCard implements Card {
       this.arguments,
       this.open,
       this.output,
+      this.terminal,
       this.draft.element,
       this.record,
     );
@@ -94,6 +100,8 @@ export class ToolCard implements Card {
     const path = call.arguments.path;
     this.path = typeof path === "string" && call.tool !== "list_directory" ? path : undefined;
     this.open.hidden = this.path === undefined;
+    this.callId = call.itemId;
+    this.terminal.hidden = !runs(call, this.desk);
     this.output.hidden = drafted || call.output === "";
     // what is live is worth seeing; what is done folds itself away, unless the user opened or closed it
     if (!this.touched)
@@ -124,6 +132,10 @@ export class ToolCard implements Card {
     );
   }
 
+  private showInTerminal(): void {
+    this.desk.post({ type: "terminal", toolCallId: this.callId });
+  }
+
   private openFile(): void {
     if (this.path !== undefined) this.desk.post({ type: "openFile", path: this.path, line: null });
   }
@@ -141,6 +153,13 @@ export class ToolCard implements Card {
     if (call.sandbox?.tier === "none") remarks.push(sandboxLine(call.sandbox));
     return remarks;
   }
+}
+
+/** It is a command that runs now, in a turn or in the background. */
+function runs({ itemId, tool, state }: ToolCall, { session }: Desk): boolean {
+  if (tool !== "run_shell_command") return false;
+  const job = session.state.jobs.find(({ toolCallId }) => toolCallId === itemId);
+  return state === "executing" || job?.state === "running";
 }
 
 /** Worth a line of its own: what a rule of the mode allowed is not. */
