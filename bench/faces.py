@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from amanu_protocol.items import SubAgent
-from amanu_protocol.state import SessionState, TurnState
+from bench import streaming
+from bench.page import ROOT, SEND, answer, events, open_page, opened, state
 
-ROOT = Path(__file__).parents[1]
 OUTPUT = Path(__file__).with_name("faces.md")
 HEAD = f"""<!-- `make bench-faces`; {platform.system()} {platform.machine()} -->
 
@@ -50,12 +50,13 @@ def neovim() -> str:
 
 
 def vscode(chromium: str) -> str:
-    """A table with a row for each size."""
+    """A table with a row for each size, and one of what streams."""
     sys.path.append(str(ROOT / ".tools" / "playwright"))
     with importlib.import_module("playwright.sync_api").sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         measure(browser, SIZES[0])  # the first page pays for starting
         rows = [measure(browser, size) for size in SIZES]
+        streamed = streaming.measure(browser)
         browser.close()
     head = (
         "items",
@@ -68,37 +69,25 @@ def vscode(chromium: str) -> str:
         "cards",
     )
     lines = [head, ("---",) * len(head), *rows]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    table = "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    return f"{table}\n### While it streams\n\n{streamed}"
 
 
 def measure(browser: Any, size: int) -> tuple[str, ...]:
     """One session of that many items in a page of its own."""
-    page = browser.new_page(viewport={"width": 420, "height": 900})
-    page.set_content(f"<style>{(ROOT / 'vscode-extension/dist/chat/chat.css').read_text()}</style><body></body>")
-    page.evaluate("() => { window.acquireVsCodeApi = () => ({postMessage(){}, getState(){}, setState(){}}) }")
-    page.add_script_tag(path=str(ROOT / "vscode-extension/dist/chat/main.js"))
+    page = open_page(browser)
     cdp = page.context.new_cdp_session(page)
     cdp.send("Performance.enable")
     items = [item(at) for at in range(size)]
-    send = "message => window.dispatchEvent(new MessageEvent('message', {data: message, origin: window.origin}))"
-    opened = page.evaluate(
-        """async message => {
-          const begin = performance.now();
-          window.dispatchEvent(new MessageEvent('message', {data: message, origin: window.origin}));
-          await new Promise(done => requestAnimationFrame(() => setTimeout(done)));
-          return performance.now() - begin;
-        }""",
-        {"type": "session", "state": state(items), "seq": 0, "client": "bench"},
-    )
-    answer = {"kind": "answer", "itemId": "streamed", "turnId": "t", "text": ""}
-    page.evaluate(send, events(1, {"kind": "itemStarted", "item": answer}))
+    until_drawn = opened(page, state(items))
+    page.evaluate(SEND, events(1, {"kind": "itemStarted", "item": answer("streamed", "")}))
     deltas = cost(cdp, page, [{"kind": "itemDelta", "itemId": "streamed", "text": WORDS[n % 7]} for n in range(DELTAS)])
     if "till" not in page.locator(".list > .card").last.inner_text():
         raise AssertionError("what streams in is not in sight: the figures would mean nothing")
     calls = cost(cdp, page, [{"kind": "itemCompleted", "item": tool(f"call{n}")} for n in range(CALLS)])
     running = {**tool("run"), "tool": "run_agent", "state": "executing"}
-    page.evaluate(send, events(1, {"kind": "itemStarted", "item": running}))
-    page.evaluate(send, events(1, {"kind": "agentChanged", "agent": AGENT}))
+    page.evaluate(SEND, events(1, {"kind": "itemStarted", "item": running}))
+    page.evaluate(SEND, events(1, {"kind": "agentChanged", "agent": AGENT}))
     work = [{**tool(f"work{n}"), "agentId": AGENT["agentId"]} for n in range(CALLS)]
     nested = cost(cdp, page, [{"kind": "itemCompleted", "item": each} for each in work])
     if page.locator(".list > .card.agent .items > .tool").count() == 0:
@@ -110,7 +99,7 @@ def measure(browser: Any, size: int) -> tuple[str, ...]:
     page.close()
     return (
         f"{size:,}",
-        f"{opened:.0f}",
+        f"{until_drawn:.0f}",
         f"{1000 * deltas / DELTAS:.2f}",
         f"{1000 * calls / CALLS:.2f}",
         f"{1000 * nested / CALLS:.2f}",
@@ -143,14 +132,10 @@ def metrics(cdp: Any) -> dict[str, float]:
 WORDS = ("I look ", "at the ", "**till** ", "first.\n\n", "- `cart.py`\n", "then ", "its tests. ")
 
 
-def events(seq: int, event: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "events", "events": [event], "seq": seq}
-
-
 def item(at: int) -> dict[str, Any]:
     """Answers, thoughts and tool calls in turn, as a session has them."""
     if at % 3 == 0:
-        return {"kind": "answer", "itemId": f"i{at}", "turnId": "t", "text": f"Step **{at}**: {'words ' * 60}"}
+        return answer(f"i{at}", f"Step **{at}**: {'words ' * 60}")
     if at % 3 == 1:
         return {"kind": "thought", "itemId": f"i{at}", "turnId": "t", "subject": f"Thought {at}", "text": "so " * 80}
     return tool(f"i{at}")
@@ -174,21 +159,6 @@ def tool(item_id: str) -> dict[str, Any]:
         "sandbox": None,
         "agentId": None,
     }
-
-
-def state(items: list[dict[str, Any]]) -> dict[str, Any]:
-    turn = TurnState(turn_id="t", model_id="a:b", steps=1)
-    session = SessionState(
-        session_id="s",
-        title="Bench",
-        roots=["/w"],
-        mode="ask",
-        model_id="a:b",
-        trusted=True,
-        read_only=False,
-        turn=turn,
-    )
-    return {**session.model_dump(by_alias=True, mode="json"), "items": items}
 
 
 AGENT = SubAgent(

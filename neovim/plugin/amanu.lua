@@ -13,3 +13,12 @@ end, {
     return require("amanu.complete").command_line(...)
   end,
 })
+
+vim.api.nvim_create_user_command("AmanuEdit", function(given)
+  local lines = given.range > 0 and { given.line1, given.line2 } or nil
+  require("amanu").edit(given.args, lines)
+end, {
+  nargs = "*",
+  range = true,
+  desc = "Have Amanu rewrite the line or range",
+})

@@ -15,6 +15,7 @@ from amanu_protocol.items import (
     Mode,
     PlanDocument,
     Proposal,
+    Purpose,
     QueuedPrompt,
     Retry,
     Spend,
@@ -54,6 +55,7 @@ class SessionChanged(Wire):
     parent_session_id: str | None = None
     """Only in a session's first event, as `agent`."""
     agent: str | None = None
+    purpose: Purpose | None = None
     closed: bool | None = None
 
 

@@ -614,6 +614,10 @@ class PlanDocument(Wire):
     """For an approved plan: the turn in which it was approved."""
 
 
+Purpose = Literal["chat", "rewrite"]
+"""What a session is for. `rewrite`: one edit at the cursor (`amanu/rewrite/start`)."""
+
+
 class QueuedPrompt(Wire):
     """A prompt that waits for the running turn to end."""
 

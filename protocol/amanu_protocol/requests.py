@@ -17,6 +17,7 @@ from amanu_protocol.items import (
     Mode,
     ModelInfo,
     Proposal,
+    Purpose,
     Scope,
     SubAgent,
 )
@@ -110,6 +111,7 @@ class SessionSummary(Wire):
     """Of a sub-agent's session: the session it works, or worked, for."""
     agent: str | None = None
     """Of a sub-agent's session: the name of its definition."""
+    purpose: Purpose = "chat"
 
 
 class SessionListParams(Wire):
@@ -219,6 +221,61 @@ class TurnCancelResult(Wire):
     """The acknowledgement: nothing more is written, run or sent."""
 
     status: Literal["cancelled", "alreadyEnded"]
+
+
+# rewrite, commit ------------------------------------------------------------------------------------
+
+
+class RewriteStartParams(Wire):
+    """Failures: `permissionDenied` for a file that may not be read without asking; `proposalConflict` when the document
+    has another version; `invalidParams` for lines that are not there, or too many."""
+
+    session_id: Id
+    """Of the new session. A known id returns that session."""
+    prompt_id: Id
+    roots: list[str] = Field(min_length=1)
+    """Absolute paths of workspace folders."""
+    path: str
+    """Absolute."""
+    version: int | None = None
+    """Of the open document the user saw."""
+    start_line: int = Field(ge=1)
+    end_line: int = Field(ge=1)
+    """1-based, inclusive. Nothing outside these lines changes. The line after the last one, which an editor shows
+    below a final line end, is where new lines go."""
+    instruction: str = Field(min_length=1, max_length=20_000)
+    findings: list[Finding] = []
+    """What language servers find in these lines."""
+    model_id: str | None = None
+    """None: as `[routing] rewrite` says, else the default."""
+
+
+class RewriteRefineParams(Wire):
+    """Failures: `staleTurn` when the session rewrites nothing any more; `proposalConflict` when its lines cannot be
+    told from what the user changed."""
+
+    session_id: Id
+    prompt_id: Id
+    instruction: str = Field(min_length=1, max_length=20_000)
+
+
+class CommitMessageParams(Wire):
+    """Failures: `invalidParams` when nothing of the diff may be shown to a model."""
+
+    root: str
+    """Absolute path of the repository."""
+    diff: str = Field(min_length=1)
+    """Unified, as git prints it."""
+    subjects: list[str] = []
+    """First lines of the last commits, for their style."""
+    model_id: str | None = None
+    """None: as `[routing] utility` says, else the default."""
+
+
+class CommitMessageResult(Wire):
+    message: str
+    left_out: list[str] = []
+    """Files whose changes the model was not shown: they may hold secrets."""
 
 
 # job ------------------------------------------------------------------------------------------------
@@ -648,7 +705,7 @@ class McpTool(Wire):
 
 
 class McpChangedTool(Wire):
-    """A tool that is off until the user agrees to its text, which is new or has changed."""
+    """A tool that is off until the user approves its text, which is new or has changed."""
 
     name: str
     diff: str
@@ -660,7 +717,7 @@ class McpServer(Wire):
 
     name: str
     state: Literal["unapproved", "off", "configured", "starting", "ready", "failed", "needsSignIn"]
-    """`unapproved`: nothing of it starts before the user agrees · `configured`: it starts when it is first needed."""
+    """`unapproved`: it does not start before it is approved · `configured`: it starts when it is first needed."""
     reason: str
     source: str
     """Where it is configured."""
@@ -669,13 +726,13 @@ class McpServer(Wire):
     access: str
     """A sentence: what its process may do."""
     digest: str
-    """Of all that agreeing to it is about."""
+    """Of all that approving it is about."""
     tokens: int
     """What its tools take in every request; an estimate."""
     tools: list[McpTool]
     changed_tools: list[McpChangedTool] = []
     tools_digest: str = ""
-    """What agreeing to `changedTools` is about."""
+    """What approving `changedTools` is about."""
     lines: list[Line]
     """All of that for the user; the first line stands for the whole."""
 

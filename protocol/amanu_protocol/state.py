@@ -45,6 +45,7 @@ from amanu_protocol.items import (
     Mode,
     PlanDocument,
     Proposal,
+    Purpose,
     Question,
     QueuedPrompt,
     Retry,
@@ -114,6 +115,7 @@ class SessionState(Wire):
     """Of a sub-agent's session: the session it works, or worked, for."""
     agent: str | None = None
     """Of a sub-agent's session: the name of its definition."""
+    purpose: Purpose = "chat"
 
     _index: dict[str, int] = PrivateAttr(default_factory=dict)
 
@@ -336,5 +338,7 @@ def _change_session(state: SessionState, event: SessionChanged) -> None:
         state.parent_session_id = event.parent_session_id
     if event.agent is not None:
         state.agent = event.agent
+    if event.purpose is not None:
+        state.purpose = event.purpose
     if event.closed is not None:
         state.closed = event.closed

@@ -73,6 +73,8 @@ class RoutingSettings(SettingsSection):
     """For summaries and judgements; without it the turn's own model."""
     subagent: ModelId | None = None
     """The model of sub-agents, whatever the session's model is; without it, the turn's own model."""
+    rewrite: ModelId | None = None
+    """The model that rewrites lines at the cursor: a fast one feels best; without it, the default model."""
 
     @model_validator(mode="after")
     def _both(self) -> "RoutingSettings":

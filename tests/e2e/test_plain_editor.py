@@ -174,6 +174,23 @@ async def test_the_chat_is_a_document_under_the_state_folder(client: LanguageCli
     assert not any(path.name == "chat.md" for path in shop.parent.rglob("*"))
 
 
+@pytest.mark.parametrize(
+    ("title", "heard"),
+    [
+        ("Amanu: explain this", "Explain these lines."),
+        ("Amanu: document this", "Write documentation comments"),
+        ("Amanu: test this", "Write tests for these lines"),
+    ],
+)
+async def test_selected_lines_are_explained_documented_and_tested(
+    client: LanguageClient, shop: Path, title: str, heard: str
+) -> None:
+    editor = await begin(client, shop, [{"expect": heard, "text": "Heard."}])
+    assert title not in await editor.titles(shop, FIRST)
+    await editor.act(title, shop, FIRST, FIRST + 1)
+    await editor.until(lambda: "Amanu: Heard." in editor.said)
+
+
 async def test_documents_the_editor_shows_without_us_are_files(client: LanguageClient, shop: Path) -> None:
     editor = await begin(client, shop, [{"text": "Hello."}, BOTH, DONE])
     editor.shows = False

@@ -564,3 +564,21 @@ def test_what_is_wide_is_shown_whole(start: Start, folder: Path) -> None:
     vim.lua("vim.o.columns = 120")
     vim.lua("vim.cmd('vsplit | only')")  # drawn anew where the windows change
     vim.until(f"#(function() {DRAWN} end)() == 4")
+
+
+def test_lines_are_rewritten_refined_and_accepted(start: Start, folder: Path) -> None:
+    def reply(text: str) -> dict[str, Any]:
+        return {"text": f"<before>\none\n</before>\n<rewrite>\n{text}\n</rewrite>\n<after>\nthree\n</after>"}
+
+    (folder / "notes.txt").write_text("one\ntwo\nthree\n")
+    vim = start("notes.txt", steps=[reply("2"), {**reply("zwei"), "expect": "in German"}])
+    vim.keys(":2AmanuEdit in digits<CR>")
+    vim.until(f"{STATE} and #{STATE}.approvals > 0")
+    vim.keys(":Amanu /refine in German<CR>")
+    vim.until(f"#{STATE}.proposals == 2 and #{STATE}.approvals > 0")
+    assert vim.text() == "one\ntwo\nthree"
+    vim.wait_for_answers()
+    vim.keys("2G<Space>aa")
+    vim.until_text("one\nzwei\nthree")
+    vim.until(f"({ENDED}) == 'completed'")
+    assert vim.lua(f"return {STATE}.purpose") == "rewrite"

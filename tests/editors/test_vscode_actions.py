@@ -1,4 +1,4 @@
-"""Amanu's code actions in a real VS Code: *fix this* at a problem and on a selection, *ask about this* anywhere."""
+"""Amanu's code actions in a real VS Code: *Fix* at a problem and on a selection, *Ask* anywhere."""
 
 import contextlib
 import json
@@ -64,7 +64,7 @@ async def test_code_actions(tmp_path: Path) -> None:
         await problem.wait_for(timeout=SECONDS)
         await page.keyboard.press("Escape")
         await problem.wait_for(state="detached", timeout=SECONDS)
-        fix = await offered(page, "Amanu: fix this")
+        fix = await offered(page, "Fix with Amanu")
         await shoot(page, "actions-1-menu")
         await fix.click()
         await answered(chat, "Mended.")
@@ -75,7 +75,7 @@ async def test_code_actions(tmp_path: Path) -> None:
         await page.locator(".editor-instance .view-line", has_text="one").click()
         await at(page, "Ln 2,")
         # not to the next line's beginning: VS Code would offer what is wrong in that line
-        await act(page, "Amanu: fix this", "End", "Shift+Home")
+        await act(page, "Fix with Amanu", "End", "Shift+Home")
         await answered(chat, "Better now.")
         heard = said(served.requests[1])
         assert "Find what is wrong with these lines" in heard and '\\"one\\": 1' in heard and '\\"two\\"' not in heard
@@ -83,7 +83,7 @@ async def test_code_actions(tmp_path: Path) -> None:
         # a question of the user's about it
         await page.locator(".editor-instance .view-line", has_text="three").click()
         await at(page, "Ln 4,")
-        await act(page, "Amanu: ask about this…")
+        await act(page, "Ask Amanu About This…")
         await chat.locator(".chip", has_text="settings.json:4").wait_for(timeout=SECONDS)
         await chat.locator("textarea:focus").wait_for(timeout=SECONDS)
         await page.keyboard.type("What is this for?")

@@ -1,12 +1,27 @@
 """What an answer looks like and leads to, in a real VS Code: links to files, tables, code."""
 
+import asyncio
+import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from support.strict_services.http import Say
-from support.vscode import SECONDS, VSCODE, answered, open_chat, send, service, shoot, shows, workbench
+from support.vscode import (
+    SECONDS,
+    VSCODE,
+    answered,
+    command,
+    open_chat,
+    open_file,
+    send,
+    service,
+    shoot,
+    shows,
+    workbench,
+)
 
 pytestmark = [
     pytest.mark.skipif(not VSCODE, reason="run by make test-vscode"),
@@ -72,3 +87,103 @@ async def test_an_answer_leads_to_files(tmp_path: Path) -> None:
         await links.nth(2).click()
         await chat.locator(".told", has_text="There is no missing.py in the workspace.").wait_for(timeout=SECONDS)
         await shoot(page, "answer-1-links")
+
+
+CODE = """It takes three steps:
+
+1. Read the cart:
+
+   ```python
+   # src/till.py
+   def total(cart: list[int]) -> float:
+       return round(sum(cart), 2)  # once
+   ```
+
+2. Show it:
+
+   ```ts src/view.ts
+   export const show = (sum: number) => `${sum} €`;
+   ```
+
+3. Run what stands in [src/till.py](src/till.py):
+
+   ```bash
+   echo "$TOTAL" | sort -n
+   ```
+
+| what | rounds |
+|:-----|-------:|
+| `total` | once |
+| `show` | *never* |
+
+- [x] rounding
+- [ ] currencies, see `till.py:1`
+
+```json
+{ "currency": "EUR", "digits": 2 }
+```
+
+```rust
+fn main() { println!("{}", 1 + 1); } // done
+```
+
+Done, see https://example.org and ~~cents~~.
+"""
+THEMES = ["Default Dark Modern", "Default Light Modern", "Default High Contrast"]
+PICTURES = bool(os.environ.get("AMANU_SCREENSHOTS"))
+
+
+@pytest.mark.parametrize("theme", THEMES if PICTURES else THEMES[:1])
+async def test_code_has_the_colours_of_the_theme_and_goes_to_the_editor(theme: str, tmp_path: Path) -> None:
+    folder = tmp_path / "work" / "src"
+    folder.mkdir(parents=True)
+    (folder / "till.py").write_text("")
+    settings = {"workbench.colorTheme": theme}
+    async with (
+        service("anthropic", [Say(text=CODE)]) as (_, environment),
+        workbench(tmp_path, environment, settings=settings) as page,
+    ):
+        chat = await open_chat(page)
+        await send(chat, "How?")
+        await answered(chat, "Done, see")
+        keyword = chat.locator(".code .line span", has_text="def").first
+        colours = ["rgb(86, 156, 214)", "rgb(0, 0, 255)"]  # of dark themes, and of the light one
+        await until_coloured(keyword, lambda colour: colour == colours["Light" in theme])
+        await chat.locator(".code", has_text="println").locator(".line span").first.wait_for(timeout=SECONDS)
+        assert await chat.locator(".code .place").all_inner_texts() == ["src/till.py", "src/view.ts", "", "", ""]
+        if PICTURES:
+            await pictures(page, theme)
+
+        await command(page, "Preferences: Toggle between Light/Dark Themes")
+        await until_coloured(keyword, lambda colour: colour != colours["Light" in theme])
+
+        await open_file(page, "till.py")
+        python = chat.locator(".code", has_text="def total")
+        await python.get_by_role("button", name="Insert").click()
+        await shows(page, "def total(cart: list[int]) -> float:")
+        assert (folder / "till.py").read_text() == ""  # an edit the user can undo, and has not saved
+        shell = chat.locator(".code", has_text="echo")
+        assert await chat.get_by_role("button", name="Terminal").count() == 1
+        await shell.get_by_role("button", name="Terminal").click()
+        await page.locator(".terminal-wrapper.active .xterm").wait_for(timeout=SECONDS)
+
+
+async def until_coloured(part: Any, wanted: Callable[[str], bool]) -> None:
+    async with asyncio.timeout(SECONDS / 1000):
+        await part.wait_for()
+        while not wanted(await part.evaluate("each => getComputedStyle(each).color")):
+            await asyncio.sleep(0.05)
+
+
+async def pictures(page: Any, theme: str) -> None:
+    """With the side bar 300 and 700 pixels wide."""
+    sash = page.locator(".monaco-sash.vertical").first
+    for width in (300, 700):
+        edge = await page.locator(".part.sidebar").bounding_box()
+        await page.mouse.move(edge["x"] + edge["width"], 400)
+        await page.mouse.down()
+        await page.mouse.move(edge["x"] + width, 400, steps=5)
+        await page.mouse.up()
+        await page.mouse.move(1200, 700)
+        await sash.wait_for(state="attached")
+        await shoot(page, f"code-{theme.split()[1].lower()}-{width}")

@@ -10,7 +10,7 @@ import pytest
 
 from amanu.core.conversation import Results
 from amanu.core.model import Request
-from amanu.mcp.model import CallAnswer, CallClient, Content, PromptArgument, ServerPrompt
+from amanu.mcp.model import CallAnswer, CallClient, Content, PromptArgument, ServerPrompt, ServerView
 from amanu.models.scripted import ScriptedModel
 from amanu.permissions import approvals
 from amanu.tools.mcp.results import MAX_RESULT
@@ -105,6 +105,22 @@ async def test_wrong_arguments_reach_neither_user_nor_server(tmp_path: Path) -> 
         await d.ended()
         assert "text: 7 is not of type 'string'" in results(d)[0][1]
         assert servers.all[0].calls == []
+
+
+async def test_a_prompt_does_not_look_at_a_server_for_each_of_its_tools(tmp_path: Path) -> None:
+    class Watched(Server):
+        looks = 0
+
+        @property
+        def view(self) -> ServerView:
+            self.looks += 1
+            return super().view
+
+    server = Watched("demo", [server_tool(f"echo{number}") for number in range(30)])
+    async with scripted_session(tmp_path, END, mcp=ServersInMemory(server)) as d:
+        await d.prompt("go")
+        await d.ended()
+    assert server.looks < len(server.tools)
 
 
 async def test_the_list_changes_with_the_next_prompt_only(tmp_path: Path, sent: list[Request]) -> None:

@@ -127,6 +127,7 @@ export class Daemon implements vscode.Disposable {
   async request<M extends keyof RequestsToDaemon>(
     method: M,
     params: RequestsToDaemon[M]["params"],
+    token?: vscode.CancellationToken,
   ): Promise<RequestsToDaemon[M]["result"]> {
     await this.settled();
     const { client } = this;
@@ -136,11 +137,12 @@ export class Daemon implements vscode.Disposable {
         undefined,
       );
     try {
-      return await client.sendRequest<RequestsToDaemon[M]["result"]>(method, params);
+      const given = token === undefined ? [] : [token]; // an absent one would count as a parameter
+      return await client.sendRequest<RequestsToDaemon[M]["result"]>(method, params, ...given);
     } catch (error) {
       // Settings that arrive late connect anew. What the daemon may have had already does nothing the second time.
       if (this.client !== client && cutOff(error) && method !== "amanu/job/input")
-        return this.request(method, params);
+        return this.request(method, params, token);
       throw inWords(error);
     }
   }

@@ -338,5 +338,6 @@ function empty(): SessionState {
     agents: [],
     parentSessionId: null,
     agent: null,
+    purpose: "chat",
   };
 }

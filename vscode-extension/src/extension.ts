@@ -9,6 +9,7 @@ import { Chats } from "./chat/chats";
 import { Daemon, roots, text } from "./client";
 import { commands } from "./commands";
 import { Comments } from "./comments";
+import { writeCommitMessage } from "./commit";
 import { Context } from "./context";
 import { Desk } from "./desk";
 import { Desks } from "./desks";
@@ -16,6 +17,8 @@ import { Doctor } from "./doctor";
 import { Edits } from "./edits";
 import { Ended } from "./ended";
 import { Findings } from "./findings";
+import { Inline } from "./inline";
+import { Highlighter } from "./highlight/highlighter";
 import { language } from "./language";
 import { ServersPage } from "./mcp/page";
 import { Servers } from "./mcp/servers";
@@ -63,6 +66,7 @@ export function activate(context: vscode.ExtensionContext): void {
   const proposals = new Proposals(sessions, desks, edits);
   const review = new Review(sessions, desks, proposals, edits);
   const pages = new Pages();
+  const highlighter = new Highlighter(context.extensionUri);
   const chats = new Chats(
     {
       folder: context.extensionUri,
@@ -72,6 +76,7 @@ export function activate(context: vscode.ExtensionContext): void {
       edits,
       overview,
       models,
+      highlighter,
       openDiff: (proposalId, path) => review.openDiff(proposalId, path),
       audit: (call) => showAudit(desks, daemon, pages, call),
       showCommand: (sessionId, toolCallId) => running.showCommand(sessionId, toolCallId),
@@ -94,6 +99,7 @@ export function activate(context: vscode.ExtensionContext): void {
     desks,
     sessions,
     shown,
+    highlighter,
     overview,
     review,
     new Changes(sessions, proposals),
@@ -108,6 +114,13 @@ export function activate(context: vscode.ExtensionContext): void {
         attach: (attachment) => chats.attachToPrompt(attachment),
       },
       (work) => desks.attempt(work),
+    ),
+    new Inline(daemon, sessions, desks, {
+      diff: (proposalId) => review.openDiff(proposalId),
+      chat: (sessionId) => chats.showSession(sessionId),
+    }),
+    vscode.commands.registerCommand("amanu.commitMessage", (given?: { rootUri?: vscode.Uri }) =>
+      desks.attempt(() => writeCommitMessage(daemon, given)),
     ),
     new Findings(sessions),
     chats,

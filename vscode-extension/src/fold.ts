@@ -288,5 +288,6 @@ function changeSession(state: SessionState, event: SessionChanged): void {
   state.plan = event.plan ?? state.plan;
   state.parentSessionId = event.parentSessionId ?? state.parentSessionId;
   state.agent = event.agent ?? state.agent;
+  state.purpose = event.purpose ?? state.purpose;
   state.closed = event.closed ?? state.closed;
 }

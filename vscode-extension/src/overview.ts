@@ -70,6 +70,7 @@ export class Overview implements vscode.Disposable {
 
   private announce(): void {
     const fresh = this.others
+      .filter(({ purpose }) => purpose !== "rewrite") // it opens before the user by itself
       .map((session) => ({
         session,
         questions: session.questions.filter((each) => !this.knows(session, each)),

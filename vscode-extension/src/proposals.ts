@@ -3,8 +3,10 @@ import { type Target, targets, title, waiting, whereabouts } from "./changes";
 import type { Desks } from "./desks";
 import type { Edits } from "./edits";
 import { compose, OPEN, original, ownTexts, type Place, present, SHOWN, waits } from "./hunks";
+import { inline } from "./inlineDiff";
 import type { Hunk, HunkDecision, ProposedFile, SessionState } from "./protocol";
 import type { SessionEvent, Sessions } from "./sessions";
+import { CHANGED, closeGone, reopen } from "./tabs";
 
 /** The proposed side of a diff, writable: edit, then accept. */
 export const PROPOSED = "amanu-proposal";
@@ -14,11 +16,11 @@ export const BASE = "amanu-base";
 /** The file's text without what a rule applied and nobody looked at, and without all that a session applied. */
 export type Baseline = "unreviewed" | "session";
 
-/** The editor of all that is applied in a session. */
-const CHANGED = "What Amanu changed";
-
-/** Before the text, so that VS Code reads UTF-8 whatever `files.encoding` says. */
+/** Before the text where `files.encoding` is not UTF-8: VS Code reads UTF-8 then, too. */
 const BOM = Buffer.from([0xef, 0xbb, 0xbf]);
+
+/** Milliseconds after the start in which sessions may yet come whose documents are asked for. */
+const LOADING = 20_000;
 
 /** A composed text, where its hunks are, and the file it was composed from. */
 interface Made {
@@ -46,6 +48,7 @@ export class Proposals implements vscode.FileSystemProvider, vscode.TextDocument
   private readonly own = new Map<string, Map<string, string>>();
   /** Documents that are saved only to be clean again: their text was read before. */
   private readonly settling = new Set<string>();
+  private readonly started = Date.now();
   private times = new Map<string, number>();
   /** Where renamed files were when we last heard of them, by proposal and path. */
   private readonly renamed = new Map<string, string>();
@@ -53,7 +56,7 @@ export class Proposals implements vscode.FileSystemProvider, vscode.TextDocument
   private readonly gone = new Set<string>();
 
   constructor(
-    private readonly sessions: Pick<Sessions, "states" | "get">,
+    private readonly sessions: Pick<Sessions, "states" | "get" | "onReset">,
     private readonly desks: Pick<Desks, "tell" | "attempt">,
     private readonly edits: Edits,
   ) {}
@@ -152,6 +155,7 @@ export class Proposals implements vscode.FileSystemProvider, vscode.TextDocument
   /** The native diff, at the user's action: against what is proposed, or against the file when nothing is open. */
   async show(target: Target, preserveFocus = false): Promise<void> {
     const [, base, after] = sides(target);
+    if (after.scheme === PROPOSED) await inline(await vscode.workspace.openTextDocument(after));
     const what = after.scheme === PROPOSED ? "proposed" : "by Amanu";
     const options = { preview: true, preserveFocus };
     await vscode.commands.executeCommand(
@@ -183,7 +187,7 @@ export class Proposals implements vscode.FileSystemProvider, vscode.TextDocument
     else await vscode.commands.executeCommand("vscode.changes", CHANGED, all);
   }
 
-  /** A session's proposal changed: documents are read again, and diffs with nothing left to decide are closed. */
+  /** A session's proposal changed: documents are read again. */
   changed({ sessionId, event }: Pick<SessionEvent, "sessionId" | "event">): void {
     if (event.kind !== "proposalChanged") return;
     const { proposal } = event;
@@ -199,18 +203,19 @@ export class Proposals implements vscode.FileSystemProvider, vscode.TextDocument
       const key = `${proposal.proposalId} ${file.path}`;
       if (file.change === "rename") this.follow(key, file.path, now);
       else this.leave(key, file);
-      if (file.hunks.every((hunk) => !OPEN.has(hunk.state))) void closeDiff(uri);
     }
   }
 
   /** VS Code drops the news of a base it has asked for and not opened yet (ExtHostDocumentContentProvider): told again. */
   opened(document: vscode.TextDocument): void {
     if (document.uri.scheme === BASE) this.moved.fire(document.uri);
+    if (document.uri.scheme === PROPOSED) void inline(document);
   }
 
   // FileSystemProvider: only what documents need; everything else is no permission
 
-  stat(uri: vscode.Uri): vscode.FileStat {
+  async stat(uri: vscode.Uri): Promise<vscode.FileStat> {
+    await this.attached(uri);
     const key = uri.toString();
     // one that is saved only to be clean again must not be told that it moved on meanwhile
     const held = this.settling.has(key) ? this.given.get(key) : undefined;
@@ -218,7 +223,8 @@ export class Proposals implements vscode.FileSystemProvider, vscode.TextDocument
     return { type: vscode.FileType.File, ctime: 0, mtime: held?.mtime ?? this.time(key), size };
   }
 
-  readFile(uri: vscode.Uri): Uint8Array {
+  async readFile(uri: vscode.Uri): Promise<Uint8Array> {
+    await this.attached(uri);
     const content = this.content(uri);
     const target = this.target(uri);
     const key = uri.toString();
@@ -226,10 +232,27 @@ export class Proposals implements vscode.FileSystemProvider, vscode.TextDocument
     return content;
   }
 
+  /** A window that is loaded anew asks for the documents of its tabs before it has their sessions. */
+  private async attached(uri: vscode.Uri): Promise<void> {
+    const rest = this.started + LOADING - Date.now();
+    if (this.target(uri) !== undefined || rest <= 0) return;
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, rest);
+      const subscription = this.sessions.onReset(() => {
+        if (this.target(uri) === undefined) return;
+        clearTimeout(timer);
+        subscription.dispose();
+        resolve();
+      });
+    });
+  }
+
   private content(uri: vscode.Uri): Uint8Array {
     const target = this.target(uri);
     if (target === undefined) throw vscode.FileSystemError.FileNotFound(uri);
-    return Buffer.concat([BOM, Buffer.from(this.composed(target).text, "utf8")]);
+    const text = Buffer.from(this.composed(target).text, "utf8");
+    const encoding = vscode.workspace.getConfiguration("files", uri).get<string>("encoding");
+    return encoding === "utf8" ? text : Buffer.concat([BOM, text]);
   }
 
   writeFile(uri: vscode.Uri, content: Uint8Array): void {
@@ -264,7 +287,8 @@ export class Proposals implements vscode.FileSystemProvider, vscode.TextDocument
     throw vscode.FileSystemError.NoPermissions();
   }
 
-  provideTextDocumentContent(uri: vscode.Uri): string {
+  async provideTextDocumentContent(uri: vscode.Uri): Promise<string> {
+    if (uri.fragment === "") await this.attached(uri);
     if (uri.fragment === "") return this.target(uri)?.file.baseText ?? "";
     const own = (sessionId: string) => uri.query === "" || uri.query === sessionId;
     const all = this.all.filter(({ sessionId, file }) => own(sessionId) && whereabouts(file) === uri.path);
@@ -370,43 +394,8 @@ function sides(target: Target): [label: vscode.Uri, before: vscode.Uri, after: v
   return [file, proposed.with({ scheme: BASE }), open || gone ? proposed : file];
 }
 
-/** Show the file under its new name where its tab was; nothing that was not open, and nothing with unsaved text. */
-async function reopen(from: vscode.Uri, to: vscode.Uri): Promise<void> {
-  for (const group of vscode.window.tabGroups.all)
-    for (const tab of group.tabs) {
-      if (!(tab.input instanceof vscode.TabInputText) || tab.input.uri.toString() !== from.toString())
-        continue;
-      if (tab.isDirty) continue;
-      const options = { viewColumn: group.viewColumn, preview: tab.isPreview, preserveFocus: true };
-      if (tab.isActive) await vscode.window.showTextDocument(to, options);
-      await vscode.window.tabGroups.close(tab, true);
-    }
-  await closeGone(from);
-}
-
 /** A deletion that was applied, a new file that was taken back. */
 function isGone({ change, hunks }: ProposedFile): boolean {
   const state = { delete: "applied", create: "reverted", edit: undefined, rename: undefined }[change];
   return state !== undefined && hunks.some((hunk) => hunk.state === state);
-}
-
-/** Close what shows a file that is not there any more, as VS Code does when one deletes it in its Explorer. */
-async function closeGone(uri: vscode.Uri): Promise<void> {
-  const shows = ({ input, label }: vscode.Tab) =>
-    input instanceof vscode.TabInputText
-      ? input.uri.toString() === uri.toString()
-      : input instanceof vscode.TabInputTextDiff
-        ? input.modified.toString() === uri.toString()
-        : label.startsWith(CHANGED); // VS Code does not say what an editor of several files shows
-  const tabs = vscode.window.tabGroups.all.flatMap((group) => group.tabs);
-  const found = tabs.filter((tab) => shows(tab) && !tab.isDirty);
-  if (found.length > 0) await vscode.window.tabGroups.close(found, true);
-}
-
-async function closeDiff(uri: vscode.Uri): Promise<void> {
-  const tabs = vscode.window.tabGroups.all.flatMap((group) => group.tabs);
-  const ours = tabs.filter(
-    ({ input }) => input instanceof vscode.TabInputTextDiff && input.modified.toString() === uri.toString(),
-  );
-  if (ours.length > 0 && !ours.some((tab) => tab.isDirty)) await vscode.window.tabGroups.close(ours, true);
 }

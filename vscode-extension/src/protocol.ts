@@ -638,6 +638,9 @@ export interface PlanDocument {
   turnId: string;
 }
 
+/** What a session is for. `rewrite`: one edit at the cursor (`amanu/rewrite/start`). */
+export type Purpose = "chat" | "rewrite";
+
 /** A prompt that waits for the running turn to end. */
 export interface QueuedPrompt {
   promptId: string;
@@ -811,6 +814,7 @@ export interface SessionChanged {
   /** Only in a session's first event, as `agent`. */
   parentSessionId: string | null;
   agent: string | null;
+  purpose: Purpose | null;
   closed: boolean | null;
 }
 
@@ -1059,6 +1063,7 @@ export interface SessionState {
   parentSessionId: string | null;
   /** Of a sub-agent's session: the name of its definition. */
   agent: string | null;
+  purpose: Purpose;
 }
 
 /** Minted by whoever starts the thing; a repeat with the same id is harmless. */
@@ -1138,6 +1143,7 @@ export interface SessionSummary {
   parentSessionId: string | null;
   /** Of a sub-agent's session: the name of its definition. */
   agent: string | null;
+  purpose: Purpose;
 }
 
 export interface SessionListParams {
@@ -1243,6 +1249,61 @@ export interface TurnCancelParams {
 /** The acknowledgement: nothing more is written, run or sent. */
 export interface TurnCancelResult {
   status: "cancelled" | "alreadyEnded";
+}
+
+/**
+ * Failures: `permissionDenied` for a file that may not be read without asking; `proposalConflict` when the document
+ * has another version; `invalidParams` for lines that are not there, or too many.
+ */
+export interface RewriteStartParams {
+  /** Of the new session. A known id returns that session. */
+  sessionId: Id;
+  promptId: Id;
+  /** Absolute paths of workspace folders. */
+  roots: string[];
+  /** Absolute. */
+  path: string;
+  /** Of the open document the user saw. */
+  version?: number | null;
+  startLine: number;
+  /**
+   * 1-based, inclusive. Nothing outside these lines changes. The line after the last one, which an editor shows
+   * below a final line end, is where new lines go.
+   */
+  endLine: number;
+  instruction: string;
+  /** What language servers find in these lines. */
+  findings?: FindingInput[];
+  /** None: as `[routing] rewrite` says, else the default. */
+  modelId?: string | null;
+}
+
+/**
+ * Failures: `staleTurn` when the session rewrites nothing any more; `proposalConflict` when its lines cannot be
+ * told from what the user changed.
+ */
+export interface RewriteRefineParams {
+  sessionId: Id;
+  promptId: Id;
+  instruction: string;
+}
+
+/** Failures: `invalidParams` when nothing of the diff may be shown to a model. */
+export interface CommitMessageParams {
+  /** Absolute path of the repository. */
+  root: string;
+  /** Unified, as git prints it. */
+  diff: string;
+  /** First lines of the last commits, for their style. */
+  subjects?: string[];
+  /** None: as `[routing] utility` says, else the default. */
+  modelId?: string | null;
+}
+
+export interface CommitMessageResult {
+  message: string;
+  /** Files whose changes the model was not shown: they may hold secrets. */
+  leftOut: string[];
 }
 
 export interface JobParams {
@@ -1653,7 +1714,7 @@ export interface McpTool {
   openWorld: boolean;
 }
 
-/** A tool that is off until the user agrees to its text, which is new or has changed. */
+/** A tool that is off until the user approves its text, which is new or has changed. */
 export interface McpChangedTool {
   name: string;
   /** Unified; of a new tool its whole text. */
@@ -1663,7 +1724,7 @@ export interface McpChangedTool {
 /** An MCP server that is configured for a session's folders. */
 export interface McpServer {
   name: string;
-  /** `unapproved`: nothing of it starts before the user agrees · `configured`: it starts when it is first needed. */
+  /** `unapproved`: it does not start before it is approved · `configured`: it starts when it is first needed. */
   state: "unapproved" | "off" | "configured" | "starting" | "ready" | "failed" | "needsSignIn";
   reason: string;
   /** Where it is configured. */
@@ -1672,13 +1733,13 @@ export interface McpServer {
   target: string;
   /** A sentence: what its process may do. */
   access: string;
-  /** Of all that agreeing to it is about. */
+  /** Of all that approving it is about. */
   digest: string;
   /** What its tools take in every request; an estimate. */
   tokens: number;
   tools: McpTool[];
   changedTools: McpChangedTool[];
-  /** What agreeing to `changedTools` is about. */
+  /** What approving `changedTools` is about. */
   toolsDigest: string;
   /** All of that for the user; the first line stands for the whole. */
   lines: Line[];
@@ -2148,6 +2209,14 @@ export interface RequestsToDaemon {
   "amanu/prompt/unqueue": { params: PromptUnqueueParams; result: Empty };
   /** Stop the turn. After the reply nothing more is written, run or sent. */
   "amanu/turn/cancel": { params: TurnCancelParams; result: TurnCancelResult };
+  /** Rewrite some lines of a file as the user says, and attach to the session that does it: the result is a proposal. Lists leave that session out unless it waits for the user. */
+  "amanu/rewrite/start": { params: RewriteStartParams; result: SessionResult };
+  /** Say what the last rewrite lacks. What is open of it is rejected, and another one proposed. */
+  "amanu/rewrite/refine": { params: RewriteRefineParams; result: PromptSendResult };
+  /** Make it an ordinary session, which lists show, with the default model and mode; so does any prompt. */
+  "amanu/rewrite/continue": { params: SessionParams; result: Empty };
+  /** A message for these changes. Nothing is committed. */
+  "amanu/commit/message": { params: CommitMessageParams; result: CommitMessageResult };
   /** Answer a pending approval. The first answer wins. */
   "amanu/approval/resolve": { params: ApprovalResolveParams; result: ApprovalResolveResult };
   /** Answer a question, or decline to. The first answer counts. When its turn is over, the answer becomes a prompt. */
@@ -2192,11 +2261,11 @@ export interface RequestsToDaemon {
   "amanu/memory/strike": { params: MemoryStrikeParams; result: MemoryStrikeResult };
   /** The MCP servers of the session's folders, with their tools. */
   "amanu/mcp/list": { params: SessionParams; result: McpListResult };
-  /** Agree to what a server starts, as it was listed, and start it. */
+  /** Approve what a server starts, as it was listed, and start it. */
   "amanu/mcp/approve": { params: McpApproveParams; result: McpServerResult };
-  /** Agree to the tools of a server as they are now. */
+  /** Approve the tools of a server as they are now. */
   "amanu/mcp/approveTools": { params: McpApproveToolsParams; result: McpServerResult };
-  /** Stop a server, until it is agreed to anew. */
+  /** Stop a server, until it is approved again. */
   "amanu/mcp/turnOff": { params: McpServerParams; result: McpServerResult };
   /** Stop a server, and start it again. */
   "amanu/mcp/restart": { params: McpServerParams; result: McpServerResult };

@@ -1,5 +1,6 @@
 // @vitest-environment happy-dom
 import { expect, test } from "vitest";
+import type { ToHost } from "../src/chat/messages";
 import { HunksBox, stat } from "../src/chat/view/hunks";
 import { Folded } from "../src/fold";
 import type { Approval, Check, Hunk } from "../src/protocol";
@@ -58,4 +59,31 @@ test("a mere rename changes no line; lines between changes are shown as they are
     "− b\n",
     "+ B\n",
   ]);
+});
+
+test("of many changes the first is drawn; all of them, or those of a file, when one wants to see them", () => {
+  const posted: ToHost[] = [];
+  const session = new Folded(state({}));
+  const box = new HunksBox({ session, client: "here", post: (message) => posted.push(message) });
+  document.body.replaceChildren(box.element);
+  const many = (path: string, count: number) =>
+    file(
+      path,
+      "",
+      Array.from({ length: count }, (_, at) => hunk(`${path}${at}`, at * 9 + 1, "a\n", "b\n")),
+    );
+  box.update(proposal("p", "t", [many("/w/a", 12), many("/w/b", 13)]), ASKED);
+  const drawn = () => box.element.querySelectorAll("[data-hunk]").length;
+  const press = (label: string) =>
+    [...box.element.querySelectorAll("button")].find((each) => each.textContent === label)?.click();
+  expect(drawn()).toBe(1);
+  press("Review in editor");
+  expect(posted).toEqual([{ type: "openDiff", proposalId: "p", path: "/w/a" }]);
+  const other = box.element.querySelectorAll("details")[1];
+  other?.setAttribute("open", "");
+  other?.dispatchEvent(new Event("toggle"));
+  expect(drawn()).toBe(1 + 13);
+  press("Show all 25 changes");
+  expect(drawn()).toBe(25);
+  expect(document.activeElement?.getAttribute("data-hunk")).toBe("/w/a0");
 });

@@ -23,6 +23,7 @@ function session(sessionId: string, ...questions: string[]): SessionSummary {
     questions: questions.map((title) => ({ toolCallId: `c-${title}`, title, questionId: null })),
     parentSessionId: null,
     agent: null,
+    purpose: "chat",
     changes: 0,
   };
 }

@@ -51,6 +51,7 @@ function summary(sessionId: string, given: Partial<SessionSummary> = {}): Sessio
     changes: 0,
     parentSessionId: null,
     agent: null,
+    purpose: "chat",
     ...given,
   };
 }

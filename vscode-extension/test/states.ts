@@ -31,6 +31,7 @@ export function state(given: Partial<SessionState> = {}): SessionState {
     agents: [],
     parentSessionId: null,
     agent: null,
+    purpose: "chat",
     ...given,
   };
 }

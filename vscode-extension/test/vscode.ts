@@ -91,6 +91,9 @@ export const window = {
   get activeTextEditor(): unknown {
     return undefined;
   },
+  onDidChangeTextEditorVisibleRanges: new EventEmitter<unknown>().event,
+  onDidChangeVisibleTextEditors: new EventEmitter<unknown>().event,
+  setStatusBarMessage: (text: string) => notifications.push({ text, press: () => undefined }),
   showInformationMessage: (text: string) =>
     new Promise<string | undefined>((press) => notifications.push({ text, press })),
   createQuickPick: () => new Pick(),
@@ -100,4 +103,17 @@ export const window = {
     pick.show();
     return new Promise<Item | undefined>((resolve) => pick.onDidAccept(() => resolve(pick.selectedItems[0])));
   },
+};
+
+class Kind {
+  constructor(readonly value: string) {}
+  append(part: string): Kind {
+    return new Kind(this.value ? `${this.value}.${part}` : part);
+  }
+}
+
+export const CodeActionKind = {
+  Empty: new Kind(""),
+  QuickFix: new Kind("quickfix"),
+  RefactorRewrite: new Kind("refactor.rewrite"),
 };

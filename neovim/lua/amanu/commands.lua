@@ -55,6 +55,10 @@ M.all = {
   ["/comment"] = { what = "TEXT: a comment on the line or range, sent with the next prompt", run = function(rest, lines)
     require("amanu.comments").add(rest, lines)
   end },
+  ["/edit"] = { what = "TEXT: rewrite the line or range so, as a proposal", run = function(rest, lines)
+    require("amanu.rewrite").start(rest, lines)
+  end },
+  ["/refine"] = { what = "TEXT: what the last rewrite lacks", run = function(rest) require("amanu.rewrite").refine(rest) end },
   ["/comments"] = { what = "your comments that were not sent", run = function() require("amanu.comments").list() end },
   ["/send-comments"] = { what = "send them now", run = function() require("amanu.comments").send() end },
   ["/finish"] = { what = "end the review; undecided hunks stay open", run = function() require("amanu.approve").finish() end },

@@ -2,6 +2,7 @@
 
 local ask = require("amanu.ask")
 local client = require("amanu.client")
+local lines_of = require("amanu.lines")
 local say = require("amanu.say")
 local session = require("amanu.session")
 local visible = require("amanu.visible")
@@ -94,19 +95,6 @@ local function changed()
   require("amanu.prompt").head()
 end
 
----@return integer first
----@return integer last
-local function selected()
-  local mode = vim.api.nvim_get_mode().mode:sub(1, 1)
-  local line = vim.fn.line(".")
-  if not vim.list_contains({ "v", "V", "\22" }, mode) then
-    return line, line
-  end
-  local other = vim.fn.line("v")
-  vim.api.nvim_feedkeys(vim.keycode("<Esc>"), "nx", false)
-  return math.min(line, other), math.max(line, other)
-end
-
 ---@param text? string Asked for when it is not given.
 ---@param lines? integer[] First and last; else the selection, or the cursor's line.
 function M.add(text, lines)
@@ -115,7 +103,7 @@ function M.add(text, lines)
   if not path then
     return say.now("comments are about lines of a file, or of a proposal side by side")
   end
-  local first, last = unpack(lines or { selected() })
+  local first, last = unpack(lines or { lines_of.selected() })
   local function add(said)
     if not said or vim.trim(said) == "" or not vim.api.nvim_buf_is_loaded(buffer) then
       return

@@ -15,6 +15,7 @@
 ---@field old string|false Show what applied hunks replaced.
 ---@field why string|false The hunk and its reason, beside the cursor.
 ---@field comment string|false Comment on the line or selection.
+---@field rewrite string|false Rewrite the line or selection as you say.
 ---@field diff string|false
 ---@field approve string|false Answer the waiting question. In chat and prompt, too.
 
@@ -50,6 +51,7 @@ local defaults = {
     old = "<leader>ao",
     why = "<leader>aw",
     comment = "<leader>ac",
+    rewrite = "<leader>ai",
     diff = "<leader>ad",
     approve = "<leader>ap",
   },

@@ -201,6 +201,7 @@ local SESSION_KEYS = {
   "plan",
   "parentSessionId",
   "agent",
+  "purpose",
   "closed",
 }
 

@@ -119,4 +119,11 @@ function M.command(given)
   vim.tbl_map(prompt.attach, with)
 end
 
+---@param text string What shall become of the lines; asked for when it is empty.
+---@param lines? integer[] First and last; else the cursor's line.
+function M.edit(text, lines)
+  wire()
+  require("amanu.rewrite").start(text, lines)
+end
+
 return M

@@ -403,6 +403,9 @@
 ---@field digest string For an approved plan: SHA-256 of the text the user approved, which is also the id of its blob.
 ---@field turnId string For an approved plan: the turn in which it was approved.
 
+---What a session is for. `rewrite`: one edit at the cursor (`amanu/rewrite/start`).
+---@alias amanu.Purpose "chat"|"rewrite"
+
 ---A prompt that waits for the running turn to end.
 ---@class amanu.QueuedPrompt
 ---@field promptId string
@@ -511,6 +514,7 @@
 ---@field plan? amanu.PlanDocument
 ---@field parentSessionId? string Only in a session's first event, as `agent`.
 ---@field agent? string
+---@field purpose? amanu.Purpose
 ---@field closed? boolean
 
 ---@class amanu.TurnStarted
@@ -683,6 +687,7 @@
 ---@field agents amanu.SubAgent[] Sub-agents, the oldest first: those that run, and the last ones that ended.
 ---@field parentSessionId? string Of a sub-agent's session: the session it works, or worked, for.
 ---@field agent? string Of a sub-agent's session: the name of its definition.
+---@field purpose amanu.Purpose
 
 ---Minted by whoever starts the thing; a repeat with the same id is harmless.
 ---@alias amanu.Id string
@@ -738,6 +743,7 @@
 ---@field changes integer Hunks that wait for a decision or, applied, to be kept or undone.
 ---@field parentSessionId? string Of a sub-agent's session: the session it works, or worked, for.
 ---@field agent? string Of a sub-agent's session: the name of its definition.
+---@field purpose amanu.Purpose
 
 ---@class amanu.SessionListParams
 ---@field root? string Only sessions of this workspace folder.
@@ -816,6 +822,38 @@
 ---The acknowledgement: nothing more is written, run or sent.
 ---@class amanu.TurnCancelResult
 ---@field status "cancelled"|"alreadyEnded"
+
+---Failures: `permissionDenied` for a file that may not be read without asking; `proposalConflict` when the document
+---has another version; `invalidParams` for lines that are not there, or too many.
+---@class amanu.RewriteStartParams
+---@field sessionId amanu.Id Of the new session. A known id returns that session.
+---@field promptId amanu.Id
+---@field roots string[] Absolute paths of workspace folders.
+---@field path string Absolute.
+---@field version? integer Of the open document the user saw.
+---@field startLine integer
+---@field endLine integer 1-based, inclusive. Nothing outside these lines changes. The line after the last one, which an editor shows below a final line end, is where new lines go.
+---@field instruction string
+---@field findings? amanu.FindingInput[] What language servers find in these lines.
+---@field modelId? string None: as `[routing] rewrite` says, else the default.
+
+---Failures: `staleTurn` when the session rewrites nothing any more; `proposalConflict` when its lines cannot be
+---told from what the user changed.
+---@class amanu.RewriteRefineParams
+---@field sessionId amanu.Id
+---@field promptId amanu.Id
+---@field instruction string
+
+---Failures: `invalidParams` when nothing of the diff may be shown to a model.
+---@class amanu.CommitMessageParams
+---@field root string Absolute path of the repository.
+---@field diff string Unified, as git prints it.
+---@field subjects? string[] First lines of the last commits, for their style.
+---@field modelId? string None: as `[routing] utility` says, else the default.
+
+---@class amanu.CommitMessageResult
+---@field message string
+---@field leftOut string[] Files whose changes the model was not shown: they may hold secrets.
 
 ---@class amanu.JobParams
 ---@field sessionId amanu.Id
@@ -1099,7 +1137,7 @@
 ---@field destructive boolean
 ---@field openWorld boolean
 
----A tool that is off until the user agrees to its text, which is new or has changed.
+---A tool that is off until the user approves its text, which is new or has changed.
 ---@class amanu.McpChangedTool
 ---@field name string
 ---@field diff string Unified; of a new tool its whole text.
@@ -1107,16 +1145,16 @@
 ---An MCP server that is configured for a session's folders.
 ---@class amanu.McpServer
 ---@field name string
----@field state "unapproved"|"off"|"configured"|"starting"|"ready"|"failed"|"needsSignIn" `unapproved`: nothing of it starts before the user agrees · `configured`: it starts when it is first needed.
+---@field state "unapproved"|"off"|"configured"|"starting"|"ready"|"failed"|"needsSignIn" `unapproved`: it does not start before it is approved · `configured`: it starts when it is first needed.
 ---@field reason string
 ---@field source string Where it is configured.
 ---@field target string What starts, or is connected to: the exact command line, or the address.
 ---@field access string A sentence: what its process may do.
----@field digest string Of all that agreeing to it is about.
+---@field digest string Of all that approving it is about.
 ---@field tokens integer What its tools take in every request; an estimate.
 ---@field tools amanu.McpTool[]
 ---@field changedTools amanu.McpChangedTool[]
----@field toolsDigest string What agreeing to `changedTools` is about.
+---@field toolsDigest string What approving `changedTools` is about.
 ---@field lines amanu.Line[] All of that for the user; the first line stands for the whole.
 
 ---@class amanu.McpListResult
@@ -1424,6 +1462,10 @@ M.methods = {
   prompt_steer = "amanu/prompt/steer",
   prompt_unqueue = "amanu/prompt/unqueue",
   turn_cancel = "amanu/turn/cancel",
+  rewrite_start = "amanu/rewrite/start",
+  rewrite_refine = "amanu/rewrite/refine",
+  rewrite_continue = "amanu/rewrite/continue",
+  commit_message = "amanu/commit/message",
   approval_resolve = "amanu/approval/resolve",
   question_answer = "amanu/question/answer",
   proposal_get = "amanu/proposal/get",

@@ -634,6 +634,7 @@ local function actions()
     { name = "old", what = "show what was replaced", run = M.old },
     { name = "why", what = "the hunk and its reason", run = function() require("amanu.why").show() end },
     { name = "comment", what = "comment to the agent", run = function() require("amanu.comments").add() end },
+    { name = "rewrite", what = "rewrite the line or selection", run = function() require("amanu.rewrite").start() end },
     { name = "diff", what = "side by side", run = function() require("amanu.diff").open() end },
     { name = "approve", what = "answer the question", run = function() require("amanu.approve").ask() end },
   } -- stylua: ignore
@@ -646,7 +647,7 @@ function M.keys(buffer)
   for _, action in ipairs(actions()) do
     local key = config.now.keys[action.name]
     if key then
-      local modes = action.name == "comment" and { "n", "x" } or "n"
+      local modes = (action.name == "comment" or action.name == "rewrite") and { "n", "x" } or "n"
       vim.keymap.set(modes, key, action.run, { buffer = buffer, desc = "Amanu: " .. action.what })
     end
   end

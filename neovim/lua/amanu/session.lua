@@ -161,9 +161,17 @@ end
 ---A new session. The one before stays in the daemon.
 ---@param done? fun()
 function M.create(done)
+  M.begin(methods.session_create, { mode = config.now.mode, modelId = config.now.model }, done)
+end
+
+---A session that begins with this request.
+---@param method string
+---@param params table
+---@param done? fun()
+function M.begin(method, params, done)
   local left = M.state and M.state.sessionId
-  local params = { sessionId = M.new_id(), roots = { M.root() }, mode = config.now.mode, modelId = config.now.model }
-  client.request(methods.session_create, params, function(why, result)
+  params = vim.tbl_extend("error", params, { sessionId = M.new_id(), roots = { M.root() } })
+  client.request(method, params, function(why, result)
     if why then
       return say.error(why)
     end

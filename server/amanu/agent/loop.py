@@ -115,7 +115,7 @@ async def _request(turn: Turn, step: int, remedies: RemedyCounts) -> ReplyComple
     except ModelError as error:
         if is_about_pictures(error) and turn.refuse_pictures():
             return None
-        return Ending("failed", str(error), can_continue=True, kind=_error_kind(error))
+        return Ending("failed", str(error), can_continue=True, kind=error_kind(error))
     remedies.on_reply(paused=reply.stop == "paused")
     if reply.window_full:
         turn.context.on_window_filled()
@@ -175,7 +175,8 @@ async def _handle_fault(
     return None
 
 
-def _error_kind(error: ModelError) -> ErrorKind:
+def error_kind(error: ModelError) -> ErrorKind:
+    """What failed, for programs."""
     match error:
         case AuthFailed():
             return "authRequired"

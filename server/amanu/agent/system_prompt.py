@@ -26,6 +26,11 @@ def agent_prompt(instructions: str, roots: Sequence[str], memory: str = "") -> S
     return SystemPrompt(core, f"{load_prompt('memory')}\n\n{memory}" if memory else "")
 
 
+def rewrite_prompt(memory: str = "") -> SystemPrompt:
+    """The system prompt for rewriting lines in one reply, without tools."""
+    return SystemPrompt(load_prompt("rewrite"), f"{load_prompt('memory')}\n\n{memory}" if memory else "")
+
+
 def _environment(roots: Sequence[str]) -> str:
     lines = ["# Where you are", "", f"- Operating system: {platform.system()}"]
     lines += [f"- Workspace root: {root}" for root in roots]

@@ -7,18 +7,14 @@ a checker runs in the sandbox of a command that only reads, or not at all.
 import asyncio
 import contextlib
 import os
-import secrets
 import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 
 from amanu.core.requirements import SandboxRequirements
-from amanu.sandbox.entry_shell import plain_entry_shell
-from amanu.sandbox.rlimits import limited_entry_shell, limits
 from amanu.sandbox.sandbox import Sandbox, SandboxError
-from amanu.system.process_tree import end_all
-from amanu.system.tasks import start_process, wait_killed
+from amanu.sandbox.sandboxed_process import Program, SandboxedProcess, running
 
 NICE = 10
 """Niceness: the user's own programs go first."""
@@ -26,6 +22,7 @@ MEMORY_PARTS = 2
 """A checker may use the machine's memory divided by this: it runs without a question. Type checkers of large projects
 need two gigabytes."""
 _NODE_HEAP = "--max-old-space-size=2048"  # megabytes; most language servers are Node programs
+_OWN_CACHE = 'export XDG_CACHE_HOME="$TMPDIR/cache"'
 _MAX_REASON = 400  # characters of its error output
 
 
@@ -65,69 +62,42 @@ async def start(
     Raises `CheckFailed`."""
     if (await sandbox.proved()).tier == "none":
         raise CheckFailed("No sandbox works on this machine, and checkers are not started without one.")
-    mark = f"AMANU_CHECKER={secrets.token_hex(8)}"
-    name, _, value = mark.partition("=")
     heap = f"{environment.get('NODE_OPTIONS', '')} {_NODE_HEAP}".strip()
-    variables = {**environment, "NODE_OPTIONS": heap, name: value}
+    need = SandboxRequirements(writes="nothing", readable=tuple(readable))
+    variables = {**environment, "NODE_OPTIONS": heap}
+    program = Program(command, folder, roots, variables, need, MEMORY_PARTS, (_OWN_CACHE,))
     stack = AsyncExitStack()
     try:
-        handle = await asyncio.to_thread(os.open, folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        stack.callback(os.close, handle)
-        need = SandboxRequirements(writes="nothing", readable=tuple(readable))
-        plain = plain_entry_shell()
-        entry_shell = None if plain is None else limited_entry_shell(plain.bash, limits(MEMORY_PARTS))
-        started = await stack.enter_async_context(
-            sandbox.launch(command, need, roots, folder, handle, variables, entry_shell)
-        )
-        caches = {"XDG_CACHE_HOME": os.path.join(started.environment["TMPDIR"], "cache")}  # noqa: PTH118
-        process = await start_process(
-            lambda process: CheckerProcess(process, mark, stack, started.holders).end(),
-            *started.argv,
-            cwd=started.folder,
-            env={**started.environment, **caches},
-            pass_fds=started.pass_fds,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            start_new_session=True,
-        )
-    except BaseException as error:
-        await stack.aclose()
-        if isinstance(error, SandboxError):
-            raise CheckFailed(str(error)) from None
-        if isinstance(error, OSError | ValueError):
-            reason = getattr(error, "strerror", None) or error
-            raise CheckFailed(f"{command[0]} could not be started: {reason}.") from None
-        raise
+        process = await stack.enter_async_context(running(program, sandbox))
+    except SandboxError as error:
+        raise CheckFailed(str(error)) from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise CheckFailed(f"{command[0]} could not be started: {reason}.") from None
     with contextlib.suppress(OSError, AttributeError):  # gone already; Windows has no niceness
         os.setpriority(os.PRIO_PGRP, process.pid, NICE)
-    return CheckerProcess(process, mark, stack, started.holders)
+    return CheckerProcess(process, stack)
 
 
 class CheckerProcess:
     """A running checker with its streams. Whatever happens, it must be `end`ed."""
 
-    def __init__(self, process: asyncio.subprocess.Process, mark: str, stack: AsyncExitStack, holders: int) -> None:
-        assert process.stdin is not None and process.stdout is not None and process.stderr is not None
+    def __init__(self, process: SandboxedProcess, stack: AsyncExitStack) -> None:
         self.stdin = process.stdin
         self.stdout = process.stdout
         self._process = process
-        self._mark = mark
         self._stack = stack
-        self._holders = holders
         self._errors = ""
         self._listening = asyncio.create_task(self._listen(process.stderr))
 
     async def end_reason(self) -> str:
         """Why it ended, as a sentence, with what it wrote to standard error."""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(0.5):
-                await self._process.wait()
-                await asyncio.wait({self._listening}, timeout=0.2)
+        if await self._process.ended(0.5):
+            await asyncio.wait({self._listening}, timeout=0.2)
         lines = [line.strip() for line in self._errors.strip().splitlines() if line.strip()]
         message = next((line for line in lines if "rror" in line), lines[-1] if lines else "")
         reason = f": {message[:_MAX_REASON]}" if message else ""
-        code = self._process.returncode
+        code = self._process.code
         return f"It ended{'' if code is None else f' with code {code}'}{reason.rstrip('.')}."
 
     @property
@@ -145,8 +115,6 @@ class CheckerProcess:
         """End it and all it started. Returns when they are gone."""
         self._listening.cancel()
         self.stdin.close()
-        await end_all(self._process.pid, self._mark, self._holders)
-        await wait_killed(self._process)
         await self._stack.aclose()
 
     async def _listen(self, stream: asyncio.StreamReader) -> None:

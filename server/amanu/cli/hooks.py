@@ -1,4 +1,4 @@
-"""`amanu hooks`: which hooks there are for a folder and how they stand; try those of an event; agree to what they
+"""`amanu hooks`: which hooks there are for a folder and how they stand; try those of an event; approve what they
 start. Reads the files itself: a running daemon sees each change with the next event."""
 
 import argparse

@@ -1,4 +1,4 @@
-"""`amanu mcp`: which MCP servers are configured, and what you agreed to. A running daemon notices what this changes."""
+"""`amanu mcp`: which MCP servers are configured, and what you approved. A running daemon notices what this changes."""
 
 import argparse
 import asyncio
@@ -173,7 +173,7 @@ async def _approve(arguments: argparse.Namespace) -> int:
 
 
 async def _approved(servers: Any, folder: _Folder, view: Any) -> int:
-    """Agree to it, start it, and show the tools it has."""
+    """Approve it, start it, and show the tools it has."""
     changed = asyncio.Event()
     servers.listeners.append(changed.set)
     await servers.approve(folder, view.name, view.digest)

@@ -182,7 +182,7 @@ def _start(server: Mapping[str, Any]) -> str:
 
 
 def _show(store: PluginStore, staged: StagedPlugin, path: str) -> None:
-    """One file: its diff if an agreed form of it is in the store, else all of it."""
+    """One file: its diff if an approved form of it is in the store, else all of it."""
     data = (staged.plugin.folder / path).read_bytes()
     print(f"\n── {one_line(path)} · {len(data):,} bytes · {staged.plugin.files[path]}")
     text = _text(data)

@@ -27,7 +27,7 @@ SKIPPED = {".git", ".hg", ".svn", "__pycache__"}
 
 @dataclass(frozen=True)
 class StagedPlugin:
-    """A copy that waits for the user's yes."""
+    """A copy that waits for the user's approval."""
 
     plugin: Plugin
     source: str
@@ -166,7 +166,7 @@ class _Copy:
 
 
 def changed_files(staged: StagedPlugin) -> list[str]:
-    """The files that the user has not agreed to before, what tells a model or starts something first."""
+    """The files that the user has not approved before, what tells a model or starts something first."""
     known: Pins = staged.previous.record.files if staged.previous is not None else {}
     return sorted(
         (path for path, digest in staged.plugin.files.items() if known.get(path) != digest),

@@ -5,7 +5,7 @@ CLI's, read as they are. This is what the parts that use them read:
     plugin_folders(store, kind)     the folders of their commands, skills or agents
 
 The user adds a plug-in (`amanu plugin add`), from a local folder, after reviewing its files. It is copied to the store
-and pinned: a copy in which any file is new, changed or gone is off until the user has agreed to the change, and a file
+and pinned: a copy in which any file is new, changed or gone is off until the user has approved the change, and a file
 is used only with the bytes that were reviewed.
 
     <store>/NAME/        the copy

@@ -27,6 +27,7 @@ _CLAUDE: dict[str, dict[str, str]] = {
         "replace_all": "replace_all",
         "edits": "edits",
     },
+    "rewrite_lines": {"path": "file_path"},
     "write_file": {"path": "file_path"},
     "run_shell_command": {"background": "run_in_background"},
     "run_agent": {"agent": "subagent_type"},

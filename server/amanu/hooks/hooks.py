@@ -22,7 +22,7 @@ class _Content:
 
 
 class Hooks:
-    """One per process. `config` is the user's configuration folder, `agreed` the file of what they agreed to,
+    """One per process. `config` is the user's configuration folder, `agreed` the file of what they approved,
     `of_plugins` gives the hooks of plug-ins, which run in that folder. Methods block, a fraction of a millisecond where
     nothing is configured; they raise `AmanuError` (storageError)."""
 

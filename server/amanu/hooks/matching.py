@@ -20,6 +20,7 @@ TOOL_NAMES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "glob": (("Glob",), ("glob",)),
     "grep": (("Grep",), ("search_file_content", "grep_search")),
     "edit_file": (("Edit", "MultiEdit"), ("replace",)),
+    "rewrite_lines": (("Edit", "MultiEdit"), ("replace",)),
     "write_file": (("Write",), ("write_file",)),
     # they change, make and remove files, so whoever guards any of these must hear of them
     "apply_patch": (("Edit", "MultiEdit", "Write"), ("replace", "write_file")),

@@ -42,7 +42,7 @@ OnFailure = Literal["ask", "block", "continue"]
 """What a hook that could not answer (crashed, ran too long) counts as."""
 
 State = Literal["on", "new", "changed", "untrusted", "off", "invalid"]
-"""`new`, `changed`: the user has not agreed to what it starts, or to what that is now · `untrusted`: it starts files
+"""`new`, `changed`: the user has not approved what it starts, or what that is now · `untrusted`: it starts files
 of a workspace that is not trusted · `off`: disabled by configuration · `invalid`: it cannot be run."""
 
 _LABEL = 80  # characters
@@ -119,7 +119,7 @@ class HookView:
     contents: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
     """The same paths → their bytes."""
     digest: str = ""
-    """Of all that a yes is about."""
+    """Of all that an approval is about."""
 
 
 @dataclass(frozen=True)

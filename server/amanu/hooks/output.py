@@ -76,7 +76,7 @@ def _structured(run: HookRun, answer: dict[str, Any]) -> HookDecision:
         action = _ACTIONS.get(str(decision.get("behavior")), "ask")
         reason = _text(decision.get("message")) or reason
         if decision.get("updatedInput") is not None or decision.get("updatedPermissions") is not None:
-            action = "ask" if action == "allow" else action  # a yes to something else than what is asked about
+            action = "ask" if action == "allow" else action  # an approval of something else than what is asked about
             reason = reason or "The hook wants to change the call you are asked about."
     updated = details.get("updatedInput", details.get("tool_input"))
     output = details.get("updatedToolOutput", details.get("updatedMCPToolOutput"))

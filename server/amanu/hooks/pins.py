@@ -1,13 +1,13 @@
-"""What the user has agreed to: a hook with the content of the files it starts.
+"""What the user has approved: a hook with the content of the files it starts.
 
-A configuration line says little about what runs: the script it names may change under it. So a yes is for the event,
-the matcher, the command, what it may do, and the bytes of every file of the workspace (or plug-in) that the command
-names. Any change, and the hook is off until the user has agreed again. A hook of the user's own that names no such file
-needs no yes: their configuration is one.
+A configuration line says little about what runs: the script it names may change under it. So an approval is for the
+event, the matcher, the command, what it may do, and the bytes of every file of the workspace (or plug-in) that the
+command names. Any change, and the hook is off until the user has approved it again. A hook of the user's own that names
+no such file needs no approval: their configuration is one.
 
 What a script starts in turn is not looked into: the sandbox holds that.
 
-    <state>/hooks.json      what was agreed to
+    <state>/hooks.json      what was approved
 """
 
 import glob
@@ -28,7 +28,7 @@ from amanu.system.private_file import PrivateFile
 from amanu.workspace.workspace import Workspace
 
 MAX_FILE = 4 << 20
-"""Bytes of a file that can be agreed to."""
+"""Bytes of a file that can be approved."""
 MAX_FILES = 50
 """Of one command."""
 
@@ -73,7 +73,7 @@ class HookPins:
         return _with(view, "changed", _difference(agreed, files))
 
     def approve(self, views: Sequence[HookView]) -> None:
-        """The user agrees to those, as they were when they were looked at."""
+        """The user approves those, as they were when they were looked at."""
         entries = {
             _key(view.hook): {
                 "digest": view.digest,

@@ -41,7 +41,7 @@ def _described(number: int, view: HookView) -> list[str]:
     hook = view.hook
     lines = [f"{number}. {_place(hook)}: {_STATES[view.state]}"]
     lines += [f"   {visible(hook.name)}:"] if hook.name else []
-    lines += [f"   {line}" for line in visible(hook.line).splitlines()]  # all of it: a yes is about that
+    lines += [f"   {line}" for line in visible(hook.line).splitlines()]  # all of it: that is what is approved
     lines += [f"   with {one_line(name)}={visible(value)}" for name, value in hook.environment.items()]
     lines += [f"   if {visible(hook.condition)}"] if hook.condition else []
     if view.reason and view.state != "new":

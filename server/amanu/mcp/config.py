@@ -139,8 +139,8 @@ class ServerConfig:
 
     @property
     def digest(self) -> str:
-        """Of all that a yes is about. In a workspace's file the values of variables and headers count, too: a variable
-        can make a program run something else."""
+        """Of all that an approval is about. In a workspace's file the values of variables and headers count, too: a
+        variable can make a program run something else."""
         table = self.table
         own = self.root is None
         about = {

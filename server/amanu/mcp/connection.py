@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import mcp_types as types
 from httpx2 import HTTPError
@@ -28,8 +28,10 @@ from amanu import __version__
 from amanu.core.tool import ToolError
 from amanu.mcp import convert
 from amanu.mcp.elicitation import elicit
+from amanu.mcp.errors import first, root_cause
 from amanu.mcp.link import Link, OpenStreams
 from amanu.mcp.model import CallAnswer, CallClient, Content, ServerPrompt, ServerResource, ServerState
+from amanu.mcp.paging import all_pages, listing_of
 from amanu.mcp.pins import Listing
 from amanu.mcp.process import StartFailed
 from amanu.mcp.server_log import ServerLog
@@ -45,8 +47,6 @@ SETTLE = 0.3
 GIVE_UP = 600.0
 """Seconds after which a start is given up for good."""
 _CLOSE = 10.0
-_MOST_PAGES = 50
-_MOST_ITEMS = 1000
 _SIGN_IN = "The MCP server {} cannot be used until the user has signed in to it."
 
 T = TypeVar("T")
@@ -149,22 +149,16 @@ class Connection:
         return convert.call_answer(await self._request(send, client))
 
     async def list_resources(self) -> Sequence[ServerResource]:
-        async def page(to: Client, cursor: str | None) -> tuple[Sequence[types.Resource], str | None]:
-            result = await to.list_resources(cursor=cursor)
-            return result.resources, result.next_cursor
-
-        return [convert.server_resource(item) for item in await self._request(lambda to, _: _pages(to, page))]
+        resources = self._request(lambda to, _: all_pages(to.list_resources, lambda page: page.resources))
+        return [convert.server_resource(item) for item in await resources]
 
     async def read_resource(self, uri: str) -> Sequence[Content]:
         result = await self._request(lambda to, _: to.read_resource(uri))
         return [convert.resource_content(part) for part in result.contents]
 
     async def list_prompts(self) -> Sequence[ServerPrompt]:
-        async def page(to: Client, cursor: str | None) -> tuple[Sequence[types.Prompt], str | None]:
-            result = await to.list_prompts(cursor=cursor)
-            return result.prompts, result.next_cursor
-
-        return [convert.server_prompt(item) for item in await self._request(lambda to, _: _pages(to, page))]
+        prompts = self._request(lambda to, _: all_pages(to.list_prompts, lambda page: page.prompts))
+        return [convert.server_prompt(item) for item in await prompts]
 
     async def get_prompt(self, name: str, arguments: Mapping[str, str]) -> str:
         result = await self._request(lambda to, _: to.get_prompt(name, dict(arguments)))
@@ -212,8 +206,8 @@ class Connection:
                 raise ToolError(await self._loss(link)) from None
             raise ToolError(f"The MCP server {self.name} answered with an error: {error.error.message}") from None
         except (ValidationError, RuntimeError, OSError, ExceptionGroup) as error:
-            log.info("mcp server %s: %s", self.name, _root_cause(error))
-            raise ToolError(f"The answer of the MCP server {self.name} cannot be used: {_root_cause(error)}") from None
+            log.info("mcp server %s: %s", self.name, root_cause(error))
+            raise ToolError(f"The answer of the MCP server {self.name} cannot be used: {root_cause(error)}") from None
         finally:
             self._calls.remove(call)
             self._used = time.monotonic()
@@ -269,7 +263,7 @@ class Connection:
         was_ready = False
         try:
             async with asyncio.timeout(GIVE_UP) as patience, self._new_client(link) as client:
-                self.listing = await _list(client)
+                self.listing = await listing_of(client)
                 patience.reschedule(None)
                 late.cancel()
                 was_ready = True
@@ -327,7 +321,7 @@ class Connection:
                 if self._relist.is_set():
                     await asyncio.sleep(SETTLE)
                     self._relist.clear()
-                    self.listing = await _list(client)
+                    self.listing = await listing_of(client)
                     self._move("ready")
                 elif not self._calls and time.monotonic() - self._used >= self.timing.idle:
                     return
@@ -412,44 +406,3 @@ class _Over(Exception):
         self.state: ServerState | None = state
         """Where starting it again would not help."""
         self.was_ready = False
-
-
-async def _list(client: Client) -> Listing:
-    async def page(to: Client, cursor: str | None) -> tuple[Sequence[types.Tool], str | None]:
-        result = await to.list_tools(cursor=cursor)
-        return result.tools, result.next_cursor
-
-    capabilities = client.server_capabilities
-    tools = await _pages(client, page) if capabilities.tools is not None else []
-    by_name = {tool.name: convert.server_tool(tool) for tool in reversed(tools)}
-    return Listing(
-        tuple(by_name[name] for name in sorted(by_name)),
-        (client.instructions or "")[: convert.MAX_INSTRUCTIONS],
-        capabilities.resources is not None,
-        capabilities.prompts is not None,
-    )
-
-
-async def _pages(
-    client: Client, page: Callable[[Client, str | None], Awaitable[tuple[Sequence[T], str | None]]]
-) -> list[T]:
-    items: list[T] = []
-    cursor: str | None = None
-    for _ in range(_MOST_PAGES):
-        part, cursor = await page(client, cursor)
-        items += part
-        if cursor is None or len(items) >= _MOST_ITEMS:
-            break
-    return items[:_MOST_ITEMS]
-
-
-def first(error: BaseException) -> BaseException:
-    """The first exception in a group of groups."""
-    while isinstance(error, BaseExceptionGroup):
-        error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
-    return error
-
-
-def _root_cause(error: BaseException) -> str:
-    text = str(first(error))
-    return text.partition("\n")[0][:300] or type(error).__name__

@@ -10,13 +10,13 @@ from pydantic import JsonValue
 from amanu_protocol.items import Question, QuestionField
 
 ServerState = Literal["unapproved", "off", "configured", "starting", "ready", "failed", "needsSignIn"]
-"""`unapproved`: the user has not agreed to what it starts, or that changed since · `off`: the user turned it off ·
-`configured`: agreed to, and started when it is first needed."""
+"""`unapproved`: the user has not approved what it starts, or that changed since · `off`: the user turned it off ·
+`configured`: approved, and started when it is first needed."""
 
 
 @dataclass(frozen=True)
 class ServerTool:
-    """A tool as its server lists it, with the text the user agreed to. Everything in it comes from the server."""
+    """A tool as its server lists it, with the text the user approved. Everything in it comes from the server."""
 
     name: str
     """The server's own name for it: not unique beyond the server."""
@@ -32,7 +32,7 @@ class ServerTool:
 
 @dataclass(frozen=True)
 class ChangedTool:
-    """A tool that is off because its text is new, or not what the user agreed to."""
+    """A tool that is off because its text is new, or not what the user approved."""
 
     name: str
     diff: str
@@ -55,12 +55,12 @@ class ServerView:
     access: str
     """A sentence: what its process may do (sandbox, network, folders)."""
     digest: str
-    """Of all that a yes is about: command, arguments, names of variables, address, access."""
+    """Of all that an approval is about: command, arguments, names of variables, address, access."""
     tools: Sequence[ServerTool] = ()
     """Those in force, sorted by name; of a server that is not running, those it had when it last ran."""
     changed_tools: Sequence[ChangedTool] = ()
     tools_digest: str = ""
-    """Of the tools as the server lists them now: what agreeing to `changed_tools` is about."""
+    """Of the tools as the server lists them now: what approving `changed_tools` is about."""
     instructions: str = ""
     """What the server tells models about itself: untrusted data, at most 2 KB."""
     has_resources: bool = False
@@ -132,7 +132,12 @@ class McpServer(Protocol):
     when their task is cancelled."""
 
     @property
-    def view(self) -> ServerView: ...
+    def name(self) -> str: ...
+
+    @property
+    def view(self) -> ServerView:
+        """As it is now: to be read once for what belongs together."""
+        ...
 
     async def call_tool(self, name: str, arguments: Mapping[str, Any], client: CallClient) -> CallAnswer: ...
 
@@ -173,13 +178,13 @@ class McpServers(Protocol):
         ...
 
     async def approve(self, workspace: Workspace, name: str, digest: str) -> None:
-        """The user agrees to what that server starts, as they were shown it, and it is started to learn its tools,
-        which are agreed to with it. Returns once that is recorded, before it has started. Raises `AmanuError`
+        """The user approves what that server starts, as they were shown it, and it is started to learn its tools,
+        which are approved with it. Returns once that is recorded, before it has started. Raises `AmanuError`
         (mcpServerNotFound; mcpServerChanged when it is another by now)."""
         ...
 
     async def approve_tools(self, workspace: Workspace, name: str, tools_digest: str) -> None:
-        """The user agrees to the tools as they are now. Raises like `approve`."""
+        """The user approves the tools as they are now. Raises like `approve`."""
         ...
 
     async def turn_off(self, workspace: Workspace, name: str) -> None:

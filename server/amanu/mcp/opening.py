@@ -13,7 +13,8 @@ from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
 from amanu.mcp.config import ServerConfig
-from amanu.mcp.connection import Connection, Timing, first
+from amanu.mcp.connection import Connection, Timing
+from amanu.mcp.errors import first
 from amanu.mcp.http import http_streams
 from amanu.mcp.link import Link, Streams
 from amanu.mcp.process import StartFailed

@@ -1,7 +1,7 @@
-"""What the user agreed to: which server with which command and access, and the text of each of its tools.
+"""What the user approved: which server with which command and access, and the text of each of its tools.
 
-A server is agreed to as a whole, by its digest. What it lists first after that is agreed to with it; a tool that is new
-later, or whose text is another, is off until the user agrees to it. So is a changed text of the server's instructions.
+A server is approved as a whole, by its digest. What it lists first after that is approved with it; a tool that is new
+later, or whose text is another, is off until the user approves it. So is a changed text of the server's instructions.
 
     <state>/mcp/pins.json    by owner of the configuration (the user, or a folder) and name
 """
@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, replace
 from difflib import unified_diff
+from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
@@ -34,13 +35,16 @@ class Listing:
     has_resources: bool = False
     has_prompts: bool = False
 
-    @property
+    @cached_property
     def texts(self) -> dict[str, str]:
-        """What a user agrees to: name → text."""
+        """What a user approves: name → text. A tool that takes the name of the instructions turns them off, not the
+        other way round."""
         texts = {tool.name: tool_text(tool) for tool in self.tools}
-        return texts | ({INSTRUCTIONS: self.instructions} if self.instructions else {})
+        if self.instructions:
+            texts.setdefault(INSTRUCTIONS, self.instructions)
+        return texts
 
-    @property
+    @cached_property
     def digest(self) -> str:
         return _sha256(json.dumps(sorted(self.texts.items())))
 
@@ -50,11 +54,11 @@ class Pin:
     """What is recorded of one server."""
 
     digest: str = ""
-    """Of the configuration that was agreed to; "": none."""
+    """Of the configuration that was approved; "": none."""
     off: bool = False
     """The user turned it off."""
     texts: Mapping[str, str] | None = None
-    """The texts that were agreed to; None: the next listing is."""
+    """The texts that were approved; None: the next listing is."""
     listing: Listing | None = None
     """The latest."""
 
@@ -64,9 +68,10 @@ class Pin:
     @property
     def tools(self) -> list[ServerTool]:
         """Those in force."""
-        agreed = self.texts or {}
-        listed = self.listing.tools if self.listing else ()
-        return [tool for tool in listed if agreed.get(tool.name) == tool_text(tool)]
+        if self.listing is None or self.texts is None:
+            return []
+        listed = self.listing.texts
+        return [tool for tool in self.listing.tools if self.texts.get(tool.name) == listed[tool.name]]
 
     @property
     def instructions(self) -> str:
@@ -75,7 +80,7 @@ class Pin:
 
     @property
     def changed(self) -> list[ChangedTool]:
-        """What is off until the user agrees to it."""
+        """What is off until the user approves it."""
         if self.listing is None or self.texts is None:
             return []
         return [

@@ -1,4 +1,4 @@
-"""All servers of the process: which there are, which the user agreed to, and the connections that sessions share."""
+"""All servers of the process: which there are, which the user approved, and the connections that sessions share."""
 
 import asyncio
 import hashlib
@@ -137,7 +137,7 @@ class Servers:
         self.notify()
 
     async def restart(self, workspace: Workspace, name: str) -> None:
-        """See `McpServers`. Returns once it has ended; it starts meanwhile. One that is not agreed to, or off, is not
+        """See `McpServers`. Returns once it has ended; it starts meanwhile. One that is not approved, or off, is not
         started."""
         config, roots = self._find(workspace, name)
         if self.state(config, roots)[0] in ("unapproved", "off") or config.fault:
@@ -160,7 +160,7 @@ class Servers:
         connection.start_anew()
 
     def forget(self, name: str) -> None:
-        """The user removed that server from their file: what was agreed to is forgotten."""
+        """The user removed that server from their file: what was approved is forgotten."""
         self._pins.forget(name, None)
         self.notify()
 
@@ -174,7 +174,7 @@ class Servers:
     # For its servers --------------------------------------------------------------------------------
 
     def digest(self, config: ServerConfig) -> str:
-        """Of all a yes is about. Where no sandbox works that is more than the configuration says."""
+        """Of all an approval is about. Where no sandbox works that is more than the configuration says."""
         proof = self.sandbox.proof
         return self._digest(config, sandboxed=proof is None or proof.tier != "none")
 
@@ -196,7 +196,7 @@ class Servers:
         return ("configured", "") if connection is None else (connection.state, connection.reason)
 
     def pin(self, config: ServerConfig, roots: Roots) -> Pin:
-        """What was agreed to, with what it lists now where it runs."""
+        """What was approved, with what it lists now where it runs."""
         try:
             pin = self._pins.find(config.name, config.root)
         except AmanuError:
@@ -254,7 +254,7 @@ class Servers:
         return [self._files.user(), *plugins, *(self._files.workspace(root) for root in roots if trusted)]
 
     def _is_agreed(self, config: ServerConfig, pin: Pin) -> bool:
-        """Before it is known whether a sandbox works here, a yes to either counts: nothing is started until then."""
+        """Before it is known whether a sandbox works here, either approval counts: nothing is started until then."""
         possible = (True, False) if self.sandbox.proof is None else (self.sandbox.proof.tier != "none",)
         return pin.digest in [self._digest(config, sandboxed=sandboxed) for sandboxed in possible]
 
@@ -271,7 +271,7 @@ class Servers:
         return hashlib.sha256(json.dumps(about).encode()).hexdigest()
 
     def _moved(self, config: ServerConfig, roots: Roots) -> None:
-        """A connection changed: what it lists first after a yes is agreed to with it."""
+        """A connection changed: what it lists first after an approval is approved with it."""
         connection = self._connections.get((self._launch_key(config), roots))
         if connection is not None and connection.listing is not None:
             try:
@@ -283,7 +283,7 @@ class Servers:
         self.notify()
 
     def _end_what_is_not_agreed(self, roots: Roots, configs: Mapping[str, ServerConfig], *, trusted: bool) -> None:
-        """The file changed, or the user said no in another process."""
+        """The file changed, or the user turned it off in another process."""
         if not self._connections:
             return
         wanted = {
@@ -306,6 +306,10 @@ class _Server:
     servers: Servers
     config: ServerConfig
     roots: Roots
+
+    @property
+    def name(self) -> str:
+        return self.config.name
 
     @property
     def view(self) -> ServerView:
@@ -355,7 +359,7 @@ class _Server:
         return await (await self._ready()).get_prompt(name, arguments)
 
     async def _ready(self) -> "Connection":
-        """Start it if the user agreed to that. Raises `ToolError`."""
+        """Start it if the user approved that. Raises `ToolError`."""
         servers = self.servers
         await servers.sandbox.proved()
         state, reason = servers.state(self.config, self.roots)

@@ -1,4 +1,4 @@
-"""`/hooks`: which hooks there are and how they stand, and the user's yes to one of them."""
+"""`/hooks`: which hooks there are and how they stand, and the user's approval of one of them."""
 
 import asyncio
 from collections.abc import Sequence
@@ -47,7 +47,7 @@ class HookCommands:
         return text
 
     async def _approve(self, number: int) -> str:
-        """The user agrees to what they were shown under that number."""
+        """The user approves what they were shown under that number."""
         if not 0 < number <= len(self._listed):
             return f"There is no hook {number} in the list. These are the hooks now:\n{await self._list()}"
         shown = self._listed[number - 1]

@@ -79,8 +79,8 @@ class SessionMcp:
 
     def note_with_prompt(self) -> str:
         """What servers say of themselves, where the model has not been told yet."""
-        usable = [server.view for server in self.servers() if server.view.state in USABLE]
-        return self._instructions.note({view.name: view.instructions for view in usable})
+        views = [server.view for server in self.servers()]
+        return self._instructions.note({view.name: view.instructions for view in views if view.state in USABLE})
 
     async def read_resource(self, server: str, uri: str) -> str:
         """A resource that the user mentioned. Raises `ToolError`."""
@@ -95,7 +95,7 @@ class SessionMcp:
         `ToolError`."""
         servers = self._with_resources()
         if not server:
-            return [r.MentionItem(text=f"@{each.view.name}:", detail="resources of an MCP server") for each in servers]
+            return [r.MentionItem(text=f"@{each.name}:", detail="resources of an MCP server") for each in servers]
         found = await find_server(servers, server).list_resources()
         return [
             r.MentionItem(text=f"@{server}:{resource.uri}", detail=one_line(resource.name))
@@ -166,7 +166,7 @@ class SessionMcp:
 
 
 def agreed_digest(server: r.McpServer) -> tuple[str, str]:
-    """(Its name, the digest that a yes to it would be about): of what it starts, or of its tools."""
+    """(Its name, the digest that its approval would be about): of what it starts, or of its tools."""
     return server.name, server.digest if server.state in ("unapproved", "off") else server.tools_digest
 
 

@@ -30,7 +30,7 @@ class McpDecisions:
         self._access = core.access
         self._audit = core.audit
         self._shown: set[tuple[str, str]] = set()
-        """(Server, digest) of what a notice showed in full: `/mcp approve` agrees to that and to nothing else."""
+        """(Server, digest) of what a notice showed in full: `/mcp approve` approves that and nothing else."""
         self._tasks: set[asyncio.Task[None]] = set()
 
     # Requests ---------------------------------------------------------------------------------------
@@ -104,7 +104,7 @@ class McpDecisions:
         await self._emit.durable()
 
     def _approve_shown(self, server: r.McpServer) -> None:
-        """Agree to what the user was shown of the server; if that is not what it is now, show it instead."""
+        """Approve what the user was shown of the server; if that is not what it is now, show it instead."""
         waits = server.state in ("unapproved", "off")
         if not waits and not server.changed_tools:
             self._say(f"{wording.headline(server)}. There is nothing to approve.")
@@ -129,9 +129,9 @@ class McpDecisions:
     def _view(self, name: str) -> ServerView:
         """The server of that name. Raises `AmanuError` (mcpServerNotFound)."""
         self._access.require_writable()
-        view = next((server.view for server in self._mcp.servers() if server.view.name == name), None)
+        view = next((server.view for server in self._mcp.servers() if server.name == name), None)
         if view is None:
-            names = ", ".join(server.view.name for server in self._mcp.servers())
+            names = ", ".join(server.name for server in self._mcp.servers())
             raise AmanuError(
                 "mcpServerNotFound",
                 f"There is no MCP server {name!r} here.",
@@ -177,5 +177,5 @@ class McpDecisions:
 
 
 def _to_agree_to(server: r.McpServer) -> set[tuple[str, str]]:
-    """What a yes to it would be about."""
+    """What its approval would be about."""
     return {agreed_digest(server)} if server.state in ("unapproved", "off") or server.changed_tools else set()

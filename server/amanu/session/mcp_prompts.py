@@ -44,7 +44,7 @@ async def prompts_of(server: McpServer) -> Sequence[Command]:
             prompts = await server.list_prompts()
     except (ToolError, TimeoutError):
         return []
-    name = server.view.name
+    name = server.name
     return [
         Command(
             name=model_name(name, prompt.name),
@@ -60,10 +60,10 @@ async def expand(prompt: str, servers: Sequence[McpServer]) -> ServerText | None
     """What the server says, if the prompt begins with the name of one of its prompts. Raises `ToolError` when it has no
     such prompt, or an argument is missing."""
     typed_name, _, arguments = prompt[1:].partition(" ")
-    server = next((server for server in servers if typed_name.startswith(prefix(server.view.name))), None)
+    server = next((server for server in servers if typed_name.startswith(prefix(server.name))), None)
     if server is None:
         return None
-    name = server.view.name
+    name = server.name
     found = next((each for each in await server.list_prompts() if model_name(name, each.name) == typed_name), None)
     if found is None:
         raise ToolError(f"The MCP server {name} has no prompt /{typed_name}.")

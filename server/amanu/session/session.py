@@ -54,13 +54,16 @@ from amanu_protocol.events import (
     SessionChanged,
     TurnEnded,
 )
-from amanu_protocol.items import CommandSandbox, Effort, Mode, Proposal, Question
+from amanu_protocol.items import Attachment, CommandSandbox, Effort, Mode, Proposal, Question
 from amanu_protocol.requests import (
     ApprovalResolveParams,
     ApprovalResolveResult,
     PromptSendParams,
+    PromptSendResult,
     QuestionAnswerParams,
     QuestionAnswerResult,
+    RewriteRefineParams,
+    RewriteStartParams,
     SessionAttachResult,
 )
 from amanu_protocol.state import SessionState
@@ -107,6 +110,7 @@ class Session:
         self.checkpoints = Checkpoints(core, queue, self.edits)
         self.memory = SessionMemory(core, self.composer.turn_factory.memory_files)
         self.mcp = self.composer.turn_factory.mcp
+        self._rewrite = turn_factory.rewrite
         self.mcp_decisions = McpDecisions(core, self.mcp)
         daemon_commands = {
             MEMORY: self.memory.carry_out,
@@ -282,6 +286,45 @@ class Session:
         """Allow by rule for this session (`--allow`). Raises `AmanuError` (invalidRule)."""
         for allowed in offers.allow_rules(rule, "--allow"):
             self.approvals.allow_in_session(allowed)
+
+    # Rewriting --------------------------------------------------------------------------------------
+
+    async def rewrite(self, params: RewriteStartParams, client: Client) -> PromptSendResult:
+        """Rewrite these lines. A known `promptId` changes nothing. Raises `AmanuError`, see the params."""
+        known = params.prompt_id in self.composer.queue.prompt_ids
+        attachments: list[Attachment] = [] if known else [await self._rewrite.begin(params)]
+        return await self._send_rewrite(params, attachments, client)
+
+    async def refine(self, params: RewriteRefineParams, client: Client) -> PromptSendResult:
+        """Rewrite them once more; what is open of the last rewrite is rejected. Raises `AmanuError`, see the params."""
+        self.core.access.require_writable()
+        if not self._rewrite.active:
+            raise AmanuError("staleTurn", "This rewrite is over.", hint="Continue in chat, or select the lines again.")
+        if params.prompt_id not in self.composer.queue.prompt_ids:
+            if self.state.turn is not None:
+                await self.prompts.cancel(self.state.turn.turn_id)
+            if self.state.last_turn is not None:
+                await self.edits.reject_open([self.state.last_turn.turn_id], params.instruction)
+            await self._rewrite.refine(params.instruction)
+        return await self._send_rewrite(params, [], client)
+
+    async def continue_rewrite(self, model_id: str | None) -> None:
+        """Make it a chat in the default mode, with `model_id` instead of the model for rewrites."""
+        self._rewrite.end()
+        if self.state.purpose == "rewrite":
+            settings = self.core.services.settings
+            chat_model = model_id if self.state.model_id == settings.routing.rewrite else None
+            await self._set(SessionChanged(purpose="chat", mode=settings.mode, model_id=chat_model))
+
+    async def _send_rewrite(
+        self, params: RewriteStartParams | RewriteRefineParams, attachments: list[Attachment], client: Client
+    ) -> PromptSendResult:
+        text = params.instruction
+        text = f"Rewrite: {text}" if text.lstrip().startswith("/") else text  # it names no command
+        prompt = PromptSendParams(
+            session_id=params.session_id, prompt_id=params.prompt_id, text=text, attachments=attachments
+        )
+        return await self.prompts.send(prompt, client)
 
     # Properties -------------------------------------------------------------------------------------
 

@@ -19,6 +19,7 @@ from amanu.models import routing
 from amanu.models.listing_request import ListingAddress
 from amanu.permissions import offers
 from amanu.session.child_sessions import NewChild
+from amanu.session.commit_message import commit_message
 from amanu.session.core import Assignment
 from amanu.session.events import Client
 from amanu.session.mention_completion import MentionCompletion
@@ -27,6 +28,7 @@ from amanu.session.services import Services, make_services
 from amanu.session.session import Session
 from amanu.session.skills import user_commands
 from amanu.session.summary_writer import SummaryWriter
+from amanu.session.title import gist
 from amanu.storage import retention
 from amanu.storage.journal import Journal, Record
 from amanu.storage.session_index import SessionIndex
@@ -35,7 +37,7 @@ from amanu.text import wording
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import SessionChanged
-from amanu_protocol.items import CommandSandbox
+from amanu_protocol.items import CommandSandbox, Purpose
 from amanu_protocol.requests import (
     AuditQueryParams,
     AuditQueryResult,
@@ -44,10 +46,15 @@ from amanu_protocol.requests import (
     Command,
     CommandListParams,
     CommandListResult,
+    CommitMessageParams,
+    CommitMessageResult,
     MentionCompleteParams,
     MentionCompleteResult,
     ModelListResult,
     OpenQuestion,
+    PromptSendParams,
+    PromptSendResult,
+    RewriteStartParams,
     RulePreviewParams,
     RulePreviewResult,
     SessionAttachParams,
@@ -100,26 +107,59 @@ class Sessions:
 
     async def create(self, params: SessionCreateParams, client: Client) -> SessionResult:
         """Start a session and attach the client. A known id returns that session, unchanged."""
+        await self._create(params, client)
+        return await self._entered(params.session_id, client)
+
+    async def start_rewrite(self, params: RewriteStartParams, client: Client) -> SessionResult:
+        """Rewrite lines of a file in a session of its own, and attach the client. A known id returns that session."""
+        is_known = params.session_id in self._open
+        model_id = params.model_id or self._services.settings.routing.rewrite
+        wanted = SessionCreateParams(
+            session_id=params.session_id,
+            roots=params.roots,
+            title=gist(params.instruction),
+            mode="ask",
+            model_id=model_id,
+        )
+        await self._create(wanted, client, "rewrite")
+        try:
+            await (await self.get(params.session_id)).rewrite(params, client)
+        except BaseException:
+            if not is_known:
+                await self.delete(params.session_id)
+            raise
+        return await self._entered(params.session_id, client)
+
+    async def continue_rewrite(self, session_id: str, client: Client) -> None:
+        """Make a chat of a session that rewrote lines."""
+        await (await self.get(session_id)).continue_rewrite(self._default_model(client))
+
+    async def send_prompt(self, params: PromptSendParams, client: Client) -> PromptSendResult:
+        """A prompt of the user's. A session that rewrote lines becomes a chat by it."""
+        session = await self.get(params.session_id)
+        if session.state.purpose == "rewrite":
+            await session.continue_rewrite(self._default_model(client))
+        return await session.prompts.send(params, client)
+
+    async def _entered(self, session_id: str, client: Client) -> SessionResult:
+        session = await self.get(session_id)  # it may have been closed meanwhile
+        attached = session.attach(client, None, None)  # no await from here to the reply: no event comes before it
+        return SessionResult(state=session.view(), epoch=attached.epoch, from_seq=attached.from_seq)
+
+    async def _create(self, params: SessionCreateParams, client: Client, purpose: Purpose | None = None) -> None:
         roots = [_root(root) for root in params.roots]
         model_id = params.model_id or self._default_model(client)
         if model_id is None:
-            raise AmanuError(
-                "authRequired",
-                "No model is available: no API key is set.",
-                hint="Set ANTHROPIC_API_KEY, GEMINI_API_KEY or OPENAI_API_KEY, or run `amanu auth set VENDOR`.",
-            )
+            raise _no_model()
         await routing.check(model_id, self._services.settings, self.registry, client.environment)
         async with self._lock:
             if params.session_id not in self._open:
-                await run_to_completion(self._begin(params, roots, model_id, client))
+                await run_to_completion(self._begin(params, roots, model_id, client, purpose))
             session = self._open[params.session_id]
         await session.trust.refresh(client)
         await self._put_summary(session.state)
         self._announce_list_change(params.session_id)
         await session.emit.durable()
-        session = await self.get(params.session_id)  # it may have been closed meanwhile
-        attached = session.attach(client, None, None)  # no await from here to the reply: no event comes before it
-        return SessionResult(state=session.view(), epoch=attached.epoch, from_seq=attached.from_seq)
 
     async def get(self, session_id: str) -> Session:
         """The session of that id, opened from disk if need be; read-only while another daemon holds it."""
@@ -286,6 +326,13 @@ class Sessions:
         with contextlib.suppress(AmanuError):  # the prompt will report it
             await routing.check(model_id, self._services.settings, self.registry, client.environment)
 
+    async def commit_message(self, params: CommitMessageParams, client: Client) -> CommitMessageResult:
+        """A message for these changes. Raises `AmanuError`, see the params."""
+        model_id = params.model_id or self._services.settings.routing.utility or self._default_model(client)
+        if model_id is None:
+            raise _no_model()
+        return await commit_message(self._services, params, model_id, client.environment)
+
     def auth_status(self, client: Client) -> AuthStatusResult:
         return AuthStatusResult(vendors=self.auth.status(client.environment))
 
@@ -365,7 +412,14 @@ class Sessions:
     # Opening or closing a session runs to its end even when the caller gives up: half way, a session is neither open
     # nor closed, and its lease would stay with us.
 
-    async def _begin(self, params: SessionCreateParams, roots: Sequence[str], model_id: str, client: Client) -> None:
+    async def _begin(
+        self,
+        params: SessionCreateParams,
+        roots: Sequence[str],
+        model_id: str,
+        client: Client,
+        purpose: Purpose | None,
+    ) -> None:
         """Open the session of that id, new or from disk. Call with the lock held."""
         await self._make_room()
         standing = await asyncio.to_thread(self.trust.standing, roots, client.trusted_roots)
@@ -381,6 +435,7 @@ class Sessions:
                 trusted=standing == "trusted",
                 trust_changed=standing == "changed",
                 sandbox=self._command_sandbox,
+                purpose=purpose,
             )
             journal.append(Record(0, 0, _now(), first.model_dump_json(), None))
         await self._load(params.session_id, journal, begins=begins)
@@ -589,6 +644,7 @@ class Sessions:
             changes=sum(proposal.waiting for proposal in state.proposals),
             parent_session_id=state.parent_session_id,
             agent=state.agent,
+            purpose=state.purpose,
         )
         with contextlib.suppress(AmanuError):  # the list is a convenience; the session's journal is the truth
             await (await self._index()).put(summary)
@@ -618,6 +674,14 @@ def _open_questions(state: SessionState) -> list[OpenQuestion]:
         for question in state.questions
     ]
     return [*about_approvals, *about_questions]
+
+
+def _no_model() -> AmanuError:
+    return AmanuError(
+        "authRequired",
+        "No model is available: no API key is set.",
+        hint="Set ANTHROPIC_API_KEY, GEMINI_API_KEY or OPENAI_API_KEY, or run `amanu auth set VENDOR`.",
+    )
 
 
 def _root(path: str) -> str:

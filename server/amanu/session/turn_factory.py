@@ -33,6 +33,7 @@ from amanu.session.hooks import AgentIdentity, SessionHooks
 from amanu.session.mcp import SessionMcp
 from amanu.session.model_choice import ModelChoice, ModelChooser
 from amanu.session.queue import PromptQueue
+from amanu.session.rewrite import SessionRewrite
 from amanu.session.skills import SessionSkills
 from amanu.session.status_note import SessionStatus
 from amanu.session.step_notes import StepNotes
@@ -72,6 +73,7 @@ class TurnFactory:
         self.pictures = Pictures(core.journal, conversation, queue.steering_pictures, queue.queued_pictures)
         environment = replace(core.tool_environment(feedback, self.pictures, agents), rename=checks.rename)
         self.mcp = SessionMcp(core, environment)
+        self.rewrite = SessionRewrite(core, environment)
         self.tools = make_tools(environment, headless=services.headless, until_done=services.until_done)
         if self._assignment is not None:
             complete_task = self._assignment.complete_task
@@ -118,7 +120,7 @@ class TurnFactory:
             inbox=self._queue,
             listeners=[self.memory, self._step_notes, self._todo_reminder, self.skills],
         )
-        return run if self._assignment is None else self._assigned(run, self._assignment)
+        return self.rewrite.run(run) if self._assignment is None else self._assigned(run, self._assignment)
 
     def _skill_tools(self) -> Mapping[str, AnyTool]:
         if self._assignment is None:
@@ -136,7 +138,7 @@ class TurnFactory:
 
     def agent(self, choice: ModelChoice) -> "SessionAgent":
         """The agent for a turn of the session, or for a run on another conversation."""
-        return SessionAgent(self, choice)
+        return SessionAgent(self, self.rewrite.choice(choice))
 
     def make_turn(self, run: AgentRun, choice: ModelChoice) -> Turn:
         settings = self._services.settings

@@ -41,6 +41,7 @@ _LIST = """
     SELECT summary FROM sessions
     WHERE (:root IS NULL OR EXISTS (SELECT 1 FROM json_each(summary, '$.roots') WHERE value = :root))
     AND (:agents OR json_extract(summary, '$.parentSessionId') IS NULL)
+    AND (:agents OR json_extract(summary, '$.purpose') IS NOT 'rewrite' OR json_extract(summary, '$.changes') > 0)
     ORDER BY updated_at DESC, session_id LIMIT :limit
 """
 
@@ -82,7 +83,8 @@ class SessionIndex:
         return await self._run(lambda _: _summary(folder))
 
     async def list(self, root: str | None = None, limit: int = 50, *, agents: bool = True) -> list[SessionSummary]:
-        """Sessions, newest first; of one root, or all; with those of sub-agents, or without. A session that was running
+        """Sessions, newest first; of one root, or all; with those of sub-agents, or without. A
+        rewrite is listed without them only while its changes wait. A session that was running
         in a process that is gone is `interrupted`. Raises `AmanuError` `storageError`."""
         parameters = {"root": root, "limit": limit, "agents": agents}
         rows = await self._run(lambda db: db.execute(_LIST, parameters).fetchall())

@@ -54,8 +54,7 @@ def commands(server: McpServer) -> str:
 
 
 def summary(servers: Sequence[McpServer], problems: Sequence[str], *, deferred: bool) -> str:
-    """The list on several lines. Of a server that wants a yes it has all that the yes is about. `problems` are those of
-    the files."""
+    """The list on several lines, with all that is to be approved. `problems` are those of the files."""
     if not servers:
         return "\n".join([NO_SERVERS, *map(one_line, problems)])
     lines: list[str] = []

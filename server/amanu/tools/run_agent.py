@@ -58,21 +58,18 @@ class RunAgent(Tool[RunAgentParams]):
     async def run(self, params: RunAgentParams, call: CallContext) -> Outcome:
         task = AgentTask(params.agent, params.prompt, one_line(params.description), params.background)
         report = await self._agents.run(task, call)
-        return Outcome(report_text(report), _for_user(report), is_error=not report.completed, fields={})
+        text = report_text(report)
+        return Outcome(text, text, is_error=not report.completed, fields={})
 
 
 def report_text(report: AgentReport) -> str:
-    """How an agent ended and its result, for the model."""
+    """How an agent ended, and its result."""
     text = report.text
     if len(text) > MAX_TEXT:
         text = f"{text[:MAX_TEXT]}\n[… {len(text) - MAX_TEXT:,} characters cut]"
     if not text:
         return report.message
     return f"{report.message}\n\n{text}" if report.completed else f"{report.message} It said last:\n\n{text}"
-
-
-def _for_user(report: AgentReport) -> str:
-    return report_text(report)
 
 
 def _listed(agent: AgentDefinition) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from amanu.core.tool import ToolError
+from amanu.mcp import pins
 from amanu.mcp.model import ServerTool
 from amanu.mcp.pins import Listing, Pin, Pins, difference
 from amanu_protocol.errors import AmanuError
@@ -108,13 +109,13 @@ def tool(name: str, description: str = "") -> ServerTool:
 
 
 def test_pins_survive_and_do_not_mix(tmp_path: Path) -> None:
-    pins, others = Pins(tmp_path / "mcp" / "pins.json"), Pins(tmp_path / "mcp" / "pins.json")
+    ours, others = Pins(tmp_path / "mcp" / "pins.json"), Pins(tmp_path / "mcp" / "pins.json")
     listing = Listing((tool("a"), tool("b")), "do", True, False)
-    pins.save("one", None, Pin("d").with_listing(listing))
+    ours.save("one", None, Pin("d").with_listing(listing))
     others.save("one", Path("/x"), Pin("e", off=True))
-    assert pins.find("one", None) == Pin("d", False, listing.texts, listing)
-    assert pins.find("one", Path("/x")) == Pin("e", off=True)
-    pins.forget("one", None)
+    assert ours.find("one", None) == Pin("d", False, listing.texts, listing)
+    assert ours.find("one", Path("/x")) == Pin("e", off=True)
+    ours.forget("one", None)
     assert others.find("one", None) == Pin()
 
 
@@ -126,6 +127,24 @@ def test_what_is_agreed_to() -> None:
     assert [each.name for each in now.changed] == ["a", "c", "(instructions)"]
     back = now.with_listing(Listing((tool("a", "one"),), "text"))
     assert ([each.name for each in back.tools], back.changed) == (["a"], [])
+
+
+def test_a_tool_named_like_the_instructions_is_not_approved_with_them() -> None:
+    pin = Pin("d").with_listing(Listing((), "text"))
+    now = pin.with_listing(Listing((tool("(instructions)", "evil"),), "text"))
+    assert ([each.name for each in now.tools], now.instructions) == ([], "text")
+    assert [each.name for each in now.changed] == ["(instructions)"]
+
+
+def test_each_tool_is_put_into_words_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A view is read many times before a prompt goes out, and a schema is long."""
+    names: list[str] = []
+    monkeypatch.setattr(pins, "tool_text", lambda tool: names.append(tool.name) or tool.name)  # pyright: ignore[reportUnknownLambdaType, reportUnknownMemberType, reportUnknownArgumentType]
+    listing = Listing((tool("a"), tool("b")))
+    for _ in range(3):
+        pin = Pin("d").with_listing(listing)
+        assert (len(pin.tools), pin.changed, bool(listing.digest)) == (2, [], True)
+    assert names == ["a", "b"]
 
 
 def test_hidden_characters_show() -> None:

@@ -86,7 +86,32 @@ export type ToView =
   /** What a rule, as edited for that question, would allow. */
   | ({ type: "rule"; toolCallId: string; rule: string } & RulePreviewResult)
   | { type: "focus" }
-  | { type: "draft"; text: string };
+  | { type: "draft"; text: string }
+  | ({ type: "painted"; request: number } & Painted)
+  /** Another theme: ask for all colours again. */
+  | { type: "repaint" };
+
+/** The colours of lines of code: of each line, length and style of its parts in turn. No lines: ask from the first one
+ * on. `tokens` is null where there are none to be had. */
+export interface Painted {
+  tokens: number[][] | null;
+  /** As declarations of CSS, by number. */
+  styles: string[];
+}
+
+/** Lines of a block of code, to be coloured. */
+export interface PaintRequest {
+  block: string;
+  language: string;
+  /** The number of the first line. */
+  start: number;
+  lines: string[];
+}
+
+/** A file of a proposal, in the version the user saw. */
+export interface SeenFile extends SeenProposal {
+  path: string;
+}
 
 export type ToHost =
   | { type: "ready" }
@@ -127,6 +152,8 @@ export type ToHost =
       decision: "accept" | "reject" | "keep" | "redo";
       seen: SeenProposal[];
     }
+  /** All that waits in those files, of the proposals as they were seen: of what is proposed, of what is applied, or both. */
+  | { type: "settle"; files: SeenFile[]; yes: boolean; only: "decision" | "review" | null }
   | { type: "undo"; scope: EditScope }
   | { type: "setReview"; proposalId: string; version: number; review: "before" | "after" }
   | { type: "turn"; what: TurnWish; turnId: string }
@@ -136,7 +163,7 @@ export type ToHost =
   | { type: "setModel"; modelId: string }
   | { type: "checkRule"; toolCallId: string; rule: string }
   /** What a command prints, in a terminal tab. */
-  | { type: "terminal"; toolCallId: string }
+  | { type: "showCommand"; toolCallId: string }
   /** What the audit log knows of a call. */
   | { type: "audit"; toolCallId: string; title: string }
   | { type: "sessions" }
@@ -151,6 +178,11 @@ export type ToHost =
   /** Files dragged into the view, as URIs. */
   | { type: "dropped"; uris: string[] }
   | { type: "pickFiles" }
+  | ({ type: "paint"; request: number } & PaintRequest)
+  /** Code of an answer, at the cursor of the editor. */
+  | { type: "insertCode"; text: string }
+  /** A command of an answer, into the terminal: the user runs it, or does not. */
+  | { type: "terminal"; text: string }
   /** Something went wrong in the view that the user should know. */
   | { type: "say"; text: string }
   /** The user has gone to this chat. */

@@ -6,11 +6,13 @@ import { contains } from "../paths";
 import type { Desk } from "../desk";
 import type { Desks } from "../desks";
 import type { Edits } from "../edits";
+import type { Highlighter } from "../highlight/highlighter";
 import type { Overview } from "../overview";
 import type { ModelList } from "../modelList";
 import { openPlan } from "../plan";
 import type { Event } from "../protocol";
 import { plain } from "../visible";
+import { insertCode, typeInTerminal } from "./code";
 import { open } from "./files";
 import { PICTURES, refusal, within } from "./incoming";
 import type { Action, Hindrance, ToHost, ToView, TurnWish } from "./messages";
@@ -79,6 +81,7 @@ export interface Shared {
   edits: Edits;
   overview: Overview;
   models: ModelList;
+  highlighter: Highlighter;
   openDiff(proposalId: string, path: string): Promise<void>;
   audit(call: { toolCallId: string; title: string }): Promise<void>;
   showCommand(sessionId: string, toolCallId: string): void;
@@ -102,8 +105,9 @@ export class Panel implements vscode.Disposable {
     /** Where the text in the prompt box is kept for a window that is loaded anew. */
     private readonly memory?: vscode.Memento,
   ) {
-    const { daemon, context, overview, models } = shared;
+    const { daemon, context, overview, models, highlighter } = shared;
     this.subscriptions = [
+      highlighter.onChanged(() => this.post({ type: "repaint" })),
       desk.onReset(() => this.show()),
       desk.onEvent(({ event }) => {
         this.event(event);
@@ -195,6 +199,10 @@ export class Panel implements vscode.Disposable {
         const { scope, decision, seen } = message;
         return this.shared.edits.decide(sessionId, scope, decision, seen);
       }
+      case "settle": {
+        const { files, yes, only } = message;
+        return vscode.commands.executeCommand("amanu.settle", files, yes, only);
+      }
       case "undo":
         return this.shared.edits.undo(sessionId, message.scope);
       case "setReview":
@@ -217,7 +225,7 @@ export class Panel implements vscode.Disposable {
         const answer = await this.shared.daemon.request("amanu/rule/preview", asked);
         return this.post({ type: "rule", rule, toolCallId, ...answer });
       }
-      case "terminal":
+      case "showCommand":
         return this.shared.showCommand(desk.state.sessionId, message.toolCallId);
       case "audit":
         return this.shared.audit(message);
@@ -252,6 +260,19 @@ export class Panel implements vscode.Disposable {
         return this.attach(
           (await vscode.window.showOpenDialog({ canSelectMany: true, openLabel: "Attach" })) ?? [],
         );
+      case "paint": {
+        const { request } = message;
+        return this.post({ type: "painted", request, ...(await this.shared.highlighter.paint(message)) });
+      }
+      case "insertCode":
+        if (await insertCode(message.text)) return undefined;
+        return desk.tell({ level: "info", text: "Open the file first that the code is for." });
+      case "terminal":
+        if (typeInTerminal(message.text)) return undefined;
+        return desk.tell({
+          level: "info",
+          text: "Only a command of one line goes to the terminal. Copy it instead.",
+        });
       case "focused":
         return undefined;
       case "draft":

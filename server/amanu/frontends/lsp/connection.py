@@ -208,10 +208,16 @@ class Connection:
             "amanu/session/setEffort": self._on(r.SessionSetEffortParams, lambda s, p: s.set_effort(p.effort)),
             "amanu/session/compact": self._on(r.SessionCompactParams, lambda s, p: s.prompts.compact(p.focus, self)),
             "amanu/session/record": self._on(r.SessionRecordParams, lambda s, p: s.record(p.path)),
-            "amanu/prompt/send": self._on(r.PromptSendParams, lambda s, p: s.prompts.send(p, self)),
+            "amanu/prompt/send": RequestRoute(r.PromptSendParams, lambda p: s.send_prompt(p, self)),
             "amanu/prompt/steer": self._on(r.PromptSteerParams, lambda s, p: s.prompts.steer(p, self)),
             "amanu/prompt/unqueue": self._on(r.PromptUnqueueParams, lambda s, p: s.prompts.unqueue(p.prompt_id)),
             "amanu/turn/cancel": self._on(r.TurnCancelParams, lambda s, p: s.prompts.cancel(p.turn_id)),
+            "amanu/rewrite/start": RequestRoute(r.RewriteStartParams, self._start_rewrite),
+            "amanu/rewrite/refine": self._on(r.RewriteRefineParams, lambda s, p: s.refine(p, self)),
+            "amanu/rewrite/continue": RequestRoute(r.SessionParams, lambda p: s.continue_rewrite(p.session_id, self)),
+            "amanu/commit/message": RequestRoute(
+                r.CommitMessageParams, lambda p: s.commit_message(p, self), reads=True
+            ),
             "amanu/approval/resolve": self._on(r.ApprovalResolveParams, lambda s, p: s.resolve_approval(p, self)),
             "amanu/question/answer": self._on(r.QuestionAnswerParams, lambda s, p: s.answer_question(p, self)),
             "amanu/proposal/get": self._on(
@@ -269,6 +275,12 @@ class Connection:
     async def _create(self, params: r.SessionCreateParams) -> r.SessionResult:
         self._outbox.forget(params.session_id)
         result = await self._sessions.create(params, self)
+        self._on_attached(params.session_id)
+        return result
+
+    async def _start_rewrite(self, params: r.RewriteStartParams) -> r.SessionResult:
+        self._outbox.forget(params.session_id)
+        result = await self._sessions.start_rewrite(params, self)
         self._on_attached(params.session_id)
         return result
 

@@ -62,7 +62,7 @@ class _Lines:
         return text
 
 
-class _Draft(ABC):
+class LineDraft(ABC):
     """Implements `tools.base.CallDraft`: nothing is shown before the path is known."""
 
     def __init__(self) -> None:
@@ -85,7 +85,7 @@ class _Draft(ABC):
     def _take(self, piece: StringPiece) -> None: ...
 
 
-class EditDraft(_Draft):
+class EditDraft(LineDraft):
     """Of a tool whose arguments hold `path`, and texts under the names in `signs`: what goes ("-"), what comes ("+").
     They may be nested in a list of several edits. `title` makes the call's title from its arguments."""
 
@@ -112,7 +112,7 @@ class EditDraft(_Draft):
                 self._lines.end(sign)
 
 
-class PatchDraft(_Draft):
+class PatchDraft(LineDraft):
     """Of a tool that takes a patch under the name `argument`: the first file it names makes the call's title, and the
     patch itself is the draft. `shown` is how a path is written for the user."""
 

@@ -45,7 +45,7 @@ class McpTool(Tool[McpArguments]):
         self.name = name
         self.server = server
         self.tool = tool
-        self.server_name = server.view.name
+        self.server_name = server.name
         text = visible(tool.description).strip()
         self.description = text if len(text) <= MAX_DESCRIPTION else f"{text[: MAX_DESCRIPTION - 1]}…"
         self._environment = environment
@@ -132,7 +132,7 @@ def _claims(tool: ServerTool) -> list[str]:
 
 
 def _digest(server_digest: str, tool: ServerTool) -> str:
-    """Of all that a yes to a call is about, besides its arguments."""
+    """Of all that the approval of a call is about, besides its arguments."""
     parts = [
         server_digest,
         tool.name,

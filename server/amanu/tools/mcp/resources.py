@@ -35,7 +35,7 @@ class ListMcpResources(Tool[ListMcpResourcesParams]):
 
     async def preview(self, params: ListMcpResourcesParams, call: CallContext) -> Preview:
         chosen = self._chosen(params)
-        names = ", ".join(server.view.name for server in chosen)
+        names = ", ".join(server.name for server in chosen)
         return Preview(
             title=f"List resources of {names}", subject=Subject(self.name, self.effect, names), detail=f"Of {names}"
         )
@@ -44,7 +44,7 @@ class ListMcpResources(Tool[ListMcpResourcesParams]):
         lines: list[str] = []
         count = 0
         for server in self._chosen(params):
-            name = server.view.name
+            name = server.name
             try:
                 resources = await server.list_resources()
             except ToolError as error:
@@ -99,8 +99,8 @@ class ReadMcpResource(Tool[ReadMcpResourceParams]):
 
 def find_server(servers: Sequence[McpServer], name: str) -> McpServer:
     """The server of that name. Raises `ToolError`."""
-    server = next((server for server in servers if server.view.name == name), None)
+    server = next((server for server in servers if server.name == name), None)
     if server is None:
-        available = ", ".join(server.view.name for server in servers)
+        available = ", ".join(server.name for server in servers)
         raise ToolError(f"There is no MCP server {name!r} with resources. Available: {available}.")
     return server

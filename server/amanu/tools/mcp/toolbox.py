@@ -61,30 +61,30 @@ class Toolboxes:
     def make(self, servers: Iterable[McpServer], window: int) -> Toolbox:
         """The tools of those servers that can be used now, for a model with a window of so many tokens. The same
         servers give the same tools, to the byte and in the same order."""
-        usable = sorted((server for server in servers if server.view.state in USABLE), key=lambda each: each.view.name)
-        by_server = {server.view.name: self._tools_of(server) for server in usable}
+        views = [(server, server.view) for server in sorted(servers, key=lambda server: server.name)]
+        usable = [(server, view) for server, view in views if view.state in USABLE]
+        by_server = {server.name: self._tools_of(server, view.tools) for server, view in usable}
         every = [tool for tools in by_server.values() for tool in tools]
         tokens = {name: round(sum(self._tokens(tool.spec()) for tool in tools)) for name, tools in by_server.items()}
         deferred = sum(tokens.values()) > window * SHARE or len(every) > MAX_LISTED
         listed: list[AnyTool] = [SearchTools(every), CallTool(every)] if deferred else [*every]
-        if with_resources := [server for server in usable if server.view.has_resources]:
+        if with_resources := [server for server, view in usable if view.has_resources]:
             resources = (ListMcpResources(with_resources), ReadMcpResource(with_resources, self._environment))
             listed += [tool for tool in resources if self._allows(tool.name)]
         return Toolbox(by_server, listed, deferred, tokens)
 
-    def _tools_of(self, server: McpServer) -> Sequence[McpTool]:
-        view = server.view
-        made = self._made.get(view.name)
-        if made is not None and made[0] == server and made[1] == view.tools:
+    def _tools_of(self, server: McpServer, listed: Sequence[ServerTool]) -> Sequence[McpTool]:
+        made = self._made.get(server.name)
+        if made is not None and made[0] == server and made[1] == listed:
             return made[2]
         tools: dict[str, McpTool] = {}
-        for tool in sorted(view.tools, key=lambda tool: tool.name):
-            name = model_name(view.name, tool.name)
+        for tool in sorted(listed, key=lambda tool: tool.name):
+            name = model_name(server.name, tool.name)
             if name in tools:
-                log.warning("the MCP server %s has two tools that come to be named %s", view.name, name)
+                log.warning("the MCP server %s has two tools that come to be named %s", server.name, name)
                 continue
             if not self._allows(name):
                 continue
             tools[name] = McpTool(name, server, tool, self._environment)
-        self._made[view.name] = (server, view.tools, [*tools.values()])
-        return self._made[view.name][2]
+        self._made[server.name] = (server, listed, [*tools.values()])
+        return self._made[server.name][2]

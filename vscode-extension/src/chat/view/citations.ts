@@ -1,7 +1,7 @@
 import type { Citations, Item, Source } from "../../protocol";
 import type { Card } from "./cards";
 import { h } from "./dom";
-import { leadsToWeb } from "./markdown";
+import { leadsToWeb } from "./links";
 
 /** What the answer before it rests on, numbered. A title is what a stranger wrote: only the address, in full, is a link. */
 export class CitationsCard implements Card {

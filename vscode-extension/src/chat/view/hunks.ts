@@ -11,6 +11,8 @@ const LINES = 30;
 /** Changed lines up to which a hunk is shown line by line, and unchanged ones shown on each side of a change. */
 const EDITS = 400;
 const AROUND = 2;
+/** Hunks of a proposal drawn at once; of more the first is drawn, and all of them when the user wants to see them. */
+const FEW = 4;
 /** Findings of a checker shown in the chat; the hover of a change has those of its lines. */
 const FINDINGS = 5;
 
@@ -28,6 +30,7 @@ const STATES: Record<HunkState, string> = {
 export class HunksBox {
   readonly element = h("div", { class: "hunks", hidden: true });
   private shown = "";
+  private unfolded = false;
   /** What checkers say, by file: it comes while the question stands, and must not draw anew what the user is at. */
   private readonly checks = new Map<string, HTMLElement>();
 
@@ -35,7 +38,9 @@ export class HunksBox {
 
   update(proposal: Proposal | undefined, approval: Approval | undefined): void {
     this.element.hidden = proposal === undefined;
-    const key = proposal ? `${proposal.proposalId} ${proposal.version} ${approval !== undefined}` : "";
+    const key = proposal
+      ? `${proposal.proposalId} ${proposal.version} ${approval !== undefined} ${this.unfolded}`
+      : "";
     if (key === this.shown) return this.look(proposal);
     this.shown = key;
     const at = this.element.contains(document.activeElement)
@@ -43,7 +48,7 @@ export class HunksBox {
       : undefined;
     this.checks.clear();
     this.element.replaceChildren(
-      ...(proposal ? proposal.files.map((file) => this.file(proposal, file, approval !== undefined)) : []),
+      ...(proposal ? this.files(proposal, approval) : []),
       ...(proposal ? this.whole(proposal) : []),
     );
     this.look(proposal);
@@ -93,12 +98,58 @@ export class HunksBox {
     ];
   }
 
-  private file(proposal: Proposal, file: ProposedFile, asked: boolean): HTMLElement {
-    const open = file.hunks.some((hunk) => waits(hunk) !== undefined);
+  private files(proposal: Proposal, approval: Approval | undefined): HTMLElement[] {
+    const { files } = proposal;
+    const hunks = files.flatMap((file) => file.hunks);
+    const asked = approval !== undefined;
+    if (this.unfolded || hunks.length <= FEW)
+      return files.map((file) => this.file(proposal, file, file.hunks, asked));
+    const first = hunks.find((hunk) => waits(hunk) !== undefined) ?? hunks[0];
+    const shown = files.find((file) => file.hunks.some((hunk) => hunk === first));
+    return files.map((file) => {
+      const own = file === shown && first !== undefined ? [first] : [];
+      const element = this.file(proposal, file, own, asked && own.length > 0);
+      if (own.length > 0) element.append(this.fold(proposal, file, hunks.length, approval));
+      else element.addEventListener("toggle", () => this.fill(element, proposal, file), { once: true });
+      return element;
+    });
+  }
+
+  /** What stands in the place of the hunks that are not drawn. */
+  private fold(
+    proposal: Proposal,
+    file: ProposedFile,
+    count: number,
+    approval: Approval | undefined,
+  ): HTMLElement {
+    const all = () => {
+      this.unfolded = true;
+      this.update(proposal, approval);
+      this.element.querySelector<HTMLElement>("[data-hunk]")?.focus();
+    };
+    const { proposalId } = proposal;
+    return h(
+      "div",
+      { class: "row fold" },
+      button(`Show all ${count} changes`, all, { class: "link" }),
+      button("Review in editor", () => this.desk.post({ type: "openDiff", proposalId, path: file.path }), {
+        class: "link",
+      }),
+    );
+  }
+
+  /** The hunks of a file that was folded, when the user opens it. */
+  private fill(element: HTMLElement, proposal: Proposal, file: ProposedFile): void {
+    element.append(
+      ...file.hunks.map((hunk) => this.hunk(proposal, hunk, hunk.explanation !== common(file), false)),
+    );
+  }
+
+  private file(proposal: Proposal, file: ProposedFile, shown: Hunk[], asked: boolean): HTMLElement {
+    const open = shown.some((hunk) => waits(hunk) !== undefined);
     const checks = h("div", { class: "checks", role: "status", hidden: true });
     this.checks.set(file.path, checks);
-    const [first, ...others] = [...new Set(file.hunks.map((hunk) => hunk.explanation))];
-    const common = others.length === 0 ? (first ?? "") : ""; // said once where it is said of all
+    const said = common(file);
     const only = asked && proposal.files.length === 1 && file.hunks.length === 1;
     return h(
       "details",
@@ -115,9 +166,9 @@ export class HunksBox {
           { class: "link", "aria-label": `Show the diff of ${name(file.path)}` },
         ),
       ),
-      common !== "" && h("div", { class: "explanation" }, common),
+      said !== "" && h("div", { class: "explanation" }, said),
       checks,
-      ...file.hunks.map((hunk) => this.hunk(proposal, hunk, hunk.explanation !== common, only)),
+      ...shown.map((hunk) => this.hunk(proposal, hunk, hunk.explanation !== said, only)),
     );
   }
 
@@ -165,6 +216,12 @@ export class HunksBox {
       ),
     );
   }
+}
+
+/** What the hunks of a file are for, said once where it is said of all; else "". */
+function common({ hunks }: ProposedFile): string {
+  const [first, ...others] = [...new Set(hunks.map((hunk) => hunk.explanation))];
+  return others.length === 0 ? (first ?? "") : "";
 }
 
 /** How the decisions on a file's hunks went; "" while there are none. */

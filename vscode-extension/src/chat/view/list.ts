@@ -5,7 +5,7 @@ import { AgentCard } from "./agent";
 import { makeCard, type Card } from "./cards";
 import type { Desk } from "./desk";
 import { button, h } from "./dom";
-import { placeAt } from "./markdown";
+import { placeAt } from "./links";
 import { TurnRow } from "./turn";
 
 /** Cards of the session's own items in the document at most, and by how many the window moves. A session may have thousands of items. */

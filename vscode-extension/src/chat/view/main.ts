@@ -4,11 +4,14 @@ import type { Action, Hindrance, ToHost, ToView } from "../messages";
 import { visible } from "../../visible";
 import { ACTIONS } from "./actions";
 import { announcement } from "./announce";
+import { ChangesBar } from "./changesBar";
 import { Composer, type Kept } from "./composer";
 import type { Desk } from "./desk";
 import { button, h, setText } from "./dom";
 import { Gauge } from "./gauge";
+import { host } from "./host";
 import { List } from "./list";
+import { painter } from "./painter";
 import { Parent } from "./parent";
 import { Pickers } from "./pickers";
 import { Sessions } from "./sessions";
@@ -42,6 +45,7 @@ class View implements Desk {
     this.pickers.mode,
     this.pickers.model,
   ]);
+  private readonly changes = new ChangesBar(this);
   private readonly todos = new Todos(this);
   private readonly gauge = new Gauge(this);
   private readonly sessions = new Sessions(this, () => this.composer.focus());
@@ -63,6 +67,7 @@ class View implements Desk {
   private frame: number | undefined;
 
   start(): void {
+    host.post = (message) => this.post(message);
     document.body.append(
       this.parent.element,
       h("header", {}, this.title, this.sandbox.element, this.gauge.element),
@@ -71,6 +76,7 @@ class View implements Desk {
       h("div", { class: "over" }, this.list.newest),
       this.begin,
       this.todos.element,
+      this.changes.element,
       this.standing.element,
       this.told,
       this.composer.element,
@@ -103,6 +109,7 @@ class View implements Desk {
         this.seq = message.seq;
         this.client = message.client;
         this.list.reset();
+        this.changes.reset();
         this.around();
         this.goOn(before);
         this.post({ type: "drawn", seq: this.seq });
@@ -170,6 +177,12 @@ class View implements Desk {
       case "focus":
         this.sessions.leave();
         break;
+      case "painted":
+        painter.painted(message);
+        break;
+      case "repaint":
+        painter.repaint();
+        break;
     }
   }
 
@@ -200,6 +213,7 @@ class View implements Desk {
     let more = false;
     for (const event of this.events) {
       this.session.fold(event);
+      if (event.kind === "proposalChanged") this.changes.note(event.proposal);
       for (const id of this.about(event)) touched.add(id);
       more ||= event.kind !== "itemDelta";
       const words = announcement(event);
@@ -262,6 +276,7 @@ class View implements Desk {
     this.gauge.update();
     this.composer.update();
     this.standing.update();
+    this.changes.update();
     this.todos.update();
   }
 
@@ -337,6 +352,7 @@ function nothing(): SessionState {
     agents: [],
     parentSessionId: null,
     agent: null,
+    purpose: "chat",
   };
 }
 

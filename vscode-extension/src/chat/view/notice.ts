@@ -5,7 +5,8 @@ import { ACTIONS } from "./actions";
 import type { Card } from "./cards";
 import type { Desk } from "./desk";
 import { button, h, setText } from "./dom";
-import { Markdown, placeLink } from "./markdown";
+import { placeLink } from "./links";
+import { Markdown } from "./markdown";
 import { finding, FINDINGS } from "./places";
 
 /** All that is said about MCP servers. */

@@ -1,6 +1,5 @@
 import { TRUST } from "../../labels";
 import type { QueuedPrompt, SessionState, TurnEnded } from "../../protocol";
-import { acceptStep, type Step, standingStep } from "../../step";
 import { advice } from "../../advice";
 import { visible } from "../../visible";
 import { wanted } from "../../words";
@@ -57,7 +56,6 @@ export class Standing {
             title: wanted({ agent: question.agentId ? question.asker : "", title: question.title }),
             itemId: question.itemId,
           };
-    const step = standingStep(state);
     if (waiting !== undefined)
       lines.push(
         h(
@@ -70,7 +68,6 @@ export class Standing {
             `${count > 1 ? `${count} questions wait` : "Waits for you"}: ${visible(waiting.title)}`,
           ),
           button("Show", () => this.goTo(waiting.itemId), { class: "link" }),
-          step !== undefined && button(acceptStep(step), () => this.accept(step), { class: "link" }),
         ),
       );
     else if (state.turn !== null)
@@ -145,20 +142,6 @@ export class Standing {
       { class: "routed", title: turn.routed ?? turn.modelId },
       turn.routed === null ? name : `${name}: ${turn.routed}`,
     );
-  }
-
-  private accept({ approvals }: Step): void {
-    for (const { toolCallId, digest } of approvals)
-      this.desk.post({
-        type: "resolve",
-        toolCallId,
-        decision: "allow",
-        scope: "once",
-        rule: null,
-        reason: null,
-        digest,
-        grants: [],
-      });
   }
 
   /** Back into the prompt box. */

@@ -133,7 +133,7 @@ export class ToolCard implements Card {
   }
 
   private showInTerminal(): void {
-    this.desk.post({ type: "terminal", toolCallId: this.callId });
+    this.desk.post({ type: "showCommand", toolCallId: this.callId });
   }
 
   private openFile(): void {

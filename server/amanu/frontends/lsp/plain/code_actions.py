@@ -10,6 +10,7 @@ from lsprotocol import types
 from amanu.frontends.lsp.plain.chat_document import SEND
 from amanu.frontends.lsp.plain.hunk_marks import Mark, counts
 from amanu.frontends.lsp.plain.patch_file import APPLY
+from amanu.frontends.lsp.plain.prompting import REQUESTS
 from amanu.frontends.lsp.plain.questions import choices, rules_line
 from amanu.frontends.lsp.plain.review import hunk_arguments
 from amanu.frontends.lsp.plain.user_questions import question_actions
@@ -194,6 +195,9 @@ def _prompts(context: ActionContext) -> Iterator[types.CodeAction]:
     if others or context.selected:
         findings = [_finding(finding) for finding in others]
         yield _action("Amanu: fix this", ASK, "amanu.fix", {**lines, "findings": findings}, others)
+    if context.selected:
+        for verb in REQUESTS:
+            yield _action(f"Amanu: {verb} this", ASK, f"amanu.{verb}", lines)
     yield _action("Ask Amanu about this…", ASK, "amanu.ask", lines)
 
 

@@ -25,6 +25,12 @@ if TYPE_CHECKING:
 
 _FIX_FINDINGS = "Fix this. Diagnostics reported there:\n"
 _FIX_LINES = "Find what is wrong with these lines and fix it."
+REQUESTS = {
+    "explain": "Explain these lines.",
+    "document": "Write documentation comments for these lines, in the style of the file. Change no code.",
+    "test": "Write tests for these lines, in the style of the tests there are.",
+}
+"""What can be asked about lines at once, by the verb the user sees."""
 
 
 class Prompting:
@@ -50,6 +56,10 @@ class Prompting:
         findings = [finding for finding in arguments.findings if finding.source != OWN]
         text = _FIX_FINDINGS + "\n".join(format_finding(finding) for finding in findings) if findings else _FIX_LINES
         await self._send(await self._workspace.get(), text, [_selection(arguments)])
+
+    async def request(self, verb: str, arguments: LinesArguments) -> None:
+        """One of `REQUESTS`."""
+        await self._send(await self._workspace.get(), REQUESTS[verb], [_selection(arguments)])
 
     async def send_draft(self, arguments: SessionArguments) -> None:
         """What is written in the chat document."""

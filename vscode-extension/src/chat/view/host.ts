@@ -1,0 +1,6 @@
+import type { ToHost } from "../messages";
+
+/** The extension, for what is drawn from text and knows no session. The view says how it is told. */
+export const host = {
+  post: (_message: ToHost): void => undefined,
+};

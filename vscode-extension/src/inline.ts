@@ -1,0 +1,219 @@
+import { randomUUID } from "node:crypto";
+import * as vscode from "vscode";
+import type { Daemon } from "./client";
+import { roots, text } from "./client";
+import { findingsOf, lines } from "./context";
+import type { Desks } from "./desks";
+import { Draft } from "./inlineDraft";
+import { contains } from "./paths";
+import type { RewriteStartParams, SessionState } from "./protocol";
+import type { Sessions } from "./sessions";
+
+/** Lines of a file that Amanu rewrites, 1-based and inclusive. */
+export interface Place {
+  document: vscode.TextDocument;
+  startLine: number;
+  endLine: number;
+}
+
+/** The last rewrite: its session is kept, to be refined or continued. */
+interface Rewrite {
+  sessionId: string;
+  /** The turn that is drawn; undefined when its end has been shown. */
+  turnId: string | undefined;
+  place: Place;
+  instruction: string;
+}
+
+/** How a turn of a rewrite stands, as far as it is to be drawn. */
+export type Progress =
+  | { kind: "writing"; draft: string }
+  | { kind: "proposed"; proposalId: string }
+  | { kind: "applied" }
+  | { kind: "cancelled" }
+  | { kind: "failed"; message: string };
+
+interface Shows {
+  diff(proposalId: string): Promise<void>;
+  chat(sessionId: string): Promise<unknown>;
+}
+
+/** Ctrl+I: what shall become of the lines at the cursor is asked there, drawn there as it is written, and reviewed like
+ * any other change. */
+export class Inline implements vscode.Disposable {
+  private rewrite: Rewrite | undefined;
+  private readonly draft = new Draft();
+  private readonly subscriptions: vscode.Disposable[];
+
+  constructor(
+    private readonly daemon: Daemon,
+    private readonly sessions: Sessions,
+    desks: Desks,
+    private readonly shows: Shows,
+  ) {
+    const on = (name: string, work: (...given: never[]) => Promise<unknown>) =>
+      vscode.commands.registerCommand(name, (...given: never[]) => desks.attempt(() => work(...given)));
+    this.subscriptions = [
+      this.draft,
+      on("amanu.editInline", (place?: Place, instruction?: string) => this.edit(place, instruction)),
+      on("amanu.refineInline", () => this.refine()),
+      on("amanu.stopInline", () => this.stop()),
+      on("amanu.dropInline", async () => this.draft.end()),
+      on("amanu.continueInline", () => this.continue()),
+      sessions.onEvent(({ sessionId }) => this.draw(sessionId)),
+      sessions.onReset((sessionId) => this.draw(sessionId)),
+    ];
+  }
+
+  dispose(): void {
+    for (const each of this.subscriptions) each.dispose();
+  }
+
+  private async edit(place = here(), given?: string): Promise<void> {
+    if (place === undefined) return;
+    const { document, startLine, endLine } = place;
+    const root = roots().find((folder) => contains(folder, document.uri.fsPath));
+    if (document.uri.scheme !== "file" || root === undefined) {
+      void vscode.window.showInformationMessage("Only files in an open folder can be edited with Amanu.");
+      return;
+    }
+    const instruction =
+      given ?? (await ask(`Edit ${where(place)}`, "Describe the change, e.g. “handle errors”"));
+    if (instruction === undefined) return;
+    await this.daemon.settled();
+    const found = vscode.languages
+      .getDiagnostics(document.uri)
+      .filter(({ range }) => range.start.line < endLine && range.end.line >= startLine - 1);
+    await this.begin(place, {
+      sessionId: randomUUID(),
+      promptId: randomUUID(),
+      roots: [root],
+      path: document.uri.fsPath,
+      version: document.version,
+      startLine,
+      endLine,
+      instruction,
+      findings: findingsOf(found),
+    });
+  }
+
+  private async begin(place: Place, params: RewriteStartParams): Promise<void> {
+    const { sessionId, instruction } = params;
+    await this.leave();
+    this.draft.begin(place, instruction);
+    try {
+      const result = await this.daemon.request("amanu/rewrite/start", params);
+      const { turn, lastTurn } = result.state;
+      this.keep({ sessionId, turnId: turn?.turnId ?? lastTurn?.turnId, place, instruction });
+      this.sessions.created(result);
+    } catch (error) {
+      this.draft.fail(text(error));
+    }
+  }
+
+  private async refine(): Promise<void> {
+    const { rewrite } = this;
+    if (rewrite === undefined) return this.edit();
+    const { sessionId, place } = rewrite;
+    const instruction = await ask(
+      "Refine the edit",
+      `What should be different? Last: ${rewrite.instruction}`,
+    );
+    if (instruction === undefined) return;
+    await vscode.window.showTextDocument(place.document);
+    this.draft.begin(place, instruction);
+    try {
+      const params = { sessionId, promptId: randomUUID(), instruction };
+      const { turnId } = await this.daemon.request("amanu/rewrite/refine", params);
+      this.keep({ ...rewrite, instruction, turnId: turnId ?? undefined });
+      this.draw(sessionId);
+    } catch (error) {
+      this.draft.fail(text(error));
+    }
+  }
+
+  private async stop(): Promise<void> {
+    this.draft.end();
+    const { sessionId, turnId } = this.rewrite ?? {};
+    if (sessionId !== undefined && turnId !== undefined)
+      await this.daemon.request("amanu/turn/cancel", { sessionId, turnId });
+  }
+
+  private async continue(): Promise<void> {
+    const { sessionId } = this.rewrite ?? {};
+    if (sessionId === undefined) return;
+    this.draft.end();
+    await this.daemon.request("amanu/rewrite/continue", { sessionId });
+    await this.shows.chat(sessionId);
+    await this.leave();
+  }
+
+  private draw(sessionId: string): void {
+    const { rewrite } = this;
+    if (rewrite?.turnId === undefined || rewrite.sessionId !== sessionId) return;
+    const state = this.sessions.get(sessionId)?.state;
+    const progress = state && progressOf(state, rewrite.turnId);
+    if (progress === undefined) return;
+    if (progress.kind === "writing") return this.draft.show(progress.draft);
+    this.keep({ ...rewrite, turnId: undefined });
+    if (progress.kind === "failed") return this.draft.fail(progress.message);
+    this.draft.end();
+    if (progress.kind === "proposed") void this.shows.diff(progress.proposalId);
+  }
+
+  private keep(rewrite: Rewrite | undefined): void {
+    this.rewrite = rewrite;
+    void vscode.commands.executeCommand("setContext", "amanu.inline", rewrite !== undefined);
+  }
+
+  /** The session before is followed only as long as something of it waits. */
+  private async leave(): Promise<void> {
+    const { rewrite } = this;
+    this.keep(undefined);
+    if (rewrite !== undefined) await this.sessions.release(rewrite.sessionId);
+  }
+}
+
+/** How that turn stands; undefined while there is nothing to tell yet. */
+export function progressOf(
+  state: Pick<SessionState, "turn" | "lastTurn" | "items" | "proposals">,
+  turnId: string,
+): Progress | undefined {
+  const proposal = state.proposals.find((each) => each.turnId === turnId);
+  if (proposal !== undefined) {
+    const open = proposal.files.some(({ hunks }) => hunks.some((hunk) => hunk.state === "pending"));
+    return open ? { kind: "proposed", proposalId: proposal.proposalId } : { kind: "applied" };
+  }
+  if (state.turn?.turnId === turnId) {
+    const call = state.items.findLast((item) => item.kind === "toolCall" && item.turnId === turnId);
+    return { kind: "writing", draft: call?.kind === "toolCall" ? unsigned(call.output) : "" };
+  }
+  if (state.lastTurn?.turnId !== turnId) return undefined;
+  const { reason, message } = state.lastTurn;
+  return reason === "cancelled" ? { kind: "cancelled" } : { kind: "failed", message };
+}
+
+/** The lines of a draft without the sign that each begins with. */
+function unsigned(draft: string): string {
+  return draft.replace(/^\+/gm, "");
+}
+
+/** What is selected, or the line of the cursor. */
+function here(): Place | undefined {
+  const editor = vscode.window.activeTextEditor;
+  return editor && { document: editor.document, ...lines(editor.selection) };
+}
+
+function where({ document, startLine, endLine }: Place): string {
+  const name = vscode.workspace.asRelativePath(document.uri);
+  return startLine === endLine ? `line ${startLine} of ${name}` : `lines ${startLine}–${endLine} of ${name}`;
+}
+
+async function ask(title: string, placeHolder: string): Promise<string | undefined> {
+  const said = await vscode.window.showInputBox({
+    title,
+    placeHolder,
+    prompt: "Nothing changes before you accept it.",
+  });
+  return said?.trim() || undefined;
+}

@@ -1,0 +1,158 @@
+import * as vscode from "vscode";
+import { name, type Target } from "../changes";
+import type { SeenFile } from "../chat/messages";
+import type { Desks } from "../desks";
+import type { Edits } from "../edits";
+import { OPEN, waits } from "../hunks";
+import type { Proposals } from "../proposals";
+import type { Navigation } from "./navigation";
+import { changeKey, type LocatedChange, type Places, type Wanted } from "./places";
+import { isOnScreen, type Seen } from "./seen";
+
+/** What waits for what. */
+export type Only = "decision" | "review";
+
+/** Milliseconds for which the status bar says why nothing was accepted. */
+const HINT = 6000;
+
+/** Yes and no, from keys, lenses and lists. What was not on screen is shown, and accepted when it was looked at. */
+export class Decisions {
+  constructor(
+    private readonly desks: Desks,
+    private readonly proposals: Proposals,
+    private readonly edits: Edits,
+    private readonly places: Places,
+    private readonly navigation: Navigation,
+    private readonly seen: Seen,
+  ) {}
+
+  /** The change a lens stands above, or that at the cursor. */
+  async decide(yes: boolean, lens?: { proposalId: string; path: string; hunkId: string }): Promise<void> {
+    const editor = vscode.window.activeTextEditor;
+    if (lens !== undefined) return this.decideNamed(yes, lens);
+    const change = editor && this.places.at(editor.document, editor.selection.active.line);
+    if (editor === undefined || change === undefined) await this.goOn(1);
+    else if (!isOnScreen(editor, change)) await this.navigation.reveal(editor, change);
+    else await this.settleOne(change, yes);
+  }
+
+  /** What a rule applied, from the diff that opens in the gutter: the change on that line, from 0. */
+  async decideAt(uri: vscode.Uri, line: number, yes: boolean): Promise<void> {
+    const document = await vscode.workspace.openTextDocument(uri);
+    const change = this.places.at(document, line, (hunk) => waits(hunk) === "review");
+    if (change === undefined) this.nothing();
+    else await this.settleOne(change, yes);
+  }
+
+  /** No to the open change at the cursor, and why: the model hears it. */
+  async rejectBecause(): Promise<void> {
+    const editor = vscode.window.activeTextEditor;
+    const change = this.atCursor((hunk) => OPEN.has(hunk.state));
+    if (editor === undefined || change === undefined) return this.goOn(1);
+    if (!isOnScreen(editor, change)) return this.navigation.reveal(editor, change);
+    const title = `Reject the change of ${name(change.target.file.path)}`;
+    const reason = await vscode.window.showInputBox({ title, prompt: "Why? The model is told." });
+    if (reason === undefined) return;
+    const now = this.named(change.target.proposal.proposalId, change.target.file.path); // it may have moved meanwhile
+    if (now === undefined) return this.nothing();
+    await this.settleOne({ ...change, target: now }, false, reason.trim() || null);
+  }
+
+  /** All of the file before the user. A yes counts for what was on screen: the rest is shown, one press after the other. */
+  async settleFile(yes: boolean): Promise<void> {
+    const editor = vscode.window.activeTextEditor;
+    const changes = editor === undefined ? [] : this.places.in(editor.document);
+    if (editor === undefined || changes.length === 0) return this.goOn(1);
+    this.seen.look(editor);
+    const unseen = changes.filter((change) => !this.seen.has(change));
+    const [first] = unseen;
+    if (yes && first !== undefined) {
+      vscode.window.setStatusBarMessage(
+        `$(eye) ${unseen.length} of ${changes.length} changes were not on screen yet: look, then accept again`,
+        HINT,
+      );
+      return this.navigation.reveal(editor, first);
+    }
+    await this.settle([...new Set(changes.map(({ target }) => target))], yes);
+  }
+
+  /** Files of a list as they were seen there: what has changed since is left for another look. */
+  async settleSeen(files: SeenFile[], yes: boolean, only?: Only): Promise<void> {
+    const found = this.proposals.waiting.filter(({ proposal, file }) =>
+      files.some(
+        (each) =>
+          each.proposalId === proposal.proposalId &&
+          each.version === proposal.version &&
+          each.path === file.path,
+      ),
+    );
+    if (found.length < files.length)
+      this.desks.tell({ level: "warning", text: "Some changes were updated meanwhile. Review them again." });
+    if (found.length > 0) await this.settle(found, yes, only);
+  }
+
+  /** All that waits in these files, or that waits for one thing. */
+  async settle(chosen: Target[], yes: boolean, only?: Only): Promise<void> {
+    if (chosen.length === 0) return this.goOn(1);
+    await this.proposals.settle(chosen, (hunk) => only === undefined || waits(hunk) === only, yes);
+  }
+
+  /** Review what the file before the user shows, else the first that waits, at another time. */
+  async setReview(review: "before" | "after"): Promise<void> {
+    const what = review === "after" ? "decision" : "review";
+    const fits = ({ file }: Target) => file.hunks.some((hunk) => waits(hunk) === what);
+    const { document } = vscode.window.activeTextEditor ?? {};
+    const here = document === undefined ? [] : this.places.targets(document);
+    const target = here.find(fits) ?? this.proposals.waiting.find(fits);
+    if (target === undefined) this.nothing();
+    else await this.edits.setReview(target.sessionId, target.proposal, review);
+  }
+
+  /** Take back the change at the cursor, also one the user said yes to. */
+  async undoHunk(): Promise<void> {
+    const change = this.atCursor((hunk) => hunk.state === "applied");
+    if (change === undefined)
+      return this.desks.tell({ level: "info", text: "Here is no change of Amanu's." });
+    const { sessionId, proposal } = change.target;
+    await this.edits.undo(sessionId, { proposalId: proposal.proposalId, hunkIds: [change.hunk.hunkId] });
+  }
+
+  /** To the next change, when something was to be decided where nothing is. */
+  async goOn(step: 1 | -1, from?: string): Promise<void> {
+    if (!(await this.navigation.go(step, from))) this.nothing();
+  }
+
+  nothing(): void {
+    this.desks.tell({ level: "info", text: "Nothing waits for your review." });
+  }
+
+  private async decideNamed(
+    yes: boolean,
+    { proposalId, path, hunkId }: { proposalId: string; path: string; hunkId: string },
+  ): Promise<void> {
+    const target = this.named(proposalId, path);
+    const hunk = target?.file.hunks.find((each) => each.hunkId === hunkId);
+    if (target === undefined || hunk === undefined) return this.nothing();
+    await this.settleOne({ target, hunk }, yes);
+  }
+
+  private settleOne(
+    change: Pick<LocatedChange, "target" | "hunk">,
+    yes: boolean,
+    reason: string | null = null,
+  ): Promise<void> {
+    const wanted: Wanted = (hunk) => changeKey({ ...change, hunk }) === changeKey(change);
+    return this.proposals.settle([change.target], wanted, yes, reason);
+  }
+
+  private atCursor(wanted: Wanted): LocatedChange | undefined {
+    const editor = vscode.window.activeTextEditor;
+    return editor && this.places.at(editor.document, editor.selection.active.line, wanted);
+  }
+
+  private named(proposalId: string, path: string): Target | undefined {
+    return this.proposals.waiting.find(
+      ({ proposal, file }) => proposal.proposalId === proposalId && file.path === path,
+    );
+  }
+}

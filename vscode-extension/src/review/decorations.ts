@@ -1,0 +1,81 @@
+import * as vscode from "vscode";
+import { waits } from "../hunks";
+import { BASE } from "../proposals";
+import type { LocatedChange, Places } from "./places";
+
+/** A bar in the margin; its blue stands out on light and dark alike. */
+const MARK =
+  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><path fill="#3794ff" d="M10 0h3v16h-3z"/></svg>';
+
+/**
+ * In the file itself: text that was applied and nobody kept is green, a line left where lines went away, and where
+ * something is proposed a mark beside the lines it is about. What is proposed is in no buffer, and not drawn into one.
+ */
+export class Decorations implements vscode.Disposable {
+  private readonly added = vscode.window.createTextEditorDecorationType({
+    isWholeLine: true,
+    backgroundColor: new vscode.ThemeColor("diffEditor.insertedLineBackground"),
+    // high contrast themes have no such background
+    light: { borderColor: new vscode.ThemeColor("diffEditor.insertedTextBorder") },
+    dark: { borderColor: new vscode.ThemeColor("diffEditor.insertedTextBorder") },
+    borderStyle: "dashed",
+    borderWidth: "0 0 0 1px",
+    overviewRulerColor: new vscode.ThemeColor("editorOverviewRuler.addedForeground"),
+    overviewRulerLane: vscode.OverviewRulerLane.Left,
+  });
+  private readonly removed = vscode.window.createTextEditorDecorationType({
+    isWholeLine: true,
+    borderColor: new vscode.ThemeColor("editorGutter.deletedBackground"),
+    borderStyle: "solid",
+    borderWidth: "1px 0 0 0",
+    overviewRulerColor: new vscode.ThemeColor("editorOverviewRuler.deletedForeground"),
+    overviewRulerLane: vscode.OverviewRulerLane.Left,
+  });
+  private readonly proposed = vscode.window.createTextEditorDecorationType({
+    gutterIconPath: vscode.Uri.parse(`data:image/svg+xml;utf8,${encodeURIComponent(MARK)}`),
+    gutterIconSize: "contain",
+    overviewRulerColor: new vscode.ThemeColor("editorOverviewRuler.modifiedForeground"),
+    overviewRulerLane: vscode.OverviewRulerLane.Left,
+  });
+
+  constructor(private readonly places: Places) {}
+
+  draw(): void {
+    for (const editor of vscode.window.visibleTextEditors)
+      if (editor.document.uri.scheme === "file" && !inDiff(editor)) this.mark(editor);
+  }
+
+  dispose(): void {
+    for (const each of [this.added, this.removed, this.proposed]) each.dispose();
+  }
+
+  private mark(editor: vscode.TextEditor): void {
+    const last = editor.document.lineCount - 1;
+    const changes = this.places.in(editor.document);
+    const ranges = (test: (change: LocatedChange) => boolean) =>
+      changes.filter(test).map(({ start, lines }) => {
+        const from = Math.min(start, last);
+        return new vscode.Range(from, 0, Math.min(from + Math.max(0, lines - 1), last), 0);
+      });
+    const applied = ({ hunk }: LocatedChange) => waits(hunk) === "review";
+    editor.setDecorations(
+      this.added,
+      ranges((each) => applied(each) && each.lines > 0),
+    );
+    editor.setDecorations(
+      this.removed,
+      ranges((each) => applied(each) && each.lines === 0),
+    );
+    editor.setDecorations(
+      this.proposed,
+      ranges((each) => !applied(each)),
+    );
+  }
+}
+
+/** A diff has its own colours. */
+function inDiff(editor: vscode.TextEditor): boolean {
+  return vscode.window.visibleTextEditors.some(
+    (other) => other.document.uri.scheme === BASE && other.viewColumn === editor.viewColumn,
+  );
+}

@@ -1,0 +1,110 @@
+import * as vscode from "vscode";
+import { waits } from "../hunks";
+import { DONE } from "../hunks";
+import { PROPOSED, type Proposals } from "../proposals";
+import type { Hunk } from "../protocol";
+import type { Sessions } from "../sessions";
+import { why } from "../why";
+import { changeKey, type LocatedChange, type Places } from "./places";
+
+/** What yes and no are called. */
+const WORDS = {
+  open: ["Accept", "Reject"],
+  conflicted: ["Try again", "Reject"],
+  review: ["Keep", "Undo"],
+} as const;
+
+/** What a change of a whole file is called. */
+const WHOLE = { edit: "", create: " the new file", delete: " the deletion", rename: " the rename" } as const;
+
+/**
+ * Above each change a bar: yes, no, which of how many, previous and next. Where the change's text is not on screen, in
+ * the file itself, it offers to show it and nothing that says yes.
+ */
+export class Lenses implements vscode.CodeLensProvider, vscode.HoverProvider {
+  private readonly changed = new vscode.EventEmitter<void>();
+  readonly onDidChangeCodeLenses = this.changed.event;
+
+  constructor(
+    private readonly places: Places,
+    private readonly proposals: Pick<Proposals, "places">,
+    private readonly sessions: Pick<Sessions, "get">,
+  ) {}
+
+  refresh(): void {
+    this.changed.fire();
+  }
+
+  provideCodeLenses(document: vscode.TextDocument): vscode.CodeLens[] {
+    const changes = this.places.in(document);
+    const last = Math.max(0, document.lineCount - 1);
+    const lens = (line: number, title: string, command: string, ...args: unknown[]) => {
+      const at = Math.min(line, last);
+      return new vscode.CodeLens(new vscode.Range(at, 0, at, 0), { title, command, arguments: args });
+    };
+    const proposed = document.uri.scheme === PROPOSED;
+    // what is decided already looks like the rest in the diff
+    const applied = ({ state, ...hunk }: Hunk) => DONE.has(state) && waits({ ...hunk, state }) === undefined;
+    const decided = (proposed ? this.proposals.places(document) : [])
+      .filter(({ hunk, lines }) => applied(hunk) && lines > 0)
+      .map(({ start }) => lens(start, "$(pass) applied", ""));
+    const numbers = new Map(
+      changes.map(({ target: { sessionId } }) => [sessionId, this.places.numbers(sessionId)]),
+    );
+    const bars = changes.flatMap((change) => {
+      const { target, hunk, start } = change;
+      const args = [target.proposal.proposalId, target.file.path, hunk.hunkId];
+      const own = (title: string, command: string) => lens(start, title, command, ...args);
+      const { of, count } = numbers.get(target.sessionId) ?? { of: new Map<string, number>(), count: 0 };
+      return [
+        ...answers(change, proposed).map(([title, command]) => own(title, command)),
+        ...(count < 2
+          ? []
+          : [
+              own(`${of.get(changeKey(change))} of ${count}`, "amanu.openDiff"),
+              own("$(arrow-up)", "amanu.previousHunk"),
+              own("$(arrow-down)", "amanu.nextHunk"),
+            ]),
+      ];
+    });
+    const all = ofAll(changes, proposed).map(([title, command]) => lens(0, title, command));
+    return [...all, ...bars, ...decided];
+  }
+
+  /** Why a change is there: nothing in it is more than text. */
+  provideHover(document: vscode.TextDocument, position: vscode.Position): vscode.Hover | undefined {
+    const found = this.places
+      .in(document)
+      .filter(({ start, lines }) => position.line >= start && position.line < start + Math.max(1, lines))
+      .map((change) => {
+        const { items = [] } = this.sessions.get(change.target.sessionId)?.state ?? {};
+        return why(items, change.target, change, document.uri.scheme !== PROPOSED);
+      });
+    return found.length === 0 ? undefined : new vscode.Hover(found);
+  }
+}
+
+type Answer = [title: string, command: string];
+
+function answers({ target, hunk }: LocatedChange, proposed: boolean): Answer[] {
+  const [yes, no] =
+    WORDS[waits(hunk) === "review" ? "review" : hunk.state === "conflicted" ? "conflicted" : "open"];
+  const what = WHOLE[target.file.change];
+  const lines = `−${hunk.oldLines} +${hunk.newLines}`;
+  const refuse: Answer = [`$(${no === "Undo" ? "discard" : "x"}) ${no}${what}`, "amanu.rejectHunk"];
+  const agree: Answer = [`$(check) ${yes}${what}`, "amanu.acceptHunk"];
+  if (proposed) return [agree, refuse];
+  if (waits(hunk) === "review") return [agree, refuse, [lines, "amanu.openDiff"]];
+  return [[`Amanu proposes ${lines}: Review`, "amanu.openDiff"], refuse];
+}
+
+/** What is offered for all changes of a document that has several. */
+function ofAll(changes: LocatedChange[], proposed: boolean): Answer[] {
+  if (changes.length < 2) return [];
+  const open = changes.some(({ hunk }) => waits(hunk) === "decision");
+  const [yes, no] = WORDS[open ? "open" : "review"];
+  const refuse: Answer = [`$(${open ? "close-all" : "discard"}) ${no} all`, "amanu.rejectFile"];
+  if (open && !proposed)
+    return [[`Amanu proposes ${changes.length} changes: Review`, "amanu.openDiff"], refuse];
+  return [[`$(check-all) ${yes} all ${changes.length}`, "amanu.acceptFile"], refuse];
+}

@@ -1,0 +1,180 @@
+import * as vscode from "vscode";
+import { type Target, targets, whereabouts } from "../changes";
+import { OPEN, waits } from "../hunks";
+import type { Proposal } from "../protocol";
+import { PROPOSED, proposedUri, type Proposals } from "../proposals";
+import { closeDiff } from "../tabs";
+import { changeKey, type LocatedChange, type Places } from "./places";
+
+/** Where to go in a file: to that hunk, to its first or last change, or to where a line of the file went. */
+interface Aim {
+  hunkId?: string;
+  step?: 1 | -1;
+  line?: number;
+  preserveFocus?: boolean;
+}
+
+/** From change to change, over all files: what is proposed in its diff, in the file's place, what is applied in the file. */
+export class Navigation implements vscode.Disposable {
+  /** Files whose diff was shown, by proposal: who goes back to the file is left there. */
+  private readonly offered = new Set<string>();
+  /** Files whose tab gave way to their diff. */
+  private readonly replaced = new Set<string>();
+  private readonly subscription = vscode.window.onDidChangeActiveTextEditor(
+    (editor) => void this.offer(editor),
+  );
+
+  constructor(
+    private readonly places: Places,
+    private readonly proposals: Proposals,
+  ) {}
+
+  dispose(): void {
+    this.subscription.dispose();
+  }
+
+  /** The next change after that one, or after the cursor; round and round. False when nothing waits. */
+  async go(step: 1 | -1, from?: string): Promise<boolean> {
+    const editor = vscode.window.activeTextEditor;
+    const changes = editor === undefined ? [] : this.places.in(editor.document);
+    if (editor === undefined || changes.length === 0) return this.open();
+    const at = changes.findIndex((each) => changeKey(each) === from);
+    const onward = at < 0 ? this.beyond(editor, changes, step) : changes[at + step];
+    const elsewhere = onward === undefined ? this.nextFile(editor.document, step) : undefined;
+    const change = onward ?? (step > 0 ? changes[0] : changes.at(-1));
+    if (elsewhere !== undefined) await this.show(elsewhere, { step });
+    else if (change !== undefined) await this.reveal(editor, change);
+    return true;
+  }
+
+  /** Go to a change that waits: to that one, else to the first. False when nothing waits. */
+  async open(proposalId?: string, path?: string, aim: Aim = {}): Promise<boolean> {
+    const editor = vscode.window.activeTextEditor;
+    const here = proposalId === undefined ? this.undecided(editor) : undefined;
+    if (editor !== undefined && here !== undefined) {
+      await this.showDiff(here, { line: this.movedLine(editor, here) });
+      return true;
+    }
+    const target =
+      this.proposals.all
+        .filter(({ proposal }) => proposal.proposalId === proposalId)
+        .find(({ file }) => path === undefined || file.path === path) ?? this.proposals.waiting[0];
+    if (target !== undefined) await this.showDiff(target, aim);
+    return target !== undefined;
+  }
+
+  /** What is proposed in its diff, what is applied where it stands. */
+  async show(target: Target, aim: Aim = {}): Promise<void> {
+    const open = target.file.hunks.some((hunk) => OPEN.has(hunk.state));
+    if (open || target.file.change === "delete") return this.showDiff(target, aim);
+    const document = await vscode.workspace.openTextDocument(vscode.Uri.file(whereabouts(target.file)));
+    await vscode.window.showTextDocument(document, { preview: true });
+    this.aim(aim);
+  }
+
+  /** To the change, in the diff when it is proposed. */
+  async reveal(editor: vscode.TextEditor, change: LocatedChange): Promise<void> {
+    if (waits(change.hunk) === "decision" && editor.document.uri.scheme !== PROPOSED)
+      return this.showDiff(change.target, { hunkId: change.hunk.hunkId });
+    goToLine(editor, change.start);
+  }
+
+  async showDiff(target: Target, aim: Aim = { step: 1 }): Promise<void> {
+    const uri = proposedUri(target);
+    this.offered.add(uri.toString());
+    if (isPreview(vscode.Uri.file(whereabouts(target.file)))) this.replaced.add(uri.toString());
+    await this.proposals.show(target, aim.preserveFocus);
+    if (aim.preserveFocus !== true) this.aim(aim, uri);
+  }
+
+  /** Nothing is left to decide in these files: their diffs close, and a file that gave way comes back. */
+  async decided(sessionId: string, { files, ...proposal }: Proposal): Promise<void> {
+    for (const { proposal: own, file } of targets([{ sessionId, proposals: [{ files, ...proposal }] }])) {
+      if (file.hunks.some((hunk) => OPEN.has(hunk.state))) continue;
+      const uri = proposedUri({ proposal: own, file });
+      const { activeTextEditor } = vscode.window;
+      const shown = activeTextEditor?.document.uri.toString() === uri.toString();
+      const line = activeTextEditor?.selection.active.line ?? 0;
+      const back = this.replaced.delete(uri.toString()) && shown;
+      await closeDiff(uri);
+      if (!back || file.change !== "edit") continue;
+      const at = new vscode.Range(line, 0, line, 0);
+      const options = { preview: true, selection: at };
+      await vscode.window.showTextDocument(vscode.Uri.file(file.path), options);
+    }
+  }
+
+  /** Who comes to a file that something is proposed for sees it with that; once, for they may want the file itself. */
+  private async offer(editor: vscode.TextEditor | undefined): Promise<void> {
+    const target = this.undecided(editor);
+    if (editor === undefined || target === undefined || this.offered.has(proposedUri(target).toString()))
+      return;
+    await this.showDiff(target, { line: this.movedLine(editor, target) });
+  }
+
+  /** What is proposed for the file the editor shows. */
+  private undecided(editor: vscode.TextEditor | undefined): Target | undefined {
+    if (editor?.document.uri.scheme !== "file") return undefined;
+    return this.places.targets(editor.document, (hunk) => waits(hunk) === "decision")[0];
+  }
+
+  /** Where a line of the file is in what is proposed. */
+  private movedLine({ document, selection }: vscode.TextEditor, target: Target): number {
+    const line = selection.active.line;
+    const before = this.places.in(document).findLast((each) => each.target === target && each.start <= line);
+    const after = this.proposals.composed(target).places.find(({ hunk }) => hunk === before?.hunk);
+    if (before === undefined || after === undefined) return line;
+    const end = before.start + before.lines;
+    return line < end ? after.start : after.start + after.lines + line - end;
+  }
+
+  private aim({ hunkId, step = 1, line }: Aim, uri?: vscode.Uri): void {
+    const editor = vscode.window.activeTextEditor;
+    if (editor === undefined || (uri !== undefined && editor.document.uri.toString() !== uri.toString()))
+      return;
+    const changes = this.places.in(editor.document);
+    const change =
+      changes.find(({ hunk }) => hunk.hunkId === hunkId) ?? (step > 0 ? changes[0] : changes.at(-1));
+    const start = line ?? change?.start;
+    if (start !== undefined) goToLine(editor, start);
+  }
+
+  private beyond(
+    { document, selection }: vscode.TextEditor,
+    changes: LocatedChange[],
+    step: 1 | -1,
+  ): LocatedChange | undefined {
+    const { line } = selection.active;
+    if (step < 0) return changes.findLast(({ start }) => start < line);
+    // in the file itself one that is proposed was not shown yet, though the cursor is in it
+    const unseen = ({ hunk, start }: LocatedChange) =>
+      document.uri.scheme !== PROPOSED && waits(hunk) === "decision" && start >= line;
+    return changes.find((each) => each.start > line || unseen(each));
+  }
+
+  /** The next file of the session with something that waits, round and round; undefined when there is no other. */
+  private nextFile(document: vscode.TextDocument, step: 1 | -1): Target | undefined {
+    const [here] = this.places.targets(document);
+    const waiting = this.proposals.waiting.filter(({ sessionId }) => sessionId === here?.sessionId);
+    const at = waiting.findIndex(({ file }) => file === here?.file);
+    const next = waiting[(at + step + waiting.length) % waiting.length];
+    return next?.file === here?.file ? undefined : next;
+  }
+}
+
+function goToLine(editor: vscode.TextEditor, line: number): void {
+  const at = new vscode.Position(Math.min(line, editor.document.lineCount - 1), 0);
+  editor.selection = new vscode.Selection(at, at);
+  editor.revealRange(new vscode.Range(at, at), vscode.TextEditorRevealType.InCenterIfOutsideViewport);
+}
+
+/** The active tab shows the file, and gives way to what is opened next. */
+function isPreview(uri: vscode.Uri): boolean {
+  const tab = vscode.window.tabGroups.activeTabGroup.activeTab;
+  return (
+    tab !== undefined &&
+    tab.isPreview &&
+    tab.input instanceof vscode.TabInputText &&
+    tab.input.uri.toString() === uri.toString()
+  );
+}

@@ -1,0 +1,64 @@
+import * as vscode from "vscode";
+import { lastTurn, name, whereabouts } from "../changes";
+import type { Desks } from "../desks";
+import type { Edits } from "../edits";
+import type { Proposals } from "../proposals";
+import type { Proposal } from "../protocol";
+import { isRow } from "../scm";
+import type { Sessions } from "../sessions";
+
+/** Undo, redo and going back, of files, turns and sessions. */
+export class WayBack {
+  constructor(
+    private readonly sessions: Sessions,
+    private readonly desks: Desks,
+    private readonly proposals: Proposals,
+    private readonly edits: Edits,
+  ) {}
+
+  /** Of rows of the list of changes, or of the file before the user. */
+  async undoFiles(given: unknown[]): Promise<void> {
+    const shown = vscode.window.activeTextEditor?.document.uri;
+    const rows = given.filter(isRow).map(({ row }) => row.path);
+    for (const path of rows.length > 0 || shown === undefined ? rows : [shown.path])
+      for (const sessionId of this.sessionsAt(path))
+        await this.edits.undo(sessionId, { path }, `Undo Amanu's changes of ${name(path)}`);
+  }
+
+  async undoTurn(turnId?: string, sessionId = this.desks.state.sessionId): Promise<void> {
+    const turn = turnId ?? lastTurn(this.proposed(sessionId), (hunk) => hunk.state === "applied");
+    if (turn === undefined) return this.nothing();
+    await this.edits.undo(sessionId, { turnId: turn }, "Undo this turn");
+  }
+
+  async undoSession(): Promise<void> {
+    await this.edits.undo(this.desks.state.sessionId, {}, "Undo all of the session");
+  }
+
+  async redo(turnId?: string, sessionId = this.desks.state.sessionId): Promise<void> {
+    const turn = turnId ?? lastTurn(this.proposed(sessionId), (hunk) => hunk.state === "reverted");
+    if (turn === undefined) return this.nothing();
+    await this.edits.decide(sessionId, { turnId: turn }, "redo");
+  }
+
+  async restore(turnId?: string, sessionId = this.desks.state.sessionId): Promise<void> {
+    await this.edits.restore(sessionId, turnId);
+  }
+
+  /** The sessions that have changed the file; the active chat's, which says so, when none has. */
+  private sessionsAt(path: string): string[] {
+    const applied = this.proposals.all.filter(
+      ({ file }) => whereabouts(file) === path && file.hunks.some((hunk) => hunk.state === "applied"),
+    );
+    const sessions = [...new Set(applied.map(({ sessionId }) => sessionId))];
+    return sessions.length > 0 ? sessions : [this.desks.state.sessionId];
+  }
+
+  private proposed(sessionId: string): Proposal[] {
+    return this.sessions.get(sessionId)?.state.proposals ?? [];
+  }
+
+  private nothing(): void {
+    this.desks.tell({ level: "info", text: "There is nothing to take back or redo." });
+  }
+}

@@ -1,0 +1,80 @@
+// @vitest-environment happy-dom
+import { expect, test } from "vitest";
+import type { ToHost } from "../src/chat/messages";
+import { ChangesBar } from "../src/chat/view/changesBar";
+import { Folded } from "../src/fold";
+import type { HunkState, Proposal } from "../src/protocol";
+import { file, hunk, proposal } from "./edits";
+import { state } from "./states";
+
+function edit(id: string, path: string, at: HunkState, version = 1): Proposal {
+  return { ...proposal(id, "t", [file(path, "", [hunk(`${id}1`, 1, "a\n", "b\nc\n", at)])]), version };
+}
+
+function bar(proposals: Proposal[]) {
+  const posted: ToHost[] = [];
+  const session = new Folded(state({ proposals }));
+  const shown = new ChangesBar({ session, client: "here", post: (message) => posted.push(message) });
+  document.body.replaceChildren(shown.element);
+  shown.reset();
+  shown.update();
+  const press = (label: string) =>
+    [...shown.element.querySelectorAll("button")]
+      .find((each) => (each.getAttribute("aria-label") ?? each.textContent) === label)
+      ?.click();
+  return { shown, posted, press, labels: () => labels(shown.element) };
+}
+
+/** What one reads on it. */
+function labels(element: HTMLElement): string[] {
+  const shown = [...element.querySelectorAll("button, .stat")].filter((each) => !each.closest("[hidden]"));
+  return shown.map((each) => each.textContent ?? "");
+}
+
+test.each<[string, HunkState, string[]]>([
+  ["is proposed", "pending", ["1 file", "+2 −1", "Review", "Accept all"]],
+  ["was applied by a rule", "applied", ["1 file", "+2 −1", "Review", "Keep all"]],
+  ["is decided", "rejected", []],
+])("it offers what can be done with what %s", (_, at, expected) => {
+  expect(bar([edit("p", "/w/a.py", at)]).labels()).toEqual(expected);
+});
+
+test("what is decided leaves it, what comes enters it", () => {
+  const { shown, labels } = bar([edit("p", "/w/a.py", "pending"), edit("q", "/w/b.py", "pending")]);
+  expect(labels()[0]).toBe("2 files");
+  shown.note(edit("p", "/w/a.py", "applied", 2));
+  shown.note(edit("q", "/w/b.py", "rejected", 2));
+  shown.note(edit("r", "/w/c.py", "pending"));
+  shown.update();
+  expect(labels().slice(0, 2)).toEqual(["2 files", "+4 −2"]);
+  for (const id of ["p", "r"]) shown.note(edit(id, "/w/a.py", "reverted", 3));
+  shown.update();
+  expect(shown.element.hidden).toBe(true);
+});
+
+test("an answer names the files and the versions that were seen", () => {
+  const { shown, posted, press } = bar([edit("p", "/w/a.py", "pending", 3), edit("q", "/w/b.py", "pending")]);
+  shown.note(edit("q", "/w/b.py", "pending", 7)); // not drawn yet
+  press("Accept all");
+  const a = { proposalId: "p", version: 3, path: "/w/a.py" };
+  const b = { proposalId: "q", version: 1, path: "/w/b.py" };
+  expect(posted.splice(0)).toEqual([{ type: "settle", files: [a, b], yes: true, only: null }]);
+  shown.update();
+  press("Reject b.py");
+  expect(posted).toEqual([{ type: "settle", files: [{ ...b, version: 7 }], yes: false, only: "decision" }]);
+});
+
+test("its list unfolds, and an answer by keyboard leaves the focus where it can go on", () => {
+  const { shown, press } = bar([edit("p", "/w/sub/a.py", "pending"), edit("q", "/w/b.py", "pending")]);
+  press("2 files");
+  expect(document.activeElement?.tagName).toBe("BODY");
+  expect(shown.element.querySelector("ul")?.hidden).toBe(false);
+  expect(shown.element.querySelector(".folder")?.textContent).toBe("sub");
+  shown.element.querySelector<HTMLElement>('[aria-label="Accept a.py"]')?.focus();
+  shown.note(edit("q", "/w/b.py", "pending", 2));
+  shown.update();
+  expect(document.activeElement?.getAttribute("aria-label")).toBe("Accept a.py");
+  shown.note(edit("p", "/w/sub/a.py", "rejected", 2));
+  shown.update();
+  expect(document.activeElement?.textContent).toBe("1 file");
+});
