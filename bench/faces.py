@@ -63,6 +63,7 @@ def vscode(chromium: str) -> str:
         "open, ms",
         "per delta, ms",
         "per tool call, ms",
+        "per read, ms",
         "per agent's call, ms",
         "heap, MB",
         "nodes",
@@ -84,11 +85,15 @@ def measure(browser: Any, size: int) -> tuple[str, ...]:
     deltas = cost(cdp, page, [{"kind": "itemDelta", "itemId": "streamed", "text": WORDS[n % 7]} for n in range(DELTAS)])
     if "till" not in page.locator(".list > .card").last.inner_text():
         raise AssertionError("what streams in is not in sight: the figures would mean nothing")
-    calls = cost(cdp, page, [{"kind": "itemCompleted", "item": tool(f"call{n}")} for n in range(CALLS)])
+    kinds = ("save_memory", "read_file")  # a row each, and all in one row
+    calls, reads = (
+        cost(cdp, page, [{"kind": "itemCompleted", "item": tool(f"{kind}{n}", kind)} for n in range(CALLS)])
+        for kind in kinds
+    )
     running = {**tool("run"), "tool": "run_agent", "state": "executing"}
     page.evaluate(SEND, events(1, {"kind": "itemStarted", "item": running}))
     page.evaluate(SEND, events(1, {"kind": "agentChanged", "agent": AGENT}))
-    work = [{**tool(f"work{n}"), "agentId": AGENT["agentId"]} for n in range(CALLS)]
+    work = [{**tool(f"work{n}", "save_memory"), "agentId": AGENT["agentId"]} for n in range(CALLS)]
     nested = cost(cdp, page, [{"kind": "itemCompleted", "item": each} for each in work])
     if page.locator(".list > .card.agent .items > .tool").count() == 0:
         raise AssertionError("what the sub-agent does is not in sight: the figures would mean nothing")
@@ -102,6 +107,7 @@ def measure(browser: Any, size: int) -> tuple[str, ...]:
         f"{until_drawn:.0f}",
         f"{1000 * deltas / DELTAS:.2f}",
         f"{1000 * calls / CALLS:.2f}",
+        f"{1000 * reads / CALLS:.2f}",
         f"{1000 * nested / CALLS:.2f}",
         f"{found['JSHeapUsedSize'] / 1e6:.1f}",
         f"{found['Nodes']:,.0f}",
@@ -141,18 +147,19 @@ def item(at: int) -> dict[str, Any]:
     return tool(f"i{at}")
 
 
-def tool(item_id: str) -> dict[str, Any]:
+def tool(item_id: str, name: str = "read_file") -> dict[str, Any]:
     return {
         "kind": "toolCall",
         "itemId": item_id,
         "turnId": "t",
-        "tool": "read_file",
+        "tool": name,
         "title": f"Read {item_id}.py",
         "effect": "read",
         "arguments": {"path": f"{item_id}.py"},
         "state": "succeeded",
         "output": "a line of a file\n" * 40,
         "blob": None,
+        "summary": "40 lines",
         "proposalId": None,
         "decision": None,
         "error": None,

@@ -1,7 +1,7 @@
-// Proposed texts have languages of their own (src/inline.ts says why), each with the colours of the one it stands for.
+// Proposed texts have languages of their own (src/inlineDiff.ts says why), each with the colours of the one it stands for.
 import { mkdir, writeFile } from "node:fs/promises";
 
-const SCOPES = {
+export const SCOPES = {
   bat: "source.batchfile",
   c: "source.c",
   clojure: "source.clojure",
@@ -56,7 +56,7 @@ const SCOPES = {
   zig: "source.zig",
 };
 
-export async function grammars(folder) {
+export async function proposedGrammars(folder) {
   await mkdir(folder, { recursive: true });
   for (const [language, include] of Object.entries(SCOPES)) {
     const grammar = { scopeName: `amanu.${language}`, patterns: [{ include }] };

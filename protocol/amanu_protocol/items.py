@@ -276,6 +276,9 @@ class ToolCall(Wire):
     """What the user sees of the work: live while executing, capped; final when completed."""
     blob: BlobRef | None = None
     """The whole output, when `output` is only part of it."""
+    summary: str = ""
+    """How it went, for the user, on one short line beside the title: "lines 120–260", "14 matches in 5 files"; of a
+    command its exit code if it failed, and the last line it printed. "" while it runs, or for nothing to say."""
     proposal_id: str | None = None
     decision: Decision | None = None
     error: str | None = None

@@ -107,6 +107,12 @@ class SessionSummary(Wire):
     """The decisions and answers it waits for, oldest first."""
     changes: int = 0
     """Hunks that wait for a decision or, applied, to be kept or undone."""
+    files: int = 0
+    """Files of its edits, those aside that were rejected or undone; `added` and `removed`: their lines."""
+    added: int = 0
+    removed: int = 0
+    cost: str = ""
+    """What it has cost so far, for the user. "" when that is not known."""
     parent_session_id: str | None = None
     """Of a sub-agent's session: the session it works, or worked, for."""
     agent: str | None = None

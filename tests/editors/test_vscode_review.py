@@ -1,5 +1,5 @@
-"""A review as one does it all day, in a real VS Code: twelve changes in four files with the keyboard alone; changes a
-rule applied, kept and undone beside what the user typed; and the way back from the chat."""
+"""A review as one does it all day, in a real VS Code: twenty-five changes in four files with the keyboard alone;
+changes a rule applied, green, kept and undone beside what the user typed; and the way back from the chat."""
 
 import asyncio
 from pathlib import Path
@@ -29,25 +29,44 @@ pytestmark = [
 ]
 
 NAMES = ["a.txt", "b.txt", "c.txt", "d.txt"]
-LINES = [f"line {n}" for n in range(1, 21)]
+LINES = {n: f"line {n}" for n in range(1, 21)}
 CHANGED = (2, 9, 16)
 """The lines each file's three changes are about."""
 
 
-def text(*changed: int, mark: str = "!") -> str:
-    return "".join(f"{line}{mark if n in changed else ''}\n" for n, line in enumerate(LINES, 1))
+GREEN = """overlays => [...overlays.querySelectorAll('[class*="ced-"]')].filter(each => {
+    const [red, green, blue] = getComputedStyle(each).backgroundColor.match(/[\\d.]+/g).map(Number);
+    return green > red && green > blue;
+}).length"""
+"""How many lines are drawn on green."""
 
 
-async def test_twelve_changes_by_keyboard(tmp_path: Path) -> None:
+def text(*changed: int, lines: dict[int, str] = LINES) -> str:
+    return "".join(f"{line}{'!' if n in changed else ''}\n" for n, line in lines.items())
+
+
+async def test_twenty_five_changes_by_keyboard(tmp_path: Path) -> None:
+    """Four files, one of them open and longer than the screen: what is proposed is in no buffer, and nothing is
+    accepted before it was on screen."""
     folder = tmp_path / "work"
     folder.mkdir()
-    for name in NAMES:
-        (folder / name).write_text(text())
-    calls = [ToolUse("write_file", {"path": name, "content": text(*CHANGED)}) for name in NAMES]
-    script = [Say(text="Twelve changes.", calls=calls), Say(text="All decided.")]
-    async with service("anthropic", script) as (served, environment), workbench(tmp_path, environment) as page:
+    long = {n: f"line {n}" for n in range(1, 201)}
+    many = tuple(range(2, 200, 20))
+    before = {name: text() for name in NAMES[:3]} | {"d.txt": text(lines=long)}
+    after = {name: text(*CHANGED) for name in NAMES[:2]}
+    after |= {"c.txt": text(*range(1, 18, 2)), "d.txt": text(*many, lines=long)}
+    for name, content in before.items():
+        (folder / name).write_text(content)
+    calls = [ToolUse("write_file", {"path": name, "content": content}) for name, content in after.items()]
+    script = [Say(text="Twenty-five changes.", calls=calls), Say(text="All decided.")]
+    settings = {"files.autoSave": "afterDelay", "files.autoSaveDelay": 50}
+    async with (
+        service("anthropic", script) as (served, environment),
+        workbench(tmp_path, environment, settings=settings) as page,
+    ):
         chat = await open_chat(page)
         key = page.keyboard
+        await open_file(page, "d.txt")
         await command(page, "Amanu: Open Chat")
         await chat.locator("textarea:focus").wait_for(timeout=SECONDS)
         await key.type("Change three lines of each")
@@ -57,17 +76,41 @@ async def test_twelve_changes_by_keyboard(tmp_path: Path) -> None:
         await page.locator('.activitybar [aria-label*="Source Control"] .badge-content', has_text="4").wait_for(
             timeout=SECONDS
         )
+        await chat.locator(".changes", has_text="4 files").wait_for(timeout=SECONDS)
+        await chat.locator(".fold button", has_text="Show all 10 changes").wait_for(timeout=SECONDS)
         await shoot(page, "review-1-asked")
+
+        # in the file itself a mark and the way to the diff, never the text: what is saved is what was typed
+        await page.locator(".codelens-decoration a", has_text="Amanu proposes 10 changes").wait_for(timeout=SECONDS)
+        await write(page, 5, " typed")
+        await becomes(folder / "d.txt", before["d.txt"].replace("line 5\n", "line 5 typed\n"))
+        assert await page.locator(".editor-instance .view-line", has_text="!").count() == 0
+        for _ in range(3):
+            await key.press("ArrowUp")
+        await key.press("Control+Alt+y")
+        await page.locator(".tab.active", has_text="d.txt (proposed)").wait_for(timeout=SECONDS)
+        await page.locator('.statusbar-item [aria-label="Ln 2, Col 1"]').wait_for(timeout=SECONDS)
+        await page.locator(".monaco-diff-editor:not(.side-by-side)").wait_for(timeout=SECONDS)
+        await shoot(page, "review-2-long")
+        presses = 0
+        while await page.locator(".tab", has_text="(proposed)").count() > 0:
+            assert (folder / "d.txt").read_text() == before["d.txt"].replace("line 5\n", "line 5 typed\n")
+            await key.press("Control+Alt+Shift+y")  # goes to what was not on screen, and accepts when all was
+            presses += 1
+            await asyncio.sleep(0.3)
+        assert presses > 3
+        await becomes(folder / "d.txt", after["d.txt"].replace("line 5\n", "line 5 typed\n"))
 
         # in each file: yes, no, yes. The last decision of a file closes its diff, next opens the one after it
         accept = page.locator(".codelens-decoration a", has_text="Accept")
-        for name in NAMES:
+        for name in NAMES[:2]:
             await key.press("Control+Alt+j")
             await page.locator(".tab.active", has_text=name).wait_for(timeout=SECONDS)
             await until(accept.count, 4)  # the file's and its three changes'
             await page.locator('.statusbar-item [aria-label="Ln 2, Col 1"]').wait_for(timeout=SECONDS)
             if name == "a.txt":
-                await shoot(page, "review-2-diff")
+                await page.locator(".codelens-decoration a", has_text="1 of 15").wait_for(timeout=SECONDS)
+                await shoot(page, "review-3-diff")
                 await key.press("End")
                 await key.type(" (mine)")
                 await key.press("Control+s")  # kept by the daemon, and not decided: the card shows it
@@ -81,11 +124,16 @@ async def test_twelve_changes_by_keyboard(tmp_path: Path) -> None:
                 if left:
                     await until(accept.count, left)
             await page.locator(".tab", has_text=name).wait_for(state="detached", timeout=SECONDS)
+        await key.press("Control+Alt+j")
+        await until(accept.count, 10)  # all of them are on screen
+        await key.press("Control+Alt+Shift+y")
         await answered(chat, "All decided")
-        assert {(folder / name).read_text() for name in NAMES[1:]} == {text(2, 16)}
         assert (folder / "a.txt").read_text() == text(2, 16).replace("line 2!", "line 2! (mine)")
+        assert (folder / "b.txt").read_text() == text(2, 16)
+        assert (folder / "c.txt").read_text() == after["c.txt"]
         await chat.locator(".turn", has_text="4 files").wait_for(timeout=SECONDS)
-        await shoot(page, "review-3-decided")
+        await until(chat.locator(".changes:visible").count, 0)
+        await shoot(page, "review-4-decided")
         await page.locator('.activitybar [aria-label*="Source Control"] .badge-content:visible').wait_for(
             state="detached", timeout=SECONDS
         )
@@ -115,8 +163,16 @@ async def test_undo_takes_back_ours_alone(tmp_path: Path) -> None:
         # applied by a rule: marked in the gutter, to be kept or undone where it stands
         keep = page.locator(".codelens-decoration a", has_text="Keep")
         await until(keep.count, 3)  # both, and one by one
-        await until(page.locator('.cldr[class*="dirty-diff"]').count, 2)
+        marks = page.locator('.cldr[class*="dirty-diff"]')
+        await until(marks.count, 2)
+        assert await page.locator(".view-overlays").evaluate(GREEN) == 2
         await shoot(page, "undo-1-applied")
+        await marks.first.click(position={"x": 1, "y": 8})  # what was there is one click away
+        removed = page.locator(".peekview-widget .view-lines", has_text="line\xa09").first
+        await removed.wait_for(timeout=SECONDS)
+        await shoot(page, "undo-1-removed")
+        await key.press("Escape")
+        await until(page.locator(".peekview-widget").count, 0)
         await write(page, 12, " typed after")
         await key.press("Control+Alt+j")
         await page.locator('.statusbar-item [aria-label="Ln 16, Col 1"]').wait_for(timeout=SECONDS)

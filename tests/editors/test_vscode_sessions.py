@@ -1,5 +1,6 @@
-"""Sessions beside the one that is shown, in a real VS Code: one that waits is announced, and one click leads to it; one
-whose turn died with the daemon does not seem to run."""
+"""Many sessions in a real VS Code: one that waits is announced, and one click leads to it; several run in chats of
+their own, in the side bar and in editor tabs, while the changes of another are reviewed; one whose turn died with the
+daemon does not seem to run."""
 
 import asyncio
 import os
@@ -11,11 +12,25 @@ import pytest
 from amanu.home import find_home
 from support.running_daemon import signal_daemon
 from support.strict_services.http import Say, ToolUse
-from support.vscode import SECONDS, VSCODE, answered, asked, command, open_chat, send, service, shoot, workbench
+from support.vscode import (
+    SECONDS,
+    VSCODE,
+    answered,
+    asked,
+    command,
+    open_chat,
+    open_file,
+    ready,
+    send,
+    service,
+    shoot,
+    until,
+    workbench,
+)
 
 pytestmark = [
     pytest.mark.skipif(not VSCODE, reason="run by make test-vscode"),
-    pytest.mark.timeout(180),
+    pytest.mark.timeout(240),
 ]
 
 
@@ -52,15 +67,101 @@ async def test_a_session_that_waits_is_announced(tmp_path: Path) -> None:
         await toast.wait_for(timeout=SECONDS)
         status = page.locator('.statusbar-item [aria-label*="“The first job” waits for 1 decision of yours"]')
         await status.wait_for(timeout=SECONDS)
-        await page.locator(".activitybar .badge-content", has_text="1").wait_for(timeout=SECONDS)
+        await page.locator(".part.auxiliarybar .badge-content", has_text="1").wait_for(timeout=SECONDS)
         await shoot(page, "sessions-1-announced")
         await toast.locator(".monaco-button", has_text="Show").click()
         await chat.locator("h2.title", has_text="The first job").wait_for(timeout=SECONDS)
         await (await asked(chat)).click()
         await answered(chat, "All done.")
         assert (tmp_path / "work" / "made.txt").exists()
-        await page.locator(".activitybar .badge-content", has_text="1").wait_for(state="hidden", timeout=SECONDS)
+        await page.locator(".part.auxiliarybar .badge-content", has_text="1").wait_for(state="hidden", timeout=SECONDS)
         assert await page.locator(".notification-toast").count() == 0  # once, and not when it is shown
+        assert not served.refused
+
+
+async def test_many_at_once(tmp_path: Path) -> None:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    notes = folder / "notes.txt"
+    notes.write_text("one\ntwo\nthree\n")
+    for gate in ("first", "second"):
+        os.mkfifo(folder / gate)
+    config = find_home(os.environ).config
+    config.mkdir(parents=True)
+    (config / "rules.toml").write_text(
+        '[user]\nallow = ["run_shell_command(cat first)", "run_shell_command(cat second)"]\n'
+    )
+    edit = ToolUse("write_file", {"path": "notes.txt", "content": "one\n2\nthree\n"})
+    says = [
+        Say(text="A change.", calls=[edit]),
+        Say(text="Working on the first.", calls=[run("cat first")]),
+        Say(text="Working on the second.", calls=[run("cat second")]),
+        Say(text="Now this.", calls=[run("touch made.txt")]),
+        Say(text="The first is done."),
+        Say(text="The change is in."),
+        Say(text="The second is done."),
+    ]
+    async with service("anthropic", says) as (served, environment), workbench(tmp_path, environment) as page:
+        chat = await open_chat(page)
+        await send(chat, "Change the notes")
+        await asked(chat)
+        to_review = page.locator('.activitybar [aria-label*="Source Control"] .badge-content', has_text="1")
+        await to_review.wait_for(timeout=SECONDS)
+
+        # two others at once: one in the side bar, one in an editor tab
+        await command(page, "Amanu: New Session")
+        await chat.locator("h2.title", has_text="New session").wait_for(timeout=SECONDS)
+        await send(chat, "The first job")
+        await answered(chat, "Working on the first")
+        await command(page, "Amanu: New Chat in Editor Tab")
+        tab = page.frame_locator('iframe.webview:not([src*="webviewView"])').frame_locator("#active-frame")
+        await tab.locator("textarea:focus").wait_for(timeout=SECONDS)
+        await page.keyboard.type("The second job")
+        await page.keyboard.press("Enter")
+        await answered(tab, "Working on the second")
+        await page.locator(".tab.active", has_text="The second job").wait_for(timeout=SECONDS)
+        assert await page.locator(".notification-toast").count() == 0  # the question was on the screen
+
+        # the list says how each stands, and the keyboard opens the one that waits
+        await command(page, "Amanu: Sessions")
+        rows = tab.locator(".sessions li")
+        await until(rows.count, 3)
+        assert await tab.locator(".sessions h3").all_inner_texts() == ["Waiting for you", "Running"]
+        await rows.filter(has_text="Change the notes").locator(".stands", has_text="1 to review").wait_for()
+        await shoot(page, "sessions-3-list")
+        await page.keyboard.press("Escape")
+
+        # its changes are still in Source Control and in the editor, and a key decides them; no chat shows it
+        await to_review.wait_for(timeout=SECONDS)
+        await open_file(page, "notes.txt")
+        await page.keyboard.press("Control+Alt+j")
+        await page.locator('.statusbar-item [aria-label="Ln 2, Col 1"]').wait_for(timeout=SECONDS)
+        await shoot(page, "sessions-4-background-change")
+
+        # what waits in the background is allowed where it is told: one line says all of it
+        await command(page, "Amanu: New Session")
+        await chat.locator("h2.title", has_text="New session").wait_for(timeout=SECONDS)
+        await asyncio.to_thread((folder / "first").write_text, "go\n")
+        toast = page.locator(".notification-toast", has_text="“The first job” waits for you: Run touch made.txt")
+        await toast.wait_for(timeout=SECONDS)
+        await shoot(page, "sessions-5-allow")
+        await asyncio.sleep(0.6)  # an answer before that is not taken
+        await toast.locator(".monaco-button", has_text="Allow").click()
+        await until(lambda: asyncio.to_thread((folder / "made.txt").exists), True)
+
+        await page.locator(".tab", has_text="notes.txt").last.click()
+        await page.keyboard.press("Control+Alt+y")
+        await until(lambda: asyncio.to_thread(notes.read_text), "one\n2\nthree\n")
+        await to_review.wait_for(state="hidden", timeout=SECONDS)
+
+        # a window that is loaded anew has its tabs again
+        await page.reload()
+        await page.locator(".tab", has_text="The second job").click(timeout=SECONDS)
+        await answered(tab, "Working on the second")
+        await asyncio.to_thread((folder / "second").write_text, "go\n")
+        await answered(tab, "The second is done")
+        await ready(page)
+        await shoot(page, "sessions-6-loaded-anew")
         assert not served.refused
 
 
@@ -73,9 +174,9 @@ async def test_a_turn_that_died_does_not_seem_to_run(tmp_path: Path) -> None:
         await answered(chat, "One two")
         row = chat.locator(".sessions li", has_text="Count")
         await command(page, "Amanu: Sessions")
-        await row.locator(".aside", has_text="running").wait_for(timeout=SECONDS)
+        await row.locator(".stands", has_text="running").wait_for(timeout=SECONDS)
         signal_daemon(signal.SIGKILL)
-        await row.locator(".aside", has_text="interrupted").wait_for(timeout=SECONDS)
+        await row.locator(".stands", has_text="interrupted").wait_for(timeout=SECONDS)
         await shoot(page, "sessions-2-interrupted")
         await page.keyboard.press("Escape")
         await chat.locator(".standing", has_text="The daemon stopped in the middle of this turn").wait_for(

@@ -33,7 +33,7 @@ from amanu.core.model import (
     ThoughtDelta,
     TokenUsage,
 )
-from amanu.core.tool import CallContext, Outcome, Params, Preview, Subject, Tool, ToolError
+from amanu.core.tool import CallContext, NothingToDo, Outcome, Params, Preview, Subject, Tool, ToolError
 from amanu.permissions.approvals import Approvals
 from amanu.permissions.policy import PolicyContext
 from amanu.tools.finish_task import FinishTask
@@ -59,6 +59,7 @@ INFO = ModelInfo(
 class PathParams(Params):
     path: str = "a.py"
     fails: bool = False
+    done_already: bool = False
 
 
 class Recorder:
@@ -103,6 +104,8 @@ class FakeTool(Tool[PathParams]):
         await self.recorder.work(call.call_id)
         if params.fails:
             raise ToolError("it did not work; try another way")
+        if params.done_already:
+            raise NothingToDo("it is so already", advice="Go on.")
         more = (f" {call.call_id}" * self.recorder.size)[: self.recorder.size]
         text = f"{self.name} {params.path} for the model{more}"
         return Outcome(text, f"{self.name} for the user", fields=self.recorder.fields)

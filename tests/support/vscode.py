@@ -35,7 +35,7 @@ _SETTINGS = {
     "workbench.startupEditor": "none",
     "extensions.autoCheckUpdates": False,
     "chat.disableAIFeatures": True,
-    "workbench.secondarySideBar.defaultVisibility": "hidden",
+    "workbench.secondarySideBar.defaultVisibility": "visible",
     "files.autoSave": "off",
 }
 
@@ -85,6 +85,7 @@ async def workbench(
         async with playwright.async_playwright() as driver:
             browser = await driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
             context = await browser.new_context(viewport={"width": 1300, "height": 850})
+            context.set_default_timeout(SECONDS)
             page = await context.new_page()
             await page.goto(f"http://127.0.0.1:{port}/?folder={folder / 'work'}")
             try:
@@ -112,11 +113,13 @@ async def tell(page: Any) -> None:
 
 
 async def open_view(page: Any) -> Any:
-    """The chat, whether or not there is a daemon."""
-    await page.locator('.activitybar [aria-label="Amanu"]').first.click(timeout=SECONDS)
-    await page.mouse.move(800, 300)  # off the icon, whose tooltip would lie over the chat
+    """The chat of the side bar, whether or not there is a daemon. Editors have the room of the other side bar."""
+    await page.locator('.part.auxiliarybar [aria-label="Amanu"]').first.click(timeout=SECONDS)
     chat = page.frame_locator('iframe.webview[src*="webviewView"]').frame_locator("#active-frame")
     await chat.locator("textarea").wait_for(timeout=SECONDS)
+    if await page.locator(".part.sidebar:visible").count():
+        await page.keyboard.press("Control+b")
+        await page.locator(".part.sidebar").wait_for(state="hidden", timeout=SECONDS)
     return chat
 
 
@@ -203,7 +206,7 @@ async def service(vendor: str, script: Script) -> AsyncGenerator[tuple[Service, 
         await running.stop()
 
 
-async def until(count: Any, wanted: int) -> None:
+async def until(count: Any, wanted: Any) -> None:
     """Until asking `count` gives what is wanted."""
     async with asyncio.timeout(SECONDS / 1000):
         while await count() != wanted:

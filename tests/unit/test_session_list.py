@@ -5,7 +5,14 @@ from pathlib import Path
 import pytest
 
 from amanu.permissions import approvals as approval
-from amanu_protocol.requests import EditScope, ProposalDecideParams, SeenProposal, SessionListParams, SessionSummary
+from amanu_protocol.requests import (
+    EditScope,
+    ProposalDecideParams,
+    ProposalUndoParams,
+    SeenProposal,
+    SessionListParams,
+    SessionSummary,
+)
 from support.scripted_session import TWO_HUNKS, ScriptedSession, call, scripted_session, step
 
 
@@ -51,3 +58,20 @@ async def test_it_counts_the_changes_to_review(tmp_path: Path) -> None:
         await d.session.edits.decide(keep)
         assert d.client.changed == ["s"]
         assert (await listed(d)).changes == 0
+
+
+async def test_it_tells_what_came_of_a_session(tmp_path: Path) -> None:
+    edits = [
+        call("write_file", path="notes.txt", content=TWO_HUNKS),
+        call("write_file", path="new.txt", content="1\n2\n"),
+    ]
+    async with scripted_session(tmp_path, step("", *edits), step("Done."), mode="acceptEdits") as d:
+        await d.prompt("go")
+        await d.ended()
+        summary = await listed(d)
+        assert (summary.files, summary.added, summary.removed) == (2, 4, 2)
+        assert d.session.state.usage is not None
+        assert summary.cost == d.session.state.usage.cost
+        await d.session.edits.undo(ProposalUndoParams(session_id="s", scope=EditScope()))
+        summary = await listed(d)
+        assert (summary.files, summary.added, summary.removed) == (0, 0, 0)

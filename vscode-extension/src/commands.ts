@@ -56,6 +56,8 @@ export function commands(
       await desks.active.fresh();
       await chats.focus();
     }),
+    on("amanu.openInEditor", () => chats.moveToEditor()),
+    on("amanu.newInEditor", () => chats.openInEditor()),
     on("amanu.sessions", () => chats.showSession(undefined)),
     on("amanu.stop", () => desks.active.stop()),
     on("amanu.context", () => chats.show({ type: "showContext" })),

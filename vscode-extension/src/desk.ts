@@ -4,7 +4,15 @@ import * as vscode from "vscode";
 import { advised } from "./advice";
 import type { Action, How } from "./chat/messages";
 import { type Daemon, Refused, roots, text } from "./client";
-import type { Effort, ApprovalResolveParams, AttachmentInput, Event, Mode, SessionState } from "./protocol";
+import type {
+  Effort,
+  ApprovalResolveParams,
+  ApprovalResolveResult,
+  AttachmentInput,
+  Event,
+  Mode,
+  SessionState,
+} from "./protocol";
 import type { Session } from "./session";
 import type { Sessions } from "./sessions";
 import type { Shown } from "./shown";
@@ -26,9 +34,25 @@ export function tooSoon(near: string): Told {
   return { level: "info", text: IGNORED.tooSoon, near };
 }
 
+/** A yes to something else than is asked by now; `near` is the call asked about. */
+export function stale(near: string): Told {
+  return { level: "warning", text: IGNORED.stale, near };
+}
+
+/** Why an answer came to nothing; undefined when it was taken. */
+export function whyIgnored({ status, summary }: ApprovalResolveResult, near: string): Told | undefined {
+  if (status === "tooSoon") return tooSoon(near);
+  if (status === "stale") return stale(near);
+  return status === "alreadyResolved" ? { level: "info", text: summary } : undefined;
+}
+
 /** The session one chat shows, or the draft of one, and the user's intents on it. It decides nothing. */
 export class Desk implements vscode.Disposable {
+  /** Whether the chat is on the screen. */
+  visible = false;
   private session: Session | undefined;
+  /** The session to come back to after a reload. */
+  sessionId: string;
   private draft: SessionState = empty();
   private creating: Promise<void> | undefined;
   private restoring: Promise<void> | undefined;
@@ -47,6 +71,7 @@ export class Desk implements vscode.Disposable {
     private readonly sessions: Sessions,
     private readonly shown: Pick<Shown, "get" | "set">,
   ) {
+    this.sessionId = shown.get() ?? "";
     const own = (sessionId: string) => this.session?.state.sessionId === sessionId;
     this.subscriptions = [
       this.events,
@@ -103,13 +128,12 @@ export class Desk implements vscode.Disposable {
 
   private async restore(): Promise<void> {
     if (this.session !== undefined) return this.session.catchUp();
-    const last = this.shown.get();
-    if (last === undefined) return;
+    if (this.sessionId === "") return;
     try {
-      await this.open(last);
+      await this.open(this.sessionId);
     } catch (error) {
       if (error instanceof Refused && error.data?.kind === "sessionNotFound")
-        this.shown.set(undefined); // deleted elsewhere: a new one then
+        this.remember(""); // deleted elsewhere: a new one then
       else if (this.daemon.connection.status === "ready") throw error; // else it is tried with the next line
     }
   }
@@ -125,7 +149,7 @@ export class Desk implements vscode.Disposable {
     // all at once: a prompt may come while the daemon still hears of it
     const left = this.leave();
     this.draft = { ...empty(), mode, modelId, effort };
-    this.shown.set(undefined);
+    this.remember("");
     this.resets.fire();
     await left;
   }
@@ -186,9 +210,8 @@ export class Desk implements vscode.Disposable {
   async resolve(answer: Omit<ApprovalResolveParams, "sessionId">): Promise<void> {
     const { sessionId } = this.state;
     const result = await this.daemon.request("amanu/approval/resolve", { ...answer, sessionId });
-    if (result.status === "tooSoon") this.tell(tooSoon(answer.toolCallId));
-    if (result.status === "stale") this.stale(answer.toolCallId);
-    if (result.status === "alreadyResolved") this.tell({ level: "info", text: result.summary });
+    const ignored = whyIgnored(result, answer.toolCallId);
+    if (ignored !== undefined) this.tell(ignored);
   }
 
   /** Answer a question, or decline to. */
@@ -202,15 +225,6 @@ export class Desk implements vscode.Disposable {
     const params = { sessionId, questionId, outcome, answers, note };
     const result = await this.daemon.request("amanu/question/answer", params);
     if (result.status === "alreadyAnswered") this.tell({ level: "info", text: result.summary });
-  }
-
-  /** A yes to something else than is asked by now; `near` is the call asked about. */
-  stale(near: string): void {
-    this.tell({
-      level: "warning",
-      text: IGNORED.stale,
-      near,
-    });
   }
 
   async setMode(mode: Mode): Promise<void> {
@@ -266,15 +280,20 @@ export class Desk implements vscode.Disposable {
     if (folders.length === 0) throw new Refused("Open a folder first: Amanu works in one.", undefined);
     const { mode, modelId, effort } = this.draft;
     const params = { sessionId: randomUUID(), roots: folders, mode, modelId: modelId || null, effort };
-    this.shown.set(params.sessionId); // a reload before the answer comes back to it
+    this.remember(params.sessionId); // a reload before the answer comes back to it
     this.show(this.sessions.created(await this.daemon.request("amanu/session/create", params)));
   }
 
   private show(session: Session): void {
     void this.leave();
     this.session = session;
-    this.shown.set(session.state.sessionId);
+    this.remember(session.state.sessionId);
     this.resets.fire();
+  }
+
+  private remember(sessionId: string): void {
+    this.sessionId = sessionId;
+    this.shown.set(sessionId || undefined);
   }
 
   private async leave(): Promise<void> {

@@ -140,6 +140,40 @@ export class Edits {
     this.cannot(sessionId, result.files);
   }
 
+  /** Take a turn and all after it out of the conversation, so that its prompt can be said anew. What that does to files
+   * and what it cannot undo, the user sees first; false when they leave everything as it is. */
+  async rewind(sessionId: string, turnId: string): Promise<boolean> {
+    const params = { sessionId, turnId };
+    const { files, commands, turns } = await this.daemon.request("amanu/checkpoint/preview", params);
+    const leave = `${plural(turns, "turn")} ${turns === 1 ? "leaves" : "leave"} the conversation.`;
+    const choices: Choice<boolean>[] = [
+      ...(files.length > 0
+        ? [
+            {
+              label: `$(discard) Restore ${plural(files.length, "file")} and send`,
+              detail: leave,
+              value: true,
+            },
+          ]
+        : []),
+      {
+        label: files.length > 0 ? "$(send) Keep the files as they are and send" : "$(send) Send",
+        detail: leave,
+        value: false,
+      },
+    ];
+    const plain = files.length === 0 && commands.length === 0 && turns === 1; // an answer, and nothing else
+    const restore = plain ? false : await preview("Send again from here", choices, files, commands);
+    if (restore === undefined) return false;
+    const result = await this.daemon.request("amanu/checkpoint/restore", {
+      ...params,
+      files: restore,
+      conversation: true,
+    });
+    this.cannot(sessionId, result.files);
+    return true;
+  }
+
   private async choose(sessionId: string): Promise<string | undefined> {
     const { checkpoints } =
       sessionId === ""

@@ -6,6 +6,8 @@ import { Running } from "./running";
 import { apply } from "./apply";
 import { showAudit } from "./audit";
 import { Chats } from "./chat/chats";
+import { messageMenu } from "./chat/messageMenu";
+import { TAB } from "./chat/tab";
 import { Daemon, roots, text } from "./client";
 import { commands } from "./commands";
 import { Comments } from "./comments";
@@ -82,6 +84,7 @@ export function activate(context: vscode.ExtensionContext): void {
       showCommand: (sessionId, toolCallId) => running.showCommand(sessionId, toolCallId),
       log,
     },
+    sessions,
     desk,
     context.workspaceState,
   );
@@ -140,9 +143,11 @@ export function activate(context: vscode.ExtensionContext): void {
     ),
     new Status(desks, sessions, daemon, overview, (waiting) => chats.badge(waiting)),
     vscode.window.registerWebviewViewProvider("amanu.chat", chats),
+    vscode.window.registerWebviewPanelSerializer(TAB, chats),
     vscode.workspace.registerFileSystemProvider(PROPOSED, proposals, { isCaseSensitive: true }),
     vscode.workspace.registerTextDocumentContentProvider(BASE, proposals),
     vscode.workspace.onDidOpenTextDocument((document) => proposals.opened(document)),
+    ...messageMenu(desks, chats, edits),
     ...commands(
       desks,
       daemon,
@@ -164,7 +169,8 @@ export function activate(context: vscode.ExtensionContext): void {
       void sessions.catchUp();
       servers.soon();
     }),
-    desks.onEvent(({ event }) => {
+    sessions.onEvent(({ sessionId, event }) => {
+      if (desks.showing(sessionId) === undefined) return;
       const asked = event.kind === "approvalRequested" ? event.approval : undefined;
       if (asked?.document && !shownPlans.has(asked.toolCallId)) {
         shownPlans.add(asked.toolCallId); // once: what the user closed stays closed

@@ -70,7 +70,10 @@ export class Inline implements vscode.Disposable {
   }
 
   private async edit(place = here(), given?: string): Promise<void> {
-    if (place === undefined) return;
+    if (place === undefined) {
+      void vscode.window.showInformationMessage("Open a file first, and put the cursor where to edit.");
+      return;
+    }
     const { document, startLine, endLine } = place;
     const root = roots().find((folder) => contains(folder, document.uri.fsPath));
     if (document.uri.scheme !== "file" || root === undefined) {
@@ -113,7 +116,11 @@ export class Inline implements vscode.Disposable {
 
   private async refine(): Promise<void> {
     const { rewrite } = this;
-    if (rewrite === undefined) return this.edit();
+    const shown = vscode.window.activeTextEditor?.document.uri;
+    if (rewrite === undefined || (shown !== undefined && shown.path !== rewrite.place.document.uri.path)) {
+      void vscode.window.showInformationMessage("The last edit made with Ctrl+I was in another file.");
+      return;
+    }
     const { sessionId, place } = rewrite;
     const instruction = await ask(
       "Refine the edit",

@@ -1,7 +1,9 @@
 import * as vscode from "vscode";
+import { allowable } from "./allowable";
 import { type Daemon, roots } from "./client";
+import { type Told, tooSoon, whyIgnored } from "./desk";
 import type { Desks } from "./desks";
-import type { OpenQuestion, SessionSummary } from "./protocol";
+import type { Approval, OpenQuestion, SessionSummary } from "./protocol";
 import type { Sessions } from "./sessions";
 import { message, oneLine } from "./visible";
 
@@ -10,10 +12,14 @@ const GATHER = 300;
 const SESSIONS = 200;
 /** Characters of a title, and of what is asked. */
 const TITLE = 60;
+/** Milliseconds a question must have been on the screen before a yes to it counts, as in the daemon. */
+const READ = 500;
+const ALLOW = "Allow";
+const SHOW = "Show";
 
 /**
- * All sessions of this window's folder, as the daemon lists them. When one that is not shown begins to wait for the user,
- * that is announced, once for each question.
+ * All sessions of this window's folder, as the daemon lists them. When one that is not on the screen begins to wait for the
+ * user, that is announced, once for each question.
  */
 export class Overview implements vscode.Disposable {
   sessions: SessionSummary[] = [];
@@ -25,8 +31,8 @@ export class Overview implements vscode.Disposable {
 
   constructor(
     private readonly daemon: Pick<Daemon, "request">,
-    private readonly attached: Pick<Sessions, "follow">,
-    private readonly desks: Pick<Desks, "open" | "attempt">,
+    private readonly attached: Pick<Sessions, "follow" | "get">,
+    private readonly desks: Pick<Desks, "open" | "state" | "attempt" | "tell">,
     /** Show that session, or the list. */
     private readonly show: (sessionId: string | undefined) => Promise<void>,
   ) {}
@@ -51,14 +57,15 @@ export class Overview implements vscode.Disposable {
     const { sessions } = await this.daemon.request("amanu/session/list", params);
     // a daemon from before it told questions is still a daemon
     this.sessions = sessions.map((each) => ({ ...each, questions: each.questions ?? [] }));
-    this.attached.follow(this.sessions);
-    this.announce();
     this.changed.fire();
+    await this.attached.follow(this.sessions);
+    this.announce();
   }
 
   /** Go to what waits elsewhere. False when nothing does. */
   async answer(): Promise<boolean> {
-    const waiting = this.others.filter(({ questions }) => questions.length > 0);
+    const elsewhere = this.sessions.filter(({ sessionId }) => sessionId !== this.desks.state.sessionId);
+    const waiting = elsewhere.filter(({ questions }) => questions.length > 0);
     if (waiting.length > 0) await this.show(waiting.length === 1 ? waiting[0]?.sessionId : undefined);
     return waiting.length > 0;
   }
@@ -69,8 +76,9 @@ export class Overview implements vscode.Disposable {
   }
 
   private announce(): void {
-    const fresh = this.others
-      .filter(({ purpose }) => purpose !== "rewrite") // it opens before the user by itself
+    const seen = this.desks.open.filter(({ visible }) => visible).map(({ state }) => state.sessionId);
+    const fresh = this.sessions
+      .filter(({ sessionId, purpose }) => !seen.includes(sessionId) && purpose !== "rewrite") // it opens before the user by itself
       .map((session) => ({
         session,
         questions: session.questions.filter((each) => !this.knows(session, each)),
@@ -81,14 +89,50 @@ export class Overview implements vscode.Disposable {
       for (const question of session.questions) this.known.add(key(session, question));
     const [first] = fresh;
     if (first === undefined) return;
-    const only = fresh.length === 1 ? first.session.sessionId : undefined;
-    const words =
-      only === undefined
-        ? `${fresh.length} sessions wait for you: ${fresh.map(({ session }) => titled(session)).join(", ")}`
-        : `${titled(first.session)} waits for you: ${asked(first.questions)}`;
-    void vscode.window
-      .showInformationMessage(message(words), "Show")
-      .then((chosen) => chosen && this.desks.attempt(() => this.show(only)));
+    if (fresh.length === 1) void this.desks.attempt(() => this.ask(first.session, first.questions));
+    else void this.desks.attempt(() => this.askAll(fresh.map(({ session }) => session)));
+  }
+
+  private async askAll(sessions: SessionSummary[]): Promise<void> {
+    const words = `${sessions.length} sessions wait for you: ${sessions.map(titled).join(", ")}`;
+    if (await vscode.window.showInformationMessage(message(words), SHOW)) await this.show(undefined);
+  }
+
+  /** What a session waits for; with a yes for what one line says all of. */
+  private async ask(session: SessionSummary, questions: OpenQuestion[]): Promise<void> {
+    const { sessionId } = session;
+    const approval = questions.length === 1 ? this.approval(sessionId, questions[0]) : undefined;
+    const whole = approval && allowable(approval);
+    const words = `${titled(session)} waits for you: ${whole ?? asked(questions)}`;
+    const shownAt = Date.now();
+    const buttons = whole === undefined ? [SHOW] : [ALLOW, SHOW];
+    const chosen = await vscode.window.showInformationMessage(message(words), ...buttons);
+    if (chosen === undefined) return;
+    if (chosen !== ALLOW || approval === undefined) return this.show(sessionId);
+    const ignored = await this.allow(sessionId, approval, shownAt);
+    if (ignored === undefined) return;
+    await this.show(sessionId);
+    this.desks.tell(ignored, sessionId);
+  }
+
+  /** Yes to what the notification showed, once. Tells why it was ignored, if it was. */
+  private async allow(
+    sessionId: string,
+    { toolCallId, digest }: Approval,
+    shownAt: number,
+  ): Promise<Told | undefined> {
+    if (Date.now() - shownAt < READ) return tooSoon(toolCallId);
+    const answer = { toolCallId, digest, decision: "allow" as const, scope: "once" as const, grants: [] };
+    return whyIgnored(
+      await this.daemon.request("amanu/approval/resolve", { sessionId, ...answer }),
+      toolCallId,
+    );
+  }
+
+  private approval(sessionId: string, question: OpenQuestion | undefined): Approval | undefined {
+    if (question === undefined || question.questionId !== null) return undefined;
+    const { approvals = [] } = this.attached.get(sessionId)?.state ?? {};
+    return approvals.find(({ toolCallId }) => toolCallId === question.toolCallId);
   }
 
   private knows(session: SessionSummary, question: OpenQuestion): boolean {

@@ -302,6 +302,11 @@ export interface ToolCall {
   output: string;
   /** The whole output, when `output` is only part of it. */
   blob: BlobRef | null;
+  /**
+   * How it went, for the user, on one short line beside the title: "lines 120–260", "14 matches in 5 files"; of a
+   * command its exit code if it failed, and the last line it printed. "" while it runs, or for nothing to say.
+   */
+  summary: string;
   proposalId: string | null;
   decision: Decision | null;
   error: string | null;
@@ -1139,6 +1144,12 @@ export interface SessionSummary {
   questions: OpenQuestion[];
   /** Hunks that wait for a decision or, applied, to be kept or undone. */
   changes: number;
+  /** Files of its edits, those aside that were rejected or undone; `added` and `removed`: their lines. */
+  files: number;
+  added: number;
+  removed: number;
+  /** What it has cost so far, for the user. "" when that is not known. */
+  cost: string;
   /** Of a sub-agent's session: the session it works, or worked, for. */
   parentSessionId: string | null;
   /** Of a sub-agent's session: the name of its definition. */

@@ -36,6 +36,8 @@ export class Review implements vscode.Disposable {
   private readonly decisions: Decisions;
   private readonly wayBack: WayBack;
   private readonly subscriptions: vscode.Disposable[];
+  /** The files with something that waits: typing elsewhere costs nothing. */
+  private waiting: ReadonlySet<string> = new Set();
   /** The contexts as VS Code knows them. */
   private readonly contexts = new Map<string, string>();
 
@@ -69,7 +71,7 @@ export class Review implements vscode.Disposable {
       }),
       vscode.window.onDidChangeVisibleTextEditors(() => this.decorations.draw()),
       vscode.workspace.onDidChangeTextDocument(({ document }) => {
-        if (this.places.targets(document).length > 0) this.refresh();
+        if (document.uri.scheme === PROPOSED || this.waiting.has(document.uri.path)) this.draw();
       }),
       ...this.commands(),
     ];
@@ -173,11 +175,16 @@ export class Review implements vscode.Disposable {
   }
 
   private refresh(): void {
-    this.lenses.refresh();
-    this.decorations.draw();
+    this.waiting = new Set(this.proposals.waiting.map(({ file }) => whereabouts(file)));
+    this.draw();
     const hunks = this.proposals.all.flatMap(({ file }) => file.hunks);
     for (const [key, test] of Object.entries(CONTEXTS)) this.tell(key, hunks.some(test));
     for (const [key, what] of Object.entries(FILES)) this.tell(key, this.filesThatWait(what));
+  }
+
+  private draw(): void {
+    this.lenses.refresh();
+    this.decorations.draw();
   }
 
   /** For the buttons of their editors. */

@@ -79,18 +79,17 @@ export class Sessions implements vscode.Disposable {
     await this.drop(sessionId);
   }
 
-  /** Follow those that wait for the user or have changes to review, and none besides that no chat shows. */
-  follow(sessions: SessionSummary[]): void {
+  /** Follow those that wait for the user or have changes to review, and none besides that no chat shows. Resolves when
+   * they are attached. */
+  async follow(sessions: SessionSummary[]): Promise<void> {
     const waiting = sessions.filter(({ questions, changes }) => questions.length > 0 || changes > 0);
     const busy = [...this.attached.values()].filter(({ state }) => waits(state));
     const ids = [...busy.map(({ state }) => state.sessionId), ...waiting.map(({ sessionId }) => sessionId)];
     this.followed = new Set([...new Set(ids)].slice(0, FOLLOWED));
     for (const sessionId of this.attached.keys()) void this.drop(sessionId);
-    for (const sessionId of this.followed)
-      if (!this.attached.has(sessionId))
-        void this.attach(sessionId)
-          .then(() => this.drop(sessionId))
-          .catch(() => undefined); // deleted meanwhile, or the next list tries again
+    const unattached = [...this.followed].filter((sessionId) => !this.attached.has(sessionId));
+    // what cannot be attached was deleted meanwhile, or the next list tries again
+    await Promise.allSettled(unattached.map((each) => this.attach(each).then(() => this.drop(each))));
   }
 
   /** The line stands again: fetch what was missed of those that no chat shows; chats fetch their own. */

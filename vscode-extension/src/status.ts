@@ -46,8 +46,8 @@ export class Status implements vscode.Disposable {
   private draw(): void {
     const { connection } = this.daemon;
     const { others } = this.overview;
-    const shown = new Map(this.desks.open.map(({ state }) => [state.sessionId, state])).values();
-    const here = sum([...shown], ({ approvals, questions }) => approvals.length + questions.length);
+    const shown = [...new Map(this.desks.open.map(({ state }) => [state.sessionId, state])).values()];
+    const here = sum(shown, ({ approvals, questions }) => approvals.length + questions.length);
     const asking = others.filter(({ questions }) => questions.length > 0);
     const waiting = here + sum(asking, ({ questions }) => questions.length);
     const running = others.filter(({ status }) => status === "running");
@@ -67,7 +67,7 @@ export class Status implements vscode.Disposable {
                     : `Waits for ${plural(here, "decision")} of yours${asking.length > 0 ? `; ${named(asking)} waits too` : ""}`,
                   "amanu.answer",
                 ]
-              : this.desks.state.turn !== null
+              : shown.some(({ turn }) => turn !== null)
                 ? ["$(sync~spin) Amanu", "A turn runs", "amanu.focus"]
                 : review > 0
                   ? [

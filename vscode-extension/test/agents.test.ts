@@ -59,7 +59,7 @@ function work(itemId: string, more: Partial<ToolCall> = {}): ToolCall {
   return {
     ...CALL,
     itemId,
-    tool: "read_file",
+    tool: "save_memory", // no read: those fold into one row
     title,
     effect: "read",
     state: "succeeded",
@@ -125,13 +125,16 @@ test("it folds when it has ended, unless the user opened it", () => {
 });
 
 test("what was folded while it worked is up to date when it is opened", () => {
-  const { find, titles, put } = show({ items: [RUN, work("w1", { state: "executing" })], agents: [AGENT] });
+  const { find, put } = show({ items: [RUN, work("w1", { state: "executing" })], agents: [AGENT] });
   find(".fold").click();
   put(work("w1"));
   put(work("w2"));
   expect(unfolded(find(".agent"))).toEqual(["false", true]);
   find(".fold").click();
-  expect(titles(".items .state")).toEqual(["done", "done"]);
+  const states = [...document.querySelectorAll<HTMLElement>(".items .tool")].map(
+    (each) => each.dataset.state,
+  );
+  expect(states).toEqual(["succeeded", "succeeded"]);
 });
 
 test("stop and open are for this agent", () => {
@@ -196,7 +199,7 @@ test("an update of one item below touches that item only", () => {
   const observer = new MutationObserver(() => undefined);
   for (const each of [...find(".items").children].slice(0, -1))
     observer.observe(each, { subtree: true, childList: true });
-  for (const each of [...list.element.children].slice(0, -1))
+  for (const each of [...list.element.querySelectorAll(":scope > .card")].slice(0, -1))
     observer.observe(each, { subtree: true, childList: true, attributes: true });
   const asked = vi.spyOn(desk.session, "item");
   desk.session.fold({ kind: "itemChanged", item: work("w99", { title: "Read more" }) });
@@ -265,7 +268,7 @@ test("the standing area and a screen reader hear who asks and how it ended", () 
   const session = new Folded(state({ items: [RUN, work("w1")], agents: [AGENT], approvals: [asks("w1")] }));
   const standing = new Standing({ session, client: "", post: () => undefined }, vi.fn(), vi.fn(), String);
   standing.update();
-  expect(standing.element.textContent).toContain("Waits for you: investigator: Run make");
+  expect(standing.element.textContent).toContain("Waiting for you: investigator: Run make");
   expect(announcement({ kind: "approvalRequested", approval: asks("w1") })).toBe(
     "Amanu waits for your decision: investigator: Run make",
   );

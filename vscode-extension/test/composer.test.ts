@@ -167,13 +167,13 @@ test.each([
   expect(input.value).toBe(expected);
   expect(
     [...composer.element.querySelectorAll(".chip:not(.looking)")].map((each) => each.textContent),
-  ).toEqual(["a.py×", "b.py×"]);
+  ).toEqual(["a.py", "b.py"]);
 });
 
 test.each([
   ["what was sent just before the reload", "hello", "", []],
   ["a picture that was sent before its words were kept", "", "", []],
-  ["what was not sent", "another", "another", ["a.png×"]],
+  ["what was not sent", "another", "another", ["a.png"]],
 ])("after a reload comes back: %s", (_, text, expected, chips) => {
   const { composer, input } = compose();
   composer.restore({
@@ -199,6 +199,47 @@ test.each([
   composer.update();
   const shown = [...composer.element.querySelectorAll(".chip:not(.looking)")].map((each) => each.textContent);
   expect([input.value, shown]).toEqual([expected, chips]);
+});
+
+const earlier = { text: "old", attachments: [{ kind: "file" as const, path: "/w/a.py" }], replaces: "t1" };
+
+test("an earlier prompt is edited and sent in its place; what stood in the box comes back", () => {
+  const { composer, input } = compose();
+  type(input, "half a thought");
+  composer.edit(earlier);
+  expect([input.value, composer.element.querySelector(".editing")?.textContent]).toEqual([
+    "old",
+    "Editing an earlier message",
+  ]);
+  type(input, "new");
+  press(input, "Enter");
+  expect(posted.at(-1)).toEqual({ ...earlier, type: "prompt", text: "new", how: "send" });
+  expect([input.value, composer.element.querySelector(".editing")]).toEqual(["half a thought", null]);
+});
+
+test.each(["Escape", "the button"])("%s lets an earlier prompt be", (how) => {
+  const { composer, input } = compose();
+  type(input, "mine");
+  composer.edit(earlier);
+  if (how === "Escape") press(input, how);
+  else composer.element.querySelector<HTMLButtonElement>(".editing button")?.click();
+  expect([input.value, composer.element.querySelector(".editing")]).toEqual(["mine", null]);
+  press(input, "Enter");
+  expect(posted).toEqual([{ type: "prompt", text: "mine", attachments: [], how: "send" }]);
+});
+
+test("one button sends or stops; with a text while a turn runs both are there", () => {
+  const { composer, input } = compose();
+  const shown = () =>
+    [...composer.element.querySelectorAll<HTMLButtonElement>(".buttons button")]
+      .filter((each) => !each.hidden)
+      .map((each) => each.getAttribute("aria-label"));
+  expect(shown()).toEqual(["Send"]);
+  session.fold({ kind: "turnStarted", turnId: "t", promptId: "p", modelId: "m" });
+  composer.update();
+  expect(shown()).toEqual(["Stop (Escape)"]);
+  type(input, "more");
+  expect(shown()).toEqual(["Stop (Escape)", "Steer"]);
 });
 
 test("what is typed is kept once the keys rest, and gone at once when it is sent", () => {

@@ -229,11 +229,11 @@ test.each<[Partial<Source>, string[], string | null]>([
 });
 
 test.each<[Partial<SessionState>, string]>([
-  [{ turn: TURN }, "Working, step 3"],
+  [{ turn: TURN }, "Working · step 3"],
   [{ turn: TURN, items: [notice("compacting")] }, "Making room"],
   [
     { turn: { ...TURN, modelId: "x:small", routed: "The other one is overloaded." } },
-    "Working, step 3Small: The other one is overloaded.",
+    "Working · step 3Small: The other one is overloaded.",
   ],
 ])("what runs: %o", (given, text) => {
   const standing = new Standing(
@@ -279,8 +279,8 @@ test("the to-dos stand on one line over the prompt box, in full when it is opene
   expect(strip.element.querySelector("summary")?.textContent).toBe("1 of 2 done · Write");
   expect([...strip.element.querySelectorAll("li")].map((each) => [each.className, each.textContent])).toEqual(
     [
-      ["done", "●Read"],
-      ["inProgress", "◐Write"],
+      ["done", "Read"],
+      ["inProgress", "Write"],
     ],
   );
 });

@@ -13,7 +13,7 @@ import { APPROVAL, CALL, state, sandbox } from "./states";
 const TAGS =
   /^(ARTICLE|DIV|SPAN|P|PRE|CODE|UL|OL|LI|DETAILS|SUMMARY|BUTTON|SELECT|OPTION|INPUT|TEXTAREA|LABEL|STRONG|EM|H[1-6]|BLOCKQUOTE|TABLE|THEAD|TBODY|TR|TH|TD|A|HR|BR|S|FIGURE|FIGCAPTION)$/;
 const ATTRIBUTES =
-  /^(class|role|title|href|type|value|hidden|tabindex|open|rows|spellcheck|placeholder|start|colspan|aria-[a-z]+|data-[a-z]+|checked|disabled)$/;
+  /^(class|role|title|href|type|value|hidden|tabindex|open|rows|spellcheck|placeholder|start|colspan|aria-[a-z]+|data-[a-z]+|data-vscode-context|checked|disabled)$/;
 
 /** Every card a session can have, each of its texts the hostile one. */
 function items(text: string): Item[] {
@@ -163,6 +163,7 @@ test("the document loads nothing but its own script and style", () => {
   expect(directives.filter((each) => each !== "").toSorted()).toEqual([
     "base-uri 'none'",
     "default-src 'none'",
+    "font-src https://own",
     "form-action 'none'",
     "img-src data:",
     "script-src NONCE",

@@ -31,7 +31,11 @@ test.each<[string, Partial<SessionState>, Progress | undefined]>([
     { turn: running, proposals: [proposal(true)] },
     { kind: "proposed", proposalId: "p1" },
   ],
-  ["one that a rule applied", { lastTurn: ended("completed"), proposals: [proposal(false)] }, { kind: "applied" }],
+  [
+    "one that a rule applied",
+    { lastTurn: ended("completed"), proposals: [proposal(false)] },
+    { kind: "applied" },
+  ],
   ["no edit", { lastTurn: ended("failed", "Why.") }, { kind: "failed", message: "Why." }],
   ["stopped", { lastTurn: ended("cancelled") }, { kind: "cancelled" }],
 ])("how a rewrite stands: %s", (_, changes, expected) =>

@@ -1,9 +1,11 @@
 import { beforeEach, expect, test, vi } from "vitest";
 import type { Daemon } from "../src/client";
-import type { Desk } from "../src/desk";
+import type { Desk, Told } from "../src/desk";
+import { IGNORED } from "../src/labels";
 import { Overview } from "../src/overview";
-import type { SessionSummary } from "../src/protocol";
-import { state } from "./states";
+import type { Approval, SessionSummary } from "../src/protocol";
+import type { Session } from "../src/session";
+import { question, state } from "./states";
 import { notifications } from "./vscode";
 
 vi.mock("vscode-languageclient/node", () => ({})); // wants the real VS Code
@@ -25,26 +27,41 @@ function session(sessionId: string, ...questions: string[]): SessionSummary {
     agent: null,
     purpose: "chat",
     changes: 0,
+    files: 0,
+    added: 0,
+    removed: 0,
+    cost: "",
   };
 }
 
-function overview(shown = "a") {
+/** What waits in whichever session, and what the daemon answers to a yes. */
+function overview(shown = "a", approval: Partial<Approval> = {}, status = "ok") {
   let listed: SessionSummary[] = [];
-  const desk = { state: state({ sessionId: shown }) } as Desk;
-  const desks = { open: [desk], attempt: async <T>(work: () => Promise<T>) => work() };
-  const followed: string[][] = [];
-  const sessions = {
-    follow: (list: SessionSummary[]) => void followed.push(list.map(({ sessionId }) => sessionId)),
+  const desk = { state: state({ sessionId: shown }), visible: true } as Desk;
+  const told: string[] = [];
+  const desks = {
+    open: [desk],
+    state: desk.state,
+    attempt: async <T>(work: () => Promise<T>) => work(),
+    tell: ({ text }: Told) => void told.push(text),
   };
+  const session = { state: state({ approvals: [question({ toolCallId: "c-Run make", ...approval })] }) };
+  const sessions = { follow: async () => undefined, get: () => session as Session };
   const went: (string | undefined)[] = [];
-  const request = (async () => ({ sessions: listed })) as unknown as Daemon["request"];
-  const made = new Overview({ request }, sessions, desks, async (sessionId) => void went.push(sessionId));
+  const answers: unknown[] = [];
+  const request = async (method: string, params: unknown) => {
+    if (method === "amanu/session/list") return { sessions: listed };
+    answers.push(params);
+    return { status, summary: "" };
+  };
+  const show = async (sessionId: string | undefined) => void went.push(sessionId);
+  const made = new Overview({ request: request as Daemon["request"] }, sessions, desks, show);
   const list = async (...sessions: SessionSummary[]) => {
     listed = sessions;
     await made.refresh();
     return notifications.splice(0);
   };
-  return { made, desks, went, list, followed };
+  return { made, desks, desk, went, list, answers, told };
 }
 
 test("a session that is not shown is announced, once for each question", async () => {
@@ -63,6 +80,54 @@ test("what was on the screen is not announced when another session is shown", as
   expect(await list(session("b", "Run make"))).toEqual([]);
   desks.open = [];
   expect(await list(session("b", "Run make"))).toEqual([]);
+});
+
+test("one that a chat shows is announced while the chat is not on the screen", async () => {
+  const { list, desk } = overview("b");
+  desk.visible = false;
+  expect((await list(session("b", "Run make"))).map(({ text }) => text)).toEqual([
+    "“Title of b” waits for you: Run make",
+  ]);
+});
+
+test.each<[string, Partial<Approval>, boolean]>([
+  ["a short command", {}, true],
+  ["an edit", { proposalId: "p" }, false],
+  ["a plan", { document: "/w/plan.md" }, false],
+  ["what comes with a warning", { lines: [{ tone: "warning", text: "! Not sandboxed" }] }, false],
+  ["what a yes would grant more", { grants: ["network"], likelyGrants: ["network"] }, false],
+  ["a command that is cut", { detail: "x".repeat(101) }, false],
+  ["a command of two lines", { detail: "make\nrm -r x" }, false],
+  ["a command with something hidden", { detail: "make \u202ex" }, false],
+  ["what is refused in part", { parts: [{ text: "rm", decision: "deny", rule: "", reason: "" }] }, false],
+  ["nothing that could be read", { detail: "" }, false],
+])("it is allowed beside the question only when that says all of it: %s", async (_, approval, offered) => {
+  const { list } = overview("a", approval);
+  const [shown] = await list(session("b", "Run make"));
+  expect(shown?.buttons).toEqual(offered ? ["Allow", "Show"] : ["Show"]);
+});
+
+test("what the title does not say stands behind it", async () => {
+  const { list } = overview("a", { title: "Call a tool", detail: "make" });
+  const [shown] = await list(session("b", "Run make"));
+  expect(shown?.text).toBe("“Title of b” waits for you: Call a tool: make");
+});
+
+test.each<[string, number, string, unknown[], string[], string[]]>([
+  ["is for what was shown, once", 600, "ok", ["d1"], [], []],
+  ["at once counts for nothing", 100, "ok", [], ["b"], [IGNORED.tooSoon]],
+  ["to what has changed counts for nothing", 600, "stale", ["d1"], ["b"], [IGNORED.stale]],
+])("a yes beside the question %s", async (_, after, status, digests, shown, words) => {
+  vi.useFakeTimers({ toFake: ["Date"] });
+  const { list, answers, went, told } = overview("a", {}, status);
+  const [asked] = await list(session("b", "Run make"));
+  vi.setSystemTime(Date.now() + after);
+  asked?.press("Allow");
+  await new Promise((done) => setTimeout(done));
+  vi.useRealTimers();
+  const yes = { sessionId: "b", toolCallId: "c-Run make", decision: "allow", scope: "once", grants: [] };
+  expect(answers).toEqual(digests.map((digest) => ({ ...yes, digest })));
+  expect([went, told]).toEqual([shown, words]);
 });
 
 test("its button leads there, and to the list where several wait", async () => {

@@ -38,6 +38,7 @@ function call(itemId: string): ToolCall {
     state: "awaitingApproval",
     output: "",
     blob: null,
+    summary: "",
     proposalId: "p",
     decision: null,
     error: null,
@@ -226,24 +227,25 @@ const said = (turnId: string): UserMessage => ({
 
 test.each<[string, HunkState[], string[]]>([
   ["nothing decided", ["pending"], ["Review"]],
-  ["applied by a rule", ["applied"], ["Review", "Undo turn", "Keep all"]],
+  ["applied by a rule", ["applied"], ["Review", "Undo", "Keep all"]],
   ["taken back", ["reverted"], ["Review", "Redo"]],
-  ["both", ["applied", "reverted"], ["Review", "Undo turn", "Redo", "Keep all"]],
+  ["both", ["applied", "reverted"], ["Review", "Undo", "Redo", "Keep all"]],
 ])("the row below a turn: %s", (_, states, buttons) => {
   const { desk, posted, list } = show({
     items: [said("t"), call("c1"), said("u")],
     proposals: [proposal(["c1"], states)],
   });
-  const found = () => [...list.element.querySelectorAll<HTMLButtonElement>(".turn button")];
+  const found = () => [...list.element.querySelectorAll<HTMLButtonElement>(".turn .link")];
   expect(found().map((each) => each.textContent)).toEqual(buttons);
   expect([...list.element.children].map((each) => each.classList[0])).toEqual([
     "card",
     "card",
     "turn",
     "card",
+    "turn",
   ]);
   for (const each of found()) each.click();
-  const wishes = { Review: "review", "Undo turn": "undo", Redo: "redo" } as Record<string, string>;
+  const wishes = { Review: "review", Undo: "undo", Redo: "redo" } as Record<string, string>;
   expect(posted.map((each) => (each.type === "turn" ? each.what : each.type))).toEqual(
     buttons.map((each) => wishes[each] ?? "decide"),
   );
@@ -272,8 +274,8 @@ test("the way back is at prompts that changed something", () => {
 });
 
 test.each([
-  ["running", { turnId: "t", modelId: "m", steps: 0, routed: null }, ["×"]],
-  ["stopped", null, ["Send now", "×"]],
+  ["running", { turnId: "t", modelId: "m", steps: 0, routed: null }, [""]],
+  ["stopped", null, ["Send now", ""]],
 ])("a queued prompt while the turn is %s", (_, turn, buttons) => {
   const queued: QueuedPrompt = { promptId: "q", text: "later", attachments: [] };
   const { desk, posted } = show({ turn, queue: [queued] });

@@ -53,6 +53,7 @@ export const CALL: ToolCall = {
   state: "awaitingApproval",
   output: "",
   blob: null,
+  summary: "",
   proposalId: null,
   decision: null,
   error: null,

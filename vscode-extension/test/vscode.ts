@@ -84,7 +84,7 @@ export class ThemeIcon {
   constructor(readonly id: string) {}
 }
 /** What was shown beside the window, and the way to press its button. */
-export const notifications: { text: string; press(button?: string): void }[] = [];
+export const notifications: { text: string; buttons: string[]; press(button?: string): void }[] = [];
 
 export const window = {
   state: { focused: true },
@@ -93,9 +93,9 @@ export const window = {
   },
   onDidChangeTextEditorVisibleRanges: new EventEmitter<unknown>().event,
   onDidChangeVisibleTextEditors: new EventEmitter<unknown>().event,
-  setStatusBarMessage: (text: string) => notifications.push({ text, press: () => undefined }),
-  showInformationMessage: (text: string) =>
-    new Promise<string | undefined>((press) => notifications.push({ text, press })),
+  setStatusBarMessage: (text: string) => notifications.push({ text, buttons: [], press: () => undefined }),
+  showInformationMessage: (text: string, ...buttons: string[]) =>
+    new Promise<string | undefined>((press) => notifications.push({ text, buttons, press })),
   createQuickPick: () => new Pick(),
   showQuickPick: (items: Item[], options: { title?: string; placeHolder?: string }) => {
     const pick = new Pick();

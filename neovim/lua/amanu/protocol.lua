@@ -199,6 +199,7 @@
 ---@field state amanu.ToolCallState
 ---@field output string What the user sees of the work: live while executing, capped; final when completed.
 ---@field blob? amanu.BlobRef The whole output, when `output` is only part of it.
+---@field summary string How it went, for the user, on one short line beside the title: "lines 120–260", "14 matches in 5 files"; of a command its exit code if it failed, and the last line it printed. "" while it runs, or for nothing to say.
 ---@field proposalId? string
 ---@field decision? amanu.Decision
 ---@field error? string
@@ -741,6 +742,10 @@
 ---@field status "idle"|"running"|"waiting"|"interrupted"|"closed" `interrupted`: the daemon died in the middle of its last turn.
 ---@field questions amanu.OpenQuestion[] The decisions and answers it waits for, oldest first.
 ---@field changes integer Hunks that wait for a decision or, applied, to be kept or undone.
+---@field files integer Files of its edits, those aside that were rejected or undone; `added` and `removed`: their lines.
+---@field added integer
+---@field removed integer
+---@field cost string What it has cost so far, for the user. "" when that is not known.
 ---@field parentSessionId? string Of a sub-agent's session: the session it works, or worked, for.
 ---@field agent? string Of a sub-agent's session: the name of its definition.
 ---@field purpose amanu.Purpose

@@ -25,6 +25,7 @@ from amanu.core.tool import (
     AnyTool,
     CallCancelled,
     CallContext,
+    NothingToDo,
     Outcome,
     Params,
     ParsedCall,
@@ -199,6 +200,10 @@ class Calls:
         except _Blocked as block:
             reason = self._emit.redact(str(block))
             self._finish(run, "rejected", _error_result(run.call, reason), error=reason)
+        except NothingToDo as nothing:
+            text = self._emit.redact(str(nothing))
+            run.item = run.item.model_copy(update={"summary": one_line(self._emit.redact(nothing.for_user))})
+            await self._end(run, "unchanged", _error_result(run.call, text))
         except (ToolError, AmanuError) as error:
             text = self._emit.redact(str(error))
             said = self._emit.redact(error.for_user) if isinstance(error, ToolError) else text
@@ -405,7 +410,12 @@ class Calls:
             result = result.amended(f"[{run.parsed.note}]")
         result = _with_changes(run, result)
         run.item = run.item.model_copy(
-            update={"output": self._emit.redact(outcome.for_user), "blob": outcome.blob, "sandbox": outcome.sandbox}
+            update={
+                "output": self._emit.redact(outcome.for_user),
+                "summary": one_line(self._emit.redact(outcome.line)),
+                "blob": outcome.blob,
+                "sandbox": outcome.sandbox,
+            }
         )
         await self._end(run, "rejected" if outcome.refused else "succeeded", result)
         if outcome.sources:
@@ -416,7 +426,7 @@ class Calls:
     async def _end(
         self,
         run: CallRun,
-        state: Literal["succeeded", "failed", "rejected"],
+        state: Literal["succeeded", "failed", "rejected", "unchanged"],
         result: Result,
         error: str | None = None,
     ) -> None:
@@ -426,8 +436,11 @@ class Calls:
             for listener in self._listeners:
                 result = await after_call(listener, run.call, result)
         finally:
-            failed = state == "succeeded" and result.is_error
-            self._finish(run, "failed" if failed else state, result, error)
+            if state == "unchanged":
+                self._finish(run, "succeeded", result)
+            else:
+                failed = state == "succeeded" and result.is_error
+                self._finish(run, "failed" if failed else state, result, error)
 
     def _finish(
         self,

@@ -36,6 +36,10 @@ class ToolError(Exception):
         self.for_user = text
 
 
+class NothingToDo(ToolError):
+    """The workspace is already as the call wants it. The model is told, as of an error; for the user nothing failed."""
+
+
 class CallCancelled(asyncio.CancelledError):
     """A tool was cancelled, and its text is what the model is told of it, instead of the usual sentence."""
 
@@ -77,6 +81,8 @@ class Subject:
     permitted_by: str = field(default="", compare=False)
     """What of the user's allows it where no rule matches; "" for nothing."""
 
+
+_SHORT = 120  # characters of a line that stands beside a title
 
 SubjectFilter = Callable[[Iterable[Subject]], list[Subject]]
 """Returns those of the subjects that policy decides in one way (`permissions/approvals.py`)."""
@@ -150,6 +156,14 @@ class Outcome:
     """Pictures and PDF documents that the model is shown; they are stored already."""
     sources: Sequence[Source] = ()
     """Pages it found, shown to the user as an item of their own."""
+    summary: str = ""
+    """`ToolCall.summary`; "": `for_user` itself where that is one line."""
+
+    @property
+    def line(self) -> str:
+        """How it went, on one line; "" where nothing short can be said."""
+        short = "\n" not in self.for_user and len(self.for_user) <= _SHORT
+        return self.summary or (self.for_user if short else "")
 
 
 @dataclass(frozen=True)

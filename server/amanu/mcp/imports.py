@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from amanu.mcp.config import MAX_BYTES, NAME
+from amanu.mcp.config import NAME
+from amanu.mcp.config_files import MAX_BYTES
 from amanu.text.redaction import holds_secret
 
 Fields = dict[str, Any]

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 from amanu.core.tool import ToolError
 from amanu.home import Home
 from amanu.mcp.access import access_sentence, target_text
-from amanu.mcp.config import ConfigFile, ConfigFiles, PluginServers, ServerConfig
+from amanu.mcp.config import ServerConfig
+from amanu.mcp.config_files import ConfigFile, ConfigFiles, PluginServers
 from amanu.mcp.model import (
     CallAnswer,
     CallClient,

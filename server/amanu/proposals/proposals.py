@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from amanu.core.tool import CallContext, ToolError
+from amanu.core.tool import CallContext, NothingToDo, ToolError
 from amanu.proposals.apply import SavePreimage, apply, lossy_message, settle
 from amanu.proposals.crash_recovery import interrupted_files, recover
 from amanu.proposals.model import ALL_STATES, STATES_AFTER, LiveFile, LiveProposal, missing_file
@@ -331,7 +331,7 @@ class Proposals:
         if edit.base.lossy:
             raise ToolError(lossy_message(self._workspace, edit.base))
         if edit.text == edit.base.text and edit.new_path is None and (edit.base.exists or edit.base.from_buffer):
-            raise ToolError(f"{name} already has exactly this content; nothing to change.")
+            raise NothingToDo(f"{name} already has exactly this content; nothing to change.")
         for file in live.files:
             if file.has_path(edit.base.path) and file.text != edit.base.text:
                 raise ToolError(f"{name} changed at the same moment. Read it and try again.")

@@ -7,7 +7,7 @@ from pathlib import Path
 from amanu.context.plugins import enabled_plugins
 from amanu.hooks.config import hooks_of
 from amanu.hooks.model import Hook, HookSource
-from amanu.mcp.config import PluginServers
+from amanu.mcp.config_files import PluginServers
 
 
 def plugin_hooks(store: Path, folder: Path) -> list[Hook]:

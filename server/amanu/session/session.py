@@ -314,7 +314,8 @@ class Session:
         if self.state.purpose == "rewrite":
             settings = self.core.services.settings
             chat_model = model_id if self.state.model_id == settings.routing.rewrite else None
-            await self._set(SessionChanged(purpose="chat", mode=settings.mode, model_id=chat_model))
+            await self._set(SessionChanged(purpose="chat", model_id=chat_model))
+            await self.set_mode(settings.mode)
 
     async def _send_rewrite(
         self, params: RewriteStartParams | RewriteRefineParams, attachments: list[Attachment], client: Client

@@ -27,6 +27,7 @@ from amanu.session.restore import REWINDS, Restored, restore, rewound
 from amanu.session.services import Services, make_services
 from amanu.session.session import Session
 from amanu.session.skills import user_commands
+from amanu.session.summary import summarize
 from amanu.session.summary_writer import SummaryWriter
 from amanu.session.title import gist
 from amanu.storage import retention
@@ -51,7 +52,6 @@ from amanu_protocol.requests import (
     MentionCompleteParams,
     MentionCompleteResult,
     ModelListResult,
-    OpenQuestion,
     PromptSendParams,
     PromptSendResult,
     RewriteStartParams,
@@ -63,7 +63,6 @@ from amanu_protocol.requests import (
     SessionListParams,
     SessionListResult,
     SessionResult,
-    SessionSummary,
     TrustGetParams,
     TrustGetResult,
     TrustSetParams,
@@ -632,20 +631,8 @@ class Sessions:
         self._summaries.written(state)
         if state.read_only:
             return
-        summary = SessionSummary(
-            session_id=state.session_id,
-            title=state.title,
-            roots=state.roots,
-            model_id=state.model_id,
-            created_at=self._created[state.session_id],
-            updated_at=_now(),
-            status="closed" if closed else state.status,
-            questions=[] if closed else _open_questions(state),
-            changes=sum(proposal.waiting for proposal in state.proposals),
-            parent_session_id=state.parent_session_id,
-            agent=state.agent,
-            purpose=state.purpose,
-        )
+        created_at = self._created[state.session_id]
+        summary = summarize(state, created_at=created_at, updated_at=_now(), closed=closed)
         with contextlib.suppress(AmanuError):  # the list is a convenience; the session's journal is the truth
             await (await self._index()).put(summary)
 
@@ -662,18 +649,6 @@ def open_sessions(
     home = find_home(environ).make()
     services = make_services(home, load_settings(home, environ), headless=headless)
     return Sessions(services if mcp is None else replace(services, mcp=mcp))
-
-
-def _open_questions(state: SessionState) -> list[OpenQuestion]:
-    """What the session waits for."""
-    about_approvals = [
-        OpenQuestion(tool_call_id=approval.tool_call_id, title=approval.title) for approval in state.approvals
-    ]
-    about_questions = [
-        OpenQuestion(tool_call_id=question.tool_call_id or "", title=question.title, question_id=question.item_id)
-        for question in state.questions
-    ]
-    return [*about_approvals, *about_questions]
 
 
 def _no_model() -> AmanuError:

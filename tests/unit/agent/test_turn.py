@@ -84,6 +84,13 @@ async def test_a_call_that_cannot_work_tells_the_model_why(bad: Call, expected: 
     assert only[1].startswith(expected)
 
 
+async def test_what_is_done_already_is_told_the_model_and_is_no_failure_for_the_user() -> None:
+    harness, _ = await play(says("", call("read", "x", done_already=True)), says("fine"))
+    assert harness.results() == [("x", "it is so already Go on.")]
+    [item] = [each for each in harness.emitted.state.items if each.kind == "toolCall"]
+    assert (item.state, item.summary, item.error) == ("succeeded", "it is so already", None)
+
+
 async def order(mode: Any, answers: dict[str, str], *calls: Call) -> list[str]:
     harness, _ = await play(says("", *calls), says("done"), mode=mode, answers=answers)
     return harness.recorder.log

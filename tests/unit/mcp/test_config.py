@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from amanu.mcp.config import Access, ConfigFiles, ServerConfig, ServerTable, expand, read_file
+from amanu.mcp.config import Access, ServerConfig, ServerTable, expand
+from amanu.mcp.config_files import ConfigFiles, read_file
 
 
 def user_file(tmp_path: Path, text: str) -> Path:

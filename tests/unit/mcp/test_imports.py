@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from amanu.mcp.config import read_file
+from amanu.mcp.config_files import read_file
 from amanu.mcp.imports import find_files
 from amanu.mcp.user_file import add_server, remove_server
 from amanu_protocol.errors import AmanuError

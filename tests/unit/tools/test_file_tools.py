@@ -55,6 +55,23 @@ async def test_reading(harness: ToolHarness, tool: str, arguments: Mapping[str, 
 
 
 @pytest.mark.parametrize(
+    ("tool", "arguments", "line"),
+    [
+        ("read_file", {"path": "a.py"}, "3 lines"),
+        ("read_file", {"path": "a.py", "start_line": 2}, "lines 2–3"),
+        ("read_file", {"path": "a.py", "start_line": 2, "end_line": 2}, "line 2"),
+        ("read_file", {"path": "many.txt"}, "lines 1–2000"),
+        ("grep", {"pattern": "t(wo|hree)", "include": "*.py"}, "2 matches in 1 file"),
+        ("glob", {"pattern": "*.py"}, "2 files"),
+    ],
+)
+async def test_how_it_went_on_one_line(
+    harness: ToolHarness, tool: str, arguments: Mapping[str, Any], line: str
+) -> None:
+    assert (await harness.run(tool, arguments)).line == line
+
+
+@pytest.mark.parametrize(
     ("tool", "arguments", "told"),
     [
         ("read_file", {"path": "A.PY"}, "Did you mean a.py?"),

@@ -36,6 +36,19 @@ def running(sign: str) -> list[int]:
 
 
 @pytest.mark.parametrize(
+    ("command", "line"),
+    [
+        ("echo one; echo two; echo", "two"),
+        ("echo no module >&2; exit 3", "exit 3 · no module"),
+        ("true", "no output"),
+        ("kill -SEGV $$", "Ended by signal SIGSEGV · no output"),
+    ],
+)
+async def test_how_it_went_on_one_line(tmp_path: Path, command: str, line: str) -> None:
+    assert (await ToolHarness(tmp_path).run("run_shell_command", {"command": command})).line == line
+
+
+@pytest.mark.parametrize(
     ("command", "expected", "failed"),
     [
         ("echo hi", "hi\n\nExit code: 0", False),

@@ -1,32 +1,69 @@
 import * as vscode from "vscode";
-import type { Desk } from "../desk";
+import { Desk } from "../desk";
+import type { Sessions } from "../sessions";
 import type { AttachmentInput } from "../protocol";
 import type { ToView } from "./messages";
 import { Panel, type Shared } from "./panel";
+import { TAB, Tab } from "./tab";
 
-/** The chats of a window on the screen: the view of the side bar. */
-export class Chats implements vscode.WebviewViewProvider, vscode.Disposable {
+/** The chats of a window on the screen: the view of the side bar, and those in editor tabs. */
+export class Chats implements vscode.WebviewViewProvider, vscode.WebviewPanelSerializer, vscode.Disposable {
   private readonly sideBar: Panel;
+  private readonly tabs = new Set<Tab>();
   private view: vscode.WebviewView | undefined;
   /** How many questions wait. */
   private questions = 0;
+  private readonly shared: Shared;
 
   constructor(
-    private readonly shared: Shared,
-    private readonly desk: Desk,
+    shared: Omit<Shared, "open">,
+    private readonly sessions: Sessions,
+    desk: Desk,
     memory: vscode.Memento,
   ) {
-    this.sideBar = new Panel(desk, shared, memory);
+    this.shared = { ...shared, open: (sessionId, from) => this.open(sessionId, from) };
+    this.sideBar = new Panel(desk, this.shared, memory);
   }
 
   resolveWebviewView(view: vscode.WebviewView): void {
     this.view = view;
     this.badge(this.questions);
+    const seen = () => (this.sideBar.visible = view.visible);
+    view.onDidChangeVisibility(seen);
     view.onDidDispose(() => {
+      if (this.view !== view) return; // it was moved, and is there again already
       this.view = undefined;
-      this.sideBar.detach();
+      this.sideBar.visible = false;
     });
     this.sideBar.drawIn(view.webview);
+    seen();
+  }
+
+  /** A tab comes back after the window was loaded anew, with the session its view remembers. */
+  async deserializeWebviewPanel(editor: vscode.WebviewPanel, kept: unknown): Promise<void> {
+    const known = typeof kept === "object" && kept !== null && "sessionId" in kept ? kept.sessionId : "";
+    const { desk } = this.tab(editor, typeof known === "string" ? known : "").panel;
+    if (this.shared.daemon.connection.status === "ready") await desk.attempt(() => desk.connected());
+  }
+
+  /** A chat in an editor tab: of that session, or a new one. */
+  async openInEditor(sessionId = ""): Promise<void> {
+    const shown = [...this.tabs].find(({ panel }) => sessionId !== "" && shows(panel, sessionId));
+    if (shown !== undefined) return shown.reveal();
+    const editor = vscode.window.createWebviewPanel(TAB, "Chat", vscode.ViewColumn.Active, {
+      enableFindWidget: true,
+    });
+    const { panel } = this.tab(editor, "");
+    panel.post({ type: "focus" });
+    this.shared.desks.activate(panel.desk);
+    if (sessionId !== "") await panel.desk.open(sessionId);
+  }
+
+  /** The side bar's chat goes on in an editor tab. */
+  async moveToEditor(): Promise<void> {
+    const { desk } = this.sideBar;
+    await this.openInEditor(desk.state.sessionId);
+    if (desk.state.sessionId !== "") await desk.fresh();
   }
 
   /** How many questions wait, on the view's icon. Nothing takes the focus. */
@@ -41,13 +78,12 @@ export class Chats implements vscode.WebviewViewProvider, vscode.Disposable {
 
   /** Whether that session's chat is on the screen. */
   shows(sessionId: string): boolean {
-    return this.view?.visible === true && this.desk.state.sessionId === sessionId;
+    return this.panels.some((panel) => panel.desk.visible && panel.desk.state.sessionId === sessionId);
   }
 
-  /** Show the active chat, and there what the message wants. */
-  async show(...messages: ToView[]): Promise<void> {
-    await vscode.commands.executeCommand("amanu.chat.focus");
-    for (const message of messages) this.sideBar.post(message);
+  /** Show the active chat, and there what the messages want. */
+  show(...messages: ToView[]): Promise<void> {
+    return this.reveal(this.active, ...messages);
   }
 
   focus(): Promise<void> {
@@ -60,19 +96,79 @@ export class Chats implements vscode.WebviewViewProvider, vscode.Disposable {
   }
 
   /** Put a prompt back into the box of the chat that shows the session. */
-  giveBack(_sessionId: string, text: string, attachments: AttachmentInput[]): Promise<void> {
-    return this.show({ type: "giveBack", text, attachments }, { type: "focus" });
+  giveBack(sessionId: string, text: string, attachments: AttachmentInput[]): Promise<void> {
+    return this.reveal(
+      this.showing(sessionId) ?? this.active,
+      { type: "giveBack", text, attachments },
+      { type: "focus" },
+    );
   }
 
-  /** Show a session, or the list of them. */
+  /** Show a session where it is, else in the side bar; or the list of them. */
   async showSession(sessionId: string | undefined): Promise<void> {
     if (sessionId === undefined) return this.show({ type: "showSessions" });
-    await this.show();
-    await this.shared.desks.active.open(sessionId);
-    this.sideBar.post({ type: "focus" });
+    const panel = this.showing(sessionId) ?? this.sideBar;
+    await this.reveal(panel);
+    if (!shows(panel, sessionId)) await panel.desk.open(sessionId);
+    panel.post({ type: "focus" });
   }
 
   dispose(): void {
-    this.sideBar.dispose();
+    for (const each of [this.sideBar, ...this.tabs]) each.dispose();
   }
+
+  /** What a view wants to see: where it is shown already, else there. */
+  private async open(sessionId: string, from: Panel | "editor"): Promise<void> {
+    if (from === "editor") return this.openInEditor(sessionId);
+    const shown = this.showing(sessionId);
+    if (shown !== undefined && shown !== from) return this.reveal(shown, { type: "focus" });
+    await from.desk.open(sessionId);
+  }
+
+  private async reveal(panel: Panel, ...messages: ToView[]): Promise<void> {
+    this.shared.desks.activate(panel.desk);
+    const tab = [...this.tabs].find((each) => each.panel === panel);
+    if (tab !== undefined) tab.reveal();
+    else await vscode.commands.executeCommand("amanu.chat.focus");
+    for (const message of messages) panel.post(message);
+  }
+
+  private tab(editor: vscode.WebviewPanel, sessionId: string): Tab {
+    const { daemon, desks, folder } = this.shared;
+    // VS Code remembers it: the view's own memory comes with the tab
+    const shown = { get: () => sessionId || undefined, set: () => undefined };
+    const desk = new Desk(daemon, this.sessions, shown);
+    desks.add(desk);
+    const panel = new Panel(desk, this.shared);
+    const tab: Tab = new Tab(
+      editor,
+      panel,
+      vscode.Uri.joinPath(folder, "media"),
+      () => desks.activate(desk),
+      () => {
+        this.tabs.delete(tab);
+        desks.remove(desk);
+        tab.dispose();
+      },
+    );
+    this.tabs.add(tab);
+    return tab;
+  }
+
+  private get panels(): Panel[] {
+    return [this.sideBar, ...[...this.tabs].map(({ panel }) => panel)];
+  }
+
+  private get active(): Panel {
+    return this.panels.find(({ desk }) => desk === this.shared.desks.active) ?? this.sideBar;
+  }
+
+  private showing(sessionId: string): Panel | undefined {
+    const found = this.panels.filter((panel) => shows(panel, sessionId));
+    return found.find((panel) => panel === this.active) ?? found[0];
+  }
+}
+
+function shows({ desk }: Panel, sessionId: string): boolean {
+  return desk.state.sessionId === sessionId;
 }

@@ -55,8 +55,9 @@ export type TurnWish = "review" | "undo" | "redo" | "restore";
 export type How = "send" | "steer" | "queue";
 
 export type ToView =
-  /** The whole session, or the draft of one (`sessionId` is ""). `client` is our own name. */
-  | { type: "session"; state: SessionState; seq: number; client: string }
+  /** The whole session, or the draft of one (`sessionId` is ""). `client` is our own name, `remember` the session that
+   * this chat comes back to. */
+  | { type: "session"; state: SessionState; seq: number; client: string; remember: string }
   | { type: "events"; events: Event[]; seq: number }
   | { type: "earlier"; items: Item[]; hasEarlier: boolean }
   | { type: "models"; models: ModelInfo[]; defaultModelId: string | null }
@@ -82,7 +83,11 @@ export type ToView =
       actions: Action[];
     }
   /** A prompt that was refused, or taken back: into the box again. */
-  | { type: "giveBack"; text: string; attachments: AttachmentInput[] }
+  | { type: "giveBack"; text: string; attachments: AttachmentInput[]; replaces?: string }
+  /** An earlier prompt, to be edited: what is sent then replaces that turn and all after it. */
+  | { type: "edit"; text: string; attachments: AttachmentInput[]; replaces: string }
+  /** What there is to begin with: the file before the user, its problems, files that git sees changed. */
+  | { type: "starters"; file: string | null; problems: number; changes: number }
   /** What a rule, as edited for that question, would allow. */
   | ({ type: "rule"; toolCallId: string; rule: string } & RulePreviewResult)
   | { type: "focus" }
@@ -116,7 +121,12 @@ export interface SeenFile extends SeenProposal {
 export type ToHost =
   | { type: "ready" }
   | { type: "drawn"; seq: number }
-  | { type: "prompt"; text: string; attachments: AttachmentInput[]; how: How }
+  /** `replaces`: the turn that is taken back first, with all after it. */
+  | { type: "prompt"; text: string; attachments: AttachmentInput[]; how: How; replaces?: string }
+  /** Lay that message into the prompt box, to be edited and sent in its place. */
+  | { type: "edit"; itemId: string }
+  /** Send the prompt of that turn again, in its place. */
+  | { type: "retry"; turnId: string }
   | { type: "unqueue"; promptId: string }
   | { type: "stop" }
   | { type: "stopAgent"; agentId: string }
@@ -168,6 +178,7 @@ export type ToHost =
   | { type: "audit"; toolCallId: string; title: string }
   | { type: "sessions" }
   | { type: "open"; sessionId: string }
+  | { type: "openInEditor"; sessionId: string }
   | { type: "rename"; sessionId: string; title: string }
   | { type: "delete"; sessionId: string; title: string }
   | { type: "new" }

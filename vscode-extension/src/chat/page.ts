@@ -9,6 +9,7 @@ export function page(script: string, style: string, source: string): string {
     "base-uri 'none'",
     "form-action 'none'",
     `style-src ${source}`,
+    `font-src ${source}`,
     "img-src data:",
     `script-src 'nonce-${nonce}'`,
   ].join("; ");

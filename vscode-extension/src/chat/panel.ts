@@ -3,7 +3,7 @@ import * as vscode from "vscode";
 import { type Daemon, roots } from "../client";
 import type { Context } from "../context";
 import { contains } from "../paths";
-import type { Desk } from "../desk";
+import { type Desk, stale } from "../desk";
 import type { Desks } from "../desks";
 import type { Edits } from "../edits";
 import type { Highlighter } from "../highlight/highlighter";
@@ -17,6 +17,8 @@ import { open } from "./files";
 import { PICTURES, refusal, within } from "./incoming";
 import type { Action, Hindrance, ToHost, ToView, TurnWish } from "./messages";
 import { page } from "./page";
+import { earlier, retry } from "./resend";
+import { starters } from "./starters";
 
 /** Milliseconds in which events are gathered for one message to the view. */
 const GATHER = 16;
@@ -31,6 +33,7 @@ const KEPT: ReadonlySet<ToView["type"]> = new Set([
   "showContext",
   "focus",
   "giveBack",
+  "edit",
 ]);
 /** Bytes of a picture that is read at most: the view makes it smaller. */
 const PICTURE_BYTES = 50_000_000;
@@ -85,6 +88,8 @@ export interface Shared {
   openDiff(proposalId: string, path: string): Promise<void>;
   audit(call: { toolCallId: string; title: string }): Promise<void>;
   showCommand(sessionId: string, toolCallId: string): void;
+  /** Show a session, at the wish of that chat or in an editor tab. */
+  open(sessionId: string, from: Panel | "editor"): Promise<void>;
   log: vscode.LogOutputChannel;
 }
 
@@ -134,10 +139,10 @@ export class Panel implements vscode.Disposable {
     webview.html = page(uri("main.js"), uri("chat.css"), webview.cspSource);
   }
 
-  /** The webview is gone. */
-  detach(): void {
-    this.webview = undefined;
-    this.ready = false;
+  /** Whether it is on the screen. What is not, VS Code throws away, and makes anew when it is shown again. */
+  set visible(visible: boolean) {
+    this.desk.visible = visible;
+    if (!visible) this.ready = false;
   }
 
   /** Say it now, or when the view is there. */
@@ -163,7 +168,6 @@ export class Panel implements vscode.Disposable {
         this.shown = "";
         this.show();
         this.offer();
-        this.looking();
         if (this.memory?.get(DRAFT)) this.post({ type: "draft", text: this.memory.get(DRAFT, "") });
         for (const each of this.waiting.splice(0)) this.post(each);
         return undefined;
@@ -172,11 +176,18 @@ export class Panel implements vscode.Disposable {
       case "prompt":
         try {
           this.shared.context.flush();
-          return await desk.prompt(message.text, message.attachments, message.how);
+          return await this.prompt(message);
         } catch (error) {
-          this.post({ type: "giveBack", text: message.text, attachments: message.attachments });
+          this.post({ ...message, type: "giveBack" });
           throw error;
         }
+      case "edit":
+        return this.edit(message.itemId);
+      case "retry":
+        this.shared.context.flush();
+        return retry(desk, this.shared.edits, message.turnId, (prompt) =>
+          this.post({ type: "giveBack", ...prompt }),
+        );
       case "unqueue":
         return desk.unqueue(message.promptId);
       case "stop":
@@ -232,7 +243,9 @@ export class Panel implements vscode.Disposable {
       case "sessions":
         return this.shared.overview.refresh();
       case "open":
-        return desk.open(message.sessionId);
+        return this.shared.open(message.sessionId, this);
+      case "openInEditor":
+        return this.shared.open(message.sessionId, "editor");
       case "rename":
         await desk.rename(message.sessionId, message.title);
         return this.shared.overview.refresh();
@@ -291,12 +304,30 @@ export class Panel implements vscode.Disposable {
     }
   }
 
+  /** Send it, in the place of an earlier one where it replaces that; it comes back when the user would rather not. */
+  private async prompt({
+    text,
+    attachments,
+    how,
+    replaces,
+  }: Extract<ToHost, { type: "prompt" }>): Promise<void> {
+    const { sessionId } = this.desk.state;
+    if (replaces !== undefined && !(await this.shared.edits.rewind(sessionId, replaces)))
+      return this.post({ type: "giveBack", text, attachments, replaces });
+    await this.desk.prompt(text, attachments, how);
+  }
+
+  private async edit(itemId: string): Promise<void> {
+    const found = await earlier(this.desk, itemId);
+    if (found !== undefined) this.post(found);
+  }
+
   /** Nothing is done. What was an answer is said beside its question. */
-  private refuse(message: ToHost, { why, stale }: { why: string; stale: boolean }): void {
+  private refuse(message: ToHost, { why, stale: outdated }: { why: string; stale: boolean }): void {
     this.shared.log.warn(`ignored of the chat view: ${why} (${message.type})`);
     if (message.type === "openFile")
       this.desk.tell({ level: "warning", text: "That file is outside the workspace." });
-    if (stale && message.type === "resolve") this.desk.stale(message.toolCallId);
+    if (outdated && message.type === "resolve") this.desk.tell(stale(message.toolCallId));
   }
 
   /** The session, or the folders of the one that would be made. */
@@ -321,8 +352,11 @@ export class Panel implements vscode.Disposable {
 
   private show(): void {
     this.flush();
-    this.post({ type: "session", state: this.desk.state, seq: this.desk.seq, client: vscode.env.appName });
+    const { state, seq, sessionId: remember } = this.desk;
+    this.post({ type: "session", state, seq, client: vscode.env.appName, remember });
     this.hinder();
+    this.listed();
+    this.looking();
   }
 
   private event(event: Event): void {
@@ -350,6 +384,7 @@ export class Panel implements vscode.Disposable {
 
   private looking(): void {
     this.post({ type: "looking", active: this.shared.context.looking, shared: this.shared.context.shared });
+    if (this.desk.state.items.length === 0) this.post(starters(this.shared.context.looking.path ?? null));
   }
 
   /** Pictures go along as they are, wherever they lie; other files by their path, for the daemon reads in the workspace. */

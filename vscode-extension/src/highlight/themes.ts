@@ -36,7 +36,12 @@ export function loadTheme({ kind, path }: ActiveTheme): ThemeRegistrationAny {
   const file = path === undefined ? undefined : read(path, DEEPEST);
   if (file === undefined || file.rules.length === 0) return OTHERWISE[kind];
   const type = kind === "vs" || kind === "hc-light" ? "light" : "dark";
-  return { name: "user", type, colors: file.colors, settings: file.rules };
+  return { name: "user", type, colors: file.colors, settings: file.rules.filter(hasColor) };
+}
+
+/** VS Code takes colours as numbers alone. */
+function hasColor({ settings }: Rules[number]): boolean {
+  return settings.foreground === undefined || /^#[\da-f]{3,8}$/i.test(settings.foreground);
 }
 
 /** A theme's file over those it includes. */

@@ -16,10 +16,9 @@ export class Decorations implements vscode.Disposable {
     isWholeLine: true,
     backgroundColor: new vscode.ThemeColor("diffEditor.insertedLineBackground"),
     // high contrast themes have no such background
-    light: { borderColor: new vscode.ThemeColor("diffEditor.insertedTextBorder") },
-    dark: { borderColor: new vscode.ThemeColor("diffEditor.insertedTextBorder") },
-    borderStyle: "dashed",
-    borderWidth: "0 0 0 1px",
+    borderColor: new vscode.ThemeColor("editorGutter.addedBackground"),
+    borderStyle: "solid",
+    borderWidth: "0 0 0 2px",
     overviewRulerColor: new vscode.ThemeColor("editorOverviewRuler.addedForeground"),
     overviewRulerLane: vscode.OverviewRulerLane.Left,
   });

@@ -107,7 +107,13 @@ export class Navigation implements vscode.Disposable {
   /** Who comes to a file that something is proposed for sees it with that; once, for they may want the file itself. */
   private async offer(editor: vscode.TextEditor | undefined): Promise<void> {
     const target = this.undecided(editor);
-    if (editor === undefined || target === undefined || this.offered.has(proposedUri(target).toString()))
+    const wanted = vscode.workspace.getConfiguration("amanu").get<boolean>("diffInPlace", true);
+    if (
+      !wanted ||
+      editor === undefined ||
+      target === undefined ||
+      this.offered.has(proposedUri(target).toString())
+    )
       return;
     await this.showDiff(target, { line: this.movedLine(editor, target) });
   }

@@ -85,8 +85,7 @@ class ReadFile(SessionTool[ReadFileParams]):
         if cut:
             notes.append(f"{cut} lines were cut at {self._limits.line_characters} characters; use grep for the rest")
         head = "".join(f"[{note}]\n" for note in notes)
-        count = end - start
-        return Outcome(head + text, f"{count} line{'s' * (count != 1)}" + (", unsaved" if file.unsaved else ""))
+        return Outcome(head + text, _extent(start, end, len(lines)) + (", unsaved" if file.unsaved else ""))
 
     async def _show(self, path: Path, params: ReadFileParams, error: BinaryFile) -> Outcome:
         """The picture or document at that path. Raises the error for any other file."""
@@ -97,6 +96,13 @@ class ReadFile(SessionTool[ReadFileParams]):
         if error.shown_type == PDF:
             return await self._viewer.document(name, data, params.pages)
         return await self._viewer.picture(name, data)
+
+
+def _extent(start: int, end: int, total: int) -> str:
+    """Which of a file's lines were read, for the user."""
+    if start == 0 and end == total:
+        return f"{total} line{'s' * (total != 1)}"
+    return f"line {end}" if end - start == 1 else f"lines {start + 1}–{end}"
 
 
 def read_notes(file: FileText) -> list[str]:

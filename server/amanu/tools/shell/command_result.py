@@ -96,6 +96,7 @@ class CommandResults:
             is_error=end.failed,
             sandbox=None if self._sandbox is None else self._sandbox.describe(plan.need),
             fields=fields,
+            summary=end.summary(user_text),
         )
 
     async def notes(self, text: str, end: CommandEnd, plan: CommandPlan, *, binary: bool = False) -> list[str]:

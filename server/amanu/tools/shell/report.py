@@ -14,6 +14,7 @@ from amanu.sandbox.quarantine import QuarantineResult
 from amanu.text.display import one_line
 
 _MAX_NAMED = 20  # files in a note
+_TAIL = 2000  # characters of output in which its last line is looked for
 _NO_MEMORY = re.compile(r"cannot allocate|memoryerror|out of memory|bad_alloc|memory exhausted", re.I)
 _ACTORS = "git, editors, shells or agents"
 _INSTEAD = "which no tool can read. Propose the change with write_file instead: the user is asked."
@@ -67,6 +68,12 @@ class CommandEnd:
             with contextlib.suppress(ValueError):
                 return f"Ended by signal {signal.Signals(-self.code).name}."
         return f"Exit code: {self.code}"
+
+    def summary(self, output: str) -> str:
+        """How it went, on one line: the exit code of a failure, and the last line it printed."""
+        last = next((line for line in reversed(output[-_TAIL:].splitlines()) if line.strip()), "no output").strip()
+        how = self.exit_note().replace("Exit code: ", "exit ").removesuffix(".")
+        return f"{how} · {last}" if self.failed else last
 
     def process_notes(self) -> Iterator[str]:
         """What happened to its processes and scripts, besides how it ended."""

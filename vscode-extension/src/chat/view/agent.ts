@@ -1,36 +1,39 @@
-import { agentOf, waitsForUser, works } from "../../fold";
+import { waitsForUser, works } from "../../fold";
 import type { Item, SubAgent, ToolCall } from "../../protocol";
 import { oneLine, visible } from "../../visible";
 import type { ToView } from "../messages";
 import type { Card } from "./cards";
 import type { Desk } from "./desk";
 import { button, h, setText } from "./dom";
+import { icon, setIcon } from "./icon";
+import { LookedCard } from "./looked";
+import { type Row, Rows } from "./rows";
 import { ToolCard } from "./tool";
 
-/** Cards of a sub-agent's items in the document at first, and how many more the user gets at a time. */
+/** Rows of a sub-agent's items in the document at first, and how many more the user gets at a time. */
 export const NESTED = 30;
-const NOTHING: readonly string[] = [];
 /** Characters of a line of the header. */
 const LINE = 200;
 
 const MARKS: Record<SubAgent["state"], string> = {
-  waiting: "◌",
-  running: "◌",
-  completed: "✓",
-  failed: "✗",
-  cancelled: "–",
-  interrupted: "–",
+  waiting: "circle-outline",
+  running: "loading",
+  completed: "check",
+  failed: "error",
+  cancelled: "circle-slash",
+  interrupted: "circle-slash",
 };
 
 /** A call that handed work to a sub-agent: how far that is, what it does, below it, and the questions it has. */
 export class AgentCard implements Card {
-  private readonly mark = h("span", { class: "mark", "aria-hidden": "true" });
+  private readonly mark = icon("loading");
+  private readonly chevron = icon("chevron-down");
   private readonly title = h("span", { class: "title" });
   private readonly fold = h(
     "button",
     { type: "button", class: "fold", onclick: () => this.toggle() },
-    h("span", { class: "chevron", "aria-hidden": "true" }),
-    this.mark,
+    this.chevron,
+    h("span", { class: "mark" }, this.mark),
     this.title,
   );
   private readonly summary = h("span", { class: "state" });
@@ -42,11 +45,12 @@ export class AgentCard implements Card {
   private readonly items = h("div", { class: "items" });
   private readonly below: HTMLElement;
   readonly element: HTMLElement;
+  private readonly lines: Rows;
+  /** By row. */
   private readonly cards = new Map<string, Card>();
-  /** What was drawn, and how long it was. */
-  private drawn = NOTHING;
-  private length = 0;
-  /** Cards the user wants at most. */
+  /** The rows as they were drawn. */
+  private drawn = -1;
+  /** Rows the user wants at most. */
   private room = NESTED;
   /** Whether the user opened or closed it. */
   private chosen: boolean | undefined;
@@ -56,8 +60,9 @@ export class AgentCard implements Card {
 
   constructor(
     private readonly desk: Desk,
-    private readonly makeCard: (item: Item, desk: Desk) => Card,
+    private readonly makeRow: (row: Row, item: Item, desk: Desk) => Card,
   ) {
+    this.lines = new Rows((itemId) => desk.session.item(itemId));
     this.call = new ToolCard(desk);
     this.below = h("div", { class: "below", role: "group" }, this.call.element, this.earlier, this.items);
     this.element = h(
@@ -86,7 +91,8 @@ export class AgentCard implements Card {
     this.attention();
     if (!this.below.hidden) {
       const item = this.desk.session.item(itemId);
-      if (item !== undefined) this.cards.get(itemId)?.update(item);
+      this.lines.follow(this.ids);
+      if (item !== undefined) this.rowCard(itemId)?.update(item);
     }
     this.refold();
   }
@@ -94,14 +100,22 @@ export class AgentCard implements Card {
   /** Unfold, at the user's wish, so far that the item is there. */
   reveal(itemId: string): void {
     this.chosen = true;
-    const at = this.desk.session.placeOf(itemId) ?? 0;
-    this.room = Math.max(this.room, this.ids.length - at);
-    this.drawn = NOTHING;
+    this.lines.follow(this.ids);
+    const at = this.lines.placeOf(itemId) ?? 0;
+    this.room = Math.max(this.room, this.lines.length - at);
+    this.drawn = -1;
     this.refold();
+    const card = this.rowCard(itemId);
+    if (card instanceof LookedCard) card.reveal();
   }
 
   card(itemId: string): Card | undefined {
-    return this.cards.get(itemId);
+    const card = this.rowCard(itemId);
+    return card instanceof LookedCard ? card.card(itemId) : card;
+  }
+
+  private rowCard(itemId: string): Card | undefined {
+    return this.cards.get(this.lines.rowOf(itemId)?.id ?? "");
   }
 
   checked(message: Extract<ToView, { type: "rule" }>): void {
@@ -128,7 +142,7 @@ export class AgentCard implements Card {
     this.element.dataset.state = agent?.state ?? "waiting";
     this.element.setAttribute("aria-label", [oneLine(title, LINE), summary].filter(Boolean).join(". "));
     this.below.setAttribute("aria-label", `What ${agent?.name ?? "it"} did`);
-    setText(this.mark, MARKS[agent?.state ?? "waiting"]);
+    setIcon(this.mark, MARKS[agent?.state ?? "waiting"]);
     setText(this.title, oneLine(title, LINE));
     setText(this.summary, summary);
     this.stop.hidden = agent === undefined || !works(agent);
@@ -155,6 +169,7 @@ export class AgentCard implements Card {
     const unfolds = open && this.below.hidden;
     this.below.hidden = !open;
     this.fold.setAttribute("aria-expanded", String(open));
+    setIcon(this.chevron, open ? "chevron-down" : "chevron-right");
     if (unfolds) this.refresh();
     if (open) this.place();
   }
@@ -166,7 +181,14 @@ export class AgentCard implements Card {
 
   /** What was folded away was not kept up to date. */
   private refresh(): void {
+    this.lines.follow(this.ids);
     for (const [id, card] of this.cards) {
+      if (card.row !== undefined) {
+        card.element.remove(); // it counts what it sees: anew is simpler
+        this.cards.delete(id);
+        this.drawn = -1;
+        continue;
+      }
       const item = this.desk.session.item(id);
       if (item !== undefined) card.update(item);
     }
@@ -174,50 +196,48 @@ export class AgentCard implements Card {
 
   private more(): void {
     this.room += NESTED;
-    this.drawn = NOTHING;
+    this.drawn = -1;
     this.place();
   }
 
-  /** The cards that are to be there. What is folded away costs nothing. */
+  /** The rows that are to be there. What is folded away costs nothing. */
   private place(): void {
-    const { ids } = this;
-    if (ids === this.drawn && ids.length === this.length) return;
-    this.drawn = ids;
-    this.length = ids.length;
-    const first = this.first(ids);
+    this.lines.follow(this.ids);
+    if (this.lines.version === this.drawn) return;
+    this.drawn = this.lines.version;
+    const first = this.first();
     setText(this.earlier, `Show earlier (${first})`);
     this.earlier.hidden = first === 0;
-    const wanted = ids.slice(first);
-    const kept = new Set(wanted);
+    const wanted = new Map(this.lines.slice(first).map((row) => [row.id, row]));
     for (const [id, card] of this.cards) {
-      if (kept.has(id)) continue;
+      const row = wanted.get(id);
+      if (row !== undefined && (card.row ?? row) === row) continue;
       card.element.remove();
       this.cards.delete(id);
     }
     let place = this.items.firstElementChild;
-    for (const id of wanted) {
-      const item = this.desk.session.item(id);
+    for (const row of wanted.values()) {
+      const item = this.desk.session.item(row.id);
       if (item === undefined) continue;
-      let card = this.cards.get(id);
+      let card = this.cards.get(row.id);
       if (card === undefined) {
-        card = this.makeCard(item, this.desk);
+        card = this.makeRow(row, item, this.desk);
         card.update(item);
-        this.cards.set(id, card);
+        this.cards.set(row.id, card);
       }
       if (card.element === place) place = place.nextElementSibling;
       else this.items.insertBefore(card.element, place);
     }
   }
 
-  /** Where the cards begin: with as many as the user wants, and whatever waits for an answer. */
-  private first(ids: readonly string[]): number {
+  /** Where the rows begin: with as many as the user wants, and whatever waits for an answer. */
+  private first(): number {
     const { session } = this.desk;
     const { approvals, questions } = session.state;
     const asked = [...approvals.map(({ toolCallId }) => toolCallId), ...questions.map(({ itemId }) => itemId)]
-      .map((id) => session.item(id))
-      .filter((item) => item !== undefined && agentOf(item) === this.agent?.agentId)
-      .map((item) => session.placeOf(item?.itemId ?? "") ?? ids.length);
-    return Math.max(0, Math.min(ids.length - this.room, ...asked));
+      .map((id) => this.lines.placeOf(id))
+      .filter((at) => at !== undefined);
+    return Math.max(0, Math.min(this.lines.length - this.room, ...asked));
   }
 
   private end(): void {

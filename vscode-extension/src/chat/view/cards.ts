@@ -15,21 +15,31 @@ import { AgentCard } from "./agent";
 import { CitationsCard } from "./citations";
 import { type Desk, hasCheckpoint } from "./desk";
 import { button, h, setText } from "./dom";
+import { iconButton } from "./icon";
+import { LookedCard } from "./looked";
 import { Markdown } from "./markdown";
 import { NoticeCard } from "./notice";
 import { todoLines } from "./todos";
 import { QuestionCard } from "./question";
+import type { Row } from "./rows";
 import { ToolCard } from "./tool";
 
 /** The tool that hands work to a sub-agent. */
 const RUN_AGENT = "run_agent";
 
-/** One item, drawn. `update` touches only what differs. */
+/** One item, drawn, or a row of several. `update` touches only what differs. */
 export interface Card {
   readonly element: HTMLElement;
+  /** The row it draws, where that is of several. */
+  readonly row?: Row;
   update(item: Item): void;
   /** What the daemon says of a rule that is edited on it. */
   checked?(message: Extract<ToView, { type: "rule" }>): void;
+}
+
+/** `item` is the row's first. */
+export function makeRow(row: Row, item: Item, desk: Desk): Card {
+  return row.looks ? new LookedCard(desk, row, makeCard) : makeCard(item, desk);
 }
 
 export function makeCard(item: Item, desk: Desk): Card {
@@ -39,9 +49,9 @@ export function makeCard(item: Item, desk: Desk): Card {
     case "thought":
       return new ThoughtCard();
     case "answer":
-      return new AnswerCard();
+      return new AnswerCard(desk);
     case "toolCall":
-      return item.tool === RUN_AGENT ? new AgentCard(desk, makeCard) : new ToolCard(desk);
+      return item.tool === RUN_AGENT ? new AgentCard(desk, makeRow) : new ToolCard(desk);
     case "todoList":
       return new TodoListCard();
     case "notice":
@@ -60,18 +70,28 @@ class UserCard implements Card {
 
   update(item: Item): void {
     const message = item as UserMessage;
-    const { turnId } = message;
-    const restore = () => this.desk.post({ type: "turn", what: "restore", turnId });
+    offers(this.element, "amanuPrompt", this.desk, message.itemId);
     this.element.replaceChildren(
-      !message.steer && hasCheckpoint(this.desk.session.state, turnId)
-        ? button("⟲ Restore…", restore, {
-            class: "link restore",
-            title: "Go back to before this prompt: files, or files and conversation",
-          })
-        : "",
+      ...(message.steer ? [] : [this.actions(message)]),
       h("div", { class: "text" }, message.text),
       ...message.attachments.map((each) => this.attachment(each)),
-      ...(message.steer ? [h("div", { class: "aside" }, "said into the running turn")] : []),
+      ...(message.steer ? [h("div", { class: "aside" }, "added to the running turn")] : []),
+    );
+  }
+
+  /** On hover, on focus, and in the context menu. */
+  private actions({ itemId, turnId }: UserMessage): HTMLElement {
+    const restore = () => this.desk.post({ type: "turn", what: "restore", turnId });
+    return h(
+      "div",
+      { class: "actions", role: "toolbar", "aria-label": "Actions for this message" },
+      iconButton("edit", "Edit and resend", () => this.desk.post({ type: "edit", itemId }), {
+        class: "edit",
+      }),
+      hasCheckpoint(this.desk.session.state, turnId) &&
+        iconButton("discard", "Restore checkpoint: go back to before this message", restore, {
+          class: "restore",
+        }),
     );
   }
 
@@ -105,11 +125,20 @@ export function label(attachment: AttachmentInput): string {
   return startLine === endLine || !endLine ? `${file}:${startLine}` : `${file}:${startLine}–${endLine}`;
 }
 
+/** What VS Code's context menu offers there (`webview/context` in package.json), and about what. */
+function offers(element: HTMLElement, webviewSection: string, desk: Desk, itemId: string): void {
+  const { sessionId } = desk.session.state;
+  element.dataset.vscodeContext = JSON.stringify({ webviewSection, sessionId, itemId });
+}
+
 class AnswerCard implements Card {
   private readonly markdown = new Markdown();
   readonly element = h("article", { class: "card answer", "aria-label": "Amanu" }, this.markdown.element);
 
+  constructor(private readonly desk: Desk) {}
+
   update(item: Item): void {
+    offers(this.element, "amanuAnswer", this.desk, item.itemId);
     this.markdown.update((item as Answer).text);
   }
 }

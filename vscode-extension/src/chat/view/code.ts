@@ -67,7 +67,9 @@ export class CodeBlock implements Paintable {
     }
     this.element.classList.toggle("open", open);
     this.fold(!open && !this.unfolded && this.lines.length > FOLD);
-    if (open && this.following) this.pre.scrollTop = this.pre.scrollHeight;
+    if (open && this.following)
+      // in the next frame, when it is laid out anyway
+      requestAnimationFrame(() => (this.pre.scrollTop = this.pre.scrollHeight));
   }
 
   /** The lines to be coloured next. */

@@ -3,7 +3,8 @@ import type { Action, How } from "../messages";
 import { label } from "./cards";
 import { Completion } from "./completion";
 import type { Desk } from "./desk";
-import { button, h, setText } from "./dom";
+import { h } from "./dom";
+import { iconButton } from "./icon";
 import { attachment, pictures } from "./picture";
 
 /** What the view itself does at a word; the daemon's commands come beside them. */
@@ -29,7 +30,11 @@ const KEEP_PICTURES_AFTER = 3000;
 export interface Kept {
   text: string;
   attachments: AttachmentInput[];
+  /** The turn that goes when it is sent. */
+  replaces?: string;
 }
+
+const EMPTY: Kept = { text: "", attachments: [] };
 
 /** The prompt box: text, what goes with it, and how it is meant while a turn runs. */
 export class Composer {
@@ -42,16 +47,12 @@ export class Composer {
     hidden: true,
     onclick: () => this.desk.post({ type: "share", shared: !this.shared }),
   });
-  private readonly send = button("Send", () => this.submit(this.busy ? "steer" : "send"), {
-    class: "primary send",
-  });
-  private readonly queue = button("Queue", () => this.submit("queue"), {
-    class: "queue-it",
-    title: "Send it when the running turn has ended (Alt+Enter)",
-  });
-  private readonly stop = button("Stop", () => this.desk.post({ type: "stop" }), {
+  /** Stops while a turn runs; with a text, it stands beside the one that sends. */
+  private readonly stop = iconButton("stop-circle", "Stop (Escape)", () => this.desk.post({ type: "stop" }), {
     class: "stop",
-    title: "Stop (Escape)",
+  });
+  private readonly send = iconButton("send", "", (event) => this.submit(this.how(event as MouseEvent)), {
+    class: "primary send",
   });
   private readonly completion: Completion;
   readonly element: HTMLElement;
@@ -60,6 +61,9 @@ export class Composer {
   private readonly reading = new Set<Promise<void>>();
   /** What came back from before the view was away, while the user has not touched it. */
   private restored: Kept | undefined;
+  /** The turn that goes when this is sent, and what stood in the box before that was edited. */
+  private replaces: string | undefined;
+  private aside: Kept = EMPTY;
   private shared = true;
   private keeping: ReturnType<typeof setTimeout> | undefined;
   private busy = false;
@@ -87,13 +91,12 @@ export class Composer {
       h(
         "div",
         { class: "row" },
-        button("+", () => desk.post({ type: "pickFiles" }), {
-          class: "link add",
-          "aria-label": "Attach files or pictures",
+        iconButton("add", "Attach files or pictures", () => desk.post({ type: "pickFiles" }), {
+          class: "add",
           title: "Attach files or pictures (or paste, or drop them here)",
         }),
         ...extra,
-        h("span", { class: "row buttons" }, this.stop, this.queue, this.send),
+        h("span", { class: "buttons" }, this.stop, this.send),
       ),
     );
     this.input.addEventListener("input", () => {
@@ -117,14 +120,15 @@ export class Composer {
     const state = this.desk.session.state;
     this.busy = state.turn !== null;
     this.stop.hidden = !this.busy;
-    this.queue.hidden = !this.busy;
-    setText(this.send, this.busy ? "Steer" : "Send");
-    this.send.title = this.busy ? "Say it into the running turn (Enter)" : "Send (Enter)";
+    this.send.title = this.busy
+      ? "Steer: add it to the running turn (Enter); queue it (Alt+Enter)"
+      : "Send (Enter)";
+    this.send.setAttribute("aria-label", this.busy ? "Steer" : "Send");
     this.input.placeholder = state.readOnly
-      ? "Another daemon holds this session: it can be looked at only"
+      ? "Read-only: another Amanu process has this session open"
       : this.busy
-        ? "Enter steers, Alt+Enter queues"
-        : "What should be done? @ mentions files and more";
+        ? "Steer, or queue with Alt+Enter"
+        : "Ask Amanu, @ for context, / for commands";
     this.input.disabled = state.readOnly;
     if (this.restored && this.wasSent(this.restored)) this.put({ text: "", attachments: [] });
     this.enable();
@@ -171,14 +175,22 @@ export class Composer {
   }
 
   attach(attachment: AttachmentInput): void {
-    this.attachments.push(attachment);
+    this.attachments = [...this.attachments, attachment];
     this.changed();
   }
 
   /** A prompt that was not taken comes back, before what has been typed since. */
   giveBack(refused: Kept): void {
     const text = [refused.text, this.input.value].filter((each) => each.trim() !== "").join("\n\n");
-    this.put({ text, attachments: [...refused.attachments, ...this.attachments] });
+    this.put({ ...refused, text, attachments: [...refused.attachments, ...this.attachments] });
+  }
+
+  /** An earlier prompt to be edited; what stood in the box comes back when it is sent or let go. */
+  edit(earlier: Kept): void {
+    if (this.replaces === undefined) this.aside = { text: this.input.value, attachments: this.attachments };
+    this.put(earlier);
+    this.input.setSelectionRange(earlier.text.length, earlier.text.length);
+    this.focus();
   }
 
   /** What was in the box when the view went away. */
@@ -190,7 +202,15 @@ export class Composer {
   private put(kept: Kept): void {
     this.input.value = kept.text;
     this.attachments = kept.attachments;
+    this.replaces = kept.replaces;
     this.changed();
+  }
+
+  /** What stood in the box before an earlier prompt was edited. */
+  private putBack(): void {
+    const { aside } = this;
+    this.aside = EMPTY;
+    this.put(aside);
   }
 
   /** VS Code keeps a view's state late: what was sent just before a reload comes back with it. */
@@ -214,11 +234,12 @@ export class Composer {
     if (text === "" || this.desk.session.state.readOnly) return;
     const command = COMMANDS.find(([name]) => text === `/${name}`);
     if (command) this.desk.post({ type: "action", action: command[2] });
-    else this.desk.post({ type: "prompt", text, attachments: this.attachments, how });
-    this.input.value = "";
-    this.attachments = [];
+    else {
+      const { attachments, replaces } = this;
+      this.desk.post({ type: "prompt", text, attachments, how, ...(replaces && { replaces }) });
+    }
     this.back = 0;
-    this.changed();
+    this.putBack();
   }
 
   private changed(): void {
@@ -227,7 +248,8 @@ export class Composer {
     this.input.style.height = "auto";
     this.input.style.height = `${Math.min(this.input.scrollHeight + 2, 240)}px`;
     clearTimeout(this.keeping);
-    const kept = { text: this.input.value, attachments: this.attachments };
+    const { attachments, replaces } = this;
+    const kept = { text: this.input.value, attachments, ...(replaces && { replaces }) };
     // what is sent is gone at once: a view that goes away now must not bring it back
     if (kept.text === "") this.keep(kept);
     else {
@@ -239,13 +261,32 @@ export class Composer {
 
   private drawChips(): void {
     this.chips.replaceChildren(
+      ...(this.replaces === undefined ? [] : [this.editing()]),
       this.looking,
       ...this.attachments.map((each) => this.chip(each)),
       ...(this.reading.size > 0
         ? [h("span", { class: "chip", role: "status" }, "Reading the picture…")]
         : []),
     );
-    this.chips.hidden = this.attachments.length === 0 && this.looking.hidden && this.reading.size === 0;
+    this.chips.hidden =
+      this.replaces === undefined &&
+      this.attachments.length === 0 &&
+      this.looking.hidden &&
+      this.reading.size === 0;
+  }
+
+  /** Says that what is sent goes in an earlier prompt's place, and lets that go. */
+  private editing(): HTMLElement {
+    const cancel = () => {
+      this.putBack();
+      this.focus();
+    };
+    return h(
+      "span",
+      { class: "chip editing" },
+      "Editing an earlier message",
+      iconButton("close", "Cancel editing", cancel),
+    );
   }
 
   private chip(attached: AttachmentInput): HTMLElement {
@@ -261,7 +302,7 @@ export class Composer {
       attached.kind === "image" &&
         h("img", { src: `data:${attached.mediaType};base64,${attached.data ?? ""}`, alt: "" }),
       name,
-      button("×", remove, { "aria-label": `Leave out ${name}` }),
+      iconButton("close", `Leave out ${name}`, remove),
     );
   }
 
@@ -295,14 +336,20 @@ export class Composer {
   private enable(): void {
     const empty = this.input.value.trim() === "";
     this.send.disabled = empty;
-    this.queue.disabled = empty;
+    this.send.hidden = this.busy && empty;
+  }
+
+  private how({ altKey }: { altKey: boolean }): How {
+    return this.busy ? (altKey ? "queue" : "steer") : "send";
   }
 
   private key(event: KeyboardEvent): void {
     if (event.isComposing || this.completion.key(event)) return;
     if (event.key === "Enter" && !event.shiftKey) {
       event.preventDefault();
-      this.submit(this.busy ? (event.altKey ? "queue" : "steer") : "send");
+      this.submit(this.how(event));
+    } else if (event.key === "Escape" && this.replaces !== undefined) {
+      this.putBack();
     } else if (event.key === "Escape" && this.busy) {
       this.desk.post({ type: "stop" });
     } else if (event.key === "ArrowUp" && this.atStart()) {

@@ -1,3 +1,4 @@
+import { h } from "./dom";
 import { parser } from "./parser";
 
 /** Definitions of links, `[label]: address`, by label. */
@@ -8,6 +9,8 @@ export type References = Record<string, { title: string; href: string }>;
 const PIECE = 2_000;
 const STEP = 500;
 const LONGEST = 8_000;
+/** Pieces that are laid out together; those after them begin a line. */
+const PART = 4;
 
 /** Text with inline markup that grows. */
 export class Inline {
@@ -16,8 +19,13 @@ export class Inline {
   private begin = 0;
   private searched = 0;
   private last: ChildNode[] = [];
+  private pieces = 0;
+  /** Where the last piece stands. */
+  private part: HTMLElement;
 
-  constructor(private readonly element: HTMLElement) {}
+  constructor(private readonly element: HTMLElement) {
+    this.part = element;
+  }
 
   /** Draw it. `changed` are labels whose address is another than at the last time. */
   update(text: string, references: References, changed: readonly string[] = []): void {
@@ -27,12 +35,13 @@ export class Inline {
     this.text = text;
     for (const node of this.last) node.remove();
     for (let end = this.end(references); end !== undefined; end = this.end(references)) {
-      this.element.append(...nodes(text.slice(this.begin, end), references));
+      this.part.append(...nodes(text.slice(this.begin, end), references));
       this.begin = end;
       this.searched = 0;
+      if (++this.pieces % PART === 0) this.element.append((this.part = h("span", { class: "part" })));
     }
     this.last = nodes(text.slice(this.begin), references);
-    this.element.append(...this.last);
+    this.part.append(...this.last);
   }
 
   /** After other definitions. */
@@ -49,25 +58,27 @@ export class Inline {
     this.begin = 0;
     this.searched = 0;
     this.last = [];
+    this.pieces = 0;
+    this.part = this.element;
   }
 
   /** Where the piece that begins last ends, if it does. It depends on the text before alone, not on what has arrived. */
   private end(references: References): number | undefined {
     const rest = this.text.slice(this.begin);
-    for (let from = Math.max(PIECE, this.searched); from < rest.length; from += STEP) {
-      const blank = blankAfter(rest, from);
-      if (blank === undefined) return undefined;
-      if (blank >= LONGEST || closed(rest.slice(0, blank), references)) return this.begin + blank + 1;
+    for (let from = Math.max(PIECE, this.searched); from + STEP < rest.length; from += STEP) {
+      const blank = from + blankIn(rest.slice(from, from + STEP));
+      if (blank >= from && (blank >= LONGEST || closed(rest.slice(0, blank), references)))
+        return this.begin + blank + 1;
       this.searched = from + STEP;
     }
     return undefined;
   }
 }
 
-/** A single blank between two words. */
-function blankAfter(text: string, from: number): number | undefined {
-  const found = /\S \S/.exec(text.slice(from));
-  return found === null ? undefined : from + found.index + 1;
+/** Where a single blank between two words is, at best between two sentences; -1 without one. */
+function blankIn(text: string): number {
+  const sentence = text.search(/[.!?] \S/);
+  return sentence < 0 ? text.search(/(?<=\S) \S/) : sentence + 1;
 }
 
 /** Whether nothing after it can change how the text is drawn: all markup in it is complete. */

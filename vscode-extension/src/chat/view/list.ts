@@ -1,14 +1,16 @@
 import { agentOf } from "../../fold";
-import type { Item } from "../../protocol";
 import type { ToView } from "../messages";
 import { AgentCard } from "./agent";
-import { makeCard, type Card } from "./cards";
+import { type Card, makeRow } from "./cards";
 import type { Desk } from "./desk";
-import { button, h } from "./dom";
+import { h } from "./dom";
+import { iconButton } from "./icon";
 import { placeAt } from "./links";
+import { LookedCard } from "./looked";
+import { type Row, Rows } from "./rows";
 import { TurnRow } from "./turn";
 
-/** Cards of the session's own items in the document at most, and by how many the window moves. A session may have thousands of items. */
+/** Rows of the session's own items in the document at most, and by how many the window moves. A session may have thousands of items. */
 export const SHOWN = 120;
 const STEP = 40;
 /** Items of the session's own that do not fill a list. */
@@ -19,26 +21,30 @@ const NEAR = 48;
 /** The conversation: a window of cards over the items, following the end until the user scrolls away. */
 export class List {
   readonly element = h("div", { class: "list", role: "feed", "aria-label": "Conversation", tabindex: "0" });
+  private readonly lines: Rows;
+  /** By row. */
   private cards = new Map<string, Card>();
   /** What stands below the last card of a turn, by turn. */
   private rows = new Map<string, TurnRow>();
-  /** The first item shown, while the user looks elsewhere than the end. */
+  /** The first row shown, while the user looks elsewhere than the end. */
   private firstId: string | undefined;
   private following = true;
   private asked = false;
   /** Where the list was scrolled to when we last looked, in pixels. */
   private top = 0;
-  /** What was drawn, and how long it was. */
-  private drawn: readonly string[] | undefined;
-  private length = 0;
+  /** The rows as they were drawn. */
+  private drawn = -1;
   /** The call whose question was shown from its beginning. */
   private begun: string | undefined;
   /** The way back to the end. */
-  readonly newest = button("↓ Newest", () => this.follow(), { class: "newest" });
+  readonly newest = iconButton("arrow-down", "Scroll to the newest", () => this.follow(), {
+    class: "newest",
+  });
   /** A card grows at the user's hand, too: what it shows then must not be below the end. */
   private readonly sizes = new ResizeObserver(() => this.following && this.toEnd());
 
   constructor(private readonly desk: Desk) {
+    this.lines = new Rows((itemId) => this.desk.session.item(itemId));
     this.element.addEventListener("scroll", () => this.scrolled(), { passive: true });
     this.element.addEventListener("click", (event) => this.opens(event));
     this.element.addEventListener("keydown", (event) => event.key === "Enter" && this.opens(event));
@@ -63,22 +69,22 @@ export class List {
     const { items, turn } = this.desk.session.state;
     this.element.classList.toggle("empty", items.length === 0);
     this.element.classList.toggle("running", turn !== null);
+    this.lines.follow(this.desk.session.ids(null));
     const draw = () => {
       const own = this.nested(touched);
-      const { ids } = this;
-      if (own.size > 0 || touched.size === 0 || ids !== this.drawn || ids.length !== this.length)
-        this.place(own);
+      if (own.size > 0 || touched.size === 0 || this.lines.version !== this.drawn) this.place(own);
     };
     if (this.following) {
       draw();
       this.toEnd();
     } else this.keeping(draw);
-    if (this.ids.length < FEW) this.askEarlier(); // the page was all sub-agents'
+    if (this.lines.length < FEW) this.askEarlier(); // the page was all sub-agents', or is a few lines
   }
 
   /** Earlier items arrived, before the first one. */
   earlier(): void {
     this.asked = false;
+    this.lines.follow(this.desk.session.ids(null));
     this.keeping(() => this.place(new Set()));
     this.scrolled();
   }
@@ -94,16 +100,18 @@ export class List {
   /** Bring an item into sight, out of what is folded. False when there is no card for it. */
   show(itemId: string): boolean {
     const own = this.ownOf(itemId);
-    const at = own === undefined ? undefined : this.desk.session.placeOf(own);
-    if (own === undefined || at === undefined) return false;
-    if (!this.cards.has(own)) {
+    const at = own === undefined ? undefined : this.lines.placeOf(own);
+    const row = at === undefined ? undefined : this.lines.at(at);
+    if (row === undefined || at === undefined) return false;
+    if (!this.cards.has(row.id)) {
       this.following = false;
       this.newest.hidden = false;
-      this.firstId = this.ids[Math.max(0, at - STEP)];
+      this.firstId = this.lines.at(Math.max(0, at - STEP))?.id;
       this.place(new Set());
     }
-    const card = this.cards.get(own);
+    const card = this.cards.get(row.id);
     if (card instanceof AgentCard && own !== itemId) card.reveal(itemId);
+    if (card instanceof LookedCard) card.reveal();
     this.cardOf(itemId)?.element.scrollIntoView({ block: "nearest" });
     return true;
   }
@@ -121,11 +129,6 @@ export class List {
     this.cardOf(message.toolCallId)?.checked?.(message);
   }
 
-  /** The session's own items, in order. */
-  private get ids(): readonly string[] {
-    return this.desk.session.ids(null);
-  }
-
   /** The item at the top level where that one stands: itself, or the call whose sub-agent it shows. */
   private ownOf(itemId: string): string | undefined {
     const item = this.desk.session.item(itemId);
@@ -135,9 +138,14 @@ export class List {
   }
 
   private cardOf(itemId: string): Card | undefined {
-    const own = this.ownOf(itemId);
-    const card = own === undefined ? undefined : this.cards.get(own);
-    return own === itemId ? card : card instanceof AgentCard ? card.card(itemId) : undefined;
+    const card = this.rowCard(this.ownOf(itemId));
+    return card instanceof LookedCard || (card instanceof AgentCard && this.ownOf(itemId) !== itemId)
+      ? card.card(itemId)
+      : card;
+  }
+
+  private rowCard(itemId: string | undefined): Card | undefined {
+    return itemId === undefined ? undefined : this.cards.get(this.lines.rowOf(itemId)?.id ?? "");
   }
 
   /** Draw those of the items that sub-agents did, each on its own; what is left are the session's own. */
@@ -146,7 +154,7 @@ export class List {
     for (const id of touched) {
       const top = this.ownOf(id);
       if (top === undefined) continue;
-      const card = this.cards.get(top);
+      const card = this.rowCard(top);
       if (top === id) own.add(id);
       else if (card instanceof AgentCard) card.touch(id);
     }
@@ -165,47 +173,56 @@ export class List {
     this.desk.post({ type: "openFile", ...place });
   }
 
+  /** Draw the rows that are to be there; `touched` are the items whose row may look different now. */
   private place(touched: Set<string>): void {
-    const { ids: all } = this;
-    this.drawn = all;
-    this.length = all.length;
+    this.drawn = this.lines.version;
     const first = this.first();
-    const wanted = this.items(first, first + SHOWN);
-    this.firstId = wanted[0]?.itemId;
-    const ids = new Set(wanted.map((item) => item.itemId));
+    const wanted = this.lines.slice(first, first + SHOWN);
+    this.firstId = wanted[0]?.id;
+    const rows = new Map(wanted.map((row) => [row.id, row]));
     for (const [id, card] of this.cards) {
-      if (ids.has(id)) continue;
+      const row = rows.get(id);
+      if (row !== undefined && (card.row ?? row) === row) continue;
       this.sizes.unobserve(card.element);
       card.element.remove();
       this.cards.delete(id);
     }
-    const ends = this.rowsAfter(wanted, this.items(first + SHOWN, first + SHOWN + 1)[0], touched);
+    for (const id of touched) {
+      const item = this.desk.session.item(id);
+      if (item !== undefined) this.rowCard(id)?.update(item);
+    }
+    const ends = this.rowsAfter(wanted, this.lines.at(first + SHOWN), touched);
     let place = this.element.firstElementChild;
     const put = (element: HTMLElement) => {
       if (element === place) place = place.nextElementSibling;
       else this.element.insertBefore(element, place);
     };
-    for (const [at, item] of wanted.entries()) {
-      let card = this.cards.get(item.itemId);
-      const known = card !== undefined;
-      if (card === undefined) {
-        card = makeCard(item, this.desk);
-        this.cards.set(item.itemId, card);
-        this.sizes.observe(card.element);
-      }
-      if (!known || touched.has(item.itemId)) card.update(item);
+    for (const [at, row] of wanted.entries()) {
+      const card = this.cards.get(row.id) ?? this.make(row);
+      if (card === undefined) continue;
       card.element.setAttribute("aria-posinset", String(first + at + 1));
       put(card.element);
-      const row = ends.get(item.itemId);
-      if (row !== undefined) put(row.element);
+      const end = ends.get(row.id);
+      if (end !== undefined) put(end.element);
     }
   }
 
-  /** The rows to be shown, up to date, each by the item it stands below: the last of its turn. Others leave. */
-  private rowsAfter(wanted: Item[], next: Item | undefined, touched: Set<string>): Map<string, TurnRow> {
+  private make(row: Row): Card | undefined {
+    const item = this.desk.session.item(row.id);
+    if (item === undefined) return undefined;
+    const card = makeRow(row, item, this.desk);
+    this.cards.set(row.id, card);
+    this.sizes.observe(card.element);
+    card.update(item);
+    return card;
+  }
+
+  /** The rows of turns to be shown, up to date, each by the row it stands below: the last of its turn. Others leave. */
+  private rowsAfter(wanted: Row[], next: Row | undefined, touched: Set<string>): Map<string, TurnRow> {
     const last = new Map<string, string>();
-    for (const { turnId, itemId } of wanted) if (turnId !== null) last.set(turnId, itemId);
-    if (next?.turnId) last.delete(next.turnId); // it ends below what is shown
+    for (const { id } of wanted) last.set(this.turnOf(id), id);
+    last.delete(next === undefined ? "" : this.turnOf(next.id)); // it ends below what is shown
+    last.delete("");
     const { session } = this.desk;
     const turns = new Set([...touched].map((id) => session.item(id)?.turnId));
     const ends = new Map<string, TurnRow>();
@@ -225,20 +242,21 @@ export class List {
     return ends;
   }
 
-  private items(from: number, to: number): Item[] {
-    return this.ids.slice(from, to).flatMap((id) => this.desk.session.item(id) ?? []);
+  /** "" for an item of no turn. */
+  private turnOf(itemId: string): string {
+    return this.desk.session.item(itemId)?.turnId ?? "";
   }
 
   private first(): number {
-    const last = Math.max(0, this.ids.length - SHOWN);
+    const last = Math.max(0, this.lines.length - SHOWN);
     if (this.following || this.firstId === undefined) return last;
-    return Math.min(this.desk.session.placeOf(this.firstId) ?? last, last);
+    return Math.min(this.lines.placeOf(this.firstId) ?? last, last);
   }
 
   private scrolled(): void {
     const { scrollTop, scrollHeight, clientHeight } = this.element;
-    const { length } = this.ids;
-    const first = this.desk.session.placeOf(this.firstId ?? "") ?? 0;
+    const { length } = this.lines;
+    const first = this.lines.placeOf(this.firstId ?? "") ?? 0;
     const atEnd = scrollHeight - scrollTop - clientHeight < NEAR;
     // only upwards is the user's doing: what grows or takes room between two frames is not
     if (atEnd && first + SHOWN >= length) this.following = true;
@@ -260,7 +278,7 @@ export class List {
 
   private move(first: number): void {
     this.keeping(() => {
-      this.firstId = this.ids[first];
+      this.firstId = this.lines.at(first)?.id;
       this.place(new Set());
     });
   }

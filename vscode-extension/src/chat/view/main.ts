@@ -10,6 +10,7 @@ import type { Desk } from "./desk";
 import { button, h, setText } from "./dom";
 import { Gauge } from "./gauge";
 import { host } from "./host";
+import { iconButton } from "./icon";
 import { List } from "./list";
 import { painter } from "./painter";
 import { Parent } from "./parent";
@@ -18,12 +19,18 @@ import { Sessions } from "./sessions";
 import { Standing } from "./standing";
 import { SandboxBadge } from "./sandbox";
 import { Todos } from "./todos";
+import { Welcome } from "./welcome";
 
 declare function acquireVsCodeApi(): {
   postMessage(message: ToHost): void;
-  getState(): Kept | undefined;
-  setState(kept: Kept): void;
+  getState(): State | undefined;
+  setState(state: State): void;
 };
+
+/** What VS Code keeps for a view that is shown again; for an editor tab also when the window is loaded anew. */
+interface State extends Kept {
+  sessionId: string;
+}
 
 /** What to do first, where several things could be done. */
 const FIRST: Action[] = ["install", "setKey"];
@@ -48,20 +55,21 @@ class View implements Desk {
   private readonly changes = new ChangesBar(this);
   private readonly todos = new Todos(this);
   private readonly gauge = new Gauge(this);
-  private readonly sessions = new Sessions(this, () => this.composer.focus());
+  private readonly sessions = new Sessions(
+    this,
+    (modelId) => this.pickers.name(modelId),
+    () => this.composer.focus(),
+  );
   private readonly title = h("h2", { class: "title" });
   private readonly parent = new Parent(this);
   private readonly sandbox = new SandboxBadge((level, text) =>
     this.tell({ type: "told", level, text, near: null, actions: ["doctor"] }),
   );
   private readonly hindrance = h("div", { class: "hindrance", role: "alert", hidden: true });
-  private readonly begin = h(
-    "div",
-    { class: "begin" },
-    button(ACTIONS.start, () => this.post({ type: "action", action: "start" }), { class: "link" }),
-  );
+  private readonly welcome = new Welcome(this);
   private readonly told = h("div", { class: "told", role: "status", hidden: true });
   private readonly live = h("div", { class: "unseen", "aria-live": "polite" });
+  private state: State = { sessionId: "", text: "", attachments: [] };
   private events: Event[] = [];
   private seq = 0;
   private frame: number | undefined;
@@ -72,9 +80,9 @@ class View implements Desk {
       this.parent.element,
       h("header", {}, this.title, this.sandbox.element, this.gauge.element),
       this.hindrance,
+      this.welcome.element,
       this.list.element,
       h("div", { class: "over" }, this.list.newest),
-      this.begin,
       this.todos.element,
       this.changes.element,
       this.standing.element,
@@ -88,7 +96,10 @@ class View implements Desk {
     });
     window.addEventListener("focus", () => this.post({ type: "focused" }));
     const kept = this.api.getState();
-    if (kept !== undefined) this.composer.restore(kept);
+    if (kept !== undefined) {
+      this.state = kept;
+      this.composer.restore(kept);
+    }
     this.post({ type: "ready" });
   }
 
@@ -111,6 +122,7 @@ class View implements Desk {
         this.list.reset();
         this.changes.reset();
         this.around();
+        this.remember({ sessionId: message.remember });
         this.goOn(before);
         this.post({ type: "drawn", seq: this.seq });
         break;
@@ -129,6 +141,7 @@ class View implements Desk {
         break;
       case "sessions":
         this.sessions.update(message.sessions, message.current);
+        this.welcome.recent(message.sessions, message.current);
         break;
       case "showSessions":
         this.sessions.show();
@@ -165,6 +178,12 @@ class View implements Desk {
         ))
           if (message.source !== "") image.src = message.source;
         break;
+      case "starters":
+        this.welcome.offer(message);
+        break;
+      case "edit":
+        this.composer.edit(message);
+        break;
       case "giveBack":
         this.composer.giveBack(message);
         break;
@@ -196,8 +215,13 @@ class View implements Desk {
 
   /** For a view that is shown again, pictures too; the text for a window that is loaded anew. */
   private keep(kept: Kept): void {
-    this.api.setState(kept);
+    this.remember(kept);
     this.post({ type: "draft", text: kept.text });
+  }
+
+  private remember(change: Partial<State>): void {
+    this.state = { ...this.state, ...change };
+    this.api.setState(this.state);
   }
 
   private soon(): void {
@@ -271,7 +295,7 @@ class View implements Desk {
     this.parent.update();
     this.sandbox.update(sandbox);
     setText(this.title, title || (sessionId === "" ? "New session" : "Untitled"));
-    this.begin.hidden = this.session.state.items.length > 0 || !this.hindrance.hidden;
+    this.welcome.update(!this.hindrance.hidden);
     this.pickers.update();
     this.gauge.update();
     this.composer.update();
@@ -283,7 +307,7 @@ class View implements Desk {
   private hinder(hindrance: Hindrance | null): void {
     if (this.told.classList.contains("error")) this.tell(null); // it was about what stood in the way before
     this.hindrance.hidden = hindrance === null;
-    this.begin.hidden = this.session.state.items.length > 0 || hindrance !== null;
+    this.welcome.update(hindrance !== null);
     this.hindrance.replaceChildren(
       ...(hindrance === null ? [] : [h("p", {}, visible(hindrance.text)), this.actions(hindrance.actions)]),
     );
@@ -304,7 +328,7 @@ class View implements Desk {
         : [
             h("span", {}, visible(message.text)),
             this.actions(message.actions),
-            button("×", () => this.tell(null), { "aria-label": "Dismiss" }),
+            iconButton("close", "Dismiss", () => this.tell(null)),
           ]),
     );
   }

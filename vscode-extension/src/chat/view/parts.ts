@@ -2,11 +2,12 @@ import { plural } from "../../changes";
 import type { CommandPart } from "../../protocol";
 import { visible } from "../../visible";
 import { h } from "./dom";
+import { icon } from "./icon";
 
-const MARKS: Record<CommandPart["decision"], [mark: string, name: string, word: string]> = {
-  allow: ["✓", "fine", "fine"],
-  ask: ["?", "asks", "the reason for the question"],
-  deny: ["✗", "denied", "denied"],
+const MARKS: Record<CommandPart["decision"], [icon: string, name: string, word: string]> = {
+  allow: ["check", "fine", "fine"],
+  ask: ["question", "asks", "the reason for the question"],
+  deny: ["close", "denied", "denied"],
 };
 /** Parts up to which those that are fine stand among the others; of more they are folded away. */
 const MANY = 6;
@@ -39,7 +40,7 @@ function line({ text, decision, rule, reason }: CommandPart, alone: boolean): HT
   return h(
     "li",
     { class: name },
-    h("span", { class: "mark", role: "img", "aria-label": word, title: word }, mark),
+    h("span", { class: "mark", title: word }, icon(mark, word)),
     h(
       "div",
       {},

@@ -2,13 +2,14 @@ import { SANDBOX } from "../../labels";
 import type { CommandSandbox } from "../../protocol";
 import { visible } from "../../visible";
 import { button, h } from "./dom";
+import { icon } from "./icon";
 
 /** What holds a command, on a line of its own; that nothing does is a warning. */
 export function sandboxLine(sandbox: CommandSandbox): HTMLElement {
   return h(
     "div",
     { class: `held ${sandbox.tier === "none" ? "open" : ""}` },
-    h("span", { class: "mark", "aria-hidden": "true" }, mark(sandbox)),
+    h("span", { class: "mark" }, icon(mark(sandbox))),
     h("span", {}, visible(sandbox.summary)),
   );
 }
@@ -25,10 +26,7 @@ export class SandboxBadge {
     this.element.hidden = sandbox === null;
     if (sandbox === null) return;
     const word = SANDBOX[sandbox.tier];
-    this.element.replaceChildren(
-      h("span", { "aria-hidden": "true" }, mark(sandbox)),
-      h("span", { class: "word" }, ` ${word}`),
-    );
+    this.element.replaceChildren(icon(mark(sandbox)), h("span", { class: "word" }, ` ${word}`));
     this.element.setAttribute("aria-label", word);
     this.element.title = visible(sandbox.summary);
     this.element.classList.toggle("open", sandbox.tier === "none");
@@ -42,5 +40,5 @@ export class SandboxBadge {
 }
 
 function mark({ tier }: CommandSandbox): string {
-  return tier === "none" ? "⚠" : "▣";
+  return tier === "none" ? "warning" : "shield";
 }

@@ -1,23 +1,17 @@
 import type { SessionSummary } from "../../protocol";
 import type { Desk } from "./desk";
 import { button, h } from "./dom";
+import { grouped, name, row, type RowActions } from "./sessionRow";
 
-const STATUS: Record<SessionSummary["status"], string> = {
-  idle: "",
-  running: "running",
-  waiting: "waits for you",
-  interrupted: "interrupted",
-  closed: "",
-};
-
-/** The list of conversations: search, open, rename, delete. It lies over the conversation and leaves with Escape. */
+/** The list of conversations: how each stands, search, open, rename, delete. It lies over the conversation and leaves
+ * with Escape. */
 export class Sessions {
   private readonly search = h("input", {
     type: "search",
     placeholder: "Search sessions",
     "aria-label": "Search sessions",
   });
-  private readonly rows = h("ul", { "aria-label": "Sessions" });
+  private readonly list = h("div", { class: "groups" });
   readonly element = h(
     "section",
     { class: "sessions", role: "dialog", "aria-label": "Sessions", hidden: true },
@@ -28,17 +22,26 @@ export class Sessions {
       button("New", () => this.leave(() => this.desk.post({ type: "new" })), { class: "primary" }),
       button("×", () => this.leave(), { "aria-label": "Close the list" }),
     ),
-    this.rows,
+    this.list,
   );
   private all: SessionSummary[] = [];
   private current = "";
   private renaming: string | undefined;
+  private readonly actions: RowActions = {
+    open: ({ sessionId }) => this.leave(() => this.desk.post({ type: "open", sessionId })),
+    openInEditor: ({ sessionId }) => this.leave(() => this.desk.post({ type: "openInEditor", sessionId })),
+    rename: ({ sessionId }) => this.rename(sessionId),
+    remove: (session) =>
+      this.desk.post({ type: "delete", sessionId: session.sessionId, title: name(session) }),
+  };
 
   constructor(
     private readonly desk: Desk,
+    private readonly modelName: (modelId: string) => string,
     private readonly left: () => void,
   ) {
     this.search.addEventListener("input", () => this.draw());
+    this.element.addEventListener("keydown", (event) => this.key(event));
     // on the document: a row that is drawn anew takes the focus with it
     document.addEventListener("keydown", (event) => {
       if (event.key === "Escape" && !this.element.hidden) this.leave();
@@ -50,6 +53,7 @@ export class Sessions {
     this.element.hidden = false;
     this.search.value = "";
     this.draw();
+    this.list.scrollTop = 0; // the newest, wherever it was left
     this.search.focus();
     this.desk.post({ type: "sessions" });
   }
@@ -69,54 +73,27 @@ export class Sessions {
   }
 
   private draw(): void {
-    const focused = (document.activeElement as HTMLElement | null)?.closest("li")?.dataset.session;
-    const inRows = this.rows.contains(document.activeElement);
+    const focused = this.focused();
     const words = this.search.value.toLowerCase().split(/\s+/);
     const found = this.all.filter((each) => words.every((word) => name(each).toLowerCase().includes(word)));
-    this.rows.replaceChildren(
-      ...found.map((each) => this.row(each)),
+    this.list.replaceChildren(
+      ...grouped(found, Date.now()).flatMap(({ group, sessions }) => [
+        h("h3", {}, group),
+        h("ul", { "aria-label": group }, ...sessions.map((each) => this.row(each))),
+      ]),
       ...(found.length === 0
-        ? [h("li", { class: "aside" }, this.all.length ? "None fits." : "No session yet.")]
+        ? [h("p", { class: "aside" }, this.all.length ? "No matching sessions." : "No sessions yet.")]
         : []),
     );
-    if (!inRows || this.renaming !== undefined) return;
-    const row = [...this.rows.children].find((each) => (each as HTMLElement).dataset.session === focused);
-    (row?.querySelector<HTMLElement>(".open") ?? this.search).focus();
+    if (focused === undefined || this.renaming !== undefined) return;
+    const still = this.rows.find((each) => each.dataset.session === focused);
+    (still?.querySelector<HTMLElement>(".open") ?? this.search).focus();
   }
 
   private row(session: SessionSummary): HTMLElement {
     const { sessionId } = session;
     if (this.renaming === sessionId) return this.renameRow(session);
-    const status = STATUS[session.status];
-    const left = status === "" && session.changes > 0 ? `${session.changes} to review` : "";
-    return h(
-      "li",
-      { class: sessionId === this.current ? "current" : "", "data-session": sessionId },
-      button("", () => this.leave(() => this.desk.post({ type: "open", sessionId })), {
-        class: "open",
-        "aria-label": `Open ${name(session)}`,
-        ...(sessionId === this.current ? { "aria-current": "true" } : {}),
-      }),
-      h("span", { class: "name" }, name(session)),
-      h(
-        "span",
-        { class: `aside ${session.status}` },
-        [status, left, ago(session.updatedAt, Date.now())].filter(Boolean).join(" · "),
-      ),
-      button(
-        "Rename",
-        () => {
-          this.renaming = sessionId;
-          this.draw();
-          this.rows.querySelector<HTMLInputElement>("input")?.select();
-        },
-        { class: "link", "aria-label": `Rename ${name(session)}` },
-      ),
-      button("Delete", () => this.desk.post({ type: "delete", sessionId, title: name(session) }), {
-        class: "link",
-        "aria-label": `Delete ${name(session)}`,
-      }),
-    );
+    return row(session, sessionId === this.current, this.modelName(session.modelId), this.actions);
   }
 
   private renameRow(session: SessionSummary): HTMLElement {
@@ -126,11 +103,11 @@ export class Sessions {
       const title = input.value.trim();
       if (save && title !== "") this.desk.post({ type: "rename", sessionId: session.sessionId, title });
       this.draw();
+      this.focus(session.sessionId);
     };
     input.addEventListener("keydown", (event) => {
-      if (event.key !== "Enter" && event.key !== "Escape") return;
       event.stopPropagation();
-      done(event.key === "Enter");
+      if (event.key === "Enter" || event.key === "Escape") done(event.key === "Enter");
     });
     return h(
       "li",
@@ -139,17 +116,47 @@ export class Sessions {
       button("Save", () => done(true)),
     );
   }
-}
 
-function name(session: SessionSummary): string {
-  return session.title || "Untitled";
-}
+  private rename(sessionId: string): void {
+    this.renaming = sessionId;
+    this.draw();
+    const input = this.list.querySelector("input");
+    input?.focus();
+    input?.select();
+  }
 
-/** How long ago, in words. */
-export function ago(then: number, now: number): string {
-  const minutes = Math.floor((now - then) / 60_000);
-  if (minutes < 1) return "now";
-  if (minutes < 60) return `${minutes} min`;
-  const hours = Math.floor(minutes / 60);
-  return hours < 24 ? `${hours} h` : `${Math.floor(hours / 24)} d`;
+  /** Arrows go through the list, from the search box too; the other keys are about the session they stand on. */
+  private key(event: KeyboardEvent): void {
+    const at = this.rows.findIndex((each) => each.dataset.session === this.focused());
+    const session = this.all.find(({ sessionId }) => sessionId === this.focused());
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step !== undefined) {
+      const next = this.rows[at + step];
+      (next?.querySelector<HTMLElement>(".open") ?? (at + step < 0 ? this.search : undefined))?.focus();
+    } else if (session === undefined) {
+      if (event.key !== "Enter" || event.target !== this.search) return;
+      this.rows[0]?.querySelector<HTMLElement>(".open")?.click(); // what the search found first
+    } else if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) this.actions.openInEditor(session);
+    else if (event.key === "F2") this.actions.rename(session);
+    else if (event.key === "Delete") this.actions.remove(session);
+    else return;
+    event.preventDefault();
+  }
+
+  private get rows(): HTMLElement[] {
+    return [...this.list.querySelectorAll<HTMLElement>("li")];
+  }
+
+  /** The session of the row that has the focus. */
+  private focused(): string | undefined {
+    const { activeElement } = document;
+    return this.list.contains(activeElement) ? activeElement?.closest("li")?.dataset.session : undefined;
+  }
+
+  private focus(sessionId: string): void {
+    this.rows
+      .find((each) => each.dataset.session === sessionId)
+      ?.querySelector<HTMLElement>(".open")
+      ?.focus();
+  }
 }

@@ -5,6 +5,7 @@ import { visible } from "../../visible";
 import { wanted } from "../../words";
 import { type Desk, makingRoom } from "./desk";
 import { button, h } from "./dom";
+import { iconButton } from "./icon";
 
 const REASONS: Record<TurnEnded["reason"], string> = {
   completed: "",
@@ -15,7 +16,7 @@ const REASONS: Record<TurnEnded["reason"], string> = {
   loop: "Stopped: it went in circles.",
   refused: "The model declined.",
   failed: "The turn failed.",
-  interrupted: "Interrupted: the daemon ended in the middle.",
+  interrupted: "Interrupted: Amanu stopped in the middle.",
 };
 
 /** Between conversation and prompt box: what runs, what waits, why the last turn ended, and when it is tried again. */
@@ -65,7 +66,7 @@ export class Standing {
           h(
             "span",
             {},
-            `${count > 1 ? `${count} questions wait` : "Waits for you"}: ${visible(waiting.title)}`,
+            `${count > 1 ? `${count} decisions wait` : "Waiting for you"}: ${visible(waiting.title)}`,
           ),
           button("Show", () => this.goTo(waiting.itemId), { class: "link" }),
         ),
@@ -76,7 +77,7 @@ export class Standing {
           "div",
           { class: "line running" },
           h("span", { class: "dot" }),
-          makingRoom(state) ? "Making room" : `Working, step ${state.turn.steps + 1}`,
+          h("span", {}, makingRoom(state) ? "Making room" : `Working · step ${state.turn.steps + 1}`),
           this.routed(state),
         ),
       );
@@ -94,7 +95,7 @@ export class Standing {
           ),
           canContinue &&
             button(
-              "Go on",
+              "Continue",
               () => this.desk.post({ type: "prompt", text: "Go on.", attachments: [], how: "send" }),
               { class: "link" },
             ),
@@ -109,8 +110,7 @@ export class Standing {
           h("span", { class: "aside" }, "Queued:"),
           h("span", { class: "text" }, prompt.text),
           state.turn === null && button("Send now", () => this.sendNow(prompt), { class: "link" }),
-          button("×", () => this.takeBack(prompt), {
-            "aria-label": `Take back: ${prompt.text}`,
+          iconButton("close", `Take back: ${prompt.text}`, () => this.takeBack(prompt), {
             title: "Take it back into the prompt box",
           }),
         ),

@@ -2,12 +2,13 @@ import type { Todo } from "../../protocol";
 import { visible } from "../../visible";
 import type { Desk } from "./desk";
 import { h, setText } from "./dom";
+import { icon } from "./icon";
 
-const MARKS: Record<Todo["status"], [mark: string, words: string]> = {
-  pending: ["○", "to do"],
-  inProgress: ["◐", "in progress"],
-  done: ["●", "done"],
-  cancelled: ["⊘", "cancelled"],
+const MARKS: Record<Todo["status"], [icon: string, words: string]> = {
+  pending: ["circle-outline", "to do"],
+  inProgress: ["record", "in progress"],
+  done: ["pass-filled", "done"],
+  cancelled: ["circle-slash", "cancelled"],
 };
 
 export function todoLines(todos: Todo[]): HTMLElement {
@@ -16,12 +17,7 @@ export function todoLines(todos: Todo[]): HTMLElement {
     {},
     ...todos.map(({ status, text }) => {
       const [mark, words] = MARKS[status];
-      return h(
-        "li",
-        { class: status },
-        h("span", { class: "mark", role: "img", "aria-label": words }, mark),
-        visible(text),
-      );
+      return h("li", { class: status }, h("span", { class: "mark" }, icon(mark, words)), visible(text));
     }),
   );
 }

@@ -1,4 +1,6 @@
-import type { Item, Proposal, ToolCall, ToolCallState } from "../../protocol";
+import { name, seen } from "../../changes";
+import { waits } from "../../hunks";
+import type { HunkState, Item, Proposal, ProposedFile, ToolCall, ToolCallState } from "../../protocol";
 import { oneLine, visible } from "../../visible";
 import { decision } from "../../words";
 import type { ToView } from "../messages";
@@ -8,32 +10,37 @@ import { type Desk, approvalOf, deciding, proposalOf } from "./desk";
 import { button, growText, h, setText } from "./dom";
 import { DraftBox } from "./draft";
 import { HunksBox, stat } from "./hunks";
+import { icon, iconButton, setIcon } from "./icon";
 import { sandboxLine } from "./sandbox";
 
 /** Characters of a title: the daemon cuts it, too. */
 const TITLE = 200;
 
-const STATES: Record<ToolCallState, [mark: string, words: string]> = {
-  validating: ["◌", "being prepared"],
-  awaitingApproval: ["?", "waits for you"],
-  scheduled: ["◌", "about to run"],
-  executing: ["◌", "running"],
-  succeeded: ["✓", "done"],
-  failed: ["✗", "failed"],
-  cancelled: ["–", "cancelled"],
-  rejected: ["✗", "rejected"],
+const STATES: Record<ToolCallState, [icon: string, words: string]> = {
+  validating: ["loading", "being prepared"],
+  awaitingApproval: ["question", "waits for you"],
+  scheduled: ["loading", "about to run"],
+  executing: ["loading", "running"],
+  succeeded: ["check", "done"],
+  failed: ["error", "failed"],
+  cancelled: ["circle-slash", "cancelled"],
+  rejected: ["close", "rejected"],
 };
+const RUN = "run_shell_command";
 
-/** A tool call: what it does, how far it is, what it said; the question about it, and the changes it proposes. */
+/** A tool call on one line: what it does, how it went. Behind it, or below it while the user is asked or it runs, stand
+ * its arguments and output, the question about it, and the changes it proposes. */
 export class ToolCard implements Card {
-  private readonly mark = h("span", { class: "mark", "aria-hidden": "true" });
+  private readonly mark = icon("loading");
   private readonly title = h("span", { class: "title" });
+  private readonly summary = h("span", { class: "went" });
   private readonly stat = h("span", { class: "stat" });
   private readonly state = h("span", { class: "state" });
+  /** Keep and undo, of what a rule applied. */
+  private readonly keeping = h("span", { class: "keeping" });
   private readonly arguments = h("pre", { class: "arguments", "aria-label": "Arguments", tabindex: "0" });
   private readonly output = h("pre", { class: "output", "aria-label": "Output", tabindex: "0" });
   private readonly draft = new DraftBox();
-  private readonly open = button("Open the file", () => this.openFile(), { class: "link" });
   private readonly terminal = button("Show in Terminal", () => this.showInTerminal(), {
     class: "link terminal",
     hidden: true,
@@ -41,30 +48,34 @@ export class ToolCard implements Card {
   private readonly details: HTMLDetailsElement;
   private callId = "";
   private readonly record = h("div", { class: "record", hidden: true });
-  private path: string | undefined;
   private readonly said = h("div", { class: "said" });
   private readonly approval: ApprovalBox;
   private readonly hunks: HunksBox;
+  /** Around the changes: what is decided is folded away with the rest. */
+  private readonly changes: HTMLElement;
   readonly element: HTMLElement;
   private touched = false;
+  /** Nothing of it waits for the user. */
+  private settled = true;
 
   constructor(private readonly desk: Desk) {
     this.approval = new ApprovalBox(desk);
     this.hunks = new HunksBox(desk);
-    const summary = h(
-      "summary",
-      { onclick: () => (this.touched = true) },
-      this.mark,
-      this.title,
-      this.stat,
-      this.state,
-    );
+    this.changes = h("div", { class: "proposed" }, this.hunks.element);
     this.details = h(
       "details",
-      {},
-      summary,
+      { ontoggle: () => this.fold() },
+      h(
+        "summary",
+        { onclick: () => (this.touched = true) },
+        h("span", { class: "mark" }, this.mark),
+        this.title,
+        this.summary,
+        this.stat,
+        this.state,
+        this.keeping,
+      ),
       this.arguments,
-      this.open,
       this.output,
       this.terminal,
       this.draft.element,
@@ -75,44 +86,96 @@ export class ToolCard implements Card {
       { class: "card tool" },
       this.details,
       this.said,
-      this.hunks.element,
+      this.changes,
       this.approval.element,
     );
   }
 
   update(item: Item): void {
-    const call = item as ToolCall;
+    // a daemon from before it said how calls went is still a daemon
+    const call = { ...(item as ToolCall), summary: (item as ToolCall).summary ?? "" };
     const drafted = call.state === "validating" && call.output !== "";
-    const [mark, words] = drafted ? ["◌", "draft, being written"] : STATES[call.state];
+    const [mark, words] = drafted ? ["loading", "draft, being written"] : STATES[call.state];
     const approval = approvalOf(this.desk, call.itemId);
     const proposal = proposalOf(this.desk, call.proposalId);
-    this.element.dataset.state = call.state;
+    const here = proposal === undefined || deciding(this.desk, proposal) === call.itemId;
+    const ended = call.state === "succeeded" || call.state === "failed";
     const title = oneLine(call.title, TITLE);
-    this.element.setAttribute("aria-label", `${title}: ${words}`);
-    setText(this.mark, mark);
-    setText(this.title, title);
+    const how = proposal && ended ? settlement(proposal.files) : words;
+    this.settled = approval === undefined && !(here && proposal && isOpen(proposal));
+    this.element.dataset.state = call.state;
+    this.element.classList.toggle("settled", this.settled);
+    this.element.setAttribute("aria-label", `${title}: ${[how, call.summary].filter(Boolean).join(", ")}`);
+    setIcon(this.mark, mark);
+    this.name(call, proposal, title);
+    setText(this.summary, proposal ? "" : visible(call.summary));
     setText(this.stat, proposal ? stat(proposal.files) : "");
-    setText(this.state, words);
+    setText(this.state, ended && (!proposal || how === "") ? failure(call) : how);
     setText(this.arguments, argumentsText(call));
     this.draft.update(drafted ? call.output : "");
     growText(this.output, drafted ? "" : call.output);
-    this.arguments.hidden = this.arguments.textContent === "";
-    const path = call.arguments.path;
-    this.path = typeof path === "string" && call.tool !== "list_directory" ? path : undefined;
-    this.open.hidden = this.path === undefined;
     this.callId = call.itemId;
     this.terminal.hidden = !runs(call, this.desk);
-    this.output.hidden = drafted || call.output === "";
+    this.arguments.hidden = this.arguments.textContent === "" || call.state === "awaitingApproval";
+    this.output.hidden = drafted || call.output === "" || call.output === call.summary;
     // what is live is worth seeing; what is done folds itself away, unless the user opened or closed it
     if (!this.touched)
       this.details.open =
-        drafted || (call.effect === "run" && (call.state === "executing" || call.state === "failed"));
+        drafted || (call.effect === "run" && call.state === "executing" && call.output !== "");
     this.said.replaceChildren(...this.remarks(call, proposal, approval !== undefined));
     this.said.hidden = this.said.childElementCount === 0;
-    const here = proposal === undefined || deciding(this.desk, proposal) === call.itemId;
     this.hunks.update(here ? proposal : undefined, approval);
     this.approval.update(here ? approval : undefined, proposal);
     this.remember(call);
+    this.offerKeeping(here && proposal && this.settled ? proposal : undefined);
+    this.fold();
+  }
+
+  /** The title, with the file it names as a link: to the change, or to the lines that were read. */
+  private name(call: ToolCall, proposal: Proposal | undefined, title: string): void {
+    if (call.state === "awaitingApproval" && call.tool === RUN) {
+      setText(this.title, "Run a command"); // it stands below, in full
+      return;
+    }
+    const path = pathOf(call);
+    const at = path === undefined ? -1 : title.lastIndexOf(path);
+    if (path === undefined || at < 0) setText(this.title, title);
+    else if (this.title.title !== title || this.title.dataset.proposal !== (call.proposalId ?? "")) {
+      const line = call.arguments.start_line;
+      const [file, ...others] = proposal?.files ?? [];
+      const press = () =>
+        file && proposal && others.length === 0
+          ? this.desk.post({ type: "openDiff", proposalId: proposal.proposalId, path: file.path })
+          : this.desk.post({ type: "openFile", path, line: typeof line === "number" ? line : null });
+      const words = proposal ? `Open the diff of ${path}` : `Open ${path}`;
+      this.title.replaceChildren(
+        visible(title.slice(0, at)),
+        button(name(path), press, { class: "link file", title: words, "aria-label": words }),
+        visible(title.slice(at + path.length)),
+      );
+      this.title.dataset.proposal = call.proposalId ?? "";
+    }
+    this.title.title = title;
+  }
+
+  /** What a rule applied is kept or undone without unfolding it. */
+  private offerKeeping(proposal: Proposal | undefined): void {
+    const waiting = proposal?.files.some(({ hunks }) => hunks.some((hunk) => waits(hunk) === "review"));
+    const key = proposal && waiting ? `${proposal.proposalId} ${proposal.version}` : "";
+    if (this.keeping.dataset.drawn === key) return; // a button that is drawn anew loses the focus
+    this.keeping.dataset.drawn = key;
+    if (proposal === undefined || !waiting) return this.keeping.replaceChildren();
+    const scope = { proposalId: proposal.proposalId };
+    const keep = () => this.desk.post({ type: "decide", scope, decision: "keep", seen: seen([proposal]) });
+    this.keeping.replaceChildren(
+      iconButton("check", "Keep", keep, { class: "keep" }),
+      iconButton("discard", "Undo", () => this.desk.post({ type: "undo", scope }), { class: "undo" }),
+    );
+  }
+
+  /** What is decided is behind the line. */
+  private fold(): void {
+    this.changes.hidden = this.settled && !this.details.open;
   }
 
   checked(message: Extract<ToView, { type: "rule" }>): void {
@@ -136,18 +199,15 @@ export class ToolCard implements Card {
     this.desk.post({ type: "showCommand", toolCallId: this.callId });
   }
 
-  private openFile(): void {
-    if (this.path !== undefined) this.desk.post({ type: "openFile", path: this.path, line: null });
-  }
-
   private remarks(call: ToolCall, proposal: Proposal | undefined, asked: boolean): HTMLElement[] {
     const remarks: HTMLElement[] = [];
-    if (proposal && deciding(this.desk, proposal) !== call.itemId)
+    if (proposal && deciding(this.desk, proposal) !== call.itemId && isOpen(proposal))
       remarks.push(h("div", { class: "aside" }, "Its changes are shown with the last edit of this step."));
     const { parentSessionId } = this.desk.session.state;
     if (call.state === "awaitingApproval" && !asked && parentSessionId)
       remarks.push(h("div", { class: "aside" }, "Answer it in the session this agent works for."));
-    if (call.error !== null) remarks.push(h("div", { class: "error" }, visible(call.error)));
+    if (call.error !== null && call.state !== "cancelled")
+      remarks.push(h("div", { class: "error" }, visible(call.error)));
     if (call.decision !== null && telling(call) && !asked)
       remarks.push(h("div", { class: "aside" }, decision(call.decision, this.desk.client)));
     if (call.sandbox?.tier === "none") remarks.push(sandboxLine(call.sandbox));
@@ -162,16 +222,43 @@ function runs({ itemId, tool, state }: ToolCall, { session }: Desk): boolean {
   return state === "executing" || job?.state === "running";
 }
 
-/** Worth a line of its own: what a rule of the mode allowed is not. */
+/** Worth a line of its own: a no is. */
 function telling({ decision: decided }: ToolCall): boolean {
-  return decided?.by === "user" || decided?.outcome !== "allowed" || decided.scope !== null;
+  return decided?.outcome !== "allowed";
 }
 
-function argumentsText(call: ToolCall): string {
-  const given = Object.entries(call.arguments);
-  // an edit's texts stand in the diff
-  const shown = call.proposalId === null ? given : given.filter(([name]) => !/text|content/.test(name));
-  return shown
+/** Whether hunks of it are to be decided; what is applied can be looked at later. */
+function isOpen({ files }: Proposal): boolean {
+  return files.some(({ hunks }) => hunks.some((hunk) => ![undefined, "review"].includes(waits(hunk))));
+}
+
+/** How the decisions on an edit went: "applied", "accepted 2 of 3", "rejected"; "" while there are none. */
+export function settlement(files: ProposedFile[]): string {
+  const states = files.flatMap(({ hunks }) => hunks.map(({ state }) => state));
+  const count = (...wanted: HunkState[]) => states.filter((state) => wanted.includes(state)).length;
+  const [applied, rejected, undone] = [count("applied"), count("rejected"), count("reverted")];
+  if (states.length === 0 || applied + rejected + undone === 0) return "";
+  if (applied === states.length) return "applied";
+  if (rejected === states.length) return "rejected";
+  if (undone === states.length) return "undone";
+  return `accepted ${applied} of ${states.length}`;
+}
+
+/** Beside a failure that says nothing else of itself. */
+function failure(call: ToolCall): string {
+  return call.state === "failed" && call.summary === "" ? "failed" : "";
+}
+
+/** The file a call is about, as the model named it. */
+function pathOf({ arguments: { path }, tool }: ToolCall): string | undefined {
+  return typeof path === "string" && path !== "" && tool !== "list_directory" ? path : undefined;
+}
+
+/** The arguments that the line does not tell. */
+function argumentsText({ arguments: given, proposalId, title }: ToolCall): string {
+  return Object.entries(given)
+    .filter(([name]) => proposalId === null || !/text|content/.test(name)) // an edit's texts stand in the diff
+    .filter(([, value]) => typeof value !== "string" || !title.endsWith(value))
     .map(([name, value]) => visible(`${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`))
     .join("\n");
 }

@@ -1,12 +1,14 @@
-import { plural, seen, turnEdits, within } from "../../changes";
+import { plural, seen, type TurnEdits, turnEdits, within } from "../../changes";
 import type { Desk } from "./desk";
 import { button, h } from "./dom";
+import { iconButton } from "./icon";
 
-/** What a turn's edits came to, below its last card, and what can be done with all of them. */
+/** Below the last card of a turn: its answer copied, its prompt sent again; what its edits came to, and what can be done
+ * with all of them. */
 export class TurnRow {
-  readonly element = h("div", { class: "turn", role: "group", "aria-label": "Changes of this turn" });
+  readonly element = h("div", { class: "turn", role: "group", "aria-label": "This turn" });
   private drawn = "";
-  /** Not while the turn runs, nor when it changed nothing. */
+  /** Not while the turn runs. */
   shown = false;
 
   constructor(
@@ -15,13 +17,36 @@ export class TurnRow {
   ) {}
 
   update(): void {
-    const { plan, proposals, turn } = this.desk.session.state;
-    const edits = turn?.turnId === this.turnId ? undefined : turnEdits(proposals, this.turnId, plan?.path);
-    const key = JSON.stringify(edits ?? null);
+    const { plan, proposals, turn, readOnly } = this.desk.session.state;
+    this.shown = turn?.turnId !== this.turnId;
+    const edits = this.shown ? turnEdits(proposals, this.turnId, plan?.path) : undefined;
+    const key = JSON.stringify([this.shown, readOnly, edits]);
     if (key === this.drawn) return; // a button that is drawn anew loses the focus
     this.drawn = key;
-    this.shown = edits !== undefined;
-    if (edits === undefined) return;
+    this.element.classList.toggle("plain", edits === undefined);
+    this.element.replaceChildren(...this.actions(readOnly), ...(edits ? this.edits(edits) : []));
+  }
+
+  private actions(readOnly: boolean): HTMLElement[] {
+    const copy = () => void navigator.clipboard.writeText(this.answer ?? "");
+    const retry = () => this.desk.post({ type: "retry", turnId: this.turnId });
+    return [
+      ...(this.answer === undefined
+        ? []
+        : [iconButton("copy", "Copy the answer", copy, { class: "copy-answer" })]),
+      ...(readOnly ? [] : [iconButton("refresh", "Retry: send the prompt again", retry, { class: "retry" })]),
+    ];
+  }
+
+  /** The last thing it said, as Markdown. */
+  private get answer(): string | undefined {
+    const last = this.desk.session.state.items.findLast(
+      (item) => item.kind === "answer" && item.turnId === this.turnId && !item.agentId,
+    );
+    return last?.kind === "answer" ? last.text : undefined;
+  }
+
+  private edits(edits: TurnEdits): Node[] {
     const { turnId } = this;
     const wish = (what: "review" | "undo" | "redo") => () => this.desk.post({ type: "turn", what, turnId });
     const keep = () => {
@@ -30,16 +55,18 @@ export class TurnRow {
     };
     const left = [
       ...(edits.open > 0 ? [`${edits.open} open`] : []),
-      ...(edits.undone > 0 ? [`${edits.undone} taken back`] : []),
+      ...(edits.undone > 0 ? [`${edits.undone} undone`] : []),
     ];
-    this.element.replaceChildren(
+    return [
       h("span", { class: "files" }, plural(edits.files, "file")),
       h("span", { class: "stat" }, `+${edits.added} −${edits.removed}`),
       h("span", { class: "aside" }, left.join(", ")),
       button("Review", wish("review"), { class: "link" }),
-      edits.applied > 0 ? button("Undo turn", wish("undo"), { class: "link" }) : "",
-      edits.undone > 0 ? button("Redo", wish("redo"), { class: "link" }) : "",
-      edits.review > 0 ? button("Keep all", keep, { class: "link" }) : "",
-    );
+      ...(edits.applied > 0
+        ? [button("Undo", wish("undo"), { class: "link", title: "Undo this turn's edits" })]
+        : []),
+      ...(edits.undone > 0 ? [button("Redo", wish("redo"), { class: "link" })] : []),
+      ...(edits.review > 0 ? [button("Keep all", keep, { class: "link" })] : []),
+    ];
   }
 }
