@@ -43,7 +43,7 @@ async def test_commands_in_terminal_tabs(tmp_path: Path) -> None:
         await chat.locator(".tool button.terminal").click()  # it changes nothing, so it runs unasked
         await terminal.filter(has_text="begun").first.wait_for(timeout=SECONDS)
         await shoot(page, "jobs-1-terminal")
-        await command(page, "View: Close Primary Side Bar")
+        await command(page, "View: Toggle Secondary Side Bar Visibility")
         await chat.locator(".list").wait_for(state="hidden", timeout=SECONDS)
         (tmp_path / "work" / "on").write_text("")
         await terminal.filter(has_text="[succeeded]").first.wait_for(timeout=SECONDS)
