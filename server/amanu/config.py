@@ -245,6 +245,8 @@ class Settings(SettingsSection):
     """Watch for a model that goes in circles: it is told once, the second time the turn ends."""
     context: ContextSettings = ContextSettings()
     routing: RoutingSettings = RoutingSettings()
+    titles: bool = True
+    """Have the model of `routing.utility`, where one is set, word the titles of new sessions."""
     agents: AgentSettings = AgentSettings()
     rules: RuleSettings = RuleSettings()
     rule: tuple[RuleTable, ...] = ()

@@ -1,5 +1,5 @@
-"""Background commands in a real VS Code: counted in the status bar, listed, shown in a terminal tab, stopped, and still
-there when the window was loaded again."""
+"""Commands that run, in a real VS Code: shown in a terminal tab, and the end of the turn told to who looks elsewhere.
+Those in the background: counted in the status bar, listed, stopped, still there when the window was loaded again."""
 
 from pathlib import Path
 
@@ -7,11 +7,11 @@ import pytest
 
 from editors.test_vscode_reload import again
 from support.strict_services.http import Say, ToolUse
-from support.vscode import SECONDS, VSCODE, answered, asked, open_chat, send, service, workbench
+from support.vscode import SECONDS, VSCODE, answered, asked, command, open_chat, send, service, shoot, workbench
 
 pytestmark = [
     pytest.mark.skipif(not VSCODE, reason="run by make test-vscode"),
-    pytest.mark.timeout(180),
+    pytest.mark.timeout(240),
 ]
 
 
@@ -21,16 +21,38 @@ TEXT = {"terminal.integrated.gpuAcceleration": "off"}
 """The terminal's text is in the page, and not only painted."""
 
 
-async def test_a_server_in_a_terminal_tab(tmp_path: Path) -> None:
+async def test_commands_in_terminal_tabs(tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
-    command = "echo ready; while [ ! -e go ]; do sleep 0.1; done; echo gone on; sleep 100"
-    started = ToolUse("run_shell_command", {"command": command, "background": True, "until": "ready"})
-    script = [Say(text="", calls=[started]), Say(text="It runs.")]
+    builds = ToolUse("run_shell_command", {"command": "echo begun; while [ ! -e on ]; do sleep 0.1; done; echo built"})
+    serves = "echo ready; while [ ! -e go ]; do sleep 0.1; done; echo gone on; sleep 100"
+    started = ToolUse("run_shell_command", {"command": serves, "background": True, "until": "ready"})
+    script = [
+        Say(text="", calls=[builds]),
+        Say(text="It is built."),
+        Say(text="", calls=[started]),
+        Say(text="It runs."),
+    ]
+    told = {"amanu.notifyAfter": 1, **TEXT}
     async with (
         service("anthropic", script) as (served, environment),
-        workbench(tmp_path, {}, settings={"amanu.server.environment": {**environment, **STAYS}, **TEXT}) as page,
+        workbench(tmp_path, {}, settings={**told, "amanu.server.environment": {**environment, **STAYS}}) as page,
     ):
         chat = await open_chat(page)
+        terminal = page.locator(".terminal-wrapper .xterm-rows")
+        await send(chat, "Build it")
+        await chat.locator(".tool button.terminal").click()  # it changes nothing, so it runs unasked
+        await terminal.filter(has_text="begun").first.wait_for(timeout=SECONDS)
+        await shoot(page, "jobs-1-terminal")
+        await command(page, "View: Toggle Secondary Side Bar Visibility")
+        await chat.locator(".list").wait_for(state="hidden", timeout=SECONDS)
+        (tmp_path / "work" / "on").write_text("")
+        await terminal.filter(has_text="[succeeded]").first.wait_for(timeout=SECONDS)
+        toast = page.locator(".notifications-toasts .notification-list-item", has_text="“Build it” has finished.")
+        await toast.wait_for(timeout=SECONDS)
+        await shoot(page, "jobs-2-notified")
+        await toast.locator(".monaco-button", has_text="Show").click()
+        await answered(chat, "It is built.")
+
         await send(chat, "Start it")
         await (await asked(chat)).click()
         await answered(chat, "It runs.")
@@ -42,7 +64,6 @@ async def test_a_server_in_a_terminal_tab(tmp_path: Path) -> None:
         row = page.locator(".quick-input-list .monaco-list-row", has_text="job-1")
         await row.wait_for(timeout=SECONDS)
         await row.click()
-        terminal = page.locator(".terminal-wrapper .xterm-rows")
         await page.locator(".xterm").first.wait_for(timeout=SECONDS)
         (tmp_path / "work" / "go").write_text("")
         await terminal.filter(has_text="gone on").first.wait_for(timeout=SECONDS)

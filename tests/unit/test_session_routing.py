@@ -38,7 +38,13 @@ def scripted(tmp_path: Path, name: str) -> str:
 
 
 def write(
-    tmp_path: Path, scripts: dict[str, Steps], default: str, routing: dict[str, Any], limits: dict[str, Any]
+    tmp_path: Path,
+    scripts: dict[str, Steps],
+    default: str,
+    routing: dict[str, Any],
+    limits: dict[str, Any],
+    *,
+    titles: bool = True,
 ) -> None:
     """The scripts, and settings that name them."""
     for name, steps in scripts.items():
@@ -48,6 +54,7 @@ def write(
         return scripted(tmp_path, value) if isinstance(value, str) else [scripted(tmp_path, each) for each in value]
 
     lines = [f"model = {json.dumps(named(default))}"] if default else []
+    lines += [] if titles else ["titles = false"]
     lines += ["[routing]", *(f"{key} = {json.dumps(named(value))}" for key, value in routing.items())]
     lines += ["[limits]", *(f"{key} = {value}" for key, value in limits.items())]
     (find_home().make().config / "config.toml").write_text("\n".join(lines))
@@ -61,10 +68,11 @@ async def opened(
     model: str = "mine",
     default: str = "",
     limits: dict[str, Any] | None = None,
+    titles: bool = True,
     **routing: Any,
 ) -> AsyncGenerator[ScriptedSession]:
     """A session whose model is the script of that name, or `AUTO`."""
-    write(tmp_path, scripts, default, routing, limits or {})
+    write(tmp_path, scripts, default, routing, limits or {}, titles=titles)
     root = tmp_path / "work"
     root.mkdir()
     sessions = open_sessions()

@@ -17,6 +17,7 @@ import { Desk } from "./desk";
 import { Desks } from "./desks";
 import { Doctor } from "./doctor";
 import { Edits } from "./edits";
+import { Ended } from "./ended";
 import { Findings } from "./findings";
 import { Inline } from "./inline";
 import { Highlighter } from "./highlight/highlighter";
@@ -82,6 +83,7 @@ export function activate(context: vscode.ExtensionContext): void {
       highlighter,
       openDiff: (proposalId, path) => review.openDiff(proposalId, path),
       audit: (call) => showAudit(desks, daemon, pages, call),
+      showCommand: (sessionId, toolCallId) => running.showCommand(sessionId, toolCallId),
       log,
     },
     sessions,
@@ -93,6 +95,7 @@ export function activate(context: vscode.ExtensionContext): void {
   const mcp = new ServersPage(context.extensionUri, desks, daemon, servers, setup, pages);
   const shownPlans = new Set<string>();
   const approvals = new Approvals(desks, daemon, pages, (proposalId) => review.openDiff(proposalId));
+  const running = new Running(desks, sessions, daemon, servers, (sessionId) => chats.showSession(sessionId));
   const doctor = new Doctor(context, desks, daemon, setup, pages);
   const trust = new Trust(desks, daemon, pages);
 
@@ -135,7 +138,12 @@ export function activate(context: vscode.ExtensionContext): void {
     mcp,
     settings,
     vscode.commands.registerCommand("amanu.settings", () => desks.attempt(() => settings.show())),
-    new Running(desks, sessions, daemon, servers, (sessionId) => chats.showSession(sessionId)),
+    running,
+    new Ended(overview, {
+      shows: (sessionId) => chats.shows(sessionId),
+      lastTurn: (sessionId) => sessions.get(sessionId)?.state.lastTurn ?? undefined,
+      show: (sessionId) => void desks.attempt(() => chats.showSession(sessionId)),
+    }),
     vscode.commands.registerCommand("amanu.mcp", (name?: unknown) =>
       desks.attempt(() => mcp.show(typeof name === "string" ? name : undefined)),
     ),

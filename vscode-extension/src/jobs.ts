@@ -8,13 +8,16 @@ import { oneLine } from "./visible";
 export interface JobLine {
   output(params: Omit<JobOutputParams, "sessionId">): Promise<JobOutputResult>;
   input(jobId: string, text: string): Promise<unknown>;
+  stop(jobId: string): Promise<unknown>;
 }
 
 /** Milliseconds in which keys that are typed are gathered into one request. */
 const TYPED_AFTER = 20;
 
+const CTRL_C = "\x03";
+
 /** A terminal tab that shows what a background command prints, as it comes; it takes keys if the command has a
- * terminal of its own. Closing the tab ends nothing. */
+ * terminal of its own, else only Ctrl+C, which stops the command. Closing the tab ends nothing. */
 export class JobTerminal implements vscode.Pseudoterminal {
   private readonly write = new vscode.EventEmitter<string>();
   readonly onDidWrite = this.write.event;
@@ -41,7 +44,8 @@ export class JobTerminal implements vscode.Pseudoterminal {
   }
 
   handleInput(data: string): void {
-    if (!this.job.tty || this.job.state !== "running") return;
+    if (this.job.state !== "running") return;
+    if (!this.job.tty) return void (data === CTRL_C && this.line.stop(this.job.jobId).catch(() => undefined));
     if (this.typed === "") setTimeout(() => this.send(), TYPED_AFTER);
     this.typed += data;
   }
@@ -124,6 +128,7 @@ export class JobTerminals implements vscode.Disposable {
     const pty = new JobTerminal(job, {
       output: (params) => this.daemon.request("amanu/job/output", { sessionId, ...params }),
       input: (jobId, text) => this.daemon.request("amanu/job/input", { sessionId, jobId, text }),
+      stop: (jobId) => this.daemon.request("amanu/job/stop", { sessionId, jobId }),
     });
     const name = `Amanu ${job.jobId}: ${oneLine(job.title, 40)}`;
     const terminal = vscode.window.createTerminal({

@@ -1,14 +1,17 @@
 import * as vscode from "vscode";
 import type { Daemon } from "./client";
 import type { Desks } from "./desks";
+import { CallTerminals } from "./callTerminals";
 import { waitsForUser, works } from "./fold";
 import { JobTerminals } from "./jobs";
 import { headline, needsUser, type Servers } from "./mcp/servers";
-import type { Event, Job, McpServer, SubAgent } from "./protocol";
+import type { Event, Item, Job, McpServer, SubAgent, ToolCall } from "./protocol";
 import type { Sessions } from "./sessions";
 import { oneLine, plain } from "./visible";
 
 const STOP: vscode.QuickInputButton = { iconPath: new vscode.ThemeIcon("debug-stop"), tooltip: "Stop" };
+/** The tool that runs commands. */
+const COMMAND = "run_shell_command";
 /** Characters of a line of the list. */
 const LINE = 200;
 
@@ -23,23 +26,26 @@ interface Row extends vscode.QuickPickItem {
 export class Running implements vscode.Disposable {
   private readonly item = vscode.window.createStatusBarItem("amanu.jobs", vscode.StatusBarAlignment.Left, -1);
   private readonly terminals: JobTerminals;
+  private readonly calls: CallTerminals;
   private readonly subscriptions: vscode.Disposable[];
   /** Draws the list anew, while it is open. */
   private redraw: (() => void) | undefined;
 
   constructor(
     private readonly desks: Desks,
-    sessions: Sessions,
+    private readonly sessions: Sessions,
     private readonly daemon: Daemon,
     private readonly servers: Servers,
     private readonly open: (sessionId: string) => Promise<void>,
   ) {
     this.terminals = new JobTerminals(sessions, daemon);
+    this.calls = new CallTerminals(sessions, daemon);
     this.item.name = "Amanu: What's Running";
     this.item.command = "amanu.jobs";
     this.subscriptions = [
       this.item,
       this.terminals,
+      this.calls,
       desks.onReset(() => this.changed()),
       desks.onEvent(({ event }) => {
         if (isAbout(event)) this.changed();
@@ -52,6 +58,13 @@ export class Running implements vscode.Disposable {
 
   dispose(): void {
     for (const each of this.subscriptions) each.dispose();
+  }
+
+  /** Show what a command prints in a terminal tab, whether its turn waits for it or not. */
+  showCommand(sessionId: string, callId: string): void {
+    const job = this.sessions.get(sessionId)?.state.jobs.find(({ toolCallId }) => toolCallId === callId);
+    if (job === undefined) this.calls.show(sessionId, callId);
+    else this.terminals.show(sessionId, job);
   }
 
   private changed(): void {
@@ -112,6 +125,7 @@ export class Running implements vscode.Disposable {
     const { jobs, agents } = this.desks.state;
     return [
       ...group("agents", agents.toReversed(), (agent) => this.agentRow(agent)),
+      ...group("commands", this.desks.state.items.filter(executes), (call) => this.callRow(call)),
       ...group("background commands", jobs.toReversed(), (job) => this.jobRow(job)),
       ...group("MCP servers", this.servers.list.servers, serverRow),
     ];
@@ -129,6 +143,17 @@ export class Running implements vscode.Disposable {
       buttons: going ? [STOP] : [],
       show: () => this.open(agent.sessionId),
       stop: () => this.daemon.request("amanu/agent/stop", { sessionId, agentId }),
+    };
+  }
+
+  private callRow({ itemId, title }: ToolCall): Row {
+    return {
+      id: itemId,
+      label: `$(play) ${plain(title)}`,
+      description: "the turn waits for it",
+      buttons: [STOP],
+      show: () => this.showCommand(this.desks.state.sessionId, itemId),
+      stop: () => this.desks.active.stop(),
     };
   }
 
@@ -176,6 +201,11 @@ function agentLine({ agentId, name, description, activity }: SubAgent): string {
 
 function isAbout({ kind }: Event): boolean {
   return kind === "agentChanged" || kind === "jobChanged" || kind === "jobProgress";
+}
+
+/** A command that a turn waits for. */
+function executes(item: Item): item is ToolCall {
+  return item.kind === "toolCall" && item.tool === COMMAND && item.state === "executing";
 }
 
 function runs({ state }: Job): boolean {

@@ -22,7 +22,7 @@ const JOB: Job = {
 
 /** A terminal over an output that the test lets grow. */
 function terminal(job: Job, missing = 0) {
-  const made = { output: "", shown: "", typed: "", asked: 0 };
+  const made = { output: "", shown: "", typed: "", asked: 0, stopped: 0 };
   const pty = new JobTerminal(job, {
     output: async ({ offset = 0 }): Promise<JobOutputResult> => {
       made.asked += 1;
@@ -31,6 +31,9 @@ function terminal(job: Job, missing = 0) {
     },
     input: async (_, text) => {
       made.typed += text;
+    },
+    stop: async () => {
+      made.stopped += 1;
     },
   });
   pty.onDidWrite((text) => (made.shown += text));
@@ -82,5 +85,18 @@ describe("the terminal of a background command", () => {
     pty.handleInput("s\r");
     await new Promise((done) => setTimeout(done, 50));
     expect(made.typed).toBe(typed);
+  });
+
+  it("is stopped by Ctrl+C, unless that is for a terminal of its own", async () => {
+    for (const [job, stopped] of [
+      [JOB, 1],
+      [{ ...JOB, tty: true }, 0],
+      [{ ...JOB, state: "ended" as const }, 0],
+    ] as const) {
+      const { pty, made } = terminal(job);
+      pty.open();
+      pty.handleInput("\x03");
+      expect(made.stopped).toBe(stopped);
+    }
   });
 });

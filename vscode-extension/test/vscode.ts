@@ -134,6 +134,7 @@ export const boxes: Box[] = [];
 export const notifications: { text: string; buttons: string[]; press(button?: string): void }[] = [];
 
 export const window = {
+  state: { focused: true },
   get activeTextEditor(): unknown {
     return undefined;
   },

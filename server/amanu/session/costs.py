@@ -25,11 +25,11 @@ class SessionCosts:
 
     def new_ledger(self) -> Ledger:
         """A ledger for what is done beside the turn."""
-        count = None if self._parent is None else self._parent.count_agent
+        count = None if self._parent is None else self._parent.count_beside
         return Ledger(self._emit.state.usage or NO_USAGE, self.limits, on_spend=count)
 
-    def count_agent(self, info: ModelInfo, used: TokenUsage) -> None:
-        """Count a request of a sub-agent: as the running turn's, if there is one."""
+    def count_beside(self, info: ModelInfo, used: TokenUsage) -> None:
+        """Count a request beside the conversation, such as a sub-agent's: as the running turn's, if there is one."""
         in_turn = self._turn is not None and self._emit.state.turn is not None
         ledger = self._turn if in_turn and self._turn is not None else self.new_ledger()
         ledger.count_side_query(info, used)

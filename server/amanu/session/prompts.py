@@ -22,7 +22,7 @@ from amanu.session.trust_state import SessionTrust
 from amanu.text import wording
 from amanu.text.redaction import MASK
 from amanu_protocol.errors import AmanuError
-from amanu_protocol.events import ItemCompleted, SessionChanged, TurnEnded, TurnStarted
+from amanu_protocol.events import ItemCompleted, TurnEnded, TurnStarted
 from amanu_protocol.items import Attachment, ImageAttachment, UserMessage
 from amanu_protocol.requests import (
     PromptSendParams,
@@ -279,7 +279,7 @@ class Prompts:
         self._queue.take_back(prompt.prompt_id)
         self._prompt_ids.add(prompt.prompt_id)
         if not self._state.title and opening is not None:
-            self._emit(SessionChanged(title=prompt_title(prompt.text)))
+            self._turn_factory.title.start(prompt.text)
         started = TurnStarted(turn_id=turn_id, prompt_id=prompt.prompt_id, model_id=info.model_id)
         self._emit(started, entry=opening and opening.recalled.system)
         message = UserMessage(
@@ -362,9 +362,3 @@ class Prompts:
 
 def _turn_id(prompt_id: str) -> str:
     return f"turn-{prompt_id}"
-
-
-def prompt_title(text: str) -> str:
-    """The title of a session that begins with that prompt."""
-    first = next((line.strip() for line in text.splitlines() if line.strip()), "Untitled")
-    return first if len(first) <= 80 else first[:79] + "…"

@@ -154,6 +154,7 @@ class Session:
         await self.prompts.stop()
         await self.agents.close()
         self.mcp_decisions.close()
+        await self.composer.turn_factory.title.close()
         await self.composer.turn_factory.hooks.end()
         if self.core.assignment is None:
             await self.core.jobs.close()

@@ -26,7 +26,6 @@ from amanu.session.commit_message import commit_message
 from amanu.session.core import Assignment
 from amanu.session.events import Client
 from amanu.session.mention_completion import MentionCompletion
-from amanu.session.prompts import prompt_title
 from amanu.session.restore import REWINDS, Restored, restore, rewound
 from amanu.session.services import Services, make_services
 from amanu.session.session import Session
@@ -34,6 +33,7 @@ from amanu.session.settings import UserSettings
 from amanu.session.skills import user_commands
 from amanu.session.summary import summarize
 from amanu.session.summary_writer import SummaryWriter
+from amanu.session.title import gist
 from amanu.storage import retention
 from amanu.storage.journal import Journal, Record
 from amanu.storage.session_index import SessionIndex
@@ -129,7 +129,7 @@ class Sessions:
         wanted = SessionCreateParams(
             session_id=params.session_id,
             roots=params.roots,
-            title=prompt_title(params.instruction),
+            title=gist(params.instruction),
             mode="ask",
             model_id=model_id,
         )

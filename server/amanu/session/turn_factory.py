@@ -37,6 +37,7 @@ from amanu.session.rewrite import SessionRewrite
 from amanu.session.skills import SessionSkills
 from amanu.session.status_note import SessionStatus
 from amanu.session.step_notes import StepNotes
+from amanu.session.title import SessionTitle
 from amanu.session.todos import TodoReminder
 from amanu.storage.journal import MAX_BLOB
 from amanu.tools.files.read_output import ID_LENGTH
@@ -94,6 +95,7 @@ class TurnFactory:
         )
         self.plan = core.plan
         self.skills = SessionSkills(core)
+        self.title = SessionTitle(core)
         self.hooks = SessionHooks(core)
         if core.assignment is not None:
             self.hooks.agent = AgentIdentity(core.assignment.label.agent_id, core.assignment.definition.name)
@@ -154,7 +156,7 @@ class TurnFactory:
             approvals=self._approvals,
             emit=run.emit,
             ledger=self._costs.start_ledger() if own else self._costs.new_ledger(),
-            listeners=self._listeners(run, guard),
+            listeners=[*self._listeners(run, guard), *(self._title_listeners(run, choice) if own else ())],
             reply_watch=guard,
             fallbacks=choice.fallbacks,
             utility=choice.utility,
@@ -176,6 +178,10 @@ class TurnFactory:
             HookListener(self.hooks, run.turn_id, run.task),
             *([] if run.inbox is None else [LateSteering(run.inbox)]),
         ]
+
+    def _title_listeners(self, run: AgentRun, choice: ModelChoice) -> Sequence[TurnListener]:
+        listener = self.title.listener(run.task, choice.utility)
+        return () if listener is None else (listener,)
 
     def _stop_listeners(self, run: AgentRun) -> Sequence[TurnListener]:
         if run.label is not None:

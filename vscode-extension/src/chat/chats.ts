@@ -76,6 +76,11 @@ export class Chats implements vscode.WebviewViewProvider, vscode.WebviewPanelSer
           : { value: waiting, tooltip: `Amanu waits for ${waiting} of your decisions` };
   }
 
+  /** Whether that session's chat is on the screen. */
+  shows(sessionId: string): boolean {
+    return this.panels.some((panel) => panel.desk.visible && panel.desk.state.sessionId === sessionId);
+  }
+
   /** Show the active chat, and there what the messages want. */
   show(...messages: ToView[]): Promise<void> {
     return this.reveal(this.active, ...messages);

@@ -172,6 +172,8 @@ export type ToHost =
   | { type: "openFile"; path: string; line: number | null }
   | { type: "setMode"; mode: Mode }
   | { type: "checkRule"; toolCallId: string; rule: string }
+  /** What a command prints, in a terminal tab. */
+  | { type: "showCommand"; toolCallId: string }
   /** What the audit log knows of a call. */
   | { type: "audit"; toolCallId: string; title: string }
   | { type: "sessions" }

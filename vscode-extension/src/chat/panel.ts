@@ -89,6 +89,7 @@ export interface Shared {
   highlighter: Highlighter;
   openDiff(proposalId: string, path: string): Promise<void>;
   audit(call: { toolCallId: string; title: string }): Promise<void>;
+  showCommand(sessionId: string, toolCallId: string): void;
   /** Show a session, at the wish of that chat or in an editor tab. */
   open(sessionId: string, from: Panel | "editor"): Promise<void>;
   log: vscode.LogOutputChannel;
@@ -235,6 +236,8 @@ export class Panel implements vscode.Disposable {
         const answer = await this.shared.daemon.request("amanu/rule/preview", asked);
         return this.post({ type: "rule", rule, toolCallId, ...answer });
       }
+      case "showCommand":
+        return this.shared.showCommand(desk.state.sessionId, message.toolCallId);
       case "audit":
         return this.shared.audit(message);
       case "sessions":

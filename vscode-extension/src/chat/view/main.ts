@@ -265,6 +265,8 @@ class View implements Desk {
         return this.agentCalls(); // what they show may be gone
       case "agentChanged":
         return [event.agent.toolCallId];
+      case "jobChanged":
+        return [event.job.toolCallId];
       case "approvalRequested":
         return [event.approval.toolCallId];
       case "approvalResolved":

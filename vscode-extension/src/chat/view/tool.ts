@@ -41,7 +41,12 @@ export class ToolCard implements Card {
   private readonly arguments = h("pre", { class: "arguments", "aria-label": "Arguments", tabindex: "0" });
   private readonly output = h("pre", { class: "output", "aria-label": "Output", tabindex: "0" });
   private readonly draft = new DraftBox();
+  private readonly terminal = button("Show in Terminal", () => this.showInTerminal(), {
+    class: "link terminal",
+    hidden: true,
+  });
   private readonly details: HTMLDetailsElement;
+  private callId = "";
   private readonly record = h("div", { class: "record", hidden: true });
   private readonly said = h("div", { class: "said" });
   private readonly approval: ApprovalBox;
@@ -72,6 +77,7 @@ export class ToolCard implements Card {
       ),
       this.arguments,
       this.output,
+      this.terminal,
       this.draft.element,
       this.record,
     );
@@ -108,6 +114,8 @@ export class ToolCard implements Card {
     setText(this.arguments, argumentsText(call));
     this.draft.update(drafted ? call.output : "");
     growText(this.output, drafted ? "" : call.output);
+    this.callId = call.itemId;
+    this.terminal.hidden = !runs(call, this.desk);
     this.arguments.hidden = this.arguments.textContent === "" || call.state === "awaitingApproval";
     this.output.hidden = drafted || call.output === "" || call.output === call.summary;
     // what is live is worth seeing; what is done folds itself away, unless the user opened or closed it
@@ -187,6 +195,10 @@ export class ToolCard implements Card {
     );
   }
 
+  private showInTerminal(): void {
+    this.desk.post({ type: "showCommand", toolCallId: this.callId });
+  }
+
   private remarks(call: ToolCall, proposal: Proposal | undefined, asked: boolean): HTMLElement[] {
     const remarks: HTMLElement[] = [];
     if (proposal && deciding(this.desk, proposal) !== call.itemId && isOpen(proposal))
@@ -201,6 +213,13 @@ export class ToolCard implements Card {
     if (call.sandbox?.tier === "none") remarks.push(sandboxLine(call.sandbox));
     return remarks;
   }
+}
+
+/** It is a command that runs now, in a turn or in the background. */
+function runs({ itemId, tool, state }: ToolCall, { session }: Desk): boolean {
+  if (tool !== "run_shell_command") return false;
+  const job = session.state.jobs.find(({ toolCallId }) => toolCallId === itemId);
+  return state === "executing" || job?.state === "running";
 }
 
 /** Worth a line of its own: a no is. */
