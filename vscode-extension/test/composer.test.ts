@@ -237,9 +237,9 @@ test("one button sends or stops; with a text while a turn runs both are there", 
   expect(shown()).toEqual(["Send"]);
   session.fold({ kind: "turnStarted", turnId: "t", promptId: "p", modelId: "m" });
   composer.update();
-  expect(shown()).toEqual(["Stop (Escape)"]);
+  expect(shown()).toEqual(["Stop"]);
   type(input, "more");
-  expect(shown()).toEqual(["Stop (Escape)", "Steer"]);
+  expect(shown()).toEqual(["Stop", "Steer"]);
 });
 
 test("what is typed is kept once the keys rest, and gone at once when it is sent", () => {

@@ -50,8 +50,9 @@ export class Composer {
     onclick: () => this.desk.post({ type: "share", shared: !this.shared }),
   });
   /** Stops while a turn runs; with a text, it stands beside the one that sends. */
-  private readonly stop = iconButton("stop-circle", "Stop (Escape)", () => this.desk.post({ type: "stop" }), {
+  private readonly stop = iconButton("stop-circle", "Stop", () => this.desk.post({ type: "stop" }), {
     class: "stop",
+    title: "Stop (Escape)",
   });
   private readonly send = iconButton("send", "", (event) => this.submit(this.how(event as MouseEvent)), {
     class: "primary send",
