@@ -3,19 +3,24 @@ import { oneLine, visible } from "./visible";
 import { reasons } from "./words";
 
 /** Characters of what is asked that are taken in at a glance, in a notification. */
-const GLANCE = 100;
+const GLANCE = 200;
 
 /**
- * All that a plain yes would allow, on one short line; undefined for what has to be read first: edits, plans, long or
- * hidden text, and whatever comes with a warning or with more rights.
+ * All that a plain yes would allow, on one short line: of a command also where it runs and what the model says of it;
+ * undefined for what has to be read first: edits, plans, long or hidden text, and whatever comes with a warning or with
+ * more rights.
  */
 export function allowable(approval: Approval): string | undefined {
-  const { title, detail, proposalId, document, scopes, options, parts } = approval;
-  const whole = detail.trim();
-  if (proposalId !== null || document !== null || whole === "") return undefined;
+  const { title, detail, command, proposalId, document, scopes, options, parts } = approval;
+  const [what = "", ...about] = detail.trim().split("\n");
+  if (proposalId !== null || document !== null || what === "") return undefined;
+  if (about.length > 0 && command !== what) return undefined; // of several lines itself
   if (!scopes.some(({ scope }) => scope === "once") || (options[0]?.grants.length ?? 0) > 0) return undefined;
   if (parts.some(({ decision }) => decision === "deny")) return undefined;
   if (reasons(approval).some(({ tone }) => tone === "warning" || tone === "bad")) return undefined;
-  if (oneLine(whole, GLANCE) !== whole) return undefined; // cut, of several lines, or with something hidden in it
-  return visible(title).includes(whole) ? oneLine(title) : `${oneLine(title)}: ${whole}`;
+  const whole = [what, ...about].join(" · ");
+  if (oneLine(whole, GLANCE) !== whole) return undefined; // cut, or with something hidden in it
+  return visible(title).includes(what)
+    ? [oneLine(title), ...about].join(" · ")
+    : `${oneLine(title)}: ${whole}`;
 }

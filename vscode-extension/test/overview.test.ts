@@ -103,12 +103,13 @@ test.each<[string, Partial<Approval>, boolean]>([
     },
     true,
   ],
+  ["a command with where it runs", { detail: "make\nThe model says: build\nIn: /w" }, true],
   ["an edit", { proposalId: "p" }, false],
   ["a plan", { document: "/w/plan.md" }, false],
   ["what comes with a warning", { lines: [{ tone: "warning", text: "! Not sandboxed" }] }, false],
   ["what a yes would grant more", { grants: ["network"], likelyGrants: ["network"] }, false],
-  ["a command that is cut", { detail: "x".repeat(101) }, false],
-  ["a command of two lines", { detail: "make\nrm -r x" }, false],
+  ["a command that is cut", { detail: "x".repeat(201) }, false],
+  ["a command of two lines", { detail: "make\nrm -r x\nIn: /w", command: "make\nrm -r x" }, false],
   ["a command with something hidden", { detail: "make \u202ex" }, false],
   ["what is refused in part", { parts: [{ text: "rm", decision: "deny", rule: "", reason: "" }] }, false],
   ["nothing that could be read", { detail: "" }, false],
@@ -116,6 +117,12 @@ test.each<[string, Partial<Approval>, boolean]>([
   const { list } = overview("a", approval);
   const [shown] = await list(session("b", "Run make"));
   expect(shown?.buttons).toEqual(offered ? ["Allow", "Show"] : ["Show"]);
+});
+
+test("where a command runs is said", async () => {
+  const { list } = overview("a", { detail: "make\nThe model says: build\nIn: /w" });
+  const [shown] = await list(session("b", "Run make"));
+  expect(shown?.text).toBe("“Title of b” waits for you: Run make · The model says: build · In: /w");
 });
 
 test("what the title does not say stands behind it", async () => {
