@@ -52,7 +52,7 @@ function show(given: Partial<SessionState>) {
     const details = list.element.querySelector<HTMLDetailsElement>(".looked > details");
     if (details) details.open = true;
     details?.dispatchEvent(new Event("toggle"));
-    return [...list.element.querySelectorAll(".looked .items .tool")].map((each) => each.textContent);
+    return [...list.element.querySelectorAll(".looked .items .tool summary")].map((each) => each.textContent);
   };
   return { list, desk, posted, line, add, unfold };
 }
