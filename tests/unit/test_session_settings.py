@@ -65,7 +65,7 @@ async def test_a_key_is_written_and_the_comments_stay(key: str, value: Any, writ
     [
         ("limits.steps", 0, "limits.steps: Input should be greater than or equal to 1"),
         ("mode", "yolo", "mode: Input should be 'plan'"),
-        ("limits.step", 3, "There is no setting limits.step."),
+        ("limits.step", 3, "Unknown setting 'limits.step'."),
         ("rules.allow", ["@wrote"], "@wrote is not an effect"),
         ("endpoints", {"x": {}}, "is a table; edit it in"),
         ("web.search", "searxng", "searxng needs search_url"),
@@ -145,8 +145,8 @@ async def test_rules_are_listed_with_their_origin_added_and_removed(tmp_path: Pa
 @pytest.mark.parametrize(
     ("removal", "why"),
     [
-        (RuleRemoveParams(decision="deny", rule="@run", origin="config"), "There is no such rule any more: @run"),
-        (RuleRemoveParams(decision="allow", rule="@run", origin="user"), "There is no such rule any more: @run"),
+        (RuleRemoveParams(decision="deny", rule="@run", origin="config"), "Rule not found: @run"),
+        (RuleRemoveParams(decision="allow", rule="@run", origin="user"), "Rule not found: @run"),
     ],
 )
 async def test_a_rule_that_is_gone_is_said(removal: RuleRemoveParams, why: str) -> None:

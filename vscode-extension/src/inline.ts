@@ -38,8 +38,8 @@ interface Shows {
   chat(sessionId: string): Promise<unknown>;
 }
 
-/** Ctrl+I: what shall become of the lines at the cursor is asked there, drawn there as it is written, and reviewed like
- * any other change. */
+/** Ctrl+I: the instruction for the lines at the cursor is typed there, the result drawn there as it is written, and
+ * reviewed like any other change. */
 export class Inline implements vscode.Disposable {
   private rewrite: Rewrite | undefined;
   private readonly draft = new Draft();

@@ -335,7 +335,7 @@ class Approvals:
         """Take the user's own command line. The call goes on with it and is decided on anew, which `_covered` may make
         short."""
         if pending.approval.command is None:
-            raise AmanuError("invalidParams", "There is no command here that can be edited.")
+            raise AmanuError("invalidParams", "This command cannot be edited.")
         if not command.strip():
             raise AmanuError("invalidParams", "The command is empty.")
         if visible(command) != command:

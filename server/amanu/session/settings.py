@@ -49,7 +49,7 @@ class UserSettings:
         does not exist or may not have that value."""
         field = next((field for field in setting_fields() if field.key == key), None)
         if field is None:
-            raise AmanuError("invalidParams", f"There is no setting {key}.", path="key")
+            raise AmanuError("invalidParams", f"Unknown setting '{key}'.", path="key")
         async with self._writing:
             settings = await asyncio.to_thread(self._write, field, value)
         self._changed(settings)
@@ -80,7 +80,7 @@ class UserSettings:
         key = f"rules.{_LISTS[rule.kind]}"
         texts = self._texts(await self.list(), key)
         if rule.text in texts:
-            return RuleChangeResult(summary="You have this rule already.")
+            return RuleChangeResult(summary="This rule exists already.")
         await self.set(key, [*texts, rule.text])
         return RuleChangeResult(summary=f"{explain_rule(rule)} This holds from now on.")
 
@@ -97,7 +97,7 @@ class UserSettings:
             async with self._writing:
                 found = await asyncio.to_thread(self._rules.forget, params.rule, root)
         if not found:
-            raise AmanuError("invalidParams", f"There is no such rule any more: {params.rule}", path="rule")
+            raise AmanuError("invalidParams", f"Rule not found: {params.rule}", path="rule")
         return RuleChangeResult(summary=f"Removed: {params.rule}")
 
     def _texts(self, listed: SettingsListResult, key: str) -> "list[str]":

@@ -118,7 +118,7 @@ def _region(target: RewriteTarget, path: str, mask: Callable[[str], str]) -> str
 def _task(target: RewriteTarget, instruction: str) -> str:
     if "".join(target.region).strip():
         return block("instruction", instruction)
-    return f"{block('instruction', instruction)}\n\nThere is nothing in the lines yet: write what shall stand there."
+    return f"{block('instruction', instruction)}\n\nThere is nothing in the lines yet: write what belongs there."
 
 
 def _shown(kind: str, lines: Sequence[str], path: str, mask: Callable[[str], str]) -> str:
