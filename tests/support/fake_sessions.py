@@ -173,6 +173,9 @@ class FakeSessions:
             raise AmanuError("sessionNotFound", f"There is no session {session_id}.")
         return self.sessions[session_id]
 
+    async def send_prompt(self, params: r.PromptSendParams, client: Client) -> r.PromptSendResult:
+        return await (await self.get(params.session_id)).send(params, client)
+
     def opened(self, session_id: str) -> FakeSession | None:
         return self.sessions.get(session_id)
 
