@@ -133,7 +133,8 @@ def _changed(rng: random.Random, kind: str, lines: list[str], all_lines: list[st
             done = re.sub(r"\((?=[^()\n]*\))", "(extra, ", text, count=1)
             return done.splitlines(keepends=True)
         case "literal":
-            done = re.sub(r"\d+|\"[^\"\n]*\"|'[^'\n]*'|`[^`\n]*`", '"other words"', text, count=1)
+            # the apostrophe of a word in a comment opens no literal
+            done = re.sub(r"\d+|\"[^\"\n]*\"|(?<!\w)'[^'\n]*'|`[^`\n]*`", '"other words"', text, count=1)
             return done.splitlines(keepends=True)
         case "insert":
             at = rng.randrange(len(lines) + 1)

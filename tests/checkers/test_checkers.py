@@ -224,7 +224,7 @@ async def test_servers_are_few_and_go_when_idle(tmp_path: Path, monkeypatch: pyt
         async with asyncio.timeout(10):
             while held._servers or held._ending:  # pyright: ignore[reportPrivateUsage]
                 await asyncio.sleep(0.01)
-        assert all(server.process.code is not None for server in servers)
+        assert all(server.process._process.code is not None for server in servers)  # pyright: ignore[reportPrivateUsage]
 
 
 PROBE = """#!{python} -P

@@ -164,6 +164,7 @@ def test_characters_that_look_alike(text: str, old: str, new: str, expected: str
          "blank lines around it"),
         (PY, "2\t    if x:\n3\t        return 1\n", "    if x:\n        return 7\n", PY.replace("1", "7"),
          "line numbers"),
+        (PY, "3\t        return 1\n", "        return 7\n", PY.replace("1", "7"), "line numbers"),  # a line alone
         (PY, "   2→    if x:\n   3→        return 1\n", "   2→    if x:\n   3→        return 7\n",
          PY.replace("1", "7"), "line numbers"),
         (PY, "2: if x:\n3:     return 1\n", "2: if x:\n3:     return 7\n", PY.replace("1", "7"), "line numbers"),

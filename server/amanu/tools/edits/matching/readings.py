@@ -93,14 +93,14 @@ def without_numbers(old_text: str, new_text: str) -> tuple[str, str] | None:
 
 
 def without_numbers_and_blank(old_text: str, new_text: str) -> tuple[str, str] | None:
-    """The same with a blank behind the mark: "12: text"."""
+    """The same with a blank behind the mark: "12: text". A blank behind a tab is the line's own."""
     return _without_numbers(old_text, new_text, blank=" ")
 
 
 def _without_numbers(old_text: str, new_text: str, blank: str) -> tuple[str, str] | None:
     lines = split_lines(old_text)
     match = _NUMBERED.match(lines[0]) if lines else None
-    if match is None:
+    if match is None or (blank and match[2] == "\t"):
         return None
     mark = match[2] + blank
     plain = _unnumbered(lines, mark, rising=True)
