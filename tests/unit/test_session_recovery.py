@@ -11,7 +11,9 @@ import pytest
 from amanu.home import find_home
 from amanu.session.sessions import open_sessions
 from amanu.storage import lease
-from amanu_protocol.requests import SessionListParams
+from amanu.storage.journal import Journal
+from amanu_protocol.errors import AmanuError
+from amanu_protocol.requests import SessionCreateParams, SessionListParams
 from support.scripted_session import TWELVE, scripted_session, step
 
 WORKER = """
@@ -43,7 +45,7 @@ asyncio.run(main())
 ASKS = """
 import asyncio, os, signal, sys
 from pathlib import Path
-from amanu_protocol.requests import SessionListParams
+from amanu_protocol.requests import SessionCreateParams, SessionListParams
 from support.scripted_session import call, scripted_session, step
 
 async def main():
@@ -150,3 +152,13 @@ async def test_a_session_without_its_journal_goes_on_and_says_so(tmp_path: Path,
         d.client.state = d.session.attach(d.client, None, None).state
         await d.prompt("and now?", "p2")
         await d.over("p2")
+
+
+async def test_a_session_whose_creation_was_cut_off_does_not_exist(tmp_path: Path) -> None:
+    async with scripted_session(tmp_path, step("ok")) as d:
+        await (await Journal.open(find_home(os.environ).sessions / "cut")).close()
+        with pytest.raises(AmanuError, match="There is no session cut"):
+            await d.sessions.get("cut")
+        params = SessionCreateParams(session_id="cut", roots=[str(d.root)], model_id=d.session.state.model_id)
+        made = await d.sessions.create(params, d.client)
+        assert made.state.model_id == d.session.state.model_id

@@ -606,7 +606,9 @@ class Sessions:
             restored = await journal.read_through(restoring)
             is_gone = journal.empty and not begins and not journal.read_only
             if is_gone or journal.damage:
-                await self._recover_from_index(session_id, journal, restored)
+                known = await self._recover_from_index(session_id, journal, restored)
+                if is_gone and not known:  # its creation was cut off
+                    raise AmanuError("sessionNotFound", f"There is no session {session_id}.")
             self._created[session_id] = _now() if restored.created_at is None else restored.created_at
             session = Session(self._services, journal, restored, self, assignment)
             await session.open(begins=begins)
@@ -623,11 +625,12 @@ class Sessions:
             self._proving = asyncio.create_task(self._prove_sandbox())
         return session
 
-    async def _recover_from_index(self, session_id: str, journal: Journal, restored: Restored) -> None:
-        """Fill in what a damaged journal no longer holds, from the entry in the list of sessions."""
+    async def _recover_from_index(self, session_id: str, journal: Journal, restored: Restored) -> bool:
+        """Fill in what a damaged journal no longer holds, from the entry in the list of sessions. Returns whether there
+        is one."""
         summary = await (await self._index()).get(session_id)
         if summary is None:
-            return
+            return False
         if not journal.damage:
             journal.damage = (
                 f"This session's journal is missing from {journal.folder}: the conversation is lost, and earlier edits "
@@ -640,6 +643,7 @@ class Sessions:
         )
         fold(restored.state, recalled)
         restored.closing_events.insert(0, (recalled, None))
+        return True
 
     @property
     def _command_sandbox(self) -> CommandSandbox | None:
