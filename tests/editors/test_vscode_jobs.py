@@ -7,7 +7,7 @@ import pytest
 
 from editors.test_vscode_reload import again
 from support.strict_services.http import Say, ToolUse
-from support.vscode import SECONDS, VSCODE, answered, asked, command, open_chat, send, service, shoot, workbench
+from support.vscode import SECONDS, VSCODE, answered, asked, open_chat, send, service, shoot, workbench
 
 pytestmark = [
     pytest.mark.skipif(not VSCODE, reason="run by make test-vscode"),
@@ -43,8 +43,8 @@ async def test_commands_in_terminal_tabs(tmp_path: Path) -> None:
         await chat.locator(".tool button.terminal").click()  # it changes nothing, so it runs unasked
         await terminal.filter(has_text="begun").first.wait_for(timeout=SECONDS)
         await shoot(page, "jobs-1-terminal")
-        await command(page, "View: Toggle Secondary Side Bar Visibility")
-        await chat.locator(".list").wait_for(state="hidden", timeout=SECONDS)
+        await send(chat, "/new")
+        await chat.locator("h2.title", has_text="New session").wait_for(timeout=SECONDS)
         (tmp_path / "work" / "on").write_text("")
         await terminal.filter(has_text="[succeeded]").first.wait_for(timeout=SECONDS)
         toast = page.locator(".notifications-toasts .notification-list-item", has_text="“Build it” has finished.")
