@@ -205,7 +205,7 @@ async def test_what_an_editor_would_not_show_is_not_edited(tmp_path: Path, comma
         await d.prompt("go")
         (asked,) = (await d.until(lambda state: state.approvals)).approvals
         assert asked.command is None
-        with pytest.raises(AmanuError, match="no command here"):
+        with pytest.raises(AmanuError, match="cannot be edited"):
             await d.answer("allow", command="touch two")
         await d.answer("reject")
         await d.ended()
@@ -215,7 +215,7 @@ async def test_an_edit_of_files_has_no_command(tmp_path: Path) -> None:
     writes = step("", call("write_file", path="new.txt", content="x"))
     async with scripted_session(tmp_path, writes, DONE) as d:
         await d.prompt("go")
-        with pytest.raises(AmanuError, match="no command here"):
+        with pytest.raises(AmanuError, match="cannot be edited"):
             await d.answer("allow", command="touch two")
         await d.answer("reject")
         await d.ended()
