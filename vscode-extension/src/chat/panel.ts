@@ -255,6 +255,7 @@ export class Panel implements vscode.Disposable {
         return desk.fresh();
       case "mentions": {
         const { text } = message;
+        this.shared.context.flush(); // the files before the user come first
         const asked = { ...this.place, text, terminal: true };
         const found = await this.shared.daemon.request("amanu/mention/complete", asked);
         return this.post({ type: "mentions", text, ...found });
