@@ -37,6 +37,7 @@ _SETTINGS = {
     "chat.disableAIFeatures": True,
     "workbench.secondarySideBar.defaultVisibility": "visible",
     "files.autoSave": "off",
+    "breadcrumbs.enabled": False,
 }
 
 
