@@ -64,7 +64,7 @@ async def test_commands_in_terminal_tabs(tmp_path: Path) -> None:
         row = page.locator(".quick-input-list .monaco-list-row", has_text="job-1")
         await row.wait_for(timeout=SECONDS)
         await row.click()
-        await page.locator(".xterm").first.wait_for(timeout=SECONDS)
+        await terminal.filter(has_text="ready").first.wait_for(timeout=SECONDS)
         (tmp_path / "work" / "go").write_text("")
         await terminal.filter(has_text="gone on").first.wait_for(timeout=SECONDS)
         await item.locator("a").click()

@@ -1,6 +1,7 @@
 """The conversation's rows in a real VS Code: reads and searches on one line, a prompt sent again and edited, and what
 an empty chat offers."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -64,7 +65,10 @@ async def test_rows(tmp_path: Path) -> None:
 
         # with other words, by the context menu; Escape would have let it be
         await chat.locator(".user").click(button="right")
-        await page.locator(".monaco-menu .action-label", has_text="Edit and Resend").click(timeout=SECONDS)
+        entry = page.locator(".monaco-menu .action-label", has_text="Edit and Resend")
+        await entry.wait_for(timeout=SECONDS)
+        await asyncio.sleep(0.5)  # a menu takes no click while it opens
+        await entry.click()
         await chat.locator(".chip.editing").wait_for(timeout=SECONDS)
         assert await chat.locator("textarea").input_value() == "Look around"
         await shoot(page, "rows-3-editing")
