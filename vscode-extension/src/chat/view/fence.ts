@@ -35,7 +35,7 @@ export class OpenFence {
   }
 }
 
-/** What stands behind the opening fence, and a comment in the first line of the code, say of it. */
+/** What the info string of a fence, and a comment in the first line of its code, say of the code. */
 export interface Label {
   language: string;
   place: Place | undefined;

@@ -20,7 +20,7 @@ export class Welcome {
   readonly element = h(
     "section",
     { class: "welcome", "aria-label": "Welcome" },
-    h("h3", {}, "What shall we build?"),
+    h("h3", {}, "What do you want to build?"),
     h("p", {}, "Nothing is written and no command runs until you say so."),
     this.ready,
     button(ACTIONS.start, () => this.desk.post({ type: "action", action: "start" }), { class: "link" }),
