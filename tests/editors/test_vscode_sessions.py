@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -77,6 +78,12 @@ async def test_a_session_that_waits_is_announced(tmp_path: Path) -> None:
         await page.locator(".part.auxiliarybar .badge-content", has_text="1").wait_for(state="hidden", timeout=SECONDS)
         assert await page.locator(".notification-toast").count() == 0  # once, and not when it is shown
         assert not served.refused
+
+
+async def delete(page: Any, row: Any) -> None:
+    """Delete a session by its row in the list."""
+    await row.locator(".open").press("Delete")
+    await page.locator(".monaco-dialog-box .monaco-button", has_text="Delete").click(timeout=SECONDS)
 
 
 async def test_many_at_once(tmp_path: Path) -> None:
@@ -162,6 +169,29 @@ async def test_many_at_once(tmp_path: Path) -> None:
         await answered(tab, "The second is done")
         await ready(page)
         await shoot(page, "sessions-6-loaded-anew")
+
+        # a new session is the side bar's, wherever one asks for it: the tab keeps what it shows
+        await send(chat, "/sessions")
+        rows = chat.locator(".sessions li")
+        await rows.filter(has_text="The first job").locator(".open").press("Enter")
+        await chat.locator("h2.title", has_text="The first job").wait_for(timeout=SECONDS)
+        await tab.locator("textarea").fill("Not sent yet")
+        await command(page, "Amanu: New Session")
+        await chat.locator("h2.title", has_text="New session").wait_for(timeout=SECONDS)
+        await tab.locator("h2.title", has_text="The second job").wait_for(timeout=SECONDS)
+
+        # the tab of a session that is deleted closes, unless something is typed there
+        await send(chat, "/sessions")
+        await delete(page, rows.filter(has_text="The second job"))
+        await tab.locator(".told", has_text="The session was deleted").wait_for(timeout=SECONDS)
+        assert await tab.locator("textarea").input_value() == "Not sent yet"
+        await shoot(page, "sessions-7-deleted")
+        await rows.filter(has_text="The first job").locator(".open").press("Control+Enter")
+        first = page.locator(".tab", has_text="The first job")
+        await first.wait_for(timeout=SECONDS)
+        await send(chat, "/sessions")
+        await delete(page, rows.filter(has_text="The first job"))
+        await first.wait_for(state="detached", timeout=SECONDS)
         assert not served.refused
 
 
