@@ -356,7 +356,9 @@ class Sessions:
         model_id = params.model_id or self._services.settings.routing.utility or self._default_model(client)
         if model_id is None:
             raise _no_model()
-        return await commit_message(self._services, params, model_id, client.environment)
+        session = None if params.session_id is None else self._open.get(params.session_id)
+        count = None if session is None else session.core.costs.count_beside
+        return await commit_message(self._services, params, model_id, client.environment, count)
 
     def auth_status(self, client: Client) -> AuthStatusResult:
         services = list(KEY_SERVICES)
