@@ -175,7 +175,7 @@ export class ApprovalBox {
           { class: "row" },
           allow,
           button("Review", () => this.review(proposalId), {
-            class: "review",
+            class: "link review",
             title: "Show the changes in the editor",
           }),
           reject,
