@@ -89,6 +89,14 @@ async def test_twenty_five_changes_by_keyboard(tmp_path: Path) -> None:
             await key.press("ArrowUp")
         await key.press("Control+Alt+y")
         await page.locator(".tab.active", has_text="d.txt (proposed)").wait_for(timeout=SECONDS)
+        # its language, which is ours, is none that VS Code offers for files
+        await command(page, "Change Language Mode")
+        await page.locator(".quick-input-widget input.input").fill("plain")
+        languages = page.locator(".quick-input-list .monaco-list-row", has_text="lain")
+        await languages.filter(has_text="plaintext").wait_for(timeout=SECONDS)
+        assert await languages.filter(has_text="amanu").count() == 0
+        await shoot(page, "review-languages")
+        await page.keyboard.press("Escape")
         await page.locator('.statusbar-item [aria-label="Ln 2, Col 1"]').wait_for(timeout=SECONDS)
         await page.locator(".monaco-diff-editor:not(.side-by-side)").wait_for(timeout=SECONDS)
         await shoot(page, "review-2-long")
