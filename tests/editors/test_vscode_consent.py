@@ -103,7 +103,9 @@ async def test_consent(tmp_path: Path) -> None:
         allow = await asked(chat)
         script.write_text("echo second >> job.txt\n")
         await allow.click()
-        await chat.locator(".approval.again .note", has_text="it has changed").wait_for(timeout=SECONDS)
+        await chat.locator(".approval.again .note", has_text="has changed since you were asked").wait_for(
+            timeout=SECONDS
+        )
         assert not (folder / "job.txt").exists()
         assert await chat.locator(
             '.tool[aria-label^="Run bash job.sh"] .said'

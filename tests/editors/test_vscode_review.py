@@ -196,7 +196,7 @@ async def test_undo_takes_back_ours_alone(tmp_path: Path) -> None:
         await shoot(page, "undo-2-decided")
 
         # undo is itself undone, and a turn is undone after a look at what that means
-        await command(page, "Amanu: Redo What Was Taken Back")
+        await command(page, "Amanu: Redo Undone Changes")
         await becomes(file, mine.replace("line 16\n", "line 16!\n").replace("line 9\n", "line 9!\n"))
         await command(page, "Amanu: Undo the Last Turn")
         await page.locator('.monaco-list-row.focused[aria-label*="2 changes in 1 file"]').wait_for(timeout=SECONDS)

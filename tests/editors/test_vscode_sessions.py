@@ -58,15 +58,15 @@ async def test_a_session_that_waits_is_announced(tmp_path: Path) -> None:
         await answered(chat, "Working.")
         await send(chat, "/new")
         await chat.locator("h2.title", has_text="New session").wait_for(timeout=SECONDS)
-        await page.locator('.statusbar-item [aria-label*="A turn runs in “The first job”"]').wait_for(timeout=SECONDS)
+        await page.locator('.statusbar-item [aria-label*="Working on “The first job”"]').wait_for(timeout=SECONDS)
         await send(chat, "Another question")
         await answered(chat, "Answer beside it.")
 
         # it begins to wait while another is on the screen
         await asyncio.to_thread(gate.write_text, "go\n")
-        toast = page.locator(".notification-toast", has_text="“The first job” waits for you: Run touch made.txt")
+        toast = page.locator(".notification-toast", has_text="“The first job” is waiting for you: Run touch made.txt")
         await toast.wait_for(timeout=SECONDS)
-        status = page.locator('.statusbar-item [aria-label*="“The first job” waits for 1 decision of yours"]')
+        status = page.locator('.statusbar-item [aria-label*="“The first job” is waiting for 1 decision"]')
         await status.wait_for(timeout=SECONDS)
         await page.locator(".part.auxiliarybar .badge-content", has_text="1").wait_for(timeout=SECONDS)
         await shoot(page, "sessions-1-announced")
@@ -149,7 +149,7 @@ async def test_many_at_once(tmp_path: Path) -> None:
         await send(chat, "/new")
         await chat.locator("h2.title", has_text="New session").wait_for(timeout=SECONDS)
         await asyncio.to_thread((folder / "first").write_text, "go\n")
-        toast = page.locator(".notification-toast", has_text="“The first job” waits for you: Run touch made.txt")
+        toast = page.locator(".notification-toast", has_text="“The first job” is waiting for you: Run touch made.txt")
         await toast.wait_for(timeout=SECONDS)
         await asyncio.sleep(0.6)  # an answer before that is not taken
         await shoot(page, "sessions-5-told")

@@ -66,7 +66,7 @@ export function commands(
     on("amanu.attachSelection", async () => {
       const attachment = selection();
       if (attachment === undefined)
-        return desks.tell({ level: "info", text: "There is no open file to attach from." });
+        return desks.tell({ level: "info", text: "There is no open file to attach a selection from." });
       return chats.attachToPrompt(attachment);
     }),
     on("amanu.answer", async () => {

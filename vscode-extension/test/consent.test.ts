@@ -294,7 +294,7 @@ test("a question whose matter changed is asked anew, and says so; what repeats i
   ask({ digest: "d2", detail: "make install" });
   expect(find("button.allow")).not.toBe(drawn);
   expect([find(".note").textContent, find(".detail").textContent]).toEqual([
-    expect.stringMatching(/not what you were asked before/),
+    expect.stringMatching(/changed since you were asked/),
     "make install",
   ]);
 });
@@ -306,7 +306,7 @@ test("what changed between the yes and the run is asked anew, and says so", () =
   ask({ digest: "d2", askedAt: 5 });
   expect([find(".approval").hidden, find(".note").textContent]).toEqual([
     false,
-    expect.stringMatching(/it has changed, and nothing was done/),
+    expect.stringMatching(/has changed since you were asked, and nothing was done/),
   ]);
 });
 

@@ -137,7 +137,7 @@ test("two edits of one file are one review", () => {
   const drawn = cards.map((card) => card.querySelectorAll(".hunks:not([hidden]) .hunk").length);
   expect(drawn).toEqual([0, 2]);
   expect(cards[0]?.querySelector<HTMLElement>(".approval")?.hidden).toBe(true);
-  expect(cards[0]?.textContent).toContain("shown with the last edit of this step");
+  expect(cards[0]?.textContent).toContain("shown with the last edit in this step");
 });
 
 test("accepting all allows every call that waits", () => {
@@ -254,9 +254,9 @@ const said = (turnId: string): UserMessage => ({
 
 test.each<[string, HunkState[], string[]]>([
   ["nothing decided", ["pending"], ["Review"]],
-  ["applied by a rule", ["applied"], ["Review", "Undo", "Keep all"]],
+  ["applied by a rule", ["applied"], ["Review", "Undo"]],
   ["taken back", ["reverted"], ["Review", "Redo"]],
-  ["both", ["applied", "reverted"], ["Review", "Undo", "Redo", "Keep all"]],
+  ["both", ["applied", "reverted"], ["Review", "Undo", "Redo"]],
 ])("the row below a turn: %s", (_, states, buttons) => {
   const { desk, posted, list } = show({
     items: [said("t"), call("c1"), said("u")],

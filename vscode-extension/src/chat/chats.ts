@@ -1,4 +1,5 @@
 import * as vscode from "vscode";
+import { plural } from "../changes";
 import { Desk } from "../desk";
 import type { Sessions } from "../sessions";
 import type { AttachmentInput } from "../protocol";
@@ -83,7 +84,7 @@ export class Chats implements vscode.WebviewViewProvider, vscode.WebviewPanelSer
       this.view.badge =
         waiting === 0
           ? undefined
-          : { value: waiting, tooltip: `Amanu waits for ${waiting} of your decisions` };
+          : { value: waiting, tooltip: `Amanu is waiting for ${plural(waiting, "decision")}` };
   }
 
   /** Whether that session's chat is on the screen. */

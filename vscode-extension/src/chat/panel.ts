@@ -442,7 +442,7 @@ export class Panel implements vscode.Disposable {
     const full = within(path, this.folders);
     if (full === undefined) return;
     if (!(await open(full, path, line)))
-      this.desk.tell({ level: "info", text: `There is no ${plain(path)} in the workspace.` });
+      this.desk.tell({ level: "info", text: `${plain(path)} does not exist in the workspace.` });
   }
 }
 
@@ -456,15 +456,15 @@ function hindrance(connection: Daemon["connection"], needsModel: boolean, toured
   if (connection.status === "lost")
     return { text: connection.message, actions: ["restart", "doctor", "logs"] };
   if (vscode.workspace.workspaceFolders === undefined)
-    return { text: "Open a folder: Amanu works in one.", actions: ["openFolder"] };
+    return { text: "Open a folder to start working with Amanu.", actions: ["openFolder"] };
   if (connection.status !== "ready" || !needsModel) return null;
   if (toured)
     return {
-      text: "To go on, give Amanu an API key, or sign in to use your ChatGPT plan.",
+      text: "To continue, set an API key, or sign in to use your ChatGPT plan.",
       actions: ["setKey", "signIn", "start"],
     };
   return {
-    text: "Amanu needs a model: give it an API key, or sign in to use your ChatGPT plan. The tour plays a script and needs neither.",
+    text: "Amanu needs a model: set an API key, or sign in to use your ChatGPT plan. You can also try it without a key.",
     actions: ["setKey", "signIn", "tour", "start"],
   };
 }

@@ -15,7 +15,7 @@ import { planForm } from "./plan";
 import { RuleField } from "./rule";
 
 const EDITED = "This is the command as you changed it. Nothing has run yet.";
-const AGAIN = "This is not what you were asked before: it has changed, and nothing was done. Read it again.";
+const AGAIN = "This has changed since you were asked, and nothing was done. Read it again.";
 
 /** The question about a tool call, with all that is known of it and every way to answer it. It never takes the focus. */
 export class ApprovalBox {
@@ -160,7 +160,7 @@ export class ApprovalBox {
     const reject = button(BUTTONS.reject, () => answer("reject"), { class: "reject" });
     const finish = button(BUTTONS.finishReview, () => answer("finish"), {
       class: "finish",
-      title: "Go on; what is undecided stays open",
+      title: "Continue; undecided changes stay open",
       hidden: true,
     });
     const choices = h("div", { class: "row" }, approval.scopes.length > 1 && scope, reason);

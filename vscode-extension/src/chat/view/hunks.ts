@@ -23,7 +23,7 @@ const STATES: Record<HunkState, string> = {
   rejected: "rejected",
   conflicted: "conflict",
   undoing: "being undone",
-  reverted: "taken back by you",
+  reverted: "undone by you",
 };
 
 /** The changes a call proposes, with a decision for each. */
