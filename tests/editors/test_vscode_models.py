@@ -53,7 +53,7 @@ async def test_a_server_of_this_machine_is_allowed(tmp_path: Path) -> None:
             await chat.locator("button.model", has_text="Claude Opus 5.5 · high").wait_for(timeout=SECONDS)
             await chat.locator("button.model").click()
             await search.fill("ollama", timeout=SECONDS)
-            await rows.filter(has_text="Use Amanu: Allow a Model Server").first.wait_for(timeout=SECONDS)
+            await rows.filter(has_text="Use Amanu: Allow a Local Model Server").first.wait_for(timeout=SECONDS)
             await shoot(page, "models-3-lacking")
             await page.keyboard.press("Escape")
             await command(page, "Amanu: Allow a Local Model Server")
