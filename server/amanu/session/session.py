@@ -287,6 +287,12 @@ class Session:
         for allowed in offers.rules_of(rule, "--allow"):
             self.approvals.allow_in_session(allowed)
 
+    async def send_prompt(self, params: PromptSendParams, client: Client) -> PromptSendResult:
+        """A prompt of the user's. A session that rewrote lines becomes a chat by it."""
+        if self.state.purpose == "rewrite":
+            await self.continue_rewrite(client)
+        return await self.prompts.send(params, client)
+
     # Rewriting --------------------------------------------------------------------------------------
 
     async def rewrite(self, params: RewriteStartParams, client: Client) -> PromptSendResult:
@@ -308,12 +314,13 @@ class Session:
             await self._rewrite.refine(params.instruction)
         return await self._send_rewrite(params, [], client)
 
-    async def continue_rewrite(self, model_id: str | None) -> None:
-        """Make it a chat in the default mode, with `model_id` instead of the model for rewrites."""
+    async def continue_rewrite(self, client: Client) -> None:
+        """Make it a chat in the default mode, with the default model instead of the one for rewrites."""
         self._rewrite.end()
         if self.state.purpose == "rewrite":
-            settings = self.core.services.settings
-            chat_model = model_id if self.state.model_id == settings.routing.rewrite else None
+            settings, registry = self.core.services.settings, self.core.services.registry
+            default_model = routing.default(settings, registry, client.environment)
+            chat_model = default_model if self.state.model_id == settings.routing.rewrite else None
             await self._set(SessionChanged(purpose="chat", model_id=chat_model))
             await self.set_mode(settings.mode)
 
