@@ -3,12 +3,13 @@
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from amanu.context import slash_commands
 from amanu.context.editor import EditorContext
 from amanu.session.mention_completion import MentionCompletion
 from amanu.session.services import Services
+from amanu.session.session import Session
 from amanu.session.skills import user_commands
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.requests import (
@@ -19,14 +20,17 @@ from amanu_protocol.requests import (
     MentionCompleteResult,
 )
 
-if TYPE_CHECKING:
-    from amanu.session.sessions import Sessions
+
+class SessionSource(Protocol):
+    """Implemented by `sessions.Sessions`."""
+
+    async def get(self, session_id: str) -> Session: ...
 
 
 class PromptCompletion:
     """In a session, or in the folders of one that is yet to be created."""
 
-    def __init__(self, services: Services, sessions: "Sessions") -> None:
+    def __init__(self, services: Services, sessions: SessionSource) -> None:
         self._home = services.home
         self._overlay = services.overlay
         self._sessions = sessions
