@@ -134,8 +134,8 @@ class FakeSession:
     def pages(self) -> "FakeSession":
         return self
 
-    def proposal(self, proposal_id: str) -> Any:
-        raise AmanuError("proposalNotFound", f"There is no proposal {proposal_id}.", hint="Look again.")
+    def diff(self, params: r.ProposalDiffParams) -> Any:
+        raise AmanuError("proposalNotFound", f"There is no proposal {params.scope.proposal_id}.", hint="Look again.")
 
     async def rename(self, title: str) -> None:
         self.state.title = title

@@ -220,11 +220,6 @@ class Connection:
             ),
             "amanu/approval/resolve": self._on(r.ApprovalResolveParams, lambda s, p: s.resolve_approval(p, self)),
             "amanu/question/answer": self._on(r.QuestionAnswerParams, lambda s, p: s.answer_question(p, self)),
-            "amanu/proposal/get": self._on(
-                r.ProposalParams,
-                lambda s, p: r.ProposalResult(proposal=s.edits.proposal(p.proposal_id)),
-                reads=True,
-            ),
             "amanu/proposal/resolve": self._on(r.ProposalResolveParams, lambda s, p: s.edits.resolve(p)),
             "amanu/proposal/decide": self._on(r.ProposalDecideParams, lambda s, p: s.edits.decide(p)),
             "amanu/proposal/revise": self._on(r.ProposalReviseParams, lambda s, p: s.edits.revise(p)),
