@@ -1,4 +1,4 @@
-"""Trusting a folder, in an editor without a plugin of ours: what that enables is a document, and a yes is for that."""
+"""Trusting a folder, in an editor without a plugin of ours: a document shows what that enables."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
