@@ -11,8 +11,9 @@ from typing import Any
 from amanu.cli import exits
 from amanu.cli.text import one_line, visible
 from amanu.context.extension_files import ExtensionKind
+from amanu.context.plugin_manifest import Plugin
 from amanu.context.plugin_store import PluginStore, StagedPlugin, changed_files
-from amanu.context.plugins import Plugin, PluginState, folders_of
+from amanu.context.plugins import PluginState, folders_of
 from amanu.context.skills import scan
 from amanu.context.slash_commands import find
 from amanu.home import find_home
