@@ -6,9 +6,10 @@ import os
 import sys
 import tempfile
 import traceback
+from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from bench.tasks import at_cursor, chat, first, report, review, sessions, stage
 from bench.tasks.hand import Hand
@@ -32,7 +33,9 @@ PLAY_SECONDS = 150
 
 
 class Opening(Protocol):
-    def __call__(self, folder: Path, scripts: stage.Scripts) -> AbstractAsyncContextManager[Stage]: ...
+    def __call__(
+        self, folder: Path, scripts: stage.Scripts, settings: Mapping[str, Any]
+    ) -> AbstractAsyncContextManager[Stage]: ...
 
 
 def main(wanted: list[str]) -> int:
@@ -61,7 +64,8 @@ async def play_all(opening: Opening, folder: Path, tasks: list[Task], hand: str,
     for task in tasks:
         played[task.name, hand] = "VS Code did not start"
     try:
-        async with opening(folder, [task.script for task in tasks]) as place:
+        settings = stage.READER if hand == "keyboard" else {}
+        async with opening(folder, [task.script for task in tasks], settings) as place:
             for task in tasks:
                 played[task.name, hand] = await play(task, place, hand, anew=opening is stage.daily)
     except BaseException as error:  # a missing Chromium, too, which ends a test

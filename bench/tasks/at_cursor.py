@@ -13,6 +13,9 @@ EDIT = ToolUse("edit_file", {"path": "prices.json", "old_text": '"two": 2,,\n', 
 MENU = ".action-widget .monaco-list-row"
 
 
+TABS = ".part.editor .tabs-container"
+
+
 class Fix(Task):
     name = "4-fix"
     title = "Fix a problem at the cursor"
@@ -48,13 +51,13 @@ class Fix(Task):
             if "Fix with Amanu" in await page.locator(f"{MENU}.focused").first.inner_text():
                 break
             await hand.press("ArrowDown")
-        await hand.decisive(page.locator(".action-widget"), "Fix with Amanu", moment="menu")
+        await hand.decisive(page.locator(".action-widget").first, "Fix with Amanu", moment="menu")
         await hand.press("Enter")
         await page.locator(".codelens-decoration a", has_text="Amanu proposes").wait_for(timeout=SECONDS)
         await hand.press("Control+Alt+y")
         await page.locator(".tab.active", has_text="(proposed)").wait_for(timeout=SECONDS)
         await page.locator(".codelens-decoration a", has_text="Accept").first.wait_for(timeout=SECONDS)
-        await hand.decisive(page.locator(".part.editor"), "prices.json (proposed)")
+        await hand.decisive(page.locator(TABS), "prices.json (proposed)", "Change 1 of 1", "Removed: ", "Added: ")
         await hand.press("Control+Alt+y")
 
     async def result(self, stage: Stage) -> None:

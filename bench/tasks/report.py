@@ -39,11 +39,13 @@ def _row(task: Task, played: Played, theirs: Mapping[str, Any]) -> tuple[str, ..
     number, _, _ = task.name.partition("-")
     cells: list[str] = []
     for hand in ("pointer", "keyboard"):
-        cells += _figures(played.get((task.name, hand), "not played"))
+        cells += _figures(played.get((task.name, hand)))
     return (f"{number}. {task.title}", *cells, *(_their(number, who, theirs) for who in ("copilot", "cursor")))
 
 
-def _figures(hand: Hand | str) -> tuple[str, str]:
+def _figures(hand: Hand | str | None) -> tuple[str, str]:
+    if hand is None:
+        return "not played", ""
     if isinstance(hand, str):
         return "**FAILED**", ""
     return taken(hand.clicks, hand.keys, hand.characters, hand.scrolls), f"{hand.seconds:.1f}"

@@ -2,6 +2,7 @@
 
 import asyncio
 
+from bench.tasks.at_cursor import TABS
 from bench.tasks.hand import PALETTE, Hand
 from bench.tasks.task import Stage, Task
 from support.strict_services.http import Say, ToolUse
@@ -65,11 +66,8 @@ class Review(Task):
             if name == REFUSED[0]:
                 await hand.press("Control+Alt+j")
                 await self._at(stage, REFUSED[1])
-                await hand.decisive(
-                    page.locator(".editor-instance .modified-in-monaco-diff-editor, .editor-instance").first,
-                    "line 9!",
-                    "2 of 25",
-                )
+                said = "Change 2 of 25. a.txt, line 9. Removed: line 9. Added: line 9!."
+                await hand.decisive(page.locator(TABS), "a.txt (proposed)", said)
                 await hand.press("Control+Alt+n")
                 await until(page.locator(".codelens-decoration a", has_text="Accept").count, 3)
             tab = page.locator(".tab", has_text=f"{name} (proposed)")

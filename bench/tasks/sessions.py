@@ -3,7 +3,7 @@
 import asyncio
 import os
 
-from bench.tasks.hand import Hand
+from bench.tasks.hand import PALETTE, Hand
 from bench.tasks.stage import LAST_WEEK
 from bench.tasks.task import Stage, Task
 from support.strict_services.http import Say, ToolUse
@@ -46,18 +46,20 @@ class TwoWait(Task):
             await hand.click(self._toast(stage, number).locator(".monaco-button", has_text="Allow"))
 
     async def keyboard(self, stage: Stage, hand: Hand) -> None:
-        await hand.decisive(
-            stage.page.locator(".notifications-toasts"), "touch first-made", "touch second-made", "Allow"
-        )
-        await hand.press("Control+Shift+a")
-        await until(stage.page.locator(".notification-toast").count, 1)
-        await hand.press("Control+Shift+a")
+        for number in ("first", "second"):
+            await hand.press("Control+Alt+Enter")
+            title = stage.page.locator(".quick-input-title", has_text=f"touch {number}-made")
+            await title.wait_for(timeout=SECONDS)
+            words = (f"Run touch {number}-made", "Allow once", "Reject")
+            await hand.decisive(stage.page.locator(PALETTE), *words, moment=number)
+            await hand.press("Enter")
+            await title.wait_for(state="hidden", timeout=SECONDS)
 
     async def result(self, stage: Stage) -> None:
         for number in ("first", "second"):
             made = stage.folder / f"{number}-made"
             await until(lambda made=made: asyncio.to_thread(made.exists), True)
-        await until(stage.page.locator(".notification-toast").count, 0)
+        await until(stage.page.locator('.statusbar-item [aria-label*="job” waits"]').count, 0)
 
     def _toast(self, stage: Stage, number: str):
         return stage.page.locator(".notification-toast", has_text=f"“The {number} job” waits for you: Run touch")

@@ -5,6 +5,7 @@ import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 from amanu.home import Home, find_home
 from amanu.storage.session_index import SessionIndex
@@ -25,25 +26,29 @@ LAST_WEEK = "Round the totals of the till"
 OLD = [LAST_WEEK if days == 7 else f"Work on part {days}" for days in range(1, 25)]
 """Titles of the sessions there were, one a day."""
 
+READER = {"editor.accessibilitySupport": "on"}
+"""What VS Code sets when a screen reader runs."""
+
 Scripts = Sequence[Mapping[str, Sequence[Step]]]
 
 
 @asynccontextmanager
-async def fresh(folder: Path, scripts: Scripts) -> AsyncGenerator[Stage]:
+async def fresh(folder: Path, scripts: Scripts, settings: Mapping[str, Any]) -> AsyncGenerator[Stage]:
     """VS Code as it opens after the extension was installed: no daemon, no key."""
     own_home(folder)
     workspace = _workspace(folder)
     wheelhouse = os.environ.get("AMANU_WHEELHOUSE", "")
     async with service("anthropic", answering(scripts)) as (_, keys):
         address = {"ANTHROPIC_BASE_URL": keys["ANTHROPIC_BASE_URL"]}
-        async with workbench(folder, address, amanu="", variables=bare(workspace, wheelhouse)) as page:
+        variables = bare(workspace, wheelhouse)
+        async with workbench(folder, address, settings=settings, amanu="", variables=variables) as page:
             await page.locator('.part.auxiliarybar [aria-label="Amanu"]').first.wait_for(timeout=SECONDS)
             chat = page.frame_locator('iframe.webview[src*="webviewView"]').frame_locator("#active-frame")
             yield Stage(page, workspace, chat)
 
 
 @asynccontextmanager
-async def daily(folder: Path, scripts: Scripts) -> AsyncGenerator[Stage]:
+async def daily(folder: Path, scripts: Scripts, settings: Mapping[str, Any]) -> AsyncGenerator[Stage]:
     """A connected chat, a model, and the sessions of some weeks."""
     home = own_home(folder)
     workspace = _workspace(folder)
@@ -52,7 +57,7 @@ async def daily(folder: Path, scripts: Scripts) -> AsyncGenerator[Stage]:
     await _remember(home, workspace)
     async with (
         service("anthropic", answering(scripts)) as (_, keys),
-        workbench(folder, keys) as page,
+        workbench(folder, keys, settings=settings) as page,
     ):
         yield Stage(page, workspace, await open_chat(page))
 

@@ -73,8 +73,8 @@ export function commands(
       return chats.attachToPrompt(attachment);
     }),
     on("amanu.answer", async () => {
-      if (desks.state.approvals.length === 0 && (await questions.answer())) return;
-      if (desks.state.approvals.length > 0 || !(await overview.answer())) await approvals.answer();
+      if (desks.state.approvals.length + desks.state.questions.length === 0) await overview.goToWaiting();
+      if (desks.state.approvals.length > 0 || !(await questions.answer())) await approvals.answer();
     }),
     on("amanu.setKey", async (vendor, wanted) => {
       const named = typeof vendor === "string" ? vendor : undefined;

@@ -62,12 +62,11 @@ export class Overview implements vscode.Disposable {
     this.announce();
   }
 
-  /** Go to what waits elsewhere. False when nothing does. */
-  async answer(): Promise<boolean> {
+  /** Go to the session that waits elsewhere; of several, to the one longest without news. */
+  async goToWaiting(): Promise<void> {
     const elsewhere = this.sessions.filter(({ sessionId }) => sessionId !== this.desks.state.sessionId);
-    const waiting = elsewhere.filter(({ questions }) => questions.length > 0);
-    if (waiting.length > 0) await this.show(waiting.length === 1 ? waiting[0]?.sessionId : undefined);
-    return waiting.length > 0;
+    const waiting = elsewhere.findLast(({ questions }) => questions.length > 0);
+    if (waiting !== undefined) await this.show(waiting.sessionId);
   }
 
   dispose(): void {

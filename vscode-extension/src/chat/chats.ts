@@ -76,6 +76,11 @@ export class Chats implements vscode.WebviewViewProvider, vscode.WebviewPanelSer
           : { value: waiting, tooltip: `Amanu waits for ${waiting} of your decisions` };
   }
 
+  /** To a screen reader; nothing is shown. */
+  announce(text: string): void {
+    this.active.post({ type: "announce", text });
+  }
+
   /** Whether that session's chat is on the screen. */
   shows(sessionId: string): boolean {
     return this.panels.some((panel) => panel.desk.visible && panel.desk.state.sessionId === sessionId);

@@ -10,8 +10,9 @@ export function announcement(event: Event): string {
     case "approvalResolved":
       return event.decision.by === "user" ? `Decided: ${event.decision.outcome}` : "";
     case "turnEnded":
-      return event.reason === "completed"
-        ? "Amanu has finished."
+      if (event.reason === "completed") return "Amanu has finished.";
+      return event.reason === "cancelled"
+        ? "Stopped."
         : `The turn ended: ${advice(event.message || event.reason)}`;
     case "agentChanged": {
       const { name, summary, endedAt } = event.agent;
