@@ -54,7 +54,7 @@ class Fix(Task):
         await hand.decisive(page.locator(".action-widget").first, "Fix with Amanu", moment="menu")
         await hand.press("Enter")
         await page.locator(".codelens-decoration a", has_text="Amanu proposes").wait_for(timeout=SECONDS)
-        await hand.press("Control+Alt+y")
+        await hand.press("Control+Alt+j")
         await page.locator(".tab.active", has_text="(proposed)").wait_for(timeout=SECONDS)
         await page.locator(".codelens-decoration a", has_text="Accept").first.wait_for(timeout=SECONDS)
         await hand.decisive(page.locator(TABS), "prices.json (proposed)", "Change 1 of 1", "Removed: ", "Added: ")

@@ -3,7 +3,7 @@
 from bench.tasks.hand import PALETTE, Hand
 from bench.tasks.task import Stage, Task
 from support.strict_services.http import Say
-from support.vscode import SECONDS, answered, send
+from support.vscode import SECONDS, answered, send, until
 
 
 class ChangeModel(Task):
@@ -20,9 +20,8 @@ class ChangeModel(Task):
     async def keyboard(self, stage: Stage, hand: Hand) -> None:
         await hand.press("Control+Alt+.")
         await stage.page.locator(f"{PALETTE} input.input:focus").wait_for(timeout=SECONDS)
-        await hand.type("opus")
-        row = stage.page.locator(f"{PALETTE} .monaco-list-row", has_text="Claude Opus 5.5").first
-        await row.wait_for(timeout=SECONDS)
+        await hand.type("opus 5.5")
+        await until(stage.page.locator(f"{PALETTE} .monaco-list-row").count, 1)
         await hand.decisive(stage.page.locator(PALETTE), "Claude Opus 5.5")
         await hand.choose("Claude Opus 5.5")
 

@@ -73,7 +73,8 @@ export function commands(
       return chats.attachToPrompt(attachment);
     }),
     on("amanu.answer", async () => {
-      if (desks.state.approvals.length + desks.state.questions.length === 0) await overview.goToWaiting();
+      const here = desks.state.approvals.length + desks.state.questions.length;
+      if (here === 0 && overview.waiting !== undefined) await chats.accompany(overview.waiting);
       if (desks.state.approvals.length > 0 || !(await questions.answer())) await approvals.answer();
     }),
     on("amanu.setKey", async (vendor, wanted) => {

@@ -62,11 +62,10 @@ export class Overview implements vscode.Disposable {
     this.announce();
   }
 
-  /** Go to the session that waits elsewhere; of several, to the one longest without news. */
-  async goToWaiting(): Promise<void> {
+  /** The session that waits elsewhere; of several, the one longest without news. */
+  get waiting(): string | undefined {
     const elsewhere = this.sessions.filter(({ sessionId }) => sessionId !== this.desks.state.sessionId);
-    const waiting = elsewhere.findLast(({ questions }) => questions.length > 0);
-    if (waiting !== undefined) await this.show(waiting.sessionId);
+    return elsewhere.findLast(({ questions }) => questions.length > 0)?.sessionId;
   }
 
   dispose(): void {

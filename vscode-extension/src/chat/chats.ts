@@ -118,6 +118,14 @@ export class Chats implements vscode.WebviewViewProvider, vscode.WebviewPanelSer
     panel.post({ type: "focus" });
   }
 
+  /** Show a session beside what is asked about it: that has the focus. */
+  async accompany(sessionId: string): Promise<void> {
+    const panel = this.showing(sessionId) ?? this.sideBar;
+    if (panel.desk.visible) this.shared.desks.activate(panel.desk);
+    else await this.reveal(panel);
+    if (!shows(panel, sessionId)) await panel.desk.open(sessionId);
+  }
+
   dispose(): void {
     for (const each of [this.sideBar, ...this.tabs]) each.dispose();
   }
