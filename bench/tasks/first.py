@@ -24,7 +24,7 @@ class FirstAnswer(Task):
         await hand.click(chat.locator(".hindrance button", has_text="Set API key"))
         await hand.click(page.locator(".quick-input-list .monaco-list-row", has_text="Claude models"))
         await self._give_key(stage, hand)
-        await hand.click(chat.locator("textarea"))
+        await hand.decisive(chat.locator(".told", has_text="Anthropic accepts the key"), moment="key")
         await hand.type("Are you there?")
         await hand.press("Enter")
 
@@ -38,8 +38,6 @@ class FirstAnswer(Task):
         await hand.decisive(page.locator(PALETTE), "API Keys", "Anthropic", "Claude models")
         await hand.choose("Anthropic")
         await self._give_key(stage, hand)
-        await hand.press("Control+Alt+i")
-        await chat.locator("textarea:focus").wait_for(timeout=MINUTES)
         await hand.type("Are you there?")
         await hand.press("Enter")
         await self.result(stage)
@@ -52,4 +50,4 @@ class FirstAnswer(Task):
         await stage.page.locator('.quick-input-widget input[type="password"]:focus').wait_for(timeout=MINUTES)
         await hand.paste(KEY)
         await hand.press("Enter")
-        await stage.chat.locator(".told", has_text="Anthropic accepts the key").wait_for(timeout=MINUTES)
+        await stage.chat.locator("textarea:focus").wait_for(timeout=MINUTES)

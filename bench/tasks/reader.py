@@ -5,20 +5,14 @@ from typing import Any
 
 LIVE = """() => [...document.querySelectorAll('[aria-live]:not([aria-live=off]), [role=alert], [role=status]')]
     .map(each => each.textContent.trim()).filter(text => text !== '' && text.length < 400)"""
-_LINES = 25
 
 
 async def hear(page: Any, region: Any) -> str:
     """Role, name and state of what has the focus, the region's tree, and what live regions say, as lines."""
-    tree = (await region.aria_snapshot()).splitlines()
-    parts = [
-        f"focus: {await _focus(page)}",
-        *tree[:_LINES],
-        *([f"… {len(tree) - _LINES} more"] if len(tree) > _LINES else []),
-    ]
+    parts = [f"focus: {await _focus(page)}"]
     for frame in page.frames:
         parts += [f"said: {_line(text)}" for text in await frame.evaluate(LIVE)]
-    return "\n".join(parts)
+    return "\n".join([*parts, *(await region.aria_snapshot()).splitlines()])
 
 
 async def _focus(page: Any) -> str:

@@ -12,6 +12,8 @@ from bench.tasks.task import Task
 Played = dict[tuple[str, str], Hand | str]
 """By task and hand: who played it, or why that failed."""
 THEIRS = Path(__file__).with_name("theirs.toml")
+LINES, WIDTH = 22, 200
+"""Of what was heard, on the page."""
 HEAD = f"""<!-- `make bench-tasks`; {platform.system()} {platform.machine()} -->
 
 # Ten tasks in VS Code, and what they take
@@ -80,6 +82,11 @@ def _notes(tasks: Sequence[Task], theirs: Mapping[str, Any]) -> str:
     return "\n".join(notes) + "\n"
 
 
+def _shortened(heard: str) -> str:
+    lines = [line[:WIDTH] for line in heard.splitlines()]
+    return "\n".join([*lines[:LINES], *([f"… {len(lines) - LINES} more lines"] if len(lines) > LINES else [])])
+
+
 def _heard(tasks: Sequence[Task], played: Played) -> Iterator[str]:
     yield "## What a screen reader is told\n"
     yield "At the moments that decide, in the plays by keyboard: the focus, the tree around it, live regions.\n"
@@ -87,6 +94,6 @@ def _heard(tasks: Sequence[Task], played: Played) -> Iterator[str]:
         hand = played.get((task.name, "keyboard"))
         yield f"### {task.title}\n\nBegins: {task.begins}\n"
         for heard in [] if hand is None or isinstance(hand, str) else hand.heard:
-            yield f"```\n{heard}\n```\n"
+            yield f"```\n{_shortened(heard)}\n```\n"
         if isinstance(hand, str):
             yield f"FAILED: {hand}\n"

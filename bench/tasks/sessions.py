@@ -37,7 +37,7 @@ class TwoWait(Task):
             await stage.chat.locator("h2.title", has_text="New session").wait_for(timeout=SECONDS)
         for number in ("first", "second"):
             await asyncio.to_thread((stage.folder / f"{number}-gate").write_text, "go\n")
-            await self._toast(stage, number).wait_for(timeout=SECONDS)
+            await self._toast(stage, number).hover(timeout=SECONDS)  # it stays while the pointer rests on it
         await asyncio.sleep(0.6)  # an answer before that is not taken
 
     async def pointer(self, stage: Stage, hand: Hand) -> None:

@@ -50,6 +50,7 @@ export function commands(
     const modelId = vendor === undefined ? undefined : (wanted ?? opens?.modelId);
     if (modelId !== undefined) await desk.setModel(modelId);
     await models.refresh();
+    await chats.focus(); // where one goes on
     const name = models.models.find((model) => model.modelId === modelId)?.name ?? modelId;
     desk.tell({ level: "info", text: modelId === undefined ? words : `${words} ${name} is now in use.` });
   };

@@ -1,6 +1,7 @@
 import { advice } from "../../advice";
 import type { Event } from "../../protocol";
 import { wanted } from "../../words";
+import { REASONS } from "./standing";
 
 /** What a screen reader should hear of an event; "" for most. Deltas are never read out. */
 export function announcement(event: Event): string {
@@ -11,9 +12,7 @@ export function announcement(event: Event): string {
       return event.decision.by === "user" ? `Decided: ${event.decision.outcome}` : "";
     case "turnEnded":
       if (event.reason === "completed") return "Amanu has finished.";
-      return event.reason === "cancelled"
-        ? "Stopped."
-        : `The turn ended: ${advice(event.message || event.reason)}`;
+      return event.message ? `The turn ended: ${advice(event.message)}` : REASONS[event.reason];
     case "agentChanged": {
       const { name, summary, endedAt } = event.agent;
       return endedAt === null ? "" : `${name}: ${summary}`;
