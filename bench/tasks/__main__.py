@@ -85,6 +85,7 @@ async def play(task: Task, place: Stage, name: str, *, anew: bool) -> Hand | str
             await (task.pointer if name == "pointer" else task.keyboard)(place, hand)
             await task.result(place)
             hand.finish()
+            hand.heard = [heard.replace(str(place.folder), "WORKSPACE") for heard in hand.heard]
             return hand
     except Exception as error:
         print(f"--- {task.name} by {name} failed", file=sys.stderr)

@@ -7,11 +7,15 @@ LIVE = """() => [...document.querySelectorAll('[aria-live]:not([aria-live=off]),
     .map(each => each.textContent.trim()).filter(text => text !== '' && text.length < 400)"""
 
 
+COUNTED = re.compile(r"\d+ (Results|Selected)$")
+"""What VS Code's own lists say of themselves, and leave standing."""
+
+
 async def hear(page: Any, region: Any) -> str:
     """Role, name and state of what has the focus, the region's tree, and what live regions say, as lines."""
     parts = [f"focus: {await _focus(page)}"]
     for frame in page.frames:
-        parts += [f"said: {_line(text)}" for text in await frame.evaluate(LIVE)]
+        parts += [f"said: {_line(text)}" for text in await frame.evaluate(LIVE) if not COUNTED.match(text)]
     return "\n".join([*parts, *(await region.aria_snapshot()).splitlines()])
 
 
