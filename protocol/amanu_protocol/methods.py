@@ -37,7 +37,7 @@ METHODS: tuple[Method, ...] = (
     Method("amanu/session/compact", "toDaemon", r.SessionCompactParams, r.SessionCompactResult, "Put a summary in the place of what is old in the conversation. The visible items stay."),
     Method("amanu/session/record", "toDaemon", r.SessionRecordParams, r.Empty, "Write the exchanges with models to a file, secrets removed, from the next request on."),
     Method("amanu/prompt/send", "toDaemon", r.PromptSendParams, r.PromptSendResult, "Say something: starts a turn, or queues on a busy session. Answers at once."),
-    Method("amanu/prompt/steer", "toDaemon", r.PromptSteerParams, r.Empty, "Say something into the running turn; reaches the model with its next request. It declines the model's open questions and sends a waiting plan back."),
+    Method("amanu/prompt/steer", "toDaemon", r.PromptSteerParams, r.Empty, "Say something into the running turn; reaches the model with its next request. It declines the model's open questions and sends a waiting plan back. What no request will carry is queued: `! COMMAND`, and whatever is said while the daemon carries one out."),
     Method("amanu/prompt/unqueue", "toDaemon", r.PromptUnqueueParams, r.Empty, "Take a queued prompt back. Unknown ids are fine."),
     Method("amanu/turn/cancel", "toDaemon", r.TurnCancelParams, r.TurnCancelResult, "Stop the turn. After the reply nothing more is written, run or sent."),
     Method("amanu/rewrite/start", "toDaemon", r.RewriteStartParams, r.SessionResult, "Rewrite some lines of a file as the user says, and attach to the session that does it: the result is a proposal. Lists leave that session out unless it waits for the user."),

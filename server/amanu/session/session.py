@@ -321,7 +321,7 @@ class Session:
         self, params: RewriteStartParams | RewriteRefineParams, attachments: list[Attachment], client: Client
     ) -> PromptSendResult:
         text = params.instruction
-        text = f"Rewrite: {text}" if text.lstrip().startswith("/") else text  # it names no command
+        text = f"Rewrite: {text}" if text.lstrip().startswith(("/", "!")) else text  # it names no command
         prompt = PromptSendParams(
             session_id=params.session_id, prompt_id=params.prompt_id, text=text, attachments=attachments
         )

@@ -5,13 +5,14 @@ from dataclasses import dataclass, replace
 
 from amanu.agent.budget import LimitGuard
 from amanu.agent.finishing import GRACE, CompleteTaskRequired, FinishTaskRequired
-from amanu.agent.loop import run_compaction, run_turn
+from amanu.agent.loop import run_compaction, run_turn, run_user_request
 from amanu.agent.loop_guard.guard import LoopGuard
 from amanu.agent.next_speaker import NextSpeaker
 from amanu.agent.recovery import FaultReminders, ReplyBudget
 from amanu.agent.steering import LateSteering, Steering
 from amanu.agent.system_prompt import agent_prompt, system_prompt
 from amanu.agent.turn import Turn
+from amanu.agent.user_call import UserRequest
 from amanu.agent.window.window import ContextWindow
 from amanu.checks.editor_feedback import EditorFeedback
 from amanu.checks.proposal_checks import ProposalChecks
@@ -234,5 +235,13 @@ class SessionAgent:
         turn = self.turns.make_turn(run, self.choice)
         try:
             return await run_compaction(turn, focus)
+        finally:
+            run.spent = turn.spent
+
+    async def serve(self, run: AgentRun, request: UserRequest) -> Ending:
+        """Only do what the user asks for (`! COMMAND`)."""
+        turn = self.turns.make_turn(run, self.choice)
+        try:
+            return await run_user_request(turn, request)
         finally:
             run.spent = turn.spent
