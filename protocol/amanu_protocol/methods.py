@@ -46,7 +46,6 @@ METHODS: tuple[Method, ...] = (
     Method("amanu/commit/message", "toDaemon", r.CommitMessageParams, r.CommitMessageResult, "A message for these changes. Nothing is committed."),
     Method("amanu/approval/resolve", "toDaemon", r.ApprovalResolveParams, r.ApprovalResolveResult, "Answer a pending approval. The first answer wins."),
     Method("amanu/question/answer", "toDaemon", r.QuestionAnswerParams, r.QuestionAnswerResult, "Answer a question, or decline to. The first answer counts. When its turn is over, the answer becomes a prompt."),
-    Method("amanu/proposal/get", "toDaemon", r.ProposalParams, r.ProposalResult, "A proposal as it is now."),
     Method("amanu/proposal/resolve", "toDaemon", r.ProposalResolveParams, r.ProposalResolveResult, "Accept (with or without own text) or reject hunks. Accepted hunks are applied before the reply."),
     Method("amanu/proposal/decide", "toDaemon", r.ProposalDecideParams, r.ProposalDecideResult, "Decide whatever is open of a proposal, file, turn or session. Applied before the reply."),
     Method("amanu/proposal/revise", "toDaemon", r.ProposalReviseParams, r.ProposalResult, "Change the proposed text of an open hunk."),

@@ -81,7 +81,7 @@ class CallRun:
     """What listeners want of the decision on it."""
     preview: Preview | None = None
     allowed: bool = False
-    """Policy or the user said yes to what `preview` shows."""
+    """Policy or the user approved what `preview` shows."""
     result: Result | None = None
     previewed: asyncio.Event = field(default_factory=asyncio.Event)
     finished: asyncio.Event = field(default_factory=asyncio.Event)
@@ -327,7 +327,7 @@ class Calls:
         return _with_standing(preview, run.standing)
 
     def _decision_stands(self, run: CallRun, current: Preview, decision: Decision) -> bool:
-        """Whether that yes still covers the call as it is now."""
+        """Whether that approval still covers the call as it is now."""
         if current.proposal_id is not None and not self._approvals.same_bases(run.call.call_id, current.proposal_id):
             return False
         return self._approvals.still_allowed(current, decision)
