@@ -16,5 +16,5 @@ test.each([
 test("a screen reader hears why a turn ended, in words", () => {
   const ended = { kind: "turnEnded", turnId: "t", message: "", canContinue: false, usage: null } as const;
   expect(announcement({ ...ended, reason: "cancelled" })).toBe("Stopped.");
-  expect(announcement({ ...ended, reason: "stepLimit" })).toBe("Stopped at the limit of steps.");
+  expect(announcement({ ...ended, reason: "stepLimit" })).toBe("Stopped: step limit reached.");
 });
