@@ -1,7 +1,6 @@
 """What only models of VS Code's have: offers that come and go, its errors, estimated counts, the system prompt as a
 message. What they share with all others is in the tests over vendors."""
 
-import asyncio
 from dataclasses import replace
 from typing import Any
 
@@ -102,12 +101,16 @@ async def test_the_window_that_offered_last_is_asked_and_another_when_it_is_gone
     models.put(hosts["first"], MODELS[1:])
     with pytest.raises(AmanuError, match="no open VS Code window offers it") as refused:
         models.info(GPT)
-    assert refused.value.hint == "Open the folder in VS Code again, or choose another model."
+    assert refused.value.data.hint == "Open the folder in VS Code again, or choose another model."
 
 
 def test_what_is_known_of_a_model() -> None:
     models = OfferedModels()
-    models.put(EditorModelHost(asyncio.sleep), [MODELS[0].model_copy(update={"name": "GPT\u202e-5"})])
+
+    async def ask(method: str, params: Any) -> Any:
+        raise AssertionError("nothing is asked to know it")
+
+    models.put(EditorModelHost(ask), [MODELS[0].model_copy(update={"name": "GPT\u202e-5"})])
     info = models.info(GPT)
     assert (info.name, info.context_window, info.input_price) == ("GPT<U+202E>-5 · GitHub Copilot", 128_000, None)
     assert (info.available, info.efforts, info.facts_from) == (True, [], "billed by GitHub Copilot")
