@@ -32,5 +32,5 @@ exports.activate = (context) => {
       }
     },
   };
-  context.subscriptions.push(vscode.lm.registerLanguageModelChatProvider("testlm", provider));
+  context.subscriptions.push(vscode.lm.registerLanguageModelChatProvider("acme", provider));
 };
