@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from amanu.models.offered import OfferedModels
 from amanu.session.events import Client
 from amanu.workspace.overlay import Overlay
 from amanu_protocol import requests as r
@@ -149,6 +150,7 @@ class FakeSession:
 class FakeSessions:
     def __init__(self) -> None:
         self.overlay = Overlay()
+        self.offered = OfferedModels()
         self.documents = Path("/nowhere")
         self.warmed: list[str] = []
         self.sessions: dict[str, FakeSession] = {}

@@ -97,6 +97,7 @@ class Sessions:
         self.overlay = services.overlay
         self.auth = services.auth
         self.registry = services.registry
+        self.offered = services.registry.offered
         self.rules = services.rules
         self.trust = services.trust
         self.sandbox = services.sandbox

@@ -176,7 +176,7 @@ class Connection:
         if self.buffers is not None:
             self._sessions.overlay.remove(self.buffers)
             self._sessions.disconnect(self)
-        self._sessions.registry.offered.remove(self.models)
+        self._sessions.offered.remove(self.models)
         self.protocol.close()
         self._outbox.flush()  # before what `finish` writes
 
@@ -258,9 +258,7 @@ class Connection:
                 r.MentionCompleteParams, lambda p: s.complete_mention(p, self.context), reads=True
             ),
             "amanu/model/list": RequestRoute(r.Empty, lambda p: s.models(self), reads=True),
-            "amanu/model/offer": RequestRoute(
-                r.ModelOfferParams, lambda p: s.registry.offered.put(self.models, p.models)
-            ),
+            "amanu/model/offer": RequestRoute(r.ModelOfferParams, lambda p: s.offered.put(self.models, p.models)),
             "amanu/model/part": RequestRoute(r.ModelPartParams, self.models.add_part),
             "amanu/auth/status": RequestRoute(r.Empty, lambda p: s.auth_status(self)),
             "amanu/auth/set": RequestRoute(r.AuthSetParams, s.auth_set),
