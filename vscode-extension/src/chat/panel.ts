@@ -431,7 +431,8 @@ export class Panel implements vscode.Disposable {
     const { scripted, state } = this.desk;
     const { usable, defaultModelId, editorVendor } = this.shared.models;
     const chosen = state.modelId !== "" && !scripted;
-    const lacks = usable === false || (usable === true && defaultModelId === null && !chosen);
+    const offered = editorVendor !== undefined && defaultModelId === null && !chosen;
+    const lacks = usable === false || (usable === true && offered);
     const needsModel = lacks && !(scripted && state.lastTurn === null); // the tour is not talked into
     const current = hindrance(this.shared.daemon.connection, needsModel, scripted, editorVendor);
     const shown = JSON.stringify(current);
