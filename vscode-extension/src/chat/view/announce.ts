@@ -6,7 +6,7 @@ import { wanted } from "../../words";
 export function announcement(event: Event): string {
   switch (event.kind) {
     case "approvalRequested":
-      return `Amanu waits for your decision: ${wanted(event.approval)}`;
+      return `Amanu needs your decision: ${wanted(event.approval)}`;
     case "approvalResolved":
       return event.decision.by === "user" ? `Decided: ${event.decision.outcome}` : "";
     case "turnEnded":
