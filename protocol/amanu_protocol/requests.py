@@ -813,7 +813,91 @@ class ModelListResult(Wire):
     default_model_id: str | None = None
     """What a new session gets that names none."""
     vendors: dict[str, str] = {}
-    """The part of a model's id before the colon → the vendor's name for the user."""
+    """The part of a model's id before the colon → the vendor's name for the user; of a model that an editor offers, the
+    part before the slash."""
+
+
+class OfferedModel(Wire):
+    """A model that an editor has from its other extensions."""
+
+    vendor: str = Field(min_length=1, max_length=100, pattern=r"^[^/\s]+$")
+    """Of the editor's: `copilot`."""
+    vendor_title: str = Field(max_length=200)
+    id: str = Field(min_length=1, max_length=200, pattern=r"^\S+$")
+    """The vendor's own."""
+    name: str = Field(max_length=200)
+    max_input_tokens: int = Field(ge=0, le=1_000_000_000)
+
+
+class ModelOfferParams(Wire):
+    models: list[OfferedModel] = Field(max_length=500)
+    """All of them, instead of those offered before."""
+
+
+class RunTextPart(Wire):
+    kind: Literal["text"] = "text"
+    text: str
+
+
+class RunImagePart(Wire):
+    kind: Literal["image"] = "image"
+    media_type: str
+    data: str
+    """Base64."""
+
+
+class RunCallPart(Wire):
+    """A tool call."""
+
+    kind: Literal["call"] = "call"
+    call_id: str
+    tool: str
+    arguments: dict[str, JsonValue]
+
+
+class RunResultPart(Wire):
+    """The result of the call of that id, which the message before asked for."""
+
+    kind: Literal["result"] = "result"
+    call_id: str
+    text: str
+
+
+class RunMessage(Wire):
+    """What either side says. There are no system messages: the first one of the user's has the system prompt."""
+
+    role: Literal["user", "assistant"]
+    parts: list[Annotated[RunTextPart | RunImagePart | RunCallPart | RunResultPart, Field(discriminator="kind")]]
+
+
+class RunTool(Wire):
+    name: str
+    description: str
+    parameters: dict[str, JsonValue]
+    """JSON Schema."""
+
+
+class ModelRunParams(Wire):
+    run_id: Id
+    vendor: str
+    id: str
+    """As they were offered."""
+    messages: list[RunMessage]
+    tools: list[RunTool]
+
+
+class ModelRunResult(Wire):
+    """How the reply ended; its parts came before."""
+
+    error: Literal["notAllowed", "blocked", "notFound", "other"] | None = None
+    """None: it is complete. `notAllowed`: the user has not let Amanu use the model · `blocked`: a quota is used up."""
+    message: str = ""
+    """The editor's own words about the error."""
+
+
+class ModelPartParams(Wire):
+    run_id: str
+    part: Annotated[RunTextPart | RunCallPart, Field(discriminator="kind")]
 
 
 class AuthStatus(Wire):

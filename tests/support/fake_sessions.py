@@ -6,6 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from amanu.models.offered import OfferedModels
 from amanu.session.events import Client
 from amanu.workspace.overlay import Overlay
 from amanu_protocol import requests as r
@@ -150,6 +151,7 @@ class FakeSession:
 class FakeSessions:
     def __init__(self) -> None:
         self.overlay = Overlay()
+        self.offered = OfferedModels()
         self.documents = Path("/nowhere")
         self.warmed: list[str] = []
         self.models = SimpleNamespace(list=self._no_models, warm=self._warm)

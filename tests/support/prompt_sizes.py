@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from amanu.agent.system_prompt import system_prompt
-from amanu.agent.window.token_gauge import estimate
 from amanu.context.agent_files import built_in
 from amanu.context.surroundings import Surroundings
 from amanu.core.conversation import Conversation
 from amanu.core.model import ToolSpec
 from amanu.core.model_families import family
 from amanu.core.sub_agents import AgentDefinition, AgentReport, AgentTask
+from amanu.core.token_estimate import estimate
 from amanu.core.tool import CallContext
 from amanu.tools.registry import make_tools
 from amanu.workspace.overlay import Overlay

@@ -153,7 +153,8 @@ _UNTOLD = {"max_tokens_field"}
 """A word of one wire, which tells nobody anything."""
 
 _GROUPS = (("anthropic", "Anthropic"), ("gemini", "Gemini"), ("openai", "OpenAI"), ("google-openai", "Gemini behind "
-    "Google's OpenAI-compatible address"), ("openrouter", "OpenRouter"), ("", "Everything else"))  # fmt: skip
+    "Google's OpenAI-compatible address"), ("openrouter", "OpenRouter"), ("vscode", "Models of VS Code"),
+    ("", "Everything else"))  # fmt: skip
 
 
 def families_table() -> str:

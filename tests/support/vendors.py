@@ -13,14 +13,17 @@ from amanu.core.model import Delta, Model, RemoteModel, ReplyCompleted, Request,
 from amanu.core.model_families import model_info
 from amanu.models.anthropic import AnthropicModel
 from amanu.models.gemini import GeminiModel
+from amanu.models.offered import OfferedModels
 from amanu.models.openai import OpenAIModel
 from amanu.models.openai_compatible import EndpointQuirks, OpenAICompatibleModel
 from amanu.models.openai_responses import ResponsesModel
+from amanu.models.vscode import VSCodeModel
 from support.strict_services.anthropic import Anthropic
 from support.strict_services.gemini import Gemini
 from support.strict_services.http import Script, Service
 from support.strict_services.openai import OpenAI
 from support.strict_services.responses import Responses
+from support.strict_services.vscode import VSCode
 
 KEY = "sk-ant-test-0123456789abcdef0123456789"
 
@@ -36,6 +39,7 @@ Column = Literal[
     "OpenRouter",
     "DeepSeek, Kimi",
     "other compatible",
+    "VS Code",
 ]
 
 Need = Literal[
@@ -51,6 +55,10 @@ Need = Literal[
     "sibling",  # another model is reached by the same service
     "binding",  # thoughts are valid only after what they were made with
     "search",  # the service itself can search the web
+    "http",  # it is reached by HTTP: statuses, connections, recordings
+    "counts",  # it counts tokens
+    "stop",  # it tells why a reply ended
+    "sources",  # it tells what a text rests on
 ]
 """What a behaviour may be about that not every wire has."""
 
@@ -88,6 +96,11 @@ def _plan(key: str, url: str) -> RemoteModel:
 def _local(_: str, url: str) -> RemoteModel:
     """No key, and whole replies once a streamed call came malformed."""
     return OpenAICompatibleModel("ollama", f"{url}/v1")
+
+
+def _offered(_: str, url: str) -> RemoteModel:
+    """What the VS Code at that address offers; nothing, if there is none."""
+    return VSCodeModel(VSCode.open[url].offered if url in VSCode.open else OfferedModels())
 
 
 _thinking_in_text = partial(OpenAI, deepseek=True)
@@ -200,6 +213,30 @@ VENDORS = [
             "key": "needs none",
             "eyes": "cannot see",
             "search": _NO_SEARCH,
+        },
+    ),
+    Vendor(
+        "vscode",
+        VSCode,
+        _offered,
+        "vscode:copilot/gpt-5",
+        "VS Code",
+        {
+            **_UNBOUND,
+            **_OPEN,
+            "thoughts": "VS Code keeps thoughts to itself",
+            "rawArguments": "VS Code itself parses arguments",
+            "key": "needs none",
+            "eyes": "VS Code does not tell which models can see",
+            "signatures": "signs nothing",
+            "whole": "every reply is streamed",
+            "limit": "takes no limit",
+            "sibling": "one model each",
+            "search": _NO_SEARCH,
+            "http": "VS Code is a client of the daemon, not a server; its faults have tests of their own",
+            "counts": "VS Code tells no counts; they are estimated",
+            "stop": "VS Code does not tell why a reply ended",
+            "sources": "VS Code tells no sources",
         },
     ),
 ]

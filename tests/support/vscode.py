@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+import zipfile
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -50,10 +51,11 @@ async def workbench(
     variables: Mapping[str, str] | None = None,
     amanu: str = AMANU,
     trust: bool = False,
+    extension: Path | None = None,
 ) -> AsyncGenerator[Any]:
     """A page on VS Code, opened on `folder/work`. The daemon has `environment`, VS Code itself `variables` in addition
     to ours; `amanu`: the setting `amanu.server.path`. With `trust`, VS Code asks whether the folder is trusted; else it
-    is. A screenshot is left on failure."""
+    is. `extension`: the folder of one that is installed beside ours. A screenshot is left on failure."""
     chromium = needs("chromium")
     given = {
         **_SETTINGS,
@@ -68,8 +70,9 @@ async def workbench(
     main = [node(), f"{VSCODE}/lib/vscode/out/server-main.js", "--accept-server-license-terms"]
     for option, name in folders.items():
         main += [option, str(folder / name)]
-    vsix = str(REPOSITORY / "dist" / "amanu.vsix")
-    await asyncio.to_thread(subprocess.run, [*main, "--install-extension", vsix], check=True, capture_output=True)
+    packages = [REPOSITORY / "dist" / "amanu.vsix", *([] if extension is None else [packed(extension, folder)])]
+    install = [argument for package in packages for argument in ("--install-extension", str(package))]
+    await asyncio.to_thread(subprocess.run, [*main, *install], check=True, capture_output=True)
     port = free_port()
     options = ["--host", "127.0.0.1", "--port", str(port), "--without-connection-token", "--disable-telemetry"]
     with (folder / "server.log").open("w") as log:
@@ -220,6 +223,15 @@ async def until(count: Any, wanted: Any) -> None:
     async with asyncio.timeout(SECONDS / 1000):
         while await count() != wanted:
             await asyncio.sleep(0.05)
+
+
+def packed(extension: Path, folder: Path) -> Path:
+    """The extension as a package in that folder."""
+    package = folder / f"{extension.name}.vsix"
+    with zipfile.ZipFile(package, "w") as archive:
+        for file in extension.iterdir():
+            archive.write(file, f"extension/{file.name}")
+    return package
 
 
 def node() -> str:

@@ -2,6 +2,7 @@
 rewrites, in any order. Without the sockets and SDKs in between, which other tests have: this one is about thousands of
 requests."""
 
+import asyncio
 import itertools
 import json
 from collections.abc import Iterator
@@ -20,9 +21,11 @@ from amanu.models.gemini import GeminiModel
 from amanu.models.openai import OpenAIModel
 from amanu.models.openai_compatible import OpenAICompatibleModel
 from amanu.models.openai_responses import ResponsesModel
+from amanu.models.vscode import VSCodeModel
 from support.sample_images import base64_of, png
 from support.strict_services.http import Received, Say, ToolUse
-from support.vendors import KEY, TOOLS, VENDORS, Vendor, request
+from support.strict_services.vscode import VSCode
+from support.vendors import KEY, TOOLS, VENDORS, Vendor, answer, request
 
 PICTURE = Picture(name="shot.png", media_type="image/png", blob_id="p", size=len(png()))
 
@@ -130,6 +133,8 @@ class Line:
 
     def exchange(self, asked: Request, say: Say) -> ReplyCompleted:
         """The service must take the request, and says it."""
+        if isinstance(self.service, VSCode):
+            return asyncio.run(_run_in_vscode(self.service, asked, say))
         name = asked.model.model_id.partition(":")[2]
         authorization = {} if "key" in self.vendor.lacks else {"authorization": f"Bearer {KEY}"}
         headers = {**authorization, "content-type": "application/json", "x-goog-api-key": KEY, "anthropic-version": "1"}
@@ -171,6 +176,15 @@ class Line:
         for chunk in chunks:
             anthropic.add(chunk)
         return anthropic.done()
+
+
+async def _run_in_vscode(service: VSCode, asked: Request, say: Say) -> ReplyCompleted:
+    await service.start()
+    service.script([say])
+    done = await answer(VSCodeModel(service.offered), asked)
+    await service.stop()
+    assert (service.refused, service.lint) == ([], [])
+    return done
 
 
 @settings(max_examples=150, deadline=None)

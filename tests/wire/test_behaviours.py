@@ -72,7 +72,7 @@ async def test_text_is_yielded_while_the_model_still_writes(vendor: Vendor) -> N
     assert times["three"] - times["one"] > 0.2
 
 
-@over_vendors()
+@over_vendors("stop")
 @pytest.mark.parametrize(
     ("say", "stop"),
     [
@@ -91,7 +91,7 @@ async def test_the_reason_to_stop_is_told(vendor: Vendor, say: Say, stop: str) -
     assert done.message.cut == (stop == "outputLimit")
 
 
-@over_vendors()
+@over_vendors("counts")
 async def test_usage_is_counted(vendor: Vendor) -> None:
     usage = {"input": 70, "output": 12, "cache_read": 30}
     async with running(vendor, [Say(text="Hi.", usage=usage)]) as (_, model):
@@ -172,7 +172,7 @@ async def test_arguments_that_are_no_object_come_as_written_and_can_be_answered(
         await answer(model, request(vendor, conversation=conversation))
 
 
-@over_vendors()
+@over_vendors("stop")
 async def test_a_call_cut_by_the_output_limit_is_marked_and_can_be_answered(vendor: Vendor) -> None:
     cut = ToolUse("read_file", {"path": "a"} if "rawArguments" in vendor.lacks else '{"path": "a')
     script = [Say(text="I write", calls=[cut], stop="outputLimit"), Say(text="Shorter.")]
@@ -311,7 +311,7 @@ FAULTS: list[tuple[str, Fault, type[ModelError], float | None]] = [
 ]
 
 
-@over_vendors()
+@over_vendors("http")
 @pytest.mark.parametrize(("fault", "error", "wait"), [row[1:] for row in FAULTS], ids=[row[0] for row in FAULTS])
 async def test_a_fault_is_a_typed_error(vendor: Vendor, fault: Fault, error: type[ModelError], wait: float) -> None:
     async with running(vendor, [fault]) as (service, model):
@@ -340,7 +340,7 @@ async def test_a_prompt_over_the_window_is_context_too_long(vendor: Vendor) -> N
         service.refused.clear()
 
 
-@over_vendors()
+@over_vendors("http")
 async def test_an_address_where_nobody_listens_is_unreachable(vendor: Vendor) -> None:
     model = vendor.model(KEY, "http://127.0.0.1:9")
     with pytest.raises(Unreachable, match=r"127\.0\.0\.1:9"):

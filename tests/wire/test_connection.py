@@ -62,7 +62,7 @@ async def connected(service: Service, count: int = 1) -> None:
         await asyncio.sleep(0.001)
 
 
-@over_vendors()
+@over_vendors("http")
 async def test_a_connection_is_used_again_after_minutes_of_thought(
     vendor: Vendor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -80,7 +80,7 @@ def _clock(ahead: float) -> SimpleNamespace:
     return SimpleNamespace(monotonic=lambda: time.monotonic() + ahead)
 
 
-@over_vendors()
+@over_vendors("http")
 async def test_the_connection_is_open_before_the_first_prompt(vendor: Vendor) -> None:
     async with running(vendor, [Say(text="One."), Say(text="Two.")]) as (service, model):
         await model.connect()
@@ -92,7 +92,7 @@ async def test_the_connection_is_open_before_the_first_prompt(vendor: Vendor) ->
         assert (service.connections, len(service.requests)) == (1, 2)
 
 
-@over_vendors()
+@over_vendors("http")
 async def test_a_prompt_waits_for_the_connection_that_is_being_opened(vendor: Vendor) -> None:
     async with running(vendor, [Say(text="One.")]) as (service, model):
         await model.connect()
@@ -101,7 +101,7 @@ async def test_a_prompt_waits_for_the_connection_that_is_being_opened(vendor: Ve
         assert service.connections == 1
 
 
-@over_vendors()
+@over_vendors("http")
 async def test_a_connection_the_service_closed_before_the_first_prompt_is_not_used(vendor: Vendor) -> None:
     async with running(vendor, [Say(text="One.")]) as (service, model):
         await model.connect()
@@ -111,7 +111,7 @@ async def test_a_connection_the_service_closed_before_the_first_prompt_is_not_us
         assert service.connections == 2
 
 
-@over_vendors()
+@over_vendors("http")
 async def test_no_connection_before_the_first_prompt_is_no_failure(vendor: Vendor) -> None:
     service = vendor.service([])
     url = await service.start()

@@ -35,7 +35,7 @@ def shape(done: Any) -> Any:
     return parts, done.usage, done.stop, done.message.native and done.message.native.blocks
 
 
-@over_vendors()
+@over_vendors("http")
 async def test_a_reply_is_recorded_and_played_back(vendor: Vendor, tmp_path: Path) -> None:
     file = tmp_path / "r"
     fault = Fault("status", status=503, message=f"No room for {KEY}.")
@@ -59,7 +59,7 @@ async def test_a_reply_is_recorded_and_played_back(vendor: Vendor, tmp_path: Pat
     assert shape(again[-1]) == shape(seen[-1])
 
 
-@over_vendors()
+@over_vendors("http")
 async def test_what_came_of_a_stream_is_kept_however_it_ended(vendor: Vendor, tmp_path: Path) -> None:
     script = [Say(text=["one ", "two ", "three "] * 50, delay=0.01), Fault("reset", after=3), Fault("silence", after=2)]
     async with running(vendor, script) as (_, model):
@@ -76,7 +76,7 @@ async def test_what_came_of_a_stream_is_kept_however_it_ended(vendor: Vendor, tm
     assert "Error" in failed.error
 
 
-@over_vendors()
+@over_vendors("http")
 async def test_what_is_not_over_a_line_is_not_recorded(vendor: Vendor, tmp_path: Path) -> None:
     async with running(vendor, [Say(text="Mine."), Say(text="Yours.")]) as (_, model):
         with recording(tmp_path / "r").used():

@@ -359,8 +359,18 @@ def test_every_kind_has_its_case() -> None:
 
 
 def over(case: Case) -> list[Vendor]:
-    able = [vendor for vendor in VENDORS if case.lacking not in vendor.lacks]
+    able = [
+        vendor
+        for vendor in VENDORS
+        if case.lacking not in vendor.lacks and not ("stop" in vendor.lacks and tells_why(case, vendor))
+    ]
     return [vendor for vendor in able if not case.only or vendor.name in case.only]
+
+
+def tells_why(case: Case, vendor: Vendor) -> bool:
+    """Whether a reply of it ends for a reason of its own."""
+    steps = case.steps(vendor) if callable(case.steps) else case.steps
+    return any(isinstance(step, Say) and step.stop is not None for step in steps)
 
 
 def on_stage(vendor: Vendor, model: Model, finishing: str | None = None) -> LoopHarness:

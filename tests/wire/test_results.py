@@ -73,6 +73,9 @@ def results_of(body: dict[str, Any]) -> list[Any]:
         return [part["functionResponse"] for part in parts if "functionResponse" in part]
     if "input" in body:
         return [item["output"] for item in body["input"] if item["type"].endswith("_output")]
+    if "parts" in body["messages"][0]:
+        parts = [part for message in body["messages"] for part in message["parts"]]
+        return [part["text"] for part in parts if part["kind"] == "result"]
     tools = [message["content"] for message in body["messages"] if message["role"] == "tool"]
     blocks = [
         block for message in body["messages"] if isinstance(message["content"], list) for block in message["content"]

@@ -36,7 +36,7 @@ async def test_a_reply_becomes_a_call_and_is_heard_again(vendor: Vendor) -> None
     assert roles[1] == (Assistant, REPLY) and len(roles) == 4
 
 
-@over_vendors()
+@over_vendors("stop")
 async def test_a_reply_that_was_refused_stays_refused(vendor: Vendor) -> None:
     async with running(vendor, [Say(text="I can not.", stop="refused")]) as (_, model):
         as_call = ReplyAsCall(model, ReplyCall("rewrite_lines", "a.py", Conversation([User(text="Rewrite it.")])))

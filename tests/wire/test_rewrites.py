@@ -90,6 +90,7 @@ async def _elsewhere(talk: Talk) -> None:
         "openai": "gpt-6.1-terra",
         "deepseek": "deepseek-v4-pro",
         "moonshot": "kimi-k2.7-code",
+        "vscode": "copilot/claude-sonnet-4.5",
     }
     vendor = talk.vendor.model_id.partition(":")[0]
     await talk.say(Say(thought="I, too.", calls=[GREP]), model=f"{vendor}:{other.get(vendor, 'another')}")

@@ -145,7 +145,7 @@ async def test_another_refusal_is_not_tried_again() -> None:
 CITES = [Cite("Zebra", "https://z.example/"), Cite("Aardvark", "https://a.example/", "It digs.")]
 
 
-@over_vendors()
+@over_vendors("sources")
 async def test_what_a_text_rests_on_is_told_and_goes_back_as_it_came(vendor: Vendor) -> None:
     async with running(vendor, [Say(text="So it is.", cites=CITES), Say(text="Yes.")]) as (_, model):
         conversation = Conversation([User(text="Why?")])

@@ -62,6 +62,7 @@ type Handlers = {
 export type Answers = {
   [M in keyof RequestsToClient]: (
     params: RequestsToClient[M]["params"],
+    token: vscode.CancellationToken,
   ) => Promise<RequestsToClient[M]["result"]>;
 };
 
@@ -147,9 +148,13 @@ export class Daemon implements vscode.Disposable {
     }
   }
 
-  notify<M extends keyof NotificationsToDaemon>(method: M, params: NotificationsToDaemon[M]): void {
+  /** Resolves when it was written. */
+  async notify<M extends keyof NotificationsToDaemon>(
+    method: M,
+    params: NotificationsToDaemon[M],
+  ): Promise<void> {
     if (this.connection.status !== "ready") return;
-    this.client?.sendNotification(method, params).catch(() => undefined); // a broken line is noticed elsewhere
+    await this.client?.sendNotification(method, params).catch(() => undefined); // a broken line is noticed elsewhere
   }
 
   dispose(): void {
@@ -242,7 +247,10 @@ export class Daemon implements vscode.Disposable {
     for (const [method, handler] of Object.entries(this.handlers))
       client.onNotification(method, handler as (params: unknown) => void);
     for (const [method, answer] of Object.entries(this.answers))
-      client.onRequest(method, answer as (params: unknown) => Promise<unknown>);
+      client.onRequest(
+        method,
+        answer as (params: unknown, token: vscode.CancellationToken) => Promise<unknown>,
+      );
     return client;
   }
 
@@ -277,9 +285,9 @@ function capabilities(answered: string[]): StaticFeature {
     fillClientCapabilities: (known) => {
       const amanu: ClientCapabilities = {
         protocol: [PROTOCOL_VERSION],
-        editor: answered.map((method) => method.split("/").pop()) as NonNullable<
-          ClientCapabilities["editor"]
-        >,
+        editor: answered
+          .filter((method) => method.startsWith("amanu/editor/"))
+          .map((method) => method.split("/").pop()) as NonNullable<ClientCapabilities["editor"]>,
         trustedRoots: vscode.workspace.isTrusted ? roots() : [],
         ripgrep: ripgrep(vscode.env.appRoot) ?? null,
       };

@@ -89,6 +89,7 @@ export function commands(
       await models.refresh();
     }),
     on("amanu.selectModel", () => picker.select()),
+    on("amanu.useEditorModel", () => picker.useEditorModel()),
     on("amanu.selectEffort", () => picker.chooseEffort()),
     on("amanu.selectMode", async () => {
       const items = Object.entries(MODES).map(([mode, { name, meaning }]) => ({

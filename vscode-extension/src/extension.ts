@@ -16,6 +16,7 @@ import { Context } from "./context";
 import { Desk } from "./desk";
 import { Desks } from "./desks";
 import { Doctor } from "./doctor";
+import { EditorModels } from "./editorModels";
 import { Edits } from "./edits";
 import { Ended } from "./ended";
 import { Findings } from "./findings";
@@ -50,7 +51,11 @@ export function activate(context: vscode.ExtensionContext): void {
       "amanu/session/listChanged": () => overview.soon(),
       "amanu/mcp/changed": () => servers.soon(),
     },
-    { "amanu/editor/apply": apply, ...language },
+    {
+      "amanu/editor/apply": apply,
+      ...language,
+      "amanu/model/run": (params, token) => editorModels.run(params, token),
+    },
   );
   const shown = new Shown(context.globalStorageUri.fsPath, roots(), context.workspaceState);
   const sessions = new Sessions(daemon);
@@ -60,6 +65,7 @@ export function activate(context: vscode.ExtensionContext): void {
   const overview = new Overview(daemon, sessions, desks, (sessionId) => chats.showSession(sessionId));
   const servers = new Servers(daemon, desks);
   const models = new ModelList(daemon);
+  const editorModels = new EditorModels(daemon, () => models.refresh(), log);
   const looking = new Context(daemon, context.workspaceState);
   const edits = new Edits(
     sessions,
@@ -133,6 +139,7 @@ export function activate(context: vscode.ExtensionContext): void {
     new Findings(sessions),
     chats,
     models,
+    editorModels,
     looking,
     pages,
     servers,

@@ -28,7 +28,11 @@ const MOST = 200;
 const firstAsked = new Map<string, number>();
 
 /** What VS Code's language servers know, asked by the daemon. */
-export const language: Omit<Answers, "amanu/editor/apply"> = {
+export const language: {
+  [M in Exclude<keyof Answers, "amanu/editor/apply" | "amanu/model/run">]: (
+    params: Parameters<Answers[M]>[0],
+  ) => ReturnType<Answers[M]>;
+} = {
   "amanu/editor/diagnostics": async ({ paths }) => {
     const all: [vscode.Uri, vscode.Diagnostic[]][] =
       paths === undefined || paths.length === 0

@@ -87,8 +87,14 @@ export function detail(model: ModelInfo): string {
   return [...facts, fate(model)].filter(Boolean).join(" · ");
 }
 
-export function vendorOf({ modelId }: Pick<ModelInfo, "modelId">): string {
-  return modelId.slice(0, modelId.indexOf(":"));
+/** Whether VS Code has the model from another extension. */
+export function ofEditor({ modelId }: Pick<ModelInfo, "modelId">): boolean {
+  return modelId.startsWith("vscode:");
+}
+
+/** The part of a model's id that names its vendor. */
+export function vendorOf(model: Pick<ModelInfo, "modelId">): string {
+  return model.modelId.slice(0, model.modelId.indexOf(ofEditor(model) ? "/" : ":"));
 }
 
 /** Of each family the newest first, the families in the vendor's order. */

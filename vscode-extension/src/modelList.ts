@@ -1,11 +1,13 @@
 import * as vscode from "vscode";
 import type { Daemon } from "./client";
-import type { ModelInfo } from "./protocol";
+import { ofEditor, vendorOf } from "./modelItems";
+import type { ModelInfo, ModelListResult } from "./protocol";
 
 /** The models the daemon knows. */
 export class ModelList implements vscode.Disposable {
   models: ModelInfo[] = [];
   defaultModelId: string | null = null;
+  private vendors: ModelListResult["vendors"] = {};
   /** Whether some model can be used, when the daemon has said so. */
   usable: boolean | undefined;
   private readonly changed = new vscode.EventEmitter<void>();
@@ -20,12 +22,19 @@ export class ModelList implements vscode.Disposable {
   }
 
   async refresh(): Promise<void> {
-    const { models, defaultModelId } = await this.daemon.request("amanu/model/list", {});
+    const { models, defaultModelId, vendors } = await this.daemon.request("amanu/model/list", {});
     this.models = models;
     this.defaultModelId = defaultModelId;
+    this.vendors = vendors;
     this.usable = defaultModelId !== null || models.some((model) => model.available);
     void this.mark();
     this.changed.fire();
+  }
+
+  /** Who gives VS Code the first of its own models, if it has any. */
+  get editorVendor(): string | undefined {
+    const model = this.models.find(ofEditor);
+    return model && this.vendors[vendorOf(model)];
   }
 
   /** Tell VS Code, for the walkthrough, what is done already. */

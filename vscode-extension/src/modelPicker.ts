@@ -1,7 +1,7 @@
 import * as vscode from "vscode";
 import type { Daemon } from "./client";
 import type { Desks } from "./desks";
-import { DEFAULT, KEY, type ModelItem, modelItems, vendorOf } from "./modelItems";
+import { DEFAULT, KEY, type ModelItem, modelItems, ofEditor, vendorOf } from "./modelItems";
 import type { Effort, ModelInfo, ModelListResult } from "./protocol";
 
 const SET_KEY: vscode.QuickInputButton = { iconPath: new vscode.ThemeIcon("key"), tooltip: "API Keys…" };
@@ -47,6 +47,15 @@ export class ModelPicker {
     if (item?.model === undefined) return;
     if (item.obstacle !== undefined) return this.unlock(item);
     await this.desks.active.setModel(item.model.modelId); // a refusal names the way out
+  }
+
+  /** Let the user choose one of the models VS Code has from other extensions, for this session and for new ones. */
+  async useEditorModel(): Promise<void> {
+    const list = await this.list();
+    const item = await accepted(this.pick({ ...list, models: list.models.filter(ofEditor) }, "Model", []));
+    if (item?.model === undefined) return;
+    await this.desks.active.setModel(item.model.modelId);
+    await this.keepDefault(item.model);
   }
 
   /** Let the user choose a model for something else, by its id. */
@@ -105,21 +114,25 @@ export class ModelPicker {
   private async makeDefault(pick: vscode.QuickPick<ModelItem>, model: ModelInfo): Promise<void> {
     pick.busy = true;
     try {
-      const { settings } = await this.daemon.request("amanu/settings/set", {
-        key: "model",
-        value: model.modelId,
-      });
-      const variable = settings.settings.find(({ key }) => key === "model")?.variable;
-      const text = variable
-        ? `${model.name} was saved as the default model, but ${variable} in the environment goes before it.`
-        : `New sessions use ${model.name}.`;
-      this.desks.tell({ level: variable ? "warning" : "info", text });
+      await this.keepDefault(model);
       pick.items = modelItems(await this.list(), this.desks.state.modelId, this.desks.state.effort);
-      await this.changed();
     } catch (error) {
       this.desks.tell({ level: "error", text: error instanceof Error ? error.message : String(error) });
     }
     pick.busy = false;
+  }
+
+  private async keepDefault(model: ModelInfo): Promise<void> {
+    const { settings } = await this.daemon.request("amanu/settings/set", {
+      key: "model",
+      value: model.modelId,
+    });
+    const variable = settings.settings.find(({ key }) => key === "model")?.variable;
+    const text = variable
+      ? `${model.name} was saved as the default model, but ${variable} in the environment goes before it.`
+      : `New sessions use ${model.name}.`;
+    this.desks.tell({ level: variable ? "warning" : "info", text });
+    await this.changed();
   }
 }
 

@@ -1833,8 +1833,89 @@ export interface ModelListResult {
   models: ModelInfo[];
   /** What a new session gets that names none. */
   defaultModelId: string | null;
-  /** The part of a model's id before the colon → the vendor's name for the user. */
+  /**
+   * The part of a model's id before the colon → the vendor's name for the user; of a model that an editor offers, the
+   * part before the slash.
+   */
   vendors: { [key: string]: string };
+}
+
+/** A model that an editor has from its other extensions. */
+export interface OfferedModel {
+  /** Of the editor's: `copilot`. */
+  vendor: string;
+  vendorTitle: string;
+  /** The vendor's own. */
+  id: string;
+  name: string;
+  maxInputTokens: number;
+}
+
+export interface ModelOfferParams {
+  /** All of them, instead of those offered before. */
+  models: OfferedModel[];
+}
+
+export interface RunTextPart {
+  kind: "text";
+  text: string;
+}
+
+export interface RunImagePart {
+  kind: "image";
+  mediaType: string;
+  /** Base64. */
+  data: string;
+}
+
+/** A tool call. */
+export interface RunCallPart {
+  kind: "call";
+  callId: string;
+  tool: string;
+  arguments: { [key: string]: unknown };
+}
+
+/** The result of the call of that id, which the message before asked for. */
+export interface RunResultPart {
+  kind: "result";
+  callId: string;
+  text: string;
+}
+
+/** What either side says. There are no system messages: the first one of the user's has the system prompt. */
+export interface RunMessage {
+  role: "user" | "assistant";
+  parts: (RunTextPart | RunImagePart | RunCallPart | RunResultPart)[];
+}
+
+export interface RunTool {
+  name: string;
+  description: string;
+  /** JSON Schema. */
+  parameters: { [key: string]: unknown };
+}
+
+export interface ModelRunParams {
+  runId: Id;
+  vendor: string;
+  /** As they were offered. */
+  id: string;
+  messages: RunMessage[];
+  tools: RunTool[];
+}
+
+/** How the reply ended; its parts came before. */
+export interface ModelRunResult {
+  /** None: it is complete. `notAllowed`: the user has not let Amanu use the model · `blocked`: a quota is used up. */
+  error?: "notAllowed" | "blocked" | "notFound" | "other" | null;
+  /** The editor's own words about the error. */
+  message?: string;
+}
+
+export interface ModelPartParams {
+  runId: string;
+  part: RunTextPart | RunCallPart;
 }
 
 export interface AuthStatus {
@@ -2414,6 +2495,8 @@ export interface RequestsToDaemon {
   "amanu/mention/complete": { params: MentionCompleteParams; result: MentionCompleteResult };
   /** Models to choose from. */
   "amanu/model/list": { params: Empty; result: ModelListResult };
+  /** Offer the models that this editor has from its other extensions, until it disconnects. */
+  "amanu/model/offer": { params: ModelOfferParams; result: Empty };
   /** Which vendors have a key, and where it comes from. */
   "amanu/auth/status": { params: Empty; result: AuthStatusResult };
   /** Keep or forget a key, in the user's own folder. */
@@ -2442,6 +2525,8 @@ export interface RequestsToDaemon {
 
 /** What a client tells the daemon. */
 export interface NotificationsToDaemon {
+  /** The next part of the reply to `amanu/model/run`: some text, or a whole tool call. */
+  "amanu/model/part": ModelPartParams;
   /** The client has drawn everything up to `seq`. */
   "amanu/event/ack": EventAckParams;
   /** The user looks at something else. */
@@ -2450,6 +2535,8 @@ export interface NotificationsToDaemon {
 
 /** What the daemon asks a client that offers it. */
 export interface RequestsToClient {
+  /** Ask a model that this client offered. The parts of its reply go as `amanu/model/part`, all of them before the answer. */
+  "amanu/model/run": { params: ModelRunParams; result: ModelRunResult };
   /** Apply edits to an open buffer, if its text is the one expected. */
   "amanu/editor/apply": { params: EditorApplyParams; result: EditorApplyResult };
   /** What the editor's language servers and linters find in files. */

@@ -58,6 +58,18 @@ test("of each family the newest model is first", () => {
   ).toEqual(["Opus 5", "Opus 4.10", "Opus 4.5", "Sonnet 5.5", "Sonnet 4.5"]);
 });
 
+test("models that other extensions give VS Code are listed by who gives them", () => {
+  const models = [model("vscode:copilot/gpt-5"), model("vscode:acme/a/b"), model("vscode:copilot/claude")];
+  const vendors = { "vscode:copilot": "GitHub Copilot", "vscode:acme": "Acme" };
+  expect(rows(modelItems({ models, defaultModelId: null, vendors }, "", null))).toEqual([
+    "— GitHub Copilot",
+    "vscode:copilot/gpt-5",
+    "vscode:copilot/claude",
+    "— Acme",
+    "vscode:acme/a/b",
+  ]);
+});
+
 test("a session that names no model has the default", () => {
   expect(rows(modelItems(LIST, "", null)).slice(0, 2)).toEqual([
     "— In use",

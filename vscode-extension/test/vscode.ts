@@ -153,6 +153,50 @@ export const window = {
   },
 };
 
+/** Parts of what is said to the models of other extensions. */
+export class LanguageModelTextPart {
+  constructor(readonly value: string) {}
+}
+export class LanguageModelToolCallPart {
+  constructor(
+    readonly callId: string,
+    readonly name: string,
+    readonly input: object,
+  ) {}
+}
+export class LanguageModelToolResultPart {
+  constructor(
+    readonly callId: string,
+    readonly content: unknown[],
+  ) {}
+}
+export const LanguageModelDataPart = {
+  image: (data: Uint8Array, mimeType: string) => ({ data: [...data], mimeType }),
+};
+export const LanguageModelChatMessageRole = { User: 1, Assistant: 2 };
+export class LanguageModelChatMessage {
+  constructor(
+    readonly role: number,
+    readonly content: unknown[],
+  ) {}
+}
+export class LanguageModelError extends Error {
+  constructor(
+    message: string,
+    readonly code: string,
+  ) {
+    super(message);
+  }
+}
+/** The models of other extensions; `models` is the test's to fill. */
+export const lm = {
+  models: [] as unknown[],
+  changed: new EventEmitter<void>(),
+  onDidChangeChatModels: (each: () => void) => lm.changed.event(each),
+  selectChatModels: async () => lm.models,
+};
+export const extensions = { all: [] as { packageJSON: unknown }[] };
+
 class Kind {
   constructor(readonly value: string) {}
   append(part: string): Kind {

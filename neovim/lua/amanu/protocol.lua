@@ -1207,7 +1207,66 @@
 ---@class amanu.ModelListResult
 ---@field models amanu.ModelInfo[]
 ---@field defaultModelId? string What a new session gets that names none.
----@field vendors table<string, string> The part of a model's id before the colon → the vendor's name for the user.
+---@field vendors table<string, string> The part of a model's id before the colon → the vendor's name for the user; of a model that an editor offers, the part before the slash.
+
+---A model that an editor has from its other extensions.
+---@class amanu.OfferedModel
+---@field vendor string Of the editor's: `copilot`.
+---@field vendorTitle string
+---@field id string The vendor's own.
+---@field name string
+---@field maxInputTokens integer
+
+---@class amanu.ModelOfferParams
+---@field models amanu.OfferedModel[] All of them, instead of those offered before.
+
+---@class amanu.RunTextPart
+---@field kind "text"
+---@field text string
+
+---@class amanu.RunImagePart
+---@field kind "image"
+---@field mediaType string
+---@field data string Base64.
+
+---A tool call.
+---@class amanu.RunCallPart
+---@field kind "call"
+---@field callId string
+---@field tool string
+---@field arguments table<string, any>
+
+---The result of the call of that id, which the message before asked for.
+---@class amanu.RunResultPart
+---@field kind "result"
+---@field callId string
+---@field text string
+
+---What either side says. There are no system messages: the first one of the user's has the system prompt.
+---@class amanu.RunMessage
+---@field role "user"|"assistant"
+---@field parts (amanu.RunTextPart|amanu.RunImagePart|amanu.RunCallPart|amanu.RunResultPart)[]
+
+---@class amanu.RunTool
+---@field name string
+---@field description string
+---@field parameters table<string, any> JSON Schema.
+
+---@class amanu.ModelRunParams
+---@field runId amanu.Id
+---@field vendor string
+---@field id string As they were offered.
+---@field messages amanu.RunMessage[]
+---@field tools amanu.RunTool[]
+
+---How the reply ended; its parts came before.
+---@class amanu.ModelRunResult
+---@field error? "notAllowed"|"blocked"|"notFound"|"other" None: it is complete. `notAllowed`: the user has not let Amanu use the model · `blocked`: a quota is used up.
+---@field message? string The editor's own words about the error.
+
+---@class amanu.ModelPartParams
+---@field runId string
+---@field part amanu.RunTextPart|amanu.RunCallPart
 
 ---@class amanu.AuthStatus
 ---@field vendor string
@@ -1577,6 +1636,8 @@ M.methods = {
   mcp_sign_in = "amanu/mcp/signIn",
   mention_complete = "amanu/mention/complete",
   model_list = "amanu/model/list",
+  model_offer = "amanu/model/offer",
+  model_part = "amanu/model/part",
   auth_status = "amanu/auth/status",
   auth_set = "amanu/auth/set",
   auth_check = "amanu/auth/check",
@@ -1594,6 +1655,7 @@ M.methods = {
   event = "amanu/event",
   session_list_changed = "amanu/session/listChanged",
   mcp_changed = "amanu/mcp/changed",
+  model_run = "amanu/model/run",
   editor_apply = "amanu/editor/apply",
   editor_diagnostics = "amanu/editor/diagnostics",
   editor_definition = "amanu/editor/definition",

@@ -209,6 +209,11 @@ CLAUDE_ROUTED = replace(_ROUTED, name="claude", caching="one mark")
 GEMINI_ROUTED = replace(_ROUTED, name="gemini-3")
 GPT_ROUTED = replace(_ROUTED, name="gpt", max_tools=128, max_tokens_field="max_completion_tokens", max_output=64_000)
 GPT_PLAIN_ROUTED = replace(GENERIC, name="gpt", thoughts="never", max_tools=128, max_output=16_384, status_role="user")
+# What other extensions give VS Code: its API has no effort and no thoughts, and GitHub Copilot takes 128 tools.
+_VSCODE = replace(GENERIC, thoughts="never", results="result parts, in call order", max_tools=128)
+CLAUDE_VSCODE = replace(_VSCODE, name="claude")
+GEMINI_VSCODE = replace(_VSCODE, name="gemini-3")
+GPT_VSCODE = replace(_VSCODE, name="gpt")
 THINKS_IN_TEXT = replace(GENERIC, thoughts="as text in `reasoning_content`", must_return="reasoning")
 """DeepSeek and Kimi refuse a call that is sent back without its thoughts, even when another model made it. An empty
 text will do; GLM and MiniMax accept it too."""
@@ -263,6 +268,10 @@ FAMILIES: tuple[tuple[str, ModelFamily], ...] = (
     (r"openrouter:anthropic/claude-3", replace(GENERIC, name="claude", caching="one mark", max_output=8_192)),
     (r"openrouter:anthropic/claude-", CLAUDE_ROUTED),
     (r"openrouter:google/gemini-[3-9]", GEMINI_ROUTED),
+    (r"vscode:.*claude", CLAUDE_VSCODE),
+    (r"vscode:.*gemini", GEMINI_VSCODE),
+    (r"vscode:.*(gpt|codex)", GPT_VSCODE),
+    (r"vscode:", _VSCODE),
     (r"[^:]+:(.*/)?(deepseek|kimi|k3|glm-|minimax)", THINKS_IN_TEXT),
 )
 """Pattern for the beginning of a model's id → its family; the first match counts."""

@@ -21,7 +21,7 @@ from amanu.text.redaction import Secrets
 
 _TOO_LONG = re.compile(
     r"context[ _](length|window|size)|maximum context|prompt is too long|too many (input )?tokens"
-    r"|exceeds? (the )?(configured|context) limit|max_new_tokens.{0,3} must be"
+    r"|exceeds? (the )?(configured|context|token) limit|exceeds the limit of \d+|max_new_tokens.{0,3} must be"
     r"|exceeds the (maximum number of tokens|available context)|input (is too long|token count .*exceeds)"
     r"|request (payload size exceeds|too large)",
     re.I,

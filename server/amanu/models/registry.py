@@ -18,6 +18,8 @@ from amanu.models.credentials import Credentials
 from amanu.models.key_services import check_key, untested
 from amanu.models.listing_request import LISTING_VENDORS, ListingAddress
 from amanu.models.local import LocalServers, models_of
+from amanu.models.offered import PREFIX as _OFFERED
+from amanu.models.offered import OfferedModels
 from amanu.models.openai_identity import RESOURCE, tested_address
 from amanu.system.gc import quick_imports
 from amanu_protocol.errors import AmanuError
@@ -193,6 +195,7 @@ class ModelRegistry:
             )
             if endpoint.key_variable is not None:
                 auth.expect(name, endpoint.key_variable)
+        self.offered = OfferedModels()
         self._clients: dict[tuple[str, str, Credential], RemoteModel] = {}
         self._asking: dict[tuple[str, str | None], asyncio.Task[list[str] | None]] = {}
         """Requests in progress for the models of a server."""
@@ -207,6 +210,8 @@ class ModelRegistry:
         modelUnavailable; each says what to do."""
         if model_id.startswith(_SCRIPTED) and model_id != _SCRIPTED:
             return await self._scripted(model_id.removeprefix(_SCRIPTED))
+        if model_id.startswith(_OFFERED):
+            return self._of_editor(model_id)
         vendor, base_url, key = await self._way(model_id, environment)
         facts = await self._facts(vendor, base_url, model_id)
         return await self._client(vendor, base_url, key), _priced(facts, key)
@@ -214,7 +219,7 @@ class ModelRegistry:
     async def check(self, model_id: str, environment: Mapping[str, str]) -> ModelInfo:
         """The facts about a model that can be used; raises as `resolve` does. Its modules are imported and its
         connection is opened in the background, so that neither opening a session nor the first prompt waits."""
-        if model_id.startswith(_SCRIPTED):
+        if model_id.startswith((_SCRIPTED, _OFFERED)):
             return (await self.resolve(model_id, environment))[1]
         vendor, base_url, key = await self._way(model_id, environment)
         opening = asyncio.create_task(self._open(vendor, base_url, key))
@@ -283,7 +288,7 @@ class ModelRegistry:
         vendors = [vendor for vendor in self._vendors.values() if vendor.local or vendor.name not in _BUILT_IN]
         for offered in await asyncio.gather(*(self._offered(vendor, environment) for vendor in vendors)):
             models += offered
-        return models
+        return [*models, *map(self._adjusted, self.offered.list())]
 
     def listing_addresses(self, environment: Mapping[str, str]) -> Sequence[ListingAddress]:
         """The vendors that can be asked for their models: those with a key, at the addresses in the settings, and
@@ -304,7 +309,7 @@ class ModelRegistry:
     @property
     def titles(self) -> Mapping[str, str]:
         """Vendor → its name for the user."""
-        return {name: vendor.title for name, vendor in self._vendors.items()}
+        return {name: vendor.title for name, vendor in self._vendors.items()} | self.offered.titles
 
     async def check_key(self, vendor_name: str, key: str | None, environment: Mapping[str, str]) -> AuthCheckResult:
         """Whether the vendor takes the key; without one, the key that requests would use. Raises `AmanuError`:
@@ -374,6 +379,12 @@ class ModelRegistry:
             raise AmanuError("modelNotFound", f"Unknown model 'scripted:{script}': {error}") from error
         client = self._clients.setdefault(("scripted", script, None), model)
         return client, self._sized(model.info.model_copy(update={"model_id": f"scripted:{script}"}))
+
+    def _of_editor(self, model_id: str) -> tuple[Model, ModelInfo]:
+        from amanu.models.vscode import VSCodeModel
+
+        info = self._adjusted(self.offered.info(model_id))
+        return self._clients.setdefault((_OFFERED, "", None), VSCodeModel(self.offered)), info
 
     def _credential(self, vendor: Vendor, environment: Mapping[str, str]) -> str | ChatGPTTokens | None:
         """The vendor's credential. Tokens of a sign-in go only to the vendor's own address, never to a gateway. (In

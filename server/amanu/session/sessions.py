@@ -57,6 +57,8 @@ class Sessions:
         """`environ`: what goes before the settings file."""
         services = self.services = services.with_callbacks(self._session_changed, self._reconsider_approvals)
         self.overlay = services.overlay
+        self.offered = services.registry.offered
+        """Models that clients offer."""
         self.documents = services.home.state / "documents"
         """Documents shown by editors without a plugin: one folder for each session."""
         self.lock = asyncio.Lock()

@@ -16,7 +16,7 @@ from amanu.agent.window import compaction
 from amanu.agent.window import pruning as masking
 from amanu.agent.window import token_gauge as gauge
 from amanu.agent.window.compaction import NoSummary
-from amanu.agent.window.token_gauge import MESSAGE, PromptHead, TokenGauge, estimate, weigh
+from amanu.agent.window.token_gauge import MESSAGE, PromptHead, TokenGauge, weigh
 from amanu.agent.window.window import COMPACTED, COMPACTION_FAILED, MASKED, ContextWindow
 from amanu.config import ContextSettings as Tiers
 from amanu.core.conversation import (
@@ -34,6 +34,7 @@ from amanu.core.conversation import (
     User,
 )
 from amanu.core.model import ContextTooLong, Delta, Overloaded, ReplyCompleted, Request, TextDelta, TokenUsage
+from amanu.core.token_estimate import estimate
 from support.loop_harness import INFO, LoopHarness, says
 
 SUMMARY = "## Goal\nMend it.\n\n## Next step\nRead on."

@@ -21,12 +21,15 @@ import type {
 export interface Hindrance {
   text: string;
   actions: Action[];
+  /** What the buttons say that have no words of their own (view/actions.ts). */
+  labels?: Partial<Record<Action, string>>;
 }
 
 /** The things beside a conversation that the view can ask for, by name: never a command id of its own making. */
 export type Action =
   | "setKey"
   | "signIn"
+  | "editorModel"
   | "logs"
   | "restart"
   | "openFolder"

@@ -44,6 +44,7 @@ const PICTURE_BYTES = 50_000_000;
 const COMMANDS: Record<Exclude<Action, "new">, [command: string, ...rest: unknown[]]> = {
   setKey: ["amanu.setKey"],
   signIn: ["amanu.signInOpenAI"],
+  editorModel: ["amanu.useEditorModel"],
   logs: ["amanu.logs"],
   restart: ["amanu.restart"],
   openFolder: ["workbench.action.files.openFolder"],
@@ -125,7 +126,7 @@ export class Panel implements vscode.Disposable {
       desk.onEvent(({ event }) => {
         this.event(event);
         void desk.attempt(() => this.blocks.heard(event));
-        if (event.kind === "turnStarted" || event.kind === "turnEnded") this.hinder();
+        if (["turnStarted", "turnEnded", "sessionChanged"].includes(event.kind)) this.hinder();
       }),
       desk.onTold(({ level, text, near, actions }) =>
         this.post({ type: "told", level, text, near: near ?? null, actions: actions ?? [] }),
@@ -438,8 +439,12 @@ export class Panel implements vscode.Disposable {
 
   private hinder(): void {
     const { scripted, state } = this.desk;
-    const needsModel = this.shared.models.usable === false && !(scripted && state.lastTurn === null); // the tour is not talked into
-    const current = hindrance(this.shared.daemon.connection, needsModel, scripted);
+    const { usable, defaultModelId, editorVendor } = this.shared.models;
+    const chosen = state.modelId !== "" && !scripted;
+    const offered = editorVendor !== undefined && defaultModelId === null && !chosen;
+    const lacks = usable === false || (usable === true && offered);
+    const needsModel = lacks && !(scripted && state.lastTurn === null); // the tour is not talked into
+    const current = hindrance(this.shared.daemon.connection, needsModel, scripted, editorVendor);
     const shown = JSON.stringify(current);
     if (!this.ready || shown === this.shown) return; // a screen reader would say it again
     this.shown = shown;
@@ -454,7 +459,12 @@ export class Panel implements vscode.Disposable {
   }
 }
 
-function hindrance(connection: Daemon["connection"], needsModel: boolean, toured: boolean): Hindrance | null {
+function hindrance(
+  connection: Daemon["connection"],
+  needsModel: boolean,
+  toured: boolean,
+  editorVendor: string | undefined,
+): Hindrance | null {
   if (connection.status === "installing") return { text: connection.message, actions: ["logs"] };
   if (connection.status === "missing")
     return {
@@ -466,6 +476,12 @@ function hindrance(connection: Daemon["connection"], needsModel: boolean, toured
   if (vscode.workspace.workspaceFolders === undefined)
     return { text: "Open a folder to start working with Amanu.", actions: ["openFolder"] };
   if (connection.status !== "ready" || !needsModel) return null;
+  if (editorVendor !== undefined)
+    return {
+      text: `Amanu needs a model. ${editorVendor}'s can be used without a key; or set an API key, or sign in to use your ChatGPT plan.`,
+      actions: ["editorModel", "setKey", "signIn", toured ? "start" : "tour"],
+      labels: { editorModel: `Use ${editorVendor}'s models` },
+    };
   if (toured)
     return {
       text: "To continue, set an API key, or sign in to use your ChatGPT plan.",

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 from amanu.agent.system_prompt import load_prompt
 from amanu.agent.window.pruning import describe_call
-from amanu.agent.window.token_gauge import ASCII, estimate
 from amanu.core.conversation import (
     Assistant,
     Compacted,
@@ -20,6 +19,7 @@ from amanu.core.conversation import (
     User,
 )
 from amanu.core.skills import skill_names
+from amanu.core.token_estimate import ASCII, estimate
 
 Ask = Callable[[str, str], Awaitable[str]]
 """System prompt and question → the answer of a model. Raises `ModelError`."""

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 
 from pydantic import JsonValue
 
-from amanu.agent.window.token_gauge import estimate, result_tokens
+from amanu.agent.window.token_gauge import result_tokens
 from amanu.core.conversation import STUB, Assistant, Call, Conversation, Masked, Result, Results
 from amanu.core.skills import ACTIVATE_SKILL
+from amanu.core.token_estimate import estimate
 
 SaveText = Callable[[str], Awaitable[str]]
 """Stores a text and returns its id for `read_output`; "" when it could not be stored."""

@@ -22,11 +22,8 @@ from amanu.core.conversation import (
 )
 from amanu.core.model import ToolSpec
 from amanu.core.rules import MCP
+from amanu.core.token_estimate import estimate
 
-ASCII = 0.25
-"""Tokens per ASCII character …"""
-OTHER = 1.5
-"""… and per other character: Gemini CLI's rule, as good as any without a tokenizer."""
 PICTURE = 1_600
 """Tokens of a picture: what Anthropic counts for 1.15 megapixels, to which larger pictures are scaled down. A page of a
 PDF document is shown as one."""
@@ -35,14 +32,6 @@ MESSAGE = 4
 RATIOS = (0.25, 4.0)
 """A service's count divided by our estimate is believed between these. Some services count only what was not cached, or
 nothing."""
-
-
-def estimate(text: str) -> float:
-    """Tokens of a text, uncalibrated."""
-    if text.isascii():
-        return len(text) * ASCII
-    plain = len(text.encode("ascii", "ignore"))
-    return plain * ASCII + (len(text) - plain) * OTHER
 
 
 @dataclass(frozen=True, slots=True)

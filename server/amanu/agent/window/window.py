@@ -20,6 +20,7 @@ from amanu.agent.window.token_gauge import PromptHead, TokenGauge, result_tokens
 from amanu.core.conversation import Assistant, Call, Compacted, Conversation, Masked, Results, User
 from amanu.core.emit import Emit
 from amanu.core.model import ModelError
+from amanu.core.token_estimate import estimate
 from amanu_protocol.events import ItemCompleted, ItemStarted, ItemsWithdrawn
 from amanu_protocol.items import ContextUse, ModelInfo, Notice, ServerTokens
 
@@ -423,7 +424,7 @@ class ContextWindow:
             replaced, snapshot, extracted, room, by_model=by_model, in_turn=in_turn, saved_as=saved_as
         )
         tokens_before = sum(self._gauge.weights[:replaced])
-        tokens = self._gauge.calibrated(masking.estimate(entry.text))
+        tokens = self._gauge.calibrated(estimate(entry.text))
         if tokens > tokens_before * compaction.MAX_SHARE:
             raise NoSummary(f"the summary takes {tokens:,} tokens, the messages it replaces {round(tokens_before):,}")
         return entry

@@ -28,6 +28,7 @@ from amanu.frontends.lsp.errors import INVALID_REQUEST, PARSE_ERROR
 from amanu.frontends.lsp.flow_control import Credit
 from amanu.frontends.lsp.jsonrpc import Protocol, RequestRoute, Server
 from amanu.frontends.lsp.message_weight import LARGE, MAX_VALUES, weigh
+from amanu.frontends.lsp.model_host import EditorModelHost
 from amanu.frontends.lsp.outbox import Outbox
 from amanu.frontends.lsp.plain.client import PlainClient
 from amanu.frontends.lsp.plain.editor import PlainEditor
@@ -89,6 +90,7 @@ class Connection:
         """What the user looks at; None until the client says something of it."""
         self.server = Server()
         self.protocol: Protocol = self.server.protocol
+        self.models = EditorModelHost(self.protocol.ask)
         self.buffers: Buffers | None = None
         self.plain_client: PlainClient | None = None
         """For a client without a plugin of ours."""
@@ -174,6 +176,7 @@ class Connection:
         if self.buffers is not None:
             self._sessions.overlay.remove(self.buffers)
             self._sessions.disconnect(self)
+        self._sessions.offered.remove(self.models)
         self.protocol.close()
         self._outbox.flush()  # before what `finish` writes
 
@@ -250,6 +253,8 @@ class Connection:
                 r.MentionCompleteParams, lambda p: s.completion.mention(p, self.context), reads=True
             ),
             "amanu/model/list": RequestRoute(r.Empty, lambda p: s.models.list(self), reads=True),
+            "amanu/model/offer": RequestRoute(r.ModelOfferParams, lambda p: s.offered.put(self.models, p.models)),
+            "amanu/model/part": RequestRoute(r.ModelPartParams, self.models.add_part),
             "amanu/auth/status": RequestRoute(r.Empty, lambda p: s.keys.status(self)),
             "amanu/auth/set": RequestRoute(r.AuthSetParams, s.keys.set),
             "amanu/auth/check": RequestRoute(r.AuthCheckParams, lambda p: s.keys.check(p, self), reads=True),

@@ -65,6 +65,8 @@ METHODS = (
     "amanu/mcp/signIn",
     "amanu/mention/complete",
     "amanu/model/list",
+    "amanu/model/offer",
+    "amanu/model/part",
     "amanu/auth/status",
     "amanu/auth/set",
     "amanu/auth/check",

@@ -4,6 +4,7 @@ import type { Action } from "../messages";
 export const ACTIONS: Record<Action, string> = {
   setKey: "Set API key…",
   signIn: "Sign in with ChatGPT",
+  editorModel: "Use VS Code's models",
   logs: "Show logs",
   restart: "Reconnect",
   openFolder: "Open folder…",

@@ -33,7 +33,7 @@ interface State extends Kept {
 }
 
 /** What to do first, where several things could be done. */
-const FIRST: Action[] = ["install", "setKey"];
+const FIRST: Action[] = ["install", "editorModel", "setKey"];
 
 /** The chat view: it folds the events of one session and draws what they changed, at most once a frame. */
 class View implements Desk {
@@ -313,7 +313,9 @@ class View implements Desk {
     this.hindrance.hidden = hindrance === null;
     this.welcome.update(hindrance !== null);
     this.hindrance.replaceChildren(
-      ...(hindrance === null ? [] : [h("p", {}, visible(hindrance.text)), this.actions(hindrance.actions)]),
+      ...(hindrance === null
+        ? []
+        : [h("p", {}, visible(hindrance.text)), this.actions(hindrance.actions, hindrance.labels)]),
     );
   }
 
@@ -337,13 +339,14 @@ class View implements Desk {
     );
   }
 
-  private actions(actions: Action[]): HTMLElement {
+  private actions(actions: Action[], labels: Hindrance["labels"] = {}): HTMLElement {
+    const first = actions.find((action) => FIRST.includes(action));
     return h(
       "span",
       { class: "row" },
       ...actions.map((action) =>
-        button(ACTIONS[action], () => this.post({ type: "action", action }), {
-          class: FIRST.includes(action) ? "primary" : "",
+        button(visible(labels[action] ?? ACTIONS[action]), () => this.post({ type: "action", action }), {
+          class: action === first ? "primary" : "",
         }),
       ),
     );
