@@ -227,9 +227,9 @@ const said = (turnId: string): UserMessage => ({
 
 test.each<[string, HunkState[], string[]]>([
   ["nothing decided", ["pending"], ["Review"]],
-  ["applied by a rule", ["applied"], ["Review", "Undo", "Keep all"]],
+  ["applied by a rule", ["applied"], ["Review", "Undo", "Keep"]],
   ["taken back", ["reverted"], ["Review", "Redo"]],
-  ["both", ["applied", "reverted"], ["Review", "Undo", "Redo", "Keep all"]],
+  ["both", ["applied", "reverted"], ["Review", "Undo", "Redo", "Keep"]],
 ])("the row below a turn: %s", (_, states, buttons) => {
   const { desk, posted, list } = show({
     items: [said("t"), call("c1"), said("u")],

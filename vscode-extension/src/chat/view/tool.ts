@@ -109,7 +109,7 @@ export class ToolCard implements Card {
     setIcon(this.mark, mark);
     this.name(call, proposal, title);
     setText(this.summary, proposal ? "" : visible(call.summary));
-    setText(this.stat, proposal ? stat(proposal.files) : "");
+    setText(this.stat, proposal && here ? stat(proposal.files) : ""); // said once, of all it took
     setText(this.state, ended && (!proposal || how === "") ? failure(call) : how);
     setText(this.arguments, argumentsText(call));
     this.draft.update(drafted ? call.output : "");

@@ -66,7 +66,7 @@ export class TurnRow {
         ? [button("Undo", wish("undo"), { class: "link", title: "Undo this turn's edits" })]
         : []),
       ...(edits.undone > 0 ? [button("Redo", wish("redo"), { class: "link" })] : []),
-      ...(edits.review > 0 ? [button("Keep all", keep, { class: "link" })] : []),
+      ...(edits.review > 0 ? [button("Keep", keep, { class: "link", title: "Keep this turn's edits" })] : []),
     ];
   }
 }
