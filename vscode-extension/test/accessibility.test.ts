@@ -97,7 +97,7 @@ test("an answer is read out when it is whole, without code, and again when it is
   const item = { kind: "answer", itemId: "n1", turnId: "t1", agentId: null, text: "" } as const;
   await happens({ kind: "itemStarted", item }, { kind: "itemDelta", itemId: "n1", text: "It **adds**" });
   expect(heard()).toBe("");
-  const text = "It **adds**:\n\n```python\nx = 1\n```\nThat is all.";
+  const text = "It **adds**:\n\n```python\nx = 1\n```\n|a|\n|-|\n\nThat is [all](a.py:1).";
   const ended = {
     kind: "turnEnded",
     turnId: "t1",
@@ -110,7 +110,7 @@ test("an answer is read out when it is whole, without code, and again when it is
     { ...ended, usage: null },
   ] satisfies Event[];
   await happens(...whole);
-  expect(heard()).toBe("It adds : (code) That is all.\nAmanu has finished.");
+  expect(heard()).toBe("It adds : (code) a That is all.\nAmanu has finished.");
   const before = find("[aria-live]").firstChild;
   await happens(...whole);
   expect(find("[aria-live]").firstChild).not.toBe(before); // a screen reader hears what is new, not what is the same

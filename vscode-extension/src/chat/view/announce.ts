@@ -41,6 +41,10 @@ export function announcement(event: Event): string {
 
 /** An answer to be heard: code is left to be read, and the marks of Markdown are no words. */
 function spoken(markdown: string): string {
-  const words = markdown.replace(/^ *(```|~~~)[^]*?(^ *\1|$(?![^]))/gm, "(code)").replace(/[*`#|]+/g, " ");
+  const words = markdown
+    .replace(/^ *(```|~~~)[^]*?(^ *\1|$(?![^]))/gm, "(code)")
+    .replace(/\[([^\]\n]*)\]\([^)\s]*\)/g, "$1")
+    .replace(/^[ |:-]+$/gm, "")
+    .replace(/[*`#|]+/g, " ");
   return oneLine(words, SPOKEN);
 }
