@@ -125,7 +125,7 @@ SCRIPT = [
         calls=[ToolUse("write_file", {"path": path, "content": text}) for path, text in NEW.items()],
     ),
     Say(text=ANSWER),
-    Say(text=[REWRITE[at : at + 12] for at in range(0, len(REWRITE), 12)], delay=0.15),
+    Say(text=[REWRITE[at : at + 12] for at in range(0, len(REWRITE), 12)], delay=0.4),
     Say(text="I look at what is upstream.", calls=[ToolUse("run_shell_command", {"command": FETCH})]),
     Say(text=["I begin with the parser. "] * 40, delay=1),
 ]
@@ -173,7 +173,7 @@ async def test_the_pictures_of_the_documents(tmp_path: Path) -> None:
         await page.locator(".quick-input-widget .quick-input-title").wait_for(timeout=SECONDS)
         await key.type("Decimal, and dearer abroad")
         await key.press("Enter")
-        await page.locator(".review-widget", has_text="return Decimal(0)").wait_for(timeout=SECONDS)
+        await page.locator(".review-widget", has_text="country !=").wait_for(timeout=SECONDS)
         await shoot(page, "inline")
         added = page.locator(".modified-in-monaco-diff-editor .view-line", has_text="abroad")
         await added.first.wait_for(timeout=SECONDS)
