@@ -1,4 +1,4 @@
-"""The pictures of the documents, from a real VS Code: `AMANU_SCREENSHOTS=docs/pictures`, and this file's tests."""
+"""The pictures of the documents, from a real VS Code: run this with `AMANU_SCREENSHOTS=docs` to draw them anew."""
 
 import os
 import subprocess
@@ -161,7 +161,7 @@ async def test_the_pictures_of_the_documents(tmp_path: Path) -> None:
             await key.press("Control+Alt+j")
         await page.locator('.statusbar-item [aria-label="Ln 12, Col 1"]').wait_for(timeout=SECONDS)
         await page.mouse.move(5, 500)
-        await shoot(page, "review")
+        await shoot(page, "vscode")
 
         await chat.locator(".changes button.primary").click()
         await until(page.locator(".codelens-decoration a", has_text="Keep").count, 0)
@@ -174,7 +174,7 @@ async def test_the_pictures_of_the_documents(tmp_path: Path) -> None:
         await key.type("Decimal, and dearer abroad")
         await key.press("Enter")
         await page.locator(".review-widget", has_text="country !=").wait_for(timeout=SECONDS)
-        await shoot(page, "inline")
+        await shoot(page, "vscode-inline")
         added = page.locator(".modified-in-monaco-diff-editor .view-line", has_text="abroad")
         await added.first.wait_for(timeout=SECONDS)
         await key.press("Control+Alt+y")
@@ -189,7 +189,7 @@ async def test_the_pictures_of_the_documents(tmp_path: Path) -> None:
         await answered(chat, "I begin with")
         await command(page, "Amanu: Sessions")
         await until(chat.locator(".sessions li").count, 3)
-        await shoot(page, "sessions")
+        await shoot(page, "vscode-sessions")
 
 
 async def widen(page: Any, width: int) -> None:
