@@ -150,7 +150,7 @@ export class ToolCard implements Card {
       const words = proposal ? `Open the diff of ${path}` : `Open ${path}`;
       this.title.replaceChildren(
         visible(title.slice(0, at)),
-        button(name(path), press, { class: "link file", title: words, "aria-label": words }),
+        button(name(path), press, { class: "link file", title: words }),
         visible(title.slice(at + path.length)),
       );
       this.title.dataset.proposal = call.proposalId ?? "";
