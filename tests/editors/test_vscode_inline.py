@@ -104,7 +104,7 @@ async def test_lines_are_rewritten_at_the_cursor(tmp_path: Path) -> None:
             await asyncio.sleep(0.2)
         assert (folder / "a.py").read_text() == changed
         await page.keyboard.press("Control+Shift+g")
-        await page.locator('[aria-label*="Write Commit Message with Amanu"]').first.click(timeout=SECONDS)
+        await page.locator('[aria-label*="Generate Commit Message with Amanu"]').first.click(timeout=SECONDS)
         await page.locator(".scm-editor .view-line", has_text="let\xa0f\xa0take\xa0nothing").wait_for(timeout=SECONDS)
         await shoot(page, "inline-4-commit")
         heard = said(served.requests[2])

@@ -67,7 +67,7 @@ async def test_from_nothing_to_the_first_answer(tmp_path: Path) -> None:
             await command(page, "Amanu: Getting Started")
             step = page.locator(".getting-started-step")
             await step.filter(has_text="Install the daemon").locator(".codicon.complete").wait_for(timeout=SECONDS)
-            await step.filter(has_text="Give it a model").click()
+            await step.filter(has_text="Choose a model").click()
             await (
                 page.frame_locator('iframe.webview:not([src*="webviewView"])')
                 .frame_locator("#active-frame")
@@ -83,7 +83,7 @@ async def test_from_nothing_to_the_first_answer(tmp_path: Path) -> None:
             secret = page.locator('.quick-input-widget input[type="password"]')
             box = page.locator(".quick-input-widget .quick-input-message")
             await secret.fill("export KEY=sk", timeout=SECONDS)
-            await box.filter(has_text="A key is one word").wait_for(timeout=SECONDS)
+            await box.filter(has_text="A key contains no spaces").wait_for(timeout=SECONDS)
             await secret.fill("sk-ant-wrong")
             await secret.press("Enter")
             await box.filter(has_text="Anthropic does not accept this key").wait_for(timeout=SECONDS)
@@ -131,7 +131,7 @@ async def test_what_stands_in_the_way_is_said(tmp_path: Path) -> None:
         await page.locator(".notification-toast .monaco-button", has_text="Cancel").click(timeout=SECONDS)
         await chat.locator(".hindrance", has_text="not installed yet").wait_for(timeout=SECONDS)
         await command(page, "Amanu: Doctor")
-        await page.locator(".view-line", has_text="there is none").wait_for(timeout=SECONDS)
+        await page.locator(".view-line", has_text="There is no daemon to ask").wait_for(timeout=SECONDS)
         await page.locator(".notification-toast .monaco-button", has_text="Install the Daemon").wait_for(
             timeout=SECONDS
         )

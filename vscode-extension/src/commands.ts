@@ -55,10 +55,7 @@ export function commands(
   };
   return [
     on("amanu.focus", () => chats.focus()),
-    on("amanu.new", async () => {
-      await desks.active.fresh();
-      await chats.focus();
-    }),
+    on("amanu.new", () => chats.startSession()),
     on("amanu.openInEditor", () => chats.moveToEditor()),
     on("amanu.newInEditor", () => chats.openInEditor()),
     on("amanu.sessions", () => chats.showSession(undefined)),
@@ -69,7 +66,7 @@ export function commands(
     on("amanu.attachSelection", async () => {
       const attachment = selection();
       if (attachment === undefined)
-        return desks.tell({ level: "info", text: "There is no open file to attach from." });
+        return desks.tell({ level: "info", text: "There is no open file to attach a selection from." });
       return chats.attachToPrompt(attachment);
     }),
     on("amanu.answer", async () => {
@@ -110,9 +107,8 @@ export function commands(
       await models.mark();
     }),
     on("amanu.tour", async () => {
-      await desks.active.fresh();
+      await chats.startSession();
       await desks.active.setModel(TOUR);
-      await chats.focus();
       await desks.active.prompt(TOUR_PROMPT, [], "send");
     }),
     on("amanu.restart", () => daemon.restart()),

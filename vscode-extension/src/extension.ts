@@ -127,7 +127,7 @@ export function activate(context: vscode.ExtensionContext): void {
       chat: (sessionId) => chats.showSession(sessionId),
     }),
     vscode.commands.registerCommand("amanu.commitMessage", (given?: { rootUri?: vscode.Uri }) =>
-      desks.attempt(() => writeCommitMessage(daemon, given)),
+      desks.attempt(() => writeCommitMessage(daemon, desks.state.sessionId, given)),
     ),
     new Findings(sessions),
     chats,

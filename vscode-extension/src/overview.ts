@@ -94,7 +94,7 @@ export class Overview implements vscode.Disposable {
   }
 
   private async askAll(sessions: SessionSummary[]): Promise<void> {
-    const words = `${sessions.length} sessions wait for you: ${sessions.map(titled).join(", ")}`;
+    const words = `${sessions.length} sessions are waiting for you: ${sessions.map(titled).join(", ")}`;
     if (await vscode.window.showInformationMessage(message(words), SHOW)) await this.show(undefined);
   }
 
@@ -103,7 +103,7 @@ export class Overview implements vscode.Disposable {
     const { sessionId } = session;
     const approval = questions.length === 1 ? this.approval(sessionId, questions[0]) : undefined;
     const whole = approval && allowable(approval);
-    const words = `${titled(session)} waits for you: ${whole ?? asked(questions)}`;
+    const words = `${titled(session)} is waiting for you: ${whole ?? asked(questions)}`;
     const shownAt = Date.now();
     const buttons = whole === undefined ? [SHOW] : [ALLOW, SHOW];
     const chosen = await vscode.window.showInformationMessage(message(words), ...buttons);

@@ -157,7 +157,10 @@ export class Review implements vscode.Disposable {
     if (only === undefined) this.decisions.nothing();
     else if (shown.length === 1) await this.navigation.showDiff(only);
     else
-      await this.proposals.showAll(turnId === undefined ? "Changes to review" : "Changes of the turn", shown);
+      await this.proposals.showAll(
+        turnId === undefined ? "Changes to review" : "Changes in this turn",
+        shown,
+      );
   }
 
   private async openRow({ targets }: Row): Promise<void> {

@@ -10,7 +10,7 @@ const SPOKEN = 600;
 export function announcement(event: Event): string {
   switch (event.kind) {
     case "approvalRequested":
-      return `Amanu waits for your decision: ${wanted(event.approval)}`;
+      return `Amanu needs your decision: ${wanted(event.approval)}`;
     case "approvalResolved":
       return event.decision.by === "user" ? `Decided: ${event.decision.outcome}` : "";
     case "turnEnded":
