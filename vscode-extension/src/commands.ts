@@ -50,6 +50,7 @@ export function commands(
     const modelId = vendor === undefined ? undefined : (wanted ?? opens?.modelId);
     if (modelId !== undefined) await desk.setModel(modelId);
     await models.refresh();
+    await chats.focus(); // where one goes on
     const name = models.models.find((model) => model.modelId === modelId)?.name ?? modelId;
     desk.tell({ level: "info", text: modelId === undefined ? words : `${words} ${name} is now in use.` });
   };
@@ -70,8 +71,9 @@ export function commands(
       return chats.attachToPrompt(attachment);
     }),
     on("amanu.answer", async () => {
-      if (desks.state.approvals.length === 0 && (await questions.answer())) return;
-      if (desks.state.approvals.length > 0 || !(await overview.answer())) await approvals.answer();
+      const here = desks.state.approvals.length + desks.state.questions.length;
+      if (here === 0 && overview.waiting !== undefined) await chats.accompany(overview.waiting);
+      if (desks.state.approvals.length > 0 || !(await questions.answer())) await approvals.answer();
     }),
     on("amanu.setKey", async (vendor, wanted) => {
       const named = typeof vendor === "string" ? vendor : undefined;

@@ -90,6 +90,7 @@ export function activate(context: vscode.ExtensionContext): void {
     desk,
     context.workspaceState,
   );
+  review.onCame((words) => chats.announce(words));
   const picker = new ModelPicker(desks, daemon, () => models.refresh());
   const settings = new SettingsPage(context.extensionUri, daemon, picker, () => models.refresh());
   const mcp = new ServersPage(context.extensionUri, desks, daemon, servers, setup, pages);

@@ -62,12 +62,10 @@ export class Overview implements vscode.Disposable {
     this.announce();
   }
 
-  /** Go to what waits elsewhere. False when nothing does. */
-  async answer(): Promise<boolean> {
+  /** The session that waits elsewhere; of several, the one longest without news. */
+  get waiting(): string | undefined {
     const elsewhere = this.sessions.filter(({ sessionId }) => sessionId !== this.desks.state.sessionId);
-    const waiting = elsewhere.filter(({ questions }) => questions.length > 0);
-    if (waiting.length > 0) await this.show(waiting.length === 1 ? waiting[0]?.sessionId : undefined);
-    return waiting.length > 0;
+    return elsewhere.findLast(({ questions }) => questions.length > 0)?.sessionId;
   }
 
   dispose(): void {

@@ -87,6 +87,11 @@ export class Chats implements vscode.WebviewViewProvider, vscode.WebviewPanelSer
           : { value: waiting, tooltip: `Amanu is waiting for ${plural(waiting, "decision")}` };
   }
 
+  /** To a screen reader; nothing is shown. */
+  announce(text: string): void {
+    this.active.post({ type: "announce", text });
+  }
+
   /** Whether that session's chat is on the screen. */
   shows(sessionId: string): boolean {
     return this.panels.some((panel) => panel.desk.visible && panel.desk.state.sessionId === sessionId);
@@ -122,6 +127,14 @@ export class Chats implements vscode.WebviewViewProvider, vscode.WebviewPanelSer
     await this.reveal(panel);
     if (!shows(panel, sessionId)) await panel.desk.open(sessionId);
     panel.post({ type: "focus" });
+  }
+
+  /** Show a session beside what is asked about it: that has the focus. */
+  async accompany(sessionId: string): Promise<void> {
+    const panel = this.showing(sessionId) ?? this.sideBar;
+    if (panel.desk.visible) this.shared.desks.activate(panel.desk);
+    else await this.reveal(panel);
+    if (!shows(panel, sessionId)) await panel.desk.open(sessionId);
   }
 
   dispose(): void {

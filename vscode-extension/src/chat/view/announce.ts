@@ -2,6 +2,7 @@ import { advice } from "../../advice";
 import { oneLine } from "../../visible";
 import type { Event } from "../../protocol";
 import { wanted } from "../../words";
+import { REASONS } from "./standing";
 
 /** Characters of an answer that are read out; the rest stands in the conversation. */
 const SPOKEN = 600;
@@ -14,9 +15,8 @@ export function announcement(event: Event): string {
     case "approvalResolved":
       return event.decision.by === "user" ? `Decided: ${event.decision.outcome}` : "";
     case "turnEnded":
-      return event.reason === "completed"
-        ? "Amanu has finished."
-        : `The turn ended: ${advice(event.message || event.reason)}`;
+      if (event.reason === "completed") return "Amanu has finished.";
+      return event.message ? `The turn ended: ${advice(event.message)}` : REASONS[event.reason];
     case "agentChanged": {
       const { name, summary, endedAt } = event.agent;
       return endedAt === null ? "" : `${name}: ${summary}`;

@@ -78,15 +78,9 @@ export function row(
     h(
       "span",
       { class: "doings" },
-      iconButton("go-to-file", "Open in Editor", () => actions.openInEditor(session), {
-        "aria-label": `Open ${name(session)} in an editor tab`,
-      }),
-      iconButton("edit", "Rename", () => actions.rename(session), {
-        "aria-label": `Rename ${name(session)}`,
-      }),
-      iconButton("trash", "Delete", () => actions.remove(session), {
-        "aria-label": `Delete ${name(session)}`,
-      }),
+      iconButton("go-to-file", `Open ${name(session)} in an editor tab`, () => actions.openInEditor(session)),
+      iconButton("edit", `Rename ${name(session)}`, () => actions.rename(session)),
+      iconButton("trash", `Delete ${name(session)}`, () => actions.remove(session)),
     ),
   );
 }

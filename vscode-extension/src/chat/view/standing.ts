@@ -7,7 +7,8 @@ import { type Desk, makingRoom } from "./desk";
 import { button, h } from "./dom";
 import { icon, iconButton } from "./icon";
 
-const REASONS: Record<TurnEnded["reason"], string> = {
+/** Why a turn ended, where the daemon says no more of it. */
+export const REASONS: Record<TurnEnded["reason"], string> = {
   completed: "",
   cancelled: "Stopped.",
   stepLimit: "Stopped: step limit reached.",
