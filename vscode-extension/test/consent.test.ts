@@ -143,8 +143,8 @@ test("what a command does not ask for is folded away", () => {
     grants: ["network", "unsandboxed"],
     likelyGrants: ["network"],
   });
-  expect(texts(".grants > label")).toEqual(["With network accessit probably needs this"]);
-  expect(texts(".grants details label")).toEqual(["Without the sandboxit did not ask for this"]);
+  expect(texts(".grants > label")).toEqual(["With network access it probably needs this"]);
+  expect(texts(".grants details label")).toEqual(["Without the sandbox it did not ask for this"]);
 });
 
 test("why it is asked and what holds it is told in the daemon's words, nothing hidden in them", () => {

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { compose, DONE, locate, ownTexts, SHOWN, split } from "../src/hunks";
+import { newLines } from "../src/review/newLines";
 import { hunk } from "./edits";
 
 const BASE = "one\ntwo\nthree\nfour\nfive\nsix\n";
@@ -91,4 +92,13 @@ test.each<[string, string, [string, number][]]>([
   expect(locate(text, BASE, [TWO, FIVE]).map(({ hunk: { hunkId }, start }) => [hunkId, start])).toEqual(
     expected,
   );
+});
+
+test.each<[string, string, string, [from: number, lines: number][]]>([
+  ["replaced", "a\n", "b\n", [[0, 1]]],
+  ["new before lines that stay", "\n\n", "x\n\ny\n\n\n", [[0, 3]]],
+  ["new around a line that stays", "a\nm\nb\n", "x\nm\ny\nz\n", [[0, 1], [2, 2]]], // prettier-ignore
+  ["nothing new", "a\nm\nb\n", "a\nb\n", [[0, 2]]],
+])("what of a hunk is new: %s", (_, oldText, newText, expected) => {
+  expect(newLines(hunk("h", 1, oldText, newText)).map(({ from, lines }) => [from, lines])).toEqual(expected);
 });

@@ -1,6 +1,7 @@
 import * as vscode from "vscode";
 import { waits } from "../hunks";
 import { BASE } from "../proposals";
+import { newLines } from "./newLines";
 import type { LocatedChange, Places } from "./places";
 
 /** A bar in the margin; its blue stands out on light and dark alike. */
@@ -51,15 +52,18 @@ export class Decorations implements vscode.Disposable {
   private mark(editor: vscode.TextEditor): void {
     const last = editor.document.lineCount - 1;
     const changes = this.places.in(editor.document);
+    const range = (start: number, lines: number) => {
+      const from = Math.min(start, last);
+      return new vscode.Range(from, 0, Math.min(from + Math.max(0, lines - 1), last), 0);
+    };
     const ranges = (test: (change: LocatedChange) => boolean) =>
-      changes.filter(test).map(({ start, lines }) => {
-        const from = Math.min(start, last);
-        return new vscode.Range(from, 0, Math.min(from + Math.max(0, lines - 1), last), 0);
-      });
+      changes.filter(test).map(({ start, lines }) => range(start, lines));
     const applied = ({ hunk }: LocatedChange) => waits(hunk) === "review";
     editor.setDecorations(
       this.added,
-      ranges((each) => applied(each) && each.lines > 0),
+      changes
+        .filter((each) => applied(each) && each.lines > 0)
+        .flatMap(({ hunk, start }) => newLines(hunk).map(({ from, lines }) => range(start + from, lines))),
     );
     editor.setDecorations(
       this.removed,

@@ -1,7 +1,11 @@
 import { advice } from "../../advice";
+import { oneLine } from "../../visible";
 import type { Event } from "../../protocol";
 import { wanted } from "../../words";
 import { REASONS } from "./standing";
+
+/** Characters of an answer that are read out; the rest stands in the conversation. */
+const SPOKEN = 600;
 
 /** What a screen reader should hear of an event; "" for most. Deltas are never read out. */
 export function announcement(event: Event): string {
@@ -27,8 +31,20 @@ export function announcement(event: Event): string {
         return event.item.state === "open"
           ? `${event.item.asker} asks: ${event.item.title}`
           : event.item.summary;
+      if (event.item.kind === "answer")
+        return event.kind === "itemCompleted" && event.item.agentId === null ? spoken(event.item.text) : "";
       return event.item.kind === "notice" ? event.item.text : "";
     default:
       return "";
   }
+}
+
+/** An answer to be heard: code is left to be read, and the marks of Markdown are no words. */
+function spoken(markdown: string): string {
+  const words = markdown
+    .replace(/^ *(```|~~~)[^]*?(^ *\1|$(?![^]))/gm, "(code)")
+    .replace(/\[([^\]\n]*)\]\([^)\s]*\)/g, "$1")
+    .replace(/^[ |:-]+$/gm, "")
+    .replace(/[*`#|]+/g, " ");
+  return oneLine(words, SPOKEN);
 }

@@ -4,6 +4,7 @@ import type { Proposal } from "../../protocol";
 import { visible } from "../../visible";
 import type { Desk } from "./desk";
 import { button, h } from "./dom";
+import { iconButton } from "./icon";
 
 /** What is to be decided: what is proposed, what a rule applied, or both. */
 type Only = "decision" | "review" | null;
@@ -101,14 +102,15 @@ export class ChangesBar {
           h("span", { class: "aside folder", "aria-hidden": "true" }, within(folder, this.desk)),
           conflicts !== "" && h("span", { class: "error" }, conflicts),
           counts(row.added, row.removed),
-          button(yes, () => this.settle([row], true, null), {
-            "aria-label": `${yes} ${file}`,
+          iconButton("check", `${yes} ${file}`, () => this.settle([row], true, null), {
             "data-key": `yes ${row.path}`,
           }),
-          button(no, () => this.settle([row], false, row.open > 0 ? "decision" : "review"), {
-            "aria-label": `${no} ${file}`,
-            "data-key": `no ${row.path}`,
-          }),
+          iconButton(
+            row.open > 0 ? "close" : "discard",
+            `${no} ${file}`,
+            () => this.settle([row], false, row.open > 0 ? "decision" : "review"),
+            { "data-key": `no ${row.path}` },
+          ),
         );
       }),
       h(

@@ -43,7 +43,7 @@ export class Grants {
     const words = h(
       "span",
       { title: capital(GRANTS[grant].meaning) },
-      capital(GRANTS[grant].name),
+      `${capital(GRANTS[grant].name)} `,
       h("span", { class: "aside" }, aside),
     );
     return h("label", {}, this.boxes.get(grant), words);

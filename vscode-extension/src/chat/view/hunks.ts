@@ -147,7 +147,7 @@ export class HunksBox {
           button(
             "Show diff",
             () => this.desk.post({ type: "openDiff", proposalId: proposal.proposalId, path: file.path }),
-            { class: "link", "aria-label": `Show the diff of ${name(file.path)}` },
+            { class: "link", "aria-label": `Show diff of ${name(file.path)}` },
           ),
       ),
       said !== "" && h("div", { class: "explanation" }, said),

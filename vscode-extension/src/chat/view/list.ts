@@ -9,6 +9,7 @@ import { placeAt } from "./links";
 import { LookedCard } from "./looked";
 import { type Row, Rows } from "./rows";
 import { TurnRow } from "./turn";
+import { walk } from "./walk";
 
 /** Rows of the session's own items in the document at most, and by how many the window moves. A session may have thousands of items. */
 export const SHOWN = 120;
@@ -48,6 +49,7 @@ export class List {
     this.element.addEventListener("scroll", () => this.scrolled(), { passive: true });
     this.element.addEventListener("click", (event) => this.opens(event));
     this.element.addEventListener("keydown", (event) => event.key === "Enter" && this.opens(event));
+    this.element.addEventListener("keydown", (event) => walk(this.element, event));
     this.newest.hidden = true;
     this.sizes.observe(this.element); // what stands below may grow and take room
   }
@@ -67,7 +69,7 @@ export class List {
   /** Draw what changed: `touched` are the items whose card may look different now. */
   update(touched: Set<string>): void {
     const { items, turn } = this.desk.session.state;
-    this.element.classList.toggle("empty", items.length === 0);
+    this.element.hidden = items.length === 0;
     this.element.classList.toggle("running", turn !== null);
     this.lines.follow(this.desk.session.ids(null));
     const draw = () => {

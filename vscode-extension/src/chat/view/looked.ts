@@ -25,7 +25,7 @@ export class LookedCard implements Card {
     this.items,
   );
   private readonly open = h("div", { class: "open" });
-  readonly element = h("div", { class: "card looked", role: "group" }, this.details, this.open);
+  readonly element = h("article", { class: "card looked" }, this.details, this.open);
   private readonly cards = new Map<string, Card>();
   private readonly tally = new Tally();
   private readonly running = new Map<string, ToolCall>();

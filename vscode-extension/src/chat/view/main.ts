@@ -10,7 +10,7 @@ import type { Desk } from "./desk";
 import { button, h, setText } from "./dom";
 import { Gauge } from "./gauge";
 import { editor, host } from "./host";
-import { iconButton } from "./icon";
+import { icon, iconButton } from "./icon";
 import { List } from "./list";
 import { painter } from "./painter";
 import { Parent } from "./parent";
@@ -238,19 +238,35 @@ class View implements Desk {
     if (this.frame !== undefined) cancelAnimationFrame(this.frame);
     this.frame = undefined;
     const touched = new Set<string>();
+    const said: string[] = [];
     let more = false;
     for (const event of this.events) {
       this.session.fold(event);
       if (event.kind === "proposalChanged") this.changes.note(event.proposal);
       for (const id of this.about(event)) touched.add(id);
       more ||= event.kind !== "itemDelta";
-      const words = announcement(event);
-      if (words !== "") setText(this.live, words);
+      said.push(announcement(event));
     }
     this.events = [];
-    this.list.update(touched);
-    if (more) this.around();
+    this.keepingFocus(() => {
+      this.list.update(touched);
+      if (more) this.around();
+    });
+    const words = said.filter(Boolean).join("\n");
+    if (words !== "") this.live.replaceChildren(h("p", {}, words)); // the same words again are heard again
     this.post({ type: "drawn", seq: this.seq });
+  }
+
+  /** What had the focus may be answered, and gone: the user goes on at its card, or at the prompt box. */
+  private keepingFocus(work: () => void): void {
+    const focused = document.activeElement;
+    const card = focused?.closest<HTMLElement>("article.card");
+    work();
+    const gone = focused !== null && (!focused.isConnected || focused.closest("[hidden]") !== null);
+    if (!gone || !document.hasFocus() || document.activeElement?.closest("article.card")) return;
+    if (!card?.isConnected) return this.composer.focus();
+    card.tabIndex = -1;
+    card.focus({ preventScroll: true });
   }
 
   /** The items whose card may look different after the event. */
@@ -332,10 +348,11 @@ class View implements Desk {
       ...(message === null
         ? []
         : [
-            h("span", {}, visible(message.text)),
+            message.level !== "info" && icon(message.level),
+            h("span", { class: "text" }, visible(message.text)),
             this.actions(message.actions),
             iconButton("close", "Dismiss", () => this.tell(null)),
-          ]),
+          ].filter((each) => each !== false)),
     );
   }
 

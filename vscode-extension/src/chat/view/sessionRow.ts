@@ -40,14 +40,13 @@ export function standing({ status, questions, changes }: SessionSummary): string
   return [...(status === "running" || status === "interrupted" ? [status] : []), ...review];
 }
 
-/** What came of it: files and lines, cost, model, age. */
-export function facts(session: SessionSummary, model: string, now: number): string[] {
+/** What came of it: files and lines, cost, model. */
+export function facts(session: SessionSummary, model: string): string[] {
   const { files, added, removed, cost } = session;
   return [
     ...(files > 0 ? [`${plural(files, "file")} +${added} −${removed}`] : []),
     ...(cost ? [cost] : []),
     ...(model ? [model] : []),
-    ago(session.updatedAt, now),
   ];
 }
 
@@ -58,20 +57,22 @@ export function row(
   actions: RowActions,
 ): HTMLElement {
   const stands = standing(session);
-  const known = facts(session, model, Date.now());
+  const known = facts(session, model);
+  const age = ago(session.updatedAt, Date.now());
   const state = session.questions.length > 0 ? "waiting" : session.status;
   return h(
     "li",
     { class: current ? "current" : "", "data-session": session.sessionId },
     button("", () => actions.open(session), {
       class: "open",
-      "aria-label": [`Open ${name(session)}`, ...stands, ...known].join(", "),
+      "aria-label": [`Open ${name(session)}`, ...stands, ...known, age].join(", "),
       "aria-keyshortcuts": "Enter Control+Enter F2 Delete",
       title: "Enter opens it here, Ctrl+Enter in an editor tab, F2 renames it, Delete deletes it",
       ...(current ? { "aria-current": "true" } : {}),
     }),
     h("span", { class: `dot ${state}`, "aria-hidden": "true" }),
     h("span", { class: "name" }, visible(name(session))),
+    h("span", { class: "aside" }, age),
     stands.length > 0 && h("span", { class: `stands ${state}` }, visible(stands.join(" · "))),
     h("span", { class: "aside facts" }, known.join(" · ")),
     h(

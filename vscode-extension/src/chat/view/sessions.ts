@@ -1,6 +1,7 @@
 import type { SessionSummary } from "../../protocol";
 import type { Desk } from "./desk";
 import { button, h } from "./dom";
+import { iconButton } from "./icon";
 import { grouped, name, row, type RowActions } from "./sessionRow";
 
 /** The list of conversations: how each stands, search, open, rename, delete. It lies over the conversation and leaves
@@ -20,7 +21,7 @@ export class Sessions {
       { class: "row" },
       this.search,
       button("New", () => this.leave(() => this.desk.post({ type: "new" })), { class: "primary" }),
-      button("×", () => this.leave(), { "aria-label": "Close the list" }),
+      iconButton("close", "Close the list", () => this.leave()),
     ),
     this.list,
   );
@@ -50,7 +51,7 @@ export class Sessions {
 
   /** At the user's wish. */
   show(): void {
-    this.element.hidden = false;
+    this.cover(true);
     this.search.value = "";
     this.draw();
     this.list.scrollTop = 0; // the newest, wherever it was left
@@ -66,10 +67,17 @@ export class Sessions {
 
   /** To the conversation. */
   leave(then?: () => void): void {
-    this.element.hidden = true;
+    this.cover(false);
     this.renaming = undefined;
     then?.();
     this.left();
+  }
+
+  /** What it lies over is out of reach, of the Tab key as well. */
+  private cover(over: boolean): void {
+    this.element.hidden = !over;
+    for (const other of this.element.parentElement?.children ?? [])
+      if (other !== this.element && !other.hasAttribute("aria-live")) other.toggleAttribute("inert", over);
   }
 
   private draw(): void {

@@ -5,7 +5,7 @@ import { visible } from "../../visible";
 import { wanted } from "../../words";
 import { type Desk, makingRoom } from "./desk";
 import { button, h } from "./dom";
-import { iconButton } from "./icon";
+import { icon, iconButton } from "./icon";
 
 /** Why a turn ended, where the daemon says no more of it. */
 export const REASONS: Record<TurnEnded["reason"], string> = {
@@ -24,6 +24,7 @@ export const REASONS: Record<TurnEnded["reason"], string> = {
 export class Standing {
   readonly element = h("div", { class: "standing" });
   private timer: ReturnType<typeof setInterval> | undefined;
+  private drawn = "";
 
   constructor(
     private readonly desk: Desk,
@@ -33,16 +34,25 @@ export class Standing {
   ) {}
 
   update(): void {
+    const state = this.desk.session.state;
+    const { retry, approvals, questions, turn, lastTurn, queue, trusted, trustChanged } = state;
+    const asked = [...approvals, ...questions].map(({ title }) => title);
+    const key = JSON.stringify([
+      [state.sessionId, state.modelId, makingRoom(state), retry, asked, approvals[0]?.toolCallId],
+      [turn, lastTurn, queue, trusted, trustChanged],
+    ]);
+    if (key === this.drawn) return; // a button that is drawn anew loses the focus
+    this.drawn = key;
     clearInterval(this.timer);
     this.timer = undefined;
-    const state = this.desk.session.state;
     const lines: HTMLElement[] = [];
     if (state.retry !== null) {
       const { at, attempt, reason } = state.retry;
-      const line = h("div", { class: "line warning" });
+      const text = h("span", {});
+      const line = h("div", { class: "line warning" }, icon("warning"), text);
       const tick = () => {
         const seconds = Math.max(0, Math.ceil((at - Date.now()) / 1000));
-        line.textContent = `${reason} Attempt ${attempt} ${seconds > 0 ? `in ${seconds} s` : "now"}.`;
+        text.textContent = `${reason} Attempt ${attempt} ${seconds > 0 ? `in ${seconds} s` : "now"}.`;
       };
       tick();
       this.timer = setInterval(tick, 500);
@@ -92,6 +102,7 @@ export class Standing {
         h(
           "div",
           { class: `line ${reason === "cancelled" ? "" : "warning"}` },
+          reason !== "cancelled" && icon("warning"),
           // a failure stands in the conversation already, in full
           h(
             "span",
@@ -129,7 +140,8 @@ export class Standing {
   private untrusted(changed: boolean): HTMLElement {
     return h(
       "div",
-      { class: `line trust ${changed ? "warning" : "aside"}`, role: "status" },
+      { class: `line trust ${changed ? "warning" : "aside"}` },
+      changed && icon("warning"),
       h("span", {}, TRUST[changed ? "changed" : "untrusted"]),
       button("Review…", () => this.desk.post({ type: "action", action: "trust" }), {
         class: "link",

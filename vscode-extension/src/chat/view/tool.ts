@@ -109,7 +109,7 @@ export class ToolCard implements Card {
     setIcon(this.mark, mark);
     this.name(call, proposal, title);
     setText(this.summary, proposal ? "" : visible(call.summary));
-    setText(this.stat, proposal ? stat(proposal.files) : "");
+    setText(this.stat, proposal && here ? stat(proposal.files) : ""); // said once, of all it took
     setText(this.state, ended && (!proposal || how === "") ? failure(call) : how);
     setText(this.arguments, argumentsText(call));
     this.draft.update(drafted ? call.output : "");
@@ -150,7 +150,7 @@ export class ToolCard implements Card {
       const words = proposal ? `Open the diff of ${path}` : `Open ${path}`;
       this.title.replaceChildren(
         visible(title.slice(0, at)),
-        button(name(path), press, { class: "link file", title: words, "aria-label": words }),
+        button(name(path), press, { class: "link file", title: words }),
         visible(title.slice(at + path.length)),
       );
       this.title.dataset.proposal = call.proposalId ?? "";

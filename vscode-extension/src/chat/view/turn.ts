@@ -6,7 +6,7 @@ import { iconButton } from "./icon";
 /** Below the last card of a turn: its answer copied, its prompt sent again; what its edits came to, and what can be done
  * with all of them. */
 export class TurnRow {
-  readonly element = h("div", { class: "turn", role: "group", "aria-label": "This turn" });
+  readonly element = h("article", { class: "turn", "aria-label": "This turn" });
   private drawn = "";
   /** Not while the turn runs. */
   shown = false;
