@@ -127,6 +127,8 @@ class Prompts:
         """Add a message to the running turn: the model gets it after the tool results of its next request. It also
         answers what the turn waits for: the model's questions, in other words, and a plan, which is sent back."""
         self._require_writable()
+        if self._turn_factory.rewrite.has_run(params.turn_id):  # its only step would never hear it
+            raise AmanuError("staleTurn", "This turn only makes the edit.", hint="Send this as a new prompt.")
         focus = commands.compaction(params.text)
         if (request := commands.request(params.text)) is not None:
             await self._answer(params.prompt_id, *request)
