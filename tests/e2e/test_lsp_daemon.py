@@ -73,7 +73,7 @@ async def test_two_editors_share_a_daemon_that_outlives_them(spawn: Spawn) -> No
     one = await spawn()
     await session(one)
     pid = daemon_pid()
-    assert pid is not None and os.getsid(pid) == pid != os.getsid(0)
+    assert pid is not None and os.getsid(pid) != os.getsid(0)
     two = await spawn()
     await session(two)
     assert daemon_pid() == pid
@@ -85,6 +85,20 @@ async def test_two_editors_share_a_daemon_that_outlives_them(spawn: Spawn) -> No
     state = (await session(three))["state"]
     assert [item["text"] for item in state["items"]] == ["hello"]
     assert daemon_pid() == pid
+
+
+async def test_an_editor_that_ends_its_relay_with_all_children_does_not_end_the_daemon(spawn: Spawn) -> None:
+    """As vscode-languageclient does to what still runs two seconds after it said goodbye. The daemon serves others by
+    then: a session that was just being created came back empty."""
+    relay = await spawn()
+    await session(relay)
+    pid = daemon_pid()
+    assert pid is not None and pid not in descendants(relay.process.pid)
+
+
+def descendants(pid: int) -> list[int]:
+    children = [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    return [*children, *(each for child in children for each in descendants(child))]
 
 
 async def test_many_relays_at_once_start_one_daemon(spawn: Spawn) -> None:

@@ -54,7 +54,7 @@ class SessionRewrite:
         return self._task is not None
 
     def has_run(self, turn_id: str) -> bool:
-        """Whether that turn, the last one that did, rewrites lines. It may run on when the session is a chat already."""
+        """Whether that is the last turn that rewrites lines: it may run on when the session is a chat already."""
         return turn_id == self._turn_id
 
     async def begin(self, params: RewriteStartParams) -> SelectionAttachment:
