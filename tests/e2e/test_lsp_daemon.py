@@ -212,6 +212,19 @@ async def test_kill_9_of_the_relay_ends_no_turn(spawn: Spawn) -> None:
     assert len(state["items"][0]["text"]) == 300_000
 
 
+async def test_a_daemon_whose_relay_was_killed_before_it_listened_serves_the_next(spawn: Spawn) -> None:
+    read, write = os.pipe()
+    started = subprocess.Popen(python(SERVER, "daemon", "--ready", str(write)), pass_fds=[write])
+    os.close(read)
+    os.close(write)
+    while daemon_pid() is None and started.poll() is None:
+        await asyncio.sleep(0.05)
+    await session(await spawn())
+    assert daemon_pid() == started.pid
+    signal_daemon()
+    await asyncio.to_thread(started.wait, 10)
+
+
 async def test_another_version_replaces_the_daemon_which_serves_its_clients_to_the_end(spawn: Spawn) -> None:
     old = subprocess.Popen(python(SERVER, "old-daemon"), env={**os.environ, "AMANU_IDLE_SECONDS": "60"})
     while daemon_pid() is None:
