@@ -50,10 +50,11 @@ async def workbench(
     variables: Mapping[str, str] | None = None,
     amanu: str = AMANU,
     trust: bool = False,
+    extension: Path | None = None,
 ) -> AsyncGenerator[Any]:
     """A page on VS Code, opened on `folder/work`. The daemon has `environment`, VS Code itself `variables` in addition
     to ours; `amanu`: the setting `amanu.server.path`. With `trust`, VS Code asks whether the folder is trusted; else it
-    is. A screenshot is left on failure."""
+    is. `extension`: another one beside ours, packed. A screenshot is left on failure."""
     chromium = needs("chromium")
     given = {
         **_SETTINGS,
@@ -68,8 +69,10 @@ async def workbench(
     main = [node(), f"{VSCODE}/lib/vscode/out/server-main.js", "--accept-server-license-terms"]
     for option, name in folders.items():
         main += [option, str(folder / name)]
-    vsix = str(REPOSITORY / "dist" / "amanu.vsix")
-    await asyncio.to_thread(subprocess.run, [*main, "--install-extension", vsix], check=True, capture_output=True)
+    install = ["--install-extension", str(REPOSITORY / "dist" / "amanu.vsix")]
+    if extension is not None:
+        install += ["--install-extension", str(extension)]
+    await asyncio.to_thread(subprocess.run, [*main, *install], check=True, capture_output=True)
     port = free_port()
     options = ["--host", "127.0.0.1", "--port", str(port), "--without-connection-token", "--disable-telemetry"]
     with (folder / "server.log").open("w") as log:
