@@ -1,4 +1,4 @@
-"""What the service shall answer, written into the prompt itself, so that the service keeps no state of its own."""
+"""What the service is to answer, written into the prompt itself, so that the service keeps no state of its own."""
 
 import base64
 import functools

@@ -22,7 +22,7 @@ ROWS = (
     Row("cold", "start → first token of a prompt sent at once", "ms", 0),
     Row("cold.alone", "… `--alone`", "ms", 0),
     Row("cold.warm", "… daemon running", "ms", 0),
-    Row("mcp.cold", "… 5 MCP servers configured and agreed to", "ms", 0),
+    Row("mcp.cold", "… 5 MCP servers configured and approved", "ms", 0),
     Row("memory", "memory (PSS) after a first short reply", "MB", 0),
     Row("mcp.tools.none", "tools in each request", "tokens", 0),
     Row("mcp.tools.listed", "… 5 MCP servers of 20 tools, if told one by one", "tokens", 0),

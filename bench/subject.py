@@ -87,7 +87,7 @@ class Agent(ABC):
 
     @abstractmethod
     def approve(self, session: str) -> None:
-        """Says yes to what was asked last."""
+        """Approves what was asked last."""
 
     async def stop(self) -> None:
         await self.tree.end()

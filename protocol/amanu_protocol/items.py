@@ -108,7 +108,7 @@ class ScopeOffer(Wire):
 
 
 Grant = Literal["network", "unsandboxed"]
-"""What a user may add to a yes: the network · no sandbox at all. A rule they keep with that yes grants it, too."""
+"""What a user may add to an approval: the network · no sandbox at all. A rule saved with it grants it, too."""
 
 
 class AllowOption(Wire):
@@ -168,8 +168,8 @@ class Approval(Wire):
     """For a plan: the absolute path of its file, which clients open as a document. `detail` is its text, as it stands
     in the editor that has it open."""
     digest: str = ""
-    """Of all that is asked about: a yes is for exactly this, and names it. Changes with what it is about; then the
-    question is asked again."""
+    """Of all that is asked about: an approval is for exactly this, and names it. Changes with what it is about; then
+    the question is asked again."""
     command: str | None = None
     """The command line that would run, for the user to edit; None where there is none, or where part of it would not be
     seen in an editor."""
@@ -180,7 +180,7 @@ class Approval(Wire):
     sandbox: CommandSandbox | None = None
     """Of a command: what will hold it."""
     grants: list[Grant] = []
-    """What the user may add to a yes."""
+    """What the user may add to an approval."""
     likely_grants: list[Grant] = []
     """Of those, what it probably needs."""
     options: list[AllowOption] = []
@@ -208,7 +208,7 @@ class Decision(Wire):
     reason: str | None = None
     """What the user said when rejecting; it goes to the model."""
     grants: list[Grant] = []
-    """What the user added to a yes."""
+    """What the user added to an approval."""
     command: str | None = None
     """The user's own command line, which took the place of the model's."""
     mode: Mode | None = None
@@ -458,7 +458,7 @@ class Hunk(Wire):
     applied_text: str | None = None
     """What was applied, where the file says something else by now: `newText` is what became of it."""
     reviewed: bool = False
-    """Of an applied hunk: the user said yes to it, before it was applied or after. Where not, a rule applied it, and
+    """Of an applied hunk: the user approved it, before it was applied or after. Where not, a rule applied it, and
     it waits to be kept or undone. Of a rejected one: the user said no, not a rule."""
     explanation: str = ""
     """What it is for, in the model's words."""

@@ -30,7 +30,7 @@ GRANTS: dict[Grant, Label] = {
     "network": Label("with network access", "it can reach the internet"),
     "unsandboxed": Label("without the sandbox", "it can do everything that you can"),
 }
-"""What is added to a yes: goes after "allow"."""
+"""What is added to an approval: goes after "allow"."""
 
 Button = Literal[
     "acceptAll",
@@ -69,7 +69,7 @@ BUTTONS: dict[Button, str] = {
     "send": "Send",
     "decline": "Decline to answer",
 }
-"""Answers to a question. A yes is composed: "Allow", then a scope, then what it grants."""
+"""Answers to a question. An approval is composed: "Allow", then a scope, then what it grants."""
 
 Opening = Literal["rule"]
 

@@ -347,19 +347,19 @@ class ApprovalResolveParams(Wire):
     digest: str | None = None
     """With `allow`: that of the approval the user saw."""
     grants: list[Grant] = []
-    """What the user adds to a yes, of what was offered."""
+    """What the user adds to an approval, of what was offered."""
     command: str | None = Field(default=None, max_length=65_536)
     """With `allow`: the approval's `command` as the user has changed it. It is read and decided on like a new call: it
     runs if it asks for no more than the approval showed, with `scope` `once`; else it is asked about anew."""
     mode: Mode | None = None
-    """With a yes to a plan: the mode to carry it out in, of the options that were offered; None: ask."""
+    """When approving a plan: the mode to carry it out in, of the options that were offered; None: ask."""
     fresh_context: bool = False
-    """With a yes to a plan: the model forgets the conversation before it."""
+    """When approving a plan: the model forgets the conversation before it."""
 
 
 class ApprovalResolveResult(Wire):
-    """`tooSoon`: within half a second of the question; `stale`: a yes to something else than is asked by now, or to
-    nothing in particular. Either way the question still stands."""
+    """`tooSoon`: within half a second of the question; `stale`: an approval of something else than is asked by now, or
+    of nothing in particular. Either way the question still stands."""
 
     status: Literal["resolved", "alreadyResolved", "tooSoon", "stale"]
     outcome: Literal["allowed", "reviewed", "rejected", "denied", "cancelled", "edited"] | None = None
@@ -401,11 +401,6 @@ class HunkDecision(Wire):
     new_text: str | None = None
     """The user's own text for the hunk, with `accept`."""
     reason: str | None = None
-
-
-class ProposalParams(Wire):
-    session_id: Id
-    proposal_id: str
 
 
 class ProposalResult(Wire):
@@ -783,7 +778,7 @@ class MentionCompleteParams(Wire):
     roots: list[str] = []
     """Absolute paths of the folders, where there is no session yet."""
     text: str
-    """What stands before the cursor."""
+    """The text before the cursor."""
     terminal: bool = False
     """The client can send what its terminal shows, as a selection with the path `@terminal`."""
 
@@ -881,7 +876,7 @@ class Setting(Wire):
     variable: str | None = None
     """Of an `environment` origin: the variable."""
     line: int | None = None
-    """Where it stands in the file, from 1."""
+    """Its line in the file, from 1."""
     restart: bool = False
     """A change takes effect only when the daemon has been started again; else in new sessions."""
 
@@ -982,7 +977,7 @@ class TrustGetResult(Wire):
     state: TrustState
     enables: list[TrustedItem]
     digest: str
-    """Of all that; a yes names it."""
+    """Of all that; an approval names it."""
     lines: list[Line] = []
     """All of this for the user, but for the diffs."""
 

@@ -70,7 +70,7 @@ class RoutingSettings(SettingsSection):
     fallback: tuple[ModelId, ...] = ()
     """Tried in this order when the chosen model is overloaded or its quota is used up."""
     utility: ModelId | None = None
-    """For summaries and judgements; without it the turn's own model."""
+    """For summaries and judgements, and for where an applied code block belongs; without it the turn's own model."""
     subagent: ModelId | None = None
     """The model of sub-agents, whatever the session's model is; without it, the turn's own model."""
     rewrite: ModelId | None = None

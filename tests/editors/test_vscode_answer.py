@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from support.vscode import (
     SECONDS,
     VSCODE,
     answered,
+    asked,
     command,
     open_chat,
     open_file,
@@ -168,6 +169,90 @@ async def test_code_has_the_colours_of_the_theme_and_goes_to_the_editor(theme: s
         await page.locator(".terminal-wrapper.active .xterm").wait_for(timeout=SECONDS)
 
 
+BLOCKS = """Round it, in
+
+`src/till.py`:
+
+```python
+def total(cart):
+    # ... existing code ...
+    return round(sum(cart), 2)
+```
+
+and test it:
+
+```python tests/test_till.py
+from till import total
+```
+
+```bash
+cat notes.txt
+```
+
+Well?
+"""
+TILL = "import math\n\n\ndef total(cart):\n    check(cart)\n    return sum(cart)\n"
+PLACED = """<<<<<<< SEARCH
+    return sum(cart)
+=======
+    return round(sum(cart), 2)
+>>>>>>> REPLACE"""
+
+
+async def test_a_block_is_applied_as_a_proposal_and_run_by_the_rules(tmp_path: Path) -> None:
+    folder = tmp_path / "work"
+    (folder / "src").mkdir(parents=True)
+    (folder / "src" / "till.py").write_text(TILL)
+    (folder / "notes.txt").write_text("all is well\n")
+    says = [Say(text=BLOCKS), Say(text=PLACED), Say(text="I see it.")]
+    async with service("anthropic", says) as (served, environment), workbench(tmp_path, environment) as page:
+        chat = await open_chat(page)
+        await send(chat, "How?")
+        await answered(chat, "Well?")
+        if PICTURES:
+            await pictures(page, "Default Blocks", widths=(180, 300, 700))
+
+        # the block is placed in the file it names, and reviewed like any edit
+        block = chat.locator(".code", has_text="def total")
+        await block.get_by_role("button", name="Apply to src/till.py").click()
+        accept = page.locator(".codelens-decoration a", has_text="Accept")
+        await accept.first.wait_for(timeout=SECONDS)
+        await shows(page, "return round(sum(cart), 2)")
+        await chat.locator(".changes", has_text="1 file").wait_for(timeout=SECONDS)
+        assert (folder / "src" / "till.py").read_text() == TILL
+        assert await chat.locator(".card.user .text").last.inner_text() == "/apply src/till.py"
+        await shoot(page, "block-1-applied")
+        await asyncio.sleep(0.6)  # an answer within half a second would not count
+        await page.keyboard.press("Control+Alt+y")
+        await chat.locator(".changes").wait_for(state="hidden", timeout=SECONDS)
+        async with asyncio.timeout(SECONDS / 1000):
+            while "round" not in (folder / "src" / "till.py").read_text():
+                await command(page, "File: Save All")
+        assert "check(cart)" in (folder / "src" / "till.py").read_text()
+
+        # a new file needs no model; by keyboard
+        await (
+            chat.locator(".code", has_text="import total").locator("[aria-label='Apply to tests/test_till.py']").focus()
+        )
+        await page.keyboard.press("Enter")
+        await shows(page, "from till import total")
+        assert not (folder / "tests").exists()
+        await shoot(page, "block-2-new-file")
+        await (await asked(chat)).click()
+        await chat.locator(".changes").wait_for(state="hidden", timeout=SECONDS)
+        assert (folder / "tests" / "test_till.py").read_text() == "from till import total\n"
+
+        # a command runs as the rules say, and the model hears of it all
+        await chat.locator(".code", has_text="cat notes").get_by_role("button", name="Run it").click()
+        await chat.locator(".card.tool", has_text="cat notes.txt").wait_for(timeout=SECONDS)
+        await send(chat, "Do you see?")
+        await answered(chat, "I see it.")
+        await shoot(page, "block-3-run")
+        heard = served.requests[-1].body.decode()
+        assert "! cat notes.txt" in heard and "all is well" in heard and "/apply tests/test_till.py" in heard
+        assert len(served.requests) == 3 and not served.refused
+
+
 async def until_coloured(part: Any, wanted: Callable[[str], bool]) -> None:
     async with asyncio.timeout(SECONDS / 1000):
         await part.wait_for()
@@ -175,9 +260,9 @@ async def until_coloured(part: Any, wanted: Callable[[str], bool]) -> None:
             await asyncio.sleep(0.05)
 
 
-async def pictures(page: Any, theme: str) -> None:
-    """With the chat 300 and 700 pixels wide."""
-    for width in (300, 700):
+async def pictures(page: Any, theme: str, widths: Sequence[int] = (300, 700)) -> None:
+    """With the chat that many pixels wide."""
+    for width in widths:
         bar = await page.locator(".part.auxiliarybar").bounding_box()
         await page.mouse.move(bar["x"], 400)
         await page.mouse.down()

@@ -286,7 +286,7 @@ def _at_start(act: Callable[[], None]) -> Generator[None]:
 
 
 def _only(d: ScriptedSession, tier: Tier) -> None:
-    d.sessions.sandbox._best = tier  # pyright: ignore[reportPrivateUsage]
+    d.sessions.services.sandbox._best = tier  # pyright: ignore[reportPrivateUsage]
 
 
 # Answers ---------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from amanu.session.events import Client
@@ -54,7 +55,7 @@ class FakeSession:
         if client in self.clients:
             self.clients.remove(client)
 
-    async def send(self, params: r.PromptSendParams, client: Client) -> r.PromptSendResult:
+    async def send_prompt(self, params: r.PromptSendParams, client: Client) -> r.PromptSendResult:
         word, _, rest = params.text.partition(" ")
         if word == "crash":
             raise RuntimeError("secret-of-the-crash")
@@ -133,8 +134,8 @@ class FakeSession:
     def pages(self) -> "FakeSession":
         return self
 
-    def proposal(self, proposal_id: str) -> Any:
-        raise AmanuError("proposalNotFound", f"There is no proposal {proposal_id}.", hint="Look again.")
+    def diff(self, params: r.ProposalDiffParams) -> Any:
+        raise AmanuError("proposalNotFound", f"There is no proposal {params.scope.proposal_id}.", hint="Look again.")
 
     async def rename(self, title: str) -> None:
         self.state.title = title
@@ -151,6 +152,12 @@ class FakeSessions:
         self.overlay = Overlay()
         self.documents = Path("/nowhere")
         self.warmed: list[str] = []
+        self.models = SimpleNamespace(list=self._no_models, warm=self._warm)
+        self.summaries = SimpleNamespace(list=self._list)
+        self.completion = SimpleNamespace(commands=self._commands, mention=self._mention)
+        self.keys = SimpleNamespace(status=self._keys, check=None, set=lambda params: None)
+        self.trust = SimpleNamespace(get=self._trust, set=lambda params: None)
+        self.rules = SimpleNamespace(add=None, remove=None, preview=self._preview)
         self.sessions: dict[str, FakeSession] = {}
         self.clients: list[Client] = []
         self.down = False
@@ -165,7 +172,7 @@ class FakeSessions:
         assert attached.state is not None
         return r.SessionResult(state=attached.state, epoch=1, from_seq=attached.from_seq)
 
-    async def warm(self, client: Client) -> None:
+    async def _warm(self, client: Client) -> None:
         self.warmed.append(client.environment.get("NAME", ""))
 
     async def get(self, session_id: str) -> FakeSession:
@@ -173,16 +180,13 @@ class FakeSessions:
             raise AmanuError("sessionNotFound", f"There is no session {session_id}.")
         return self.sessions[session_id]
 
-    async def send_prompt(self, params: r.PromptSendParams, client: Client) -> r.PromptSendResult:
-        return await (await self.get(params.session_id)).send(params, client)
-
     def opened(self, session_id: str) -> FakeSession | None:
         return self.sessions.get(session_id)
 
     async def attach(self, params: r.SessionAttachParams, client: Client) -> r.SessionAttachResult:
         return (await self.get(params.session_id)).attach(client)
 
-    async def list(self, params: r.SessionListParams) -> r.SessionListResult:
+    async def _list(self, params: r.SessionListParams) -> r.SessionListResult:
         return r.SessionListResult(
             sessions=[
                 r.SessionSummary(
@@ -197,9 +201,6 @@ class FakeSessions:
                 for each in list(self.sessions.values())[: params.limit]
             ]
         )
-
-    async def forget(self) -> None:
-        pass
 
     async def close(self, session_id: str) -> None:
         self.sessions.pop(session_id, None)
@@ -227,27 +228,23 @@ class FakeSessions:
                 session.turn.cancel()
                 await asyncio.wait({session.turn})
 
-    async def complete_mention(self, params: r.MentionCompleteParams) -> r.MentionCompleteResult:
+    async def _mention(self, params: r.MentionCompleteParams, editor: object) -> r.MentionCompleteResult:
         return r.MentionCompleteResult(typed="", items=[])
 
-    async def commands(self, params: r.CommandListParams) -> r.CommandListResult:
+    async def _commands(self, params: r.CommandListParams) -> r.CommandListResult:
         return r.CommandListResult(commands=[])
 
-    async def models(self, client: Client) -> r.ModelListResult:
+    async def _no_models(self, client: Client) -> r.ModelListResult:
         return r.ModelListResult(models=[])
 
-    def auth_status(self, client: Client) -> r.AuthStatusResult:
+    def _keys(self, client: Client) -> r.AuthStatusResult:
         return r.AuthStatusResult(vendors=[])
 
-    def auth_set(self, params: r.AuthSetParams) -> None: ...
-
-    def trust_get(self, params: r.TrustGetParams, client: object) -> r.TrustGetResult:
+    def _trust(self, params: r.TrustGetParams, client: object) -> r.TrustGetResult:
         return r.TrustGetResult(state="untrusted", enables=[], digest="")
-
-    def trust_set(self, params: r.TrustSetParams) -> None: ...
 
     async def audit_query(self, params: r.AuditQueryParams) -> r.AuditQueryResult:
         return r.AuditQueryResult(entries=[], intact=True, message="Nothing happened yet.")
 
-    def rule_preview(self, params: r.RulePreviewParams) -> r.RulePreviewResult:
+    def _preview(self, params: r.RulePreviewParams) -> r.RulePreviewResult:
         return r.RulePreviewResult(valid=True, explanation=params.rule)

@@ -102,7 +102,7 @@ class House:
         settings = Settings.model_validate({"checks": {"checkers": checkers}, "sandbox": {"read": shown}})
         self.sessions = Sessions(make_services(home, settings))
         if not scene.sandbox:
-            self.sessions.sandbox._best = "none"  # pyright: ignore[reportPrivateUsage]
+            self.sessions.services.sandbox._best = "none"  # pyright: ignore[reportPrivateUsage]
 
     def furnish(self) -> None:
         """The workspace as it is before each scene."""
@@ -121,7 +121,7 @@ class House:
         script.write_text(json.dumps([step("Well.", *scene.calls), step("Done.")]).replace("SIGN", sign))
         client = Client(self._environment)
         if scene.trusted:
-            await self.sessions.trust_set(TrustSetParams(root=str(self.root), trusted=True))
+            await self.sessions.trust.set(TrustSetParams(root=str(self.root), trusted=True))
         params = SessionCreateParams(
             session_id=session_id, roots=[str(self.root)], mode=scene.mode, model_id=scene.model or f"scripted:{script}"
         )

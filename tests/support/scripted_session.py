@@ -90,7 +90,7 @@ class ScriptedSession:
 
     async def trust(self, trusted: bool = True) -> None:
         """The user decides about the folder, as it is now."""
-        await self.sessions.trust_set(TrustSetParams(root=str(self.root), trusted=trusted))
+        await self.sessions.trust.set(TrustSetParams(root=str(self.root), trusted=trusted))
 
     async def reopen(self) -> None:
         """The session is put away and opened again, as by the next daemon."""

@@ -61,9 +61,9 @@ async def test_an_agent_works_in_a_session_of_its_own_and_its_result_is_the_resu
         assert {item.turn_id for item in nested(d)} == {"turn-p1"}
         assert "I look." in [item.text for item in state.items if isinstance(item, Answer) and item.agent_id]
         assert "Line 2 says so." not in conversation(d.session)[0].model_dump_json()
-        assert [each.session_id for each in (await d.sessions.list(SessionListParams())).sessions] == ["s"]
+        assert [each.session_id for each in (await d.sessions.summaries.list(SessionListParams())).sessions] == ["s"]
         every = SessionListParams(agents=True)
-        listed = {summary.session_id: summary for summary in (await d.sessions.list(every)).sessions}
+        listed = {summary.session_id: summary for summary in (await d.sessions.summaries.list(every)).sessions}
         child = listed[shown.session_id]
         assert (child.parent_session_id, child.agent, child.title) == ("s", "looker", "looker: the task of looker")
         assert listed["s"].parent_session_id is None
@@ -494,11 +494,11 @@ async def test_agents_are_deleted_with_their_session(tmp_path: Path) -> None:
     async with session_with_agents(tmp_path, agents, step("", ask_agent("worker")), step("So.")) as d:
         await d.prompt("go")
         await d.ended()
-        assert len((await d.sessions.list(SessionListParams(agents=True))).sessions) == 2
+        assert len((await d.sessions.summaries.list(SessionListParams(agents=True))).sessions) == 2
     sessions = open_sessions()
     try:
         await sessions.delete("s")
-        assert not (await sessions.list(SessionListParams(agents=True))).sessions
+        assert not (await sessions.summaries.list(SessionListParams(agents=True))).sessions
     finally:
         await sessions.shutdown()
 

@@ -42,7 +42,7 @@ async def test_completion(tmp_path: Path, text: str, typed: str, items: list[str
         (d.root / "docs" / "a cart.md").write_text("class\n")
         where = {"session_id": "s"} if session else {"roots": [str(d.root)]}
         params = MentionCompleteParams.model_validate({"text": text, **where}, by_name=True)
-        result = await d.sessions.complete_mention(params)
+        result = await d.sessions.completion.mention(params)
         assert (result.typed, [item.text for item in result.items]) == (typed, items)
 
 
@@ -69,7 +69,7 @@ async def test_what_was_used_lately_comes_first(tmp_path: Path, text: str, items
         open_files = [str(d.root / "c c.py"), str(d.root / "b.py"), str(d.root / "gone.py"), str(tmp_path / "out.py")]
         editor = editor.changed(ContextChangedParams(active=ActiveEditor(), open_files=open_files))
         params = MentionCompleteParams(session_id="s", text=text)
-        result = await d.sessions.complete_mention(params, editor)
+        result = await d.sessions.completion.mention(params, editor)
         assert [item.text for item in result.items] == items
 
 
@@ -77,7 +77,7 @@ async def test_each_is_of_a_kind(tmp_path: Path) -> None:
     async with scripted_session(tmp_path) as d:
         (d.root / "src").mkdir()
         (d.root / "src" / "a.py").touch()
-        result = await d.sessions.complete_mention(MentionCompleteParams(session_id="s", text="@", terminal=True))
+        result = await d.sessions.completion.mention(MentionCompleteParams(session_id="s", text="@", terminal=True))
         assert {item.text: item.kind for item in result.items} == {
             "@problems": "problems",
             "@diff": "diff",
@@ -92,7 +92,10 @@ async def test_each_is_of_a_kind(tmp_path: Path) -> None:
 async def test_a_client_that_can_send_its_terminal_is_offered_it(tmp_path: Path) -> None:
     async with scripted_session(tmp_path) as d:
         params = MentionCompleteParams(session_id="s", text="@te", terminal=True)
-        assert [item.text for item in (await d.sessions.complete_mention(params)).items] == ["@terminal", "@notes.txt"]
+        assert [item.text for item in (await d.sessions.completion.mention(params)).items] == [
+            "@terminal",
+            "@notes.txt",
+        ]
 
 
 async def test_of_several_roots_only_what_is_in_them_is_offered(tmp_path: Path) -> None:
@@ -100,7 +103,7 @@ async def test_of_several_roots_only_what_is_in_them_is_offered(tmp_path: Path) 
         (tmp_path / "beside" / "src").mkdir()
         (tmp_path / "beside" / "src" / "a.py").touch()
         params = MentionCompleteParams(session_id="s", text="@")
-        items = [item.text for item in (await d.sessions.complete_mention(params)).items]
+        items = [item.text for item in (await d.sessions.completion.mention(params)).items]
         names = ["work/", "beside/", "beside/src/", "work/notes.txt", "beside/src/a.py"]
         assert sorted(items) == sorted([*WORDS, *(f"@{tmp_path}/{name}" for name in names)])
 

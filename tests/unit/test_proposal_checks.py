@@ -153,10 +153,10 @@ async def test_no_check_goes_on_when_a_session_is_put_away(tmp_path: Path, monke
         await prepare(d)
         await d.prompt("write")
         state = await d.until(lambda state: state.proposals and begun)
-        d.session._checks._start(state.proposals[0], {})  # pyright: ignore[reportPrivateUsage]
+        d.session._work.checks._start(state.proposals[0], {})  # pyright: ignore[reportPrivateUsage]
         while len(begun) < 2:
             await asyncio.sleep(0)
-        await d.session._checks.close()  # pyright: ignore[reportPrivateUsage]
+        await d.session._work.checks.close()  # pyright: ignore[reportPrivateUsage]
         assert len(ended) == 2
 
 

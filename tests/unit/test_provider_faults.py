@@ -74,7 +74,7 @@ async def test_fault(case: str, vendor: str, tmp_path: Path, monkeypatch: pytest
     url = await service.start()
     client = Client({**os.environ, **{name: value.format(url=url) for name, value in variables.items()}})
     sessions = open_sessions()
-    await sessions.registry.warm(model_id.partition(":")[0])  # an import is no silence of the model
+    await sessions.services.registry.warm(model_id.partition(":")[0])  # an import is no silence of the model
     try:
         created = SessionCreateParams(session_id="s", roots=[str(tmp_path)], model_id=model_id)
         client.state = (await sessions.create(created, client)).state

@@ -116,7 +116,7 @@ async def test_an_answer_is_what_the_call_returns(tmp_path: Path) -> None:
         assert (question.title, question.asker) == ("2 questions: Database, Name", "Amanu")
         assert [each.kind for each in question.fields] == ["choice", "text"]
         assert d.session.state.status == "waiting"
-        (summary,) = (await d.sessions.list(SessionListParams())).sessions
+        (summary,) = (await d.sessions.summaries.list(SessionListParams())).sessions
         assert [each.question_id for each in summary.questions] == [question.item_id]
         result = await answer(d, question, answers=GOOD, note="for now")
         assert (result.status, result.outcome) == ("answered", "answered")
@@ -329,7 +329,7 @@ async def test_a_session_that_was_put_away_waits_for_nobody(tmp_path: Path) -> N
         await d.prompt("make it")
         question = await asked(d)
         await d.sessions.close("s")
-        (summary,) = (await d.sessions.list(SessionListParams())).sessions
+        (summary,) = (await d.sessions.summaries.list(SessionListParams())).sessions
         assert (summary.status, summary.questions) == ("closed", [])
         d.session = await d.sessions.get("s")
         d.client.state = d.session.attach(d.client, None, None).state

@@ -326,9 +326,9 @@ async def test_scopes(tmp_path: Path, scope: str, asked: list[int]) -> None:
         sessions = open_sessions()
         root = str((tmp_path / "work").resolve())
         elsewhere = str(tmp_path.resolve())
-        texts = [rule.text for rule in sessions.rules.rules([root], trusted=False)]
+        texts = [rule.text for rule in sessions.services.rules.rules([root], trusted=False)]
         assert texts == ["run_shell_command(touch *)"]
-        assert len(sessions.rules.rules([elsewhere], trusted=False)) == (1 if scope == "user" else 0)
+        assert len(sessions.services.rules.rules([elsewhere], trusted=False)) == (1 if scope == "user" else 0)
         await sessions.shutdown()
 
 
@@ -635,7 +635,7 @@ async def test_a_session_comes_back_as_it_was(tmp_path: Path) -> None:
         before = d.session.view().model_dump()
         messages = list(conversation(d.session))
         await d.sessions.close("s")
-        listed = (await d.sessions.list(SessionListParams())).sessions
+        listed = (await d.sessions.summaries.list(SessionListParams())).sessions
         assert [(each.session_id, each.status, each.title) for each in listed] == [("s", "closed", "read it")]
         again = await d.sessions.get("s")
         assert again.view().model_dump() == before
@@ -643,7 +643,7 @@ async def test_a_session_comes_back_as_it_was(tmp_path: Path) -> None:
         attached = await d.sessions.attach(SessionAttachParams(session_id="s", epoch=1, since_seq=3), d.client)
         assert attached.state is not None  # another epoch: events of the old one cannot be mistaken
         await d.sessions.delete("s")
-        assert (await d.sessions.list(SessionListParams())).sessions == []
+        assert (await d.sessions.summaries.list(SessionListParams())).sessions == []
         with pytest.raises(AmanuError) as caught:
             await d.sessions.get("s")
         assert caught.value.kind == "sessionNotFound"
@@ -711,12 +711,12 @@ async def test_trust(tmp_path: Path, how: str, trusted: bool) -> None:
     declared = {"editor": (str(root),), "another folder": (str(tmp_path),), "kept, not by the editor": ()}
     client = Client(os.environ, trusted_roots=declared.get(how))
     if how.startswith("kept"):
-        await sessions.trust_set(TrustSetParams(root=str(root), trusted=True))
+        await sessions.trust.set(TrustSetParams(root=str(root), trusted=True))
     made = await sessions.create(
         SessionCreateParams(session_id="s", roots=[str(root)], model_id="scripted:demo"), client
     )
     assert made.state.trusted == trusted
-    rules = sessions.rules.rules([str(root.resolve())], trusted=made.state.trusted)
+    rules = sessions.services.rules.rules([str(root.resolve())], trusted=made.state.trusted)
     assert [rule.text for rule in rules] == (["read_file"] if trusted else [])  # it can only narrow
     await sessions.shutdown()
 
@@ -739,8 +739,8 @@ async def test_without_a_key_the_user_is_told_what_to_do(tmp_path: Path) -> None
 async def test_a_session_knows_what_holds_commands(tmp_path: Path) -> None:
     async with scripted_session(tmp_path) as d:
         state = await d.until(lambda state: state.sandbox)
-        assert state.sandbox == d.sessions.sandbox.describe(None)
-        assert d.sessions.sandbox.proof is not None
+        assert state.sandbox == d.sessions.services.sandbox.describe(None)
+        assert d.sessions.services.sandbox.proof is not None
         await d.reopen()
         assert d.session.state.sandbox == state.sandbox
 

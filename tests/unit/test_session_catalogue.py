@@ -45,7 +45,7 @@ async def test_who_is_asked(clients: tuple[dict[str, str], ...], refresh: bool, 
         for _ in range(2):
             await found.refresh_catalogue()
         assert len(service.requests) == requests
-        known = (await found.models(Client(WITH_KEY))).models
+        known = (await found.models.list(Client(WITH_KEY))).models
         assert ("openrouter:a/b" in {info.model_id for info in known}) == bool(requests)
 
 

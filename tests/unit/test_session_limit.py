@@ -84,7 +84,7 @@ async def test_the_one_that_was_used_longest_ago_makes_room(house: House) -> Non
     again = await house.sessions.get("a")
     await house.make("e")
     assert house.open == "a b e" and again is house.sessions.opened("a")
-    listed = (await house.sessions.list(SessionListParams())).sessions
+    listed = (await house.sessions.summaries.list(SessionListParams())).sessions
     assert [each.status for each in listed] == ["idle"] * 5, "nothing was closed for the user"
 
 
@@ -106,7 +106,7 @@ async def test_what_is_in_use_stays(house: House) -> None:
     with pytest.raises(AmanuError, match="3 sessions"):
         await house.sessions.get("d")
     await house.make("a")  # it is open
-    known = {each.session_id for each in (await house.sessions.list(SessionListParams())).sessions}
+    known = {each.session_id for each in (await house.sessions.summaries.list(SessionListParams())).sessions}
     assert known == {"a", "b", "c", "d", "e"}, "nothing is left of what could not be made"
     await house.sessions.close("b")
     await house.make("f")

@@ -22,7 +22,7 @@ def quick_answers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def listed(d: ScriptedSession) -> SessionSummary:
-    (summary,) = (await d.sessions.list(SessionListParams())).sessions
+    (summary,) = (await d.sessions.summaries.list(SessionListParams())).sessions
     return summary
 
 

@@ -342,7 +342,7 @@ async def test_nothing_starts_before_a_yes_to_what_was_shown(tmp_path: Path, sen
         await d.over("p2")
         kinds = [
             entry.text
-            for entry in (await d.sessions.audit.query(AuditQueryParams(session_id="s"))).entries
+            for entry in (await d.sessions.services.audit.query(AuditQueryParams(session_id="s"))).entries
             if entry.kind == "server"
         ]
         assert kinds == ["You approved the MCP server demo."]
@@ -508,7 +508,7 @@ REVIEW = ServerPrompt("review", "Reviews a file", [PromptArgument("file", "", Tr
 async def test_a_prompt_of_a_server_is_expanded_and_shown(tmp_path: Path, typed: str, expected: str) -> None:
     servers = ServersInMemory(Server("demo", prompts={"review": REVIEW}))
     async with scripted_session(tmp_path, END, mcp=servers) as d:
-        listed = await d.sessions.commands(CommandListParams(session_id="s"))
+        listed = await d.sessions.completion.commands(CommandListParams(session_id="s"))
         assert [(each.name, each.argument_hint) for each in listed.commands if each.source == "server"] == [
             ("mcp__demo__review", "FILE [FOCUS]")
         ]

@@ -63,13 +63,13 @@ async def test_a_session_that_is_opened_again_has_its_connection_too(tmp_path: P
 
 async def test_nothing_is_connected_to_without_a_key_nor_for_a_recording(tmp_path: Path) -> None:
     async with opened() as (service, sessions, client):
-        sessions.registry.replays = True
+        sessions.services.registry.replays = True
         await create(sessions, client, tmp_path)
-        await asyncio.gather(*sessions.registry.opening)
-        sessions.registry.replays = False
+        await asyncio.gather(*sessions.services.registry.opening)
+        sessions.services.registry.replays = False
         del client.environment["ANTHROPIC_API_KEY"]
         with pytest.raises(AmanuError, match="No key for"):
-            await sessions.registry.check(MODEL, client.environment)
+            await sessions.services.registry.check(MODEL, client.environment)
         await sessions.attach(SessionAttachParams(session_id="s"), client)
-        await asyncio.gather(*sessions.registry.opening)
+        await asyncio.gather(*sessions.services.registry.opening)
         assert service.connections == 0

@@ -191,7 +191,7 @@ async def test_who_creates_a_running_session_gets_each_event_once(tmp_path: Path
 
 async def test_what_happens_to_one_session_delays_no_other(tmp_path: Path) -> None:
     async with scripted_session(tmp_path, step("Hello.")) as d:
-        opening = d.sessions._lock  # pyright: ignore[reportPrivateUsage]  held while another is opened or closed
+        opening = d.sessions.lock  # held while another is opened or closed
         async with opening, asyncio.timeout(1):
             assert await d.sessions.get("s") is d.session
 
@@ -483,7 +483,7 @@ async def test_a_prompt_that_meets_a_close(tmp_path: Path) -> None:
 async def test_a_session_that_fails_to_open_can_be_opened_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from amanu.session import sessions as module
+    from amanu.session import loader as module
 
     async with scripted_session(tmp_path, step("Hello.")) as d:
         await d.prompt("hi")

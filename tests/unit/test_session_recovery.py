@@ -52,7 +52,7 @@ async def main():
     async with scripted_session(Path(sys.argv[1]), step("", call("run_shell_command", command="touch x"))) as d:
         await d.prompt("go")
         await d.until(lambda state: state.approvals)
-        assert [each.status for each in (await d.sessions.list(SessionListParams())).sessions] == ["waiting"]
+        assert [each.status for each in (await d.sessions.summaries.list(SessionListParams())).sessions] == ["waiting"]
         os.kill(os.getpid(), signal.SIGKILL)
 
 asyncio.run(main())
@@ -92,7 +92,7 @@ async def test_the_list_says_that_a_turn_died_with_its_daemon(tmp_path: Path, op
     sessions = open_sessions()
 
     async def status() -> str:
-        (summary,) = (await sessions.list(SessionListParams())).sessions
+        (summary,) = (await sessions.summaries.list(SessionListParams())).sessions
         return summary.status
 
     try:

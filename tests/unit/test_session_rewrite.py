@@ -63,7 +63,7 @@ class Workspace:
         return await self.sessions.get("r")
 
     async def listed(self) -> list[str]:
-        return [summary.title for summary in (await self.sessions.list(SessionListParams())).sessions]
+        return [summary.title for summary in (await self.sessions.summaries.list(SessionListParams())).sessions]
 
 
 @asynccontextmanager
@@ -220,7 +220,7 @@ async def test_what_cannot_be_rewritten_leaves_no_session(tmp_path: Path, change
         with pytest.raises(AmanuError) as error:
             await w.start(**changed)
         assert error.value.kind == kind
-        listed = await w.sessions.list(SessionListParams(agents=True))
+        listed = await w.sessions.summaries.list(SessionListParams(agents=True))
         assert listed.sessions == []
 
 
@@ -229,12 +229,12 @@ async def test_it_continues_as_a_chat(tmp_path: Path) -> None:
         session = await w.start()
         await answer(session, w.client)
         await ended(session)
-        await w.sessions.continue_rewrite("r", w.client)
+        await session.continue_rewrite(w.client)
         assert (session.state.purpose, session.state.mode) == ("chat", "acceptEdits")
         assert await w.listed() == ["In words."]
         with pytest.raises(AmanuError, match="This rewrite is over"):
             await session.refine(RewriteRefineParams(session_id="r", prompt_id="p2", instruction="x"), w.client)
-        await w.sessions.send_prompt(PromptSendParams(session_id="r", prompt_id="p3", text="And now?"), w.client)
+        await session.send_prompt(PromptSendParams(session_id="r", prompt_id="p3", text="And now?"), w.client)
         assert (await ended(session, "p3"))[0] == "completed"
         told = "\n".join(message.model_dump_json() for message in session.core.conversation)
         assert "line 3" in told and "line three" in told and "rewrite_lines" in told
@@ -244,7 +244,7 @@ async def test_a_prompt_makes_it_a_chat(tmp_path: Path) -> None:
     async with workspace(tmp_path, step("No.")) as w:
         session = await w.start("/memory of words")
         await ended(session)
-        await w.sessions.send_prompt(PromptSendParams(session_id="r", prompt_id="p2", text="Why?"), w.client)
+        await session.send_prompt(PromptSendParams(session_id="r", prompt_id="p2", text="Why?"), w.client)
         assert session.state.purpose == "chat"
 
 
@@ -309,7 +309,7 @@ SECRET = """diff --git a/.env b/.env
 
 async def message(w: Workspace, diff: str, *subjects: str) -> tuple[str, list[str]]:
     params = CommitMessageParams(root=str(w.root), diff=diff, subjects=list(subjects), model_id=w.model_id)
-    written = await w.sessions.commit_message(params, w.client)
+    written = await w.sessions.models.write_commit_message(params, w.client)
     return written.message, written.left_out
 
 

@@ -183,7 +183,7 @@ async def test_easy_and_hard_prompts_go_to_their_models(tmp_path: Path) -> None:
         assert state.last_turn is not None and state.last_turn.usage is not None
         assert state.last_turn.usage.input_tokens == 100  # the judgement counts into the turn
         (tmp_path / "judge.json").write_text(json.dumps([step("difficulty: 7", aside=True)]))
-        d.sessions.registry._clients.clear()  # pyright: ignore[reportPrivateUsage]  (scripts are read once)
+        d.sessions.services.registry._clients.clear()  # pyright: ignore[reportPrivateUsage]  (scripts are read once)
         await d.prompt("go on", "p2")  # says nothing new: not judged, and stays there
         state = await d.over("p2")
         assert (answers(state)[-1], began(d)[-1], routed(d)[-1]) == ("Hard.", "hard", "hard")

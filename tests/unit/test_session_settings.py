@@ -103,7 +103,7 @@ async def test_every_setting_is_documented() -> None:
 async def test_a_new_default_model_holds_for_the_next_session() -> None:
     async with sessions() as (made, _):
         await made.settings.set("model", "gemini:gemini-3.8-flash")
-        assert (await made.models(Client({}))).default_model_id == "gemini:gemini-3.8-flash"
+        assert (await made.models.list(Client({}))).default_model_id == "gemini:gemini-3.8-flash"
 
 
 def brief(rules: list[StoredRule]) -> list[tuple[str, str, str, bool]]:
@@ -119,9 +119,9 @@ async def test_rules_are_listed_with_their_origin_added_and_removed(tmp_path: Pa
         (home.config / "rules.toml").write_text(
             f'# kept\n[user]\nallow = ["run_shell_command(npm test)"]\n["workspace"."{tmp_path}"]\nallow = ["@read"]\n'
         )
-        added = await made.settings.add_rule(RuleAddParams(decision="deny", rule="run_shell_command(git push *)"))
+        added = await made.rules.add(RuleAddParams(decision="deny", rule="run_shell_command(git push *)"))
         assert added.summary == "Never allows git push with any arguments. This holds from now on."
-        rules = (await made.list_rules(RuleListParams(roots=roots), client)).rules
+        rules = (await made.rules.list(RuleListParams(roots=roots), client)).rules
         assert brief(rules) == [
             ("deny", "run_shell_command(git push *)", "config", True),
             ("mustAsk", "@write(*.lock)", "config", True),
@@ -129,17 +129,17 @@ async def test_rules_are_listed_with_their_origin_added_and_removed(tmp_path: Pa
             ("allow", "run_shell_command(npm test)", "user", True),
             ("allow", "@read", "workspace", True),
         ]
-        in_force = made.rules.rules(roots, trusted=False)
+        in_force = made.services.rules.rules(roots, trusted=False)
         assert "run_shell_command(git push *)" in {rule.text for rule in in_force}
         for rule in rules:
             if rule.origin != "folder" and rule.removable:
                 removal = {**rule.model_dump(include={"decision", "rule", "root"}), "origin": rule.origin}
-                await made.settings.remove_rule(RuleRemoveParams.model_validate(removal))
-        assert brief((await made.list_rules(RuleListParams(roots=roots), client)).rules) == [
+                await made.rules.remove(RuleRemoveParams.model_validate(removal))
+        assert brief((await made.rules.list(RuleListParams(roots=roots), client)).rules) == [
             ("deny", "*(secret/**)", "config", False)
         ]
         assert (home.config / "rules.toml").read_text().startswith("# kept\n")
-        assert [rule.text for rule in made.rules.rules(roots, trusted=False)] == ["*(secret/**)"]
+        assert [rule.text for rule in made.services.rules.rules(roots, trusted=False)] == ["*(secret/**)"]
 
 
 @pytest.mark.parametrize(
@@ -152,4 +152,4 @@ async def test_rules_are_listed_with_their_origin_added_and_removed(tmp_path: Pa
 async def test_a_rule_that_is_gone_is_said(removal: RuleRemoveParams, why: str) -> None:
     async with sessions() as (made, _):
         with pytest.raises(AmanuError, match=why):
-            await made.settings.remove_rule(removal)
+            await made.rules.remove(removal)

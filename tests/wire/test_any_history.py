@@ -64,6 +64,9 @@ def happen(talk: Talk, name: str, what: Any) -> None:
             conversation.append(User(text=what, status="Mode: plan."))
         case "statusNote":
             conversation.add_notes(SystemText(text="Mode: ask.", status=True), what)
+        case "userCall":
+            conversation.append(User(text="! git status"))
+            conversation.add_notes(SystemText(text=what))
         case "note":
             conversation.add_notes(*([PICTURE, what] if what == "Look." else [what]))
         case "mask":
@@ -105,7 +108,10 @@ def replies(draw: st.DrawFn) -> Reply:
 HAPPENINGS = st.one_of(
     st.tuples(st.just("reply"), replies()),
     st.tuples(st.just("reply"), replies()),
-    st.tuples(st.sampled_from(["prompt", "note", "status", "statusNote"]), st.sampled_from(["Go on.", "Look.", " "])),
+    st.tuples(
+        st.sampled_from(["prompt", "note", "status", "statusNote", "userCall"]),
+        st.sampled_from(["Go on.", "Look.", " "]),
+    ),
     st.tuples(st.sampled_from(["mask", "compact"]), st.integers(0, 9)),
     st.tuples(st.just("resume"), st.booleans()),
     st.tuples(st.just("system"), st.sampled_from(["You help.", "You help much."])),

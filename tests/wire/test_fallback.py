@@ -102,7 +102,7 @@ async def test_in_mid_loop_to_another_vendor_and_back(
         assert [item.code for item in state.items if isinstance(item, Notice)] == ["fallback"]
         assert all(item.state == "succeeded" for item in state.items if isinstance(item, ToolCall))
         now = time.monotonic() + 4000  # its time is over
-        monkeypatch.setattr(sessions._services.availability, "_clock", lambda: now)  # pyright: ignore[reportPrivateUsage]
+        monkeypatch.setattr(sessions.services.availability, "_clock", lambda: now)  # pyright: ignore[reportPrivateUsage]
         await session.prompts.send(PromptSendParams(session_id="s", prompt_id="p2", text="And now?"), client)
         state = await until(session, lambda state: state.last_turn and state.last_turn.turn_id == "turn-p2")
         assert state.last_turn is not None and state.last_turn.reason == "completed", state.last_turn

@@ -154,8 +154,13 @@ export class Desk implements vscode.Disposable {
     await left;
   }
 
-  async prompt(said: string, attachments: AttachmentInput[], how: How): Promise<void> {
-    const params = { promptId: randomUUID(), text: said, attachments };
+  async prompt(
+    said: string,
+    attachments: AttachmentInput[],
+    how: How,
+    promptId: string = randomUUID(),
+  ): Promise<void> {
+    const params = { promptId, text: said, attachments };
     await this.begin();
     const { sessionId, turn } = this.state;
     if (how === "steer" && turn !== null) {

@@ -16,7 +16,7 @@ export const SCOPES: Record<Scope, string> = {
   user: "always in every workspace",
 };
 
-/** What is added to a yes: goes after "allow". */
+/** What is added to an approval: goes after "allow". */
 export const GRANTS: Record<Grant, Label> = {
   network: { name: "with network access", meaning: "it can reach the internet" },
   unsandboxed: { name: "without the sandbox", meaning: "it can do everything that you can" },
@@ -24,7 +24,7 @@ export const GRANTS: Record<Grant, Label> = {
 
 export type Button = "acceptAll" | "reviewHunks" | "finishReview" | "keepPlanning" | "editCommand" | "reject" | "rejectWithReason" | "showAll" | "later" | "trust" | "notNow" | "yes" | "no" | "other" | "send" | "decline";
 
-/** Answers to a question. A yes is composed: "Allow", then a scope, then what it grants. */
+/** Answers to a question. An approval is composed: "Allow", then a scope, then what it grants. */
 export const BUTTONS: Record<Button, string> = {
   acceptAll: "Accept all",
   reviewHunks: "Review hunk by hunk",

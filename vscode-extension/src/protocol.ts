@@ -134,7 +134,7 @@ export interface ScopeOffer {
   explanation: string;
 }
 
-/** What a user may add to a yes: the network · no sandbox at all. A rule they keep with that yes grants it, too. */
+/** What a user may add to an approval: the network · no sandbox at all. A rule saved with it grants it, too. */
 export type Grant = "network" | "unsandboxed";
 
 /** One way to allow something once. */
@@ -191,8 +191,8 @@ export interface Approval {
    */
   document: string | null;
   /**
-   * Of all that is asked about: a yes is for exactly this, and names it. Changes with what it is about; then the
-   * question is asked again.
+   * Of all that is asked about: an approval is for exactly this, and names it. Changes with what it is about; then
+   * the question is asked again.
    */
   digest: string;
   /**
@@ -206,7 +206,7 @@ export interface Approval {
   parts: CommandPart[];
   /** Of a command: what will hold it. */
   sandbox: CommandSandbox | null;
-  /** What the user may add to a yes. */
+  /** What the user may add to an approval. */
   grants: Grant[];
   /** Of those, what it probably needs. */
   likelyGrants: Grant[];
@@ -235,7 +235,7 @@ export interface Decision {
   scope: Scope | null;
   /** What the user said when rejecting; it goes to the model. */
   reason: string | null;
-  /** What the user added to a yes. */
+  /** What the user added to an approval. */
   grants: Grant[];
   /** The user's own command line, which took the place of the model's. */
   command: string | null;
@@ -508,7 +508,7 @@ export interface Hunk {
   /** What was applied, where the file says something else by now: `newText` is what became of it. */
   appliedText: string | null;
   /**
-   * Of an applied hunk: the user said yes to it, before it was applied or after. Where not, a rule applied it, and
+   * Of an applied hunk: the user approved it, before it was applied or after. Where not, a rule applied it, and
    * it waits to be kept or undone. Of a rejected one: the user said no, not a rule.
    */
   reviewed: boolean;
@@ -1374,22 +1374,22 @@ export interface ApprovalResolveParams {
   reason?: string | null;
   /** With `allow`: that of the approval the user saw. */
   digest?: string | null;
-  /** What the user adds to a yes, of what was offered. */
+  /** What the user adds to an approval, of what was offered. */
   grants?: Grant[];
   /**
    * With `allow`: the approval's `command` as the user has changed it. It is read and decided on like a new call: it
    * runs if it asks for no more than the approval showed, with `scope` `once`; else it is asked about anew.
    */
   command?: string | null;
-  /** With a yes to a plan: the mode to carry it out in, of the options that were offered; None: ask. */
+  /** When approving a plan: the mode to carry it out in, of the options that were offered; None: ask. */
   mode?: Mode | null;
-  /** With a yes to a plan: the model forgets the conversation before it. */
+  /** When approving a plan: the model forgets the conversation before it. */
   freshContext?: boolean;
 }
 
 /**
- * `tooSoon`: within half a second of the question; `stale`: a yes to something else than is asked by now, or to
- * nothing in particular. Either way the question still stands.
+ * `tooSoon`: within half a second of the question; `stale`: an approval of something else than is asked by now, or
+ * of nothing in particular. Either way the question still stands.
  */
 export interface ApprovalResolveResult {
   status: "resolved" | "alreadyResolved" | "tooSoon" | "stale";
@@ -1434,11 +1434,6 @@ export interface HunkDecision {
   /** The user's own text for the hunk, with `accept`. */
   newText?: string | null;
   reason?: string | null;
-}
-
-export interface ProposalParams {
-  sessionId: Id;
-  proposalId: string;
 }
 
 export interface ProposalResult {
@@ -1801,7 +1796,7 @@ export interface MentionCompleteParams {
   sessionId?: Id | null;
   /** Absolute paths of the folders, where there is no session yet. */
   roots?: string[];
-  /** What stands before the cursor. */
+  /** The text before the cursor. */
   text: string;
   /** The client can send what its terminal shows, as a selection with the path `@terminal`. */
   terminal?: boolean;
@@ -1908,7 +1903,7 @@ export interface Setting {
   origin: "default" | "file" | "environment";
   /** Of an `environment` origin: the variable. */
   variable: string | null;
-  /** Where it stands in the file, from 1. */
+  /** Its line in the file, from 1. */
   line: number | null;
   /** A change takes effect only when the daemon has been started again; else in new sessions. */
   restart: boolean;
@@ -2004,7 +1999,7 @@ export type TrustState = "untrusted" | "trusted" | "changed";
 export interface TrustGetResult {
   state: TrustState;
   enables: TrustedItem[];
-  /** Of all that; a yes names it. */
+  /** Of all that; an approval names it. */
   digest: string;
   /** All of this for the user, but for the diffs. */
   lines: Line[];
@@ -2346,7 +2341,7 @@ export interface RequestsToDaemon {
   "amanu/session/record": { params: SessionRecordParams; result: Empty };
   /** Say something: starts a turn, or queues on a busy session. Answers at once. */
   "amanu/prompt/send": { params: PromptSendParams; result: PromptSendResult };
-  /** Say something into the running turn; reaches the model with its next request. It declines the model's open questions and sends a waiting plan back. */
+  /** Say something into the running turn; reaches the model with its next request. It declines the model's open questions and sends a waiting plan back. What no request will carry is queued: `! COMMAND`, and whatever is said while the daemon carries one out. */
   "amanu/prompt/steer": { params: PromptSteerParams; result: Empty };
   /** Take a queued prompt back. Unknown ids are fine. */
   "amanu/prompt/unqueue": { params: PromptUnqueueParams; result: Empty };
@@ -2364,8 +2359,6 @@ export interface RequestsToDaemon {
   "amanu/approval/resolve": { params: ApprovalResolveParams; result: ApprovalResolveResult };
   /** Answer a question, or decline to. The first answer counts. When its turn is over, the answer becomes a prompt. */
   "amanu/question/answer": { params: QuestionAnswerParams; result: QuestionAnswerResult };
-  /** A proposal as it is now. */
-  "amanu/proposal/get": { params: ProposalParams; result: ProposalResult };
   /** Accept (with or without own text) or reject hunks. Accepted hunks are applied before the reply. */
   "amanu/proposal/resolve": { params: ProposalResolveParams; result: ProposalResolveResult };
   /** Decide whatever is open of a proposal, file, turn or session. Applied before the reply. */

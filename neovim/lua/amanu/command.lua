@@ -6,7 +6,7 @@ local visible = require("amanu.visible")
 local M = {}
 
 ---@param approval amanu.Approval
----@param run fun(command: string, done: fun()) Says yes to that command; `done` when that counted.
+---@param run fun(command: string, done: fun()) Approves that command; `done` when that counted.
 function M.open(approval, run)
   local buffer = vim.api.nvim_create_buf(false, false)
   pcall(vim.api.nvim_buf_set_name, buffer, "amanu://command/" .. approval.toolCallId)

@@ -295,7 +295,7 @@ function M.decide(decision, word)
   end
 end
 
----Show what would be taken back; then, on a yes, do it.
+---Show what would be taken back; then, if the user agrees, do it.
 ---@param word string
 function M.undo(word)
   local target = find("undo", word)

@@ -1,4 +1,4 @@
----A proposed file side by side, in a tab of its own: left as it was agreed to, right as it would be, with the keys of
+---A proposed file side by side, in a tab of its own: left as it was approved, right as it would be, with the keys of
 ---the hunks.
 
 local ask = require("amanu.ask")

@@ -119,7 +119,7 @@ function M.command(given)
   vim.tbl_map(prompt.attach, with)
 end
 
----@param text string What shall become of the lines; asked for when it is empty.
+---@param text string What to do with the lines; asked for when it is empty.
 ---@param lines? integer[] First and last; else the cursor's line.
 function M.edit(text, lines)
   wire()

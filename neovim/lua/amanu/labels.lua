@@ -16,7 +16,7 @@ M.SCOPES = {
   user = "always in every workspace",
 }
 
----What is added to a yes: goes after "allow".
+---What is added to an approval: goes after "allow".
 ---@type table<amanu.Grant, amanu.Label>
 M.GRANTS = {
   network = { name = "with network access", meaning = "it can reach the internet" },
@@ -25,7 +25,7 @@ M.GRANTS = {
 
 ---@alias amanu.Button "acceptAll"|"reviewHunks"|"finishReview"|"keepPlanning"|"editCommand"|"reject"|"rejectWithReason"|"showAll"|"later"|"trust"|"notNow"|"yes"|"no"|"other"|"send"|"decline"
 
----Answers to a question. A yes is composed: "Allow", then a scope, then what it grants.
+---Answers to a question. An approval is composed: "Allow", then a scope, then what it grants.
 ---@type table<amanu.Button, string>
 M.BUTTONS = {
   acceptAll = "Accept all",

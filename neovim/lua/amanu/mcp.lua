@@ -1,4 +1,4 @@
----MCP servers: a list, all there is to know of one, and what the user can do about it. The daemon words them; a yes is
+---MCP servers: a list, all there is to know of one, and what the user can do about it. The daemon words them; an approval is
 ---for what was shown.
 
 local ask = require("amanu.ask")

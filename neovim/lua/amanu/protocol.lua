@@ -94,7 +94,7 @@
 ---@field rule string
 ---@field explanation string A sentence saying what that allows from then on.
 
----What a user may add to a yes: the network · no sandbox at all. A rule they keep with that yes grants it, too.
+---What a user may add to an approval: the network · no sandbox at all. A rule saved with it grants it, too.
 ---@alias amanu.Grant "network"|"unsandboxed"
 
 ---One way to allow something once.
@@ -133,12 +133,12 @@
 ---@field proposalId? string
 ---@field askedAt integer Milliseconds since the epoch. Answers within half a second of it are not taken.
 ---@field document? string For a plan: the absolute path of its file, which clients open as a document. `detail` is its text, as it stands in the editor that has it open.
----@field digest string Of all that is asked about: a yes is for exactly this, and names it. Changes with what it is about; then the question is asked again.
+---@field digest string Of all that is asked about: an approval is for exactly this, and names it. Changes with what it is about; then the question is asked again.
 ---@field command? string The command line that would run, for the user to edit; None where there is none, or where part of it would not be seen in an editor.
 ---@field originalCommand? string The model's command line, when the user has changed it to `command`.
 ---@field parts amanu.CommandPart[] Of a command line: each command in it, also those behind wrappers and in substitutions.
 ---@field sandbox? amanu.CommandSandbox Of a command: what will hold it.
----@field grants amanu.Grant[] What the user may add to a yes.
+---@field grants amanu.Grant[] What the user may add to an approval.
 ---@field likelyGrants amanu.Grant[] Of those, what it probably needs.
 ---@field options amanu.AllowOption[] The ways to allow it once, the likeliest first: what it probably needs is granted there.
 ---@field lines amanu.Line[] For the user, all there is to know besides `title` and `detail`: which sub-agent wants it, a line for each of `parts`, then the model's command where the user changed it, what holds it, what it probably needs, and the rule that made this a question.
@@ -153,7 +153,7 @@
 ---@field rule? string
 ---@field scope? amanu.Scope
 ---@field reason? string What the user said when rejecting; it goes to the model.
----@field grants amanu.Grant[] What the user added to a yes.
+---@field grants amanu.Grant[] What the user added to an approval.
 ---@field command? string The user's own command line, which took the place of the model's.
 ---@field mode? amanu.Mode For a plan: the mode it is carried out in.
 ---@field freshContext boolean
@@ -329,7 +329,7 @@
 ---@field editedByUser boolean
 ---@field reason? string Why it was rejected (the user's words, or the rule), conflicted, found taken back in the file, or could not be undone (ours).
 ---@field appliedText? string What was applied, where the file says something else by now: `newText` is what became of it.
----@field reviewed boolean Of an applied hunk: the user said yes to it, before it was applied or after. Where not, a rule applied it, and it waits to be kept or undone. Of a rejected one: the user said no, not a rule.
+---@field reviewed boolean Of an applied hunk: the user approved it, before it was applied or after. Where not, a rule applied it, and it waits to be kept or undone. Of a rejected one: the user said no, not a rule.
 ---@field explanation string What it is for, in the model's words.
 
 ---The change to one file, from a known base to proposed text. The base with the applied hunks is the file's text
@@ -899,13 +899,13 @@
 ---@field rule? string The user's edited text of the rule to save; None takes the one offered for the scope.
 ---@field reason? string
 ---@field digest? string With `allow`: that of the approval the user saw.
----@field grants? amanu.Grant[] What the user adds to a yes, of what was offered.
+---@field grants? amanu.Grant[] What the user adds to an approval, of what was offered.
 ---@field command? string With `allow`: the approval's `command` as the user has changed it. It is read and decided on like a new call: it runs if it asks for no more than the approval showed, with `scope` `once`; else it is asked about anew.
----@field mode? amanu.Mode With a yes to a plan: the mode to carry it out in, of the options that were offered; None: ask.
----@field freshContext? boolean With a yes to a plan: the model forgets the conversation before it.
+---@field mode? amanu.Mode When approving a plan: the mode to carry it out in, of the options that were offered; None: ask.
+---@field freshContext? boolean When approving a plan: the model forgets the conversation before it.
 
----`tooSoon`: within half a second of the question; `stale`: a yes to something else than is asked by now, or to
----nothing in particular. Either way the question still stands.
+---`tooSoon`: within half a second of the question; `stale`: an approval of something else than is asked by now, or
+---of nothing in particular. Either way the question still stands.
 ---@class amanu.ApprovalResolveResult
 ---@field status "resolved"|"alreadyResolved"|"tooSoon"|"stale"
 ---@field outcome? "allowed"|"reviewed"|"rejected"|"denied"|"cancelled"|"edited"
@@ -933,10 +933,6 @@
 ---@field decision string `accept` or `reject` what is open; `keep` or `undo` what is applied; `redo` what was taken back or rejected. Any other word is a refusal.
 ---@field newText? string The user's own text for the hunk, with `accept`.
 ---@field reason? string
-
----@class amanu.ProposalParams
----@field sessionId amanu.Id
----@field proposalId string
 
 ---@class amanu.ProposalResult
 ---@field proposal amanu.Proposal
@@ -1192,7 +1188,7 @@
 ---@class amanu.MentionCompleteParams
 ---@field sessionId? amanu.Id
 ---@field roots? string[] Absolute paths of the folders, where there is no session yet.
----@field text string What stands before the cursor.
+---@field text string The text before the cursor.
 ---@field terminal? boolean The client can send what its terminal shows, as a selection with the path `@terminal`.
 
 ---@alias amanu.MentionKind "file"|"folder"|"symbol"|"problems"|"diff"|"terminal"|"resource"
@@ -1249,7 +1245,7 @@
 ---@field default any
 ---@field origin "default"|"file"|"environment" What of the three gives the value; one from the environment goes before the file.
 ---@field variable? string Of an `environment` origin: the variable.
----@field line? integer Where it stands in the file, from 1.
+---@field line? integer Its line in the file, from 1.
 ---@field restart boolean A change takes effect only when the daemon has been started again; else in new sessions.
 
 ---@class amanu.SettingsListResult
@@ -1317,7 +1313,7 @@
 ---@class amanu.TrustGetResult
 ---@field state amanu.TrustState
 ---@field enables amanu.TrustedItem[]
----@field digest string Of all that; a yes names it.
+---@field digest string Of all that; an approval names it.
 ---@field lines amanu.Line[] All of this for the user, but for the diffs.
 
 ---@class amanu.TrustSetParams
@@ -1553,7 +1549,6 @@ M.methods = {
   commit_message = "amanu/commit/message",
   approval_resolve = "amanu/approval/resolve",
   question_answer = "amanu/question/answer",
-  proposal_get = "amanu/proposal/get",
   proposal_resolve = "amanu/proposal/resolve",
   proposal_decide = "amanu/proposal/decide",
   proposal_revise = "amanu/proposal/revise",

@@ -1,4 +1,4 @@
----Trusting the folder: what that enables is shown first, and a yes is for what was shown.
+---Trusting the folder: what that enables is shown first, and an approval is for what was shown.
 
 local ask = require("amanu.ask")
 local client = require("amanu.client")

@@ -17,7 +17,7 @@ from typing import Any, Literal
 from pydantic import JsonValue
 
 from amanu.agent.turn_listeners import after_call, before_call, before_question
-from amanu.core.conversation import NOT_RUN, Call, Result
+from amanu.core.conversation import NOT_RUN, Call, Result, Results, SystemText
 from amanu.core.emit import Emit
 from amanu.core.listeners import MAX_CHANGES, Block, MustAsk, Permitted, TurnListener
 from amanu.core.tool import (
@@ -35,6 +35,7 @@ from amanu.core.tool import (
 )
 from amanu.permissions.approvals import Approvals
 from amanu.text.display import one_line
+from amanu.text.fences import block
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import ItemChanged, ItemCompleted
 from amanu_protocol.items import Citations, Decision, ToolCall, ToolCallState
@@ -80,7 +81,7 @@ class CallRun:
     """What listeners want of the decision on it."""
     preview: Preview | None = None
     allowed: bool = False
-    """Policy or the user said yes to what `preview` shows."""
+    """Policy or the user approved what `preview` shows."""
     result: Result | None = None
     previewed: asyncio.Event = field(default_factory=asyncio.Event)
     finished: asyncio.Event = field(default_factory=asyncio.Event)
@@ -107,6 +108,8 @@ class CallEnvironment:
     search_web: Callable[[str], Awaitable[SearchAnswer | None]] | None = None
     label: AgentLabel | None = None
     """The sub-agent whose calls they are; None: the session's own agent."""
+    by_user: bool = False
+    """They are the user's: no reply of the model holds them, so it hears their results as messages (`told`)."""
 
 
 class Calls:
@@ -123,6 +126,7 @@ class Calls:
         self._listeners = environment.listeners
         self._environment = environment
         self._label = environment.label
+        self._by_user = environment.by_user
         self._runs = [self._make_run(call) for call in calls]
 
     @property
@@ -323,7 +327,7 @@ class Calls:
         return _with_standing(preview, run.standing)
 
     def _decision_stands(self, run: CallRun, current: Preview, decision: Decision) -> bool:
-        """Whether that yes still covers the call as it is now."""
+        """Whether that approval still covers the call as it is now."""
         if current.proposal_id is not None and not self._approvals.same_bases(run.call.call_id, current.proposal_id):
             return False
         return self._approvals.still_allowed(current, decision)
@@ -454,7 +458,8 @@ class Calls:
             return
         run.result = result = _result_as_called(run, result)
         run.item = run.item.model_copy(update={"state": state, "error": error})
-        self._emit(ItemCompleted(item=run.item), entry=result)
+        entry = Results(results=(), notes=(told(result),)) if self._by_user else result
+        self._emit(ItemCompleted(item=run.item), entry=entry)
 
     def _set_state(self, run: CallRun, state: ToolCallState) -> None:
         run.item = run.item.model_copy(update={"state": state})
@@ -570,6 +575,11 @@ def _same_proposal(run: CallRun, predecessor: CallRun) -> bool:
     if run.preview is None or predecessor.preview is None:
         return False
     return run.preview.proposal_id is not None and run.preview.proposal_id == predecessor.preview.proposal_id
+
+
+def told(result: Result) -> SystemText:
+    """What the model hears of a call that the user made."""
+    return SystemText(text=f"The user had this done; you did not call it.\n{block('result', result.text)}")
 
 
 def _rejection_text(decision: Decision) -> str:

@@ -6,8 +6,11 @@ Everything that watches a turn, limits it or adds to it is a listener (`core/lis
 can do without: room in the context window, a request, the reply's calls, and a remedy for a faulty reply.
 """
 
+from dataclasses import replace
+from uuid import uuid4
+
 from amanu.agent import turn_listeners as listeners
-from amanu.agent.calls import CallEnvironment, Calls
+from amanu.agent.calls import CallEnvironment, Calls, call_item, told
 from amanu.agent.failover import route_first_request
 from amanu.agent.recovery import (
     CUT_CALL,
@@ -22,7 +25,8 @@ from amanu.agent.recovery import (
 from amanu.agent.refusals import refusal_sentence
 from amanu.agent.request import answer_instead, ask_model
 from amanu.agent.turn import Turn
-from amanu.core.conversation import Assistant, Results
+from amanu.agent.user_call import UserCall, UserRequest
+from amanu.core.conversation import Assistant, Call, Results
 from amanu.core.ending import Ending
 from amanu.core.listeners import ReplyText, StepRecord
 from amanu.core.model import (
@@ -35,7 +39,9 @@ from amanu.core.model import (
     Unreachable,
 )
 from amanu.core.notes import SystemNote
+from amanu.core.tool import ToolError
 from amanu_protocol.errors import ErrorKind
+from amanu_protocol.events import ItemStarted
 
 NOTHING_LEFT = "Nothing more can be removed to make room. Start a new session, or send a shorter prompt."
 
@@ -60,6 +66,30 @@ async def run_compaction(turn: Turn, focus: str) -> Ending:
     if await turn.context.compact(turn.step_context(1, in_turn=False), focus):
         turn.emit_usage()
     return Ending("completed")
+
+
+async def run_user_request(turn: Turn, request: UserRequest) -> Ending:
+    """A turn that makes one call for the user, and asks no model for a reply. Raises only `CancelledError`."""
+    turn.use_model(turn.candidate)
+    try:
+        await _call_for_user(turn, await request.call(turn))
+    except ToolError as error:
+        return Ending("failed", error.for_user)
+    except ModelError as error:
+        return Ending("failed", str(error), kind=error_kind(error))
+    finally:
+        await turn.end_turn()
+    return Ending("completed")
+
+
+async def _call_for_user(turn: Turn, wanted: UserCall) -> None:
+    call = Call(call_id=f"call_{uuid4().hex[:16]}", tool=wanted.tool, arguments=dict(wanted.arguments))
+    turn.emit(ItemStarted(item=call_item(turn.turn_id, call, turn.tools.get(call.tool))))
+    calls = Calls([call], 1, replace(_call_environment(turn), by_user=True))
+    try:
+        await calls.run()
+    finally:
+        turn.conversation.add_notes(*map(told, calls.results))
 
 
 async def _run(turn: Turn) -> Ending:
@@ -141,7 +171,11 @@ def _refuse_calls(turn: Turn, step: int, reply: Assistant, refusal: str) -> None
 
 
 def _make_calls(turn: Turn, step: int, reply: Assistant) -> Calls:
-    environment = CallEnvironment(
+    return Calls(reply.calls, step, _call_environment(turn))
+
+
+def _call_environment(turn: Turn) -> CallEnvironment:
+    return CallEnvironment(
         turn.turn_id,
         turn.tools,
         turn.approvals,
@@ -153,7 +187,6 @@ def _make_calls(turn: Turn, step: int, reply: Assistant) -> Calls:
         search_web=turn.search_web,
         label=turn.label,
     )
-    return Calls(reply.calls, step, environment)
 
 
 async def _handle_fault(

@@ -46,9 +46,10 @@ async def ask(
     session_id: str,
     max_output: int,
     effort: Effort = "none",
+    whole: bool = False,
 ) -> tuple[str, TokenUsage]:
-    """The model's answer, and the tokens it took. Raises `ModelError`, also when there is no answer within
-    `SECONDS`."""
+    """The model's answer, and the tokens it took. Raises `ModelError`, also when there is no answer within `SECONDS`,
+    and when one that must be `whole` was cut off."""
     request = Request(
         model=info,
         system=system,
@@ -60,6 +61,8 @@ async def ask(
         side_query=True,
     )
     reply = await _reply(model, request)
+    if whole and reply.stop == "outputLimit":
+        raise ModelError("The model's reply was cut off.")
     return reply.message.text.strip(), reply.usage
 
 

@@ -93,19 +93,28 @@ class Turn:
         max_output = min(info.max_output, family(info.model_id).max_output)
         self.context.use_model(info, measure_head(prompt.text, prompt.memory, self.specs), max_output)
 
-    async def side_query(self, system: str, question: str, *, max_output: int, own_model: bool = False) -> str:
+    async def side_query(
+        self, system: str, question: str, *, max_output: int, own_model: bool = False, whole: bool = False
+    ) -> str:
         """Ask the utility model something outside the conversation, and count what it costs. `own_model`: ask the
-        turn's model instead, which also answers when the utility model cannot. Raises `ModelError`."""
+        turn's model instead, which also answers when the utility model cannot. `whole`: an answer that was cut off is
+        none. Raises `ModelError`."""
         candidate = (None if own_model else self.utility) or self.candidate
         try:
             answer, usage = await side_query.ask(
-                candidate.model, candidate.info, system, question, session_id=self.session_id, max_output=max_output
+                candidate.model,
+                candidate.info,
+                system,
+                question,
+                session_id=self.session_id,
+                max_output=max_output,
+                whole=whole,
             )
         except REPLACEABLE:
             if own_model or self.utility is None:
                 raise
             self.utility = None
-            return await self.side_query(system, question, max_output=max_output)
+            return await self.side_query(system, question, max_output=max_output, whole=whole)
         self.ledger.count_side_query(candidate.info, usage)
         self.emit(UsageChanged(usage=wording.summarize_usage(self.ledger.usage)))
         return answer

@@ -38,7 +38,7 @@ class EditCommands:
         self._user_input = user_input
 
     async def undo(self, argument: str) -> None:
-        """Show what would be taken back, and on a yes do it."""
+        """Show what would be taken back, and if the user agrees, do it."""
         scope, _ = self._find("undo", argument)
         dry = await self._undo(scope, dry_run=True)
         self._show(dry.files, [])

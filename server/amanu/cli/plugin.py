@@ -11,8 +11,9 @@ from typing import Any
 from amanu.cli import exits
 from amanu.cli.text import one_line, visible
 from amanu.context.extension_files import ExtensionKind
+from amanu.context.plugin_manifest import Plugin
 from amanu.context.plugin_store import PluginStore, StagedPlugin, changed_files
-from amanu.context.plugins import Plugin, PluginState, folders_of
+from amanu.context.plugins import PluginState, folders_of
 from amanu.context.skills import scan
 from amanu.context.slash_commands import find
 from amanu.home import find_home
@@ -92,7 +93,7 @@ def _enable(store: PluginStore, arguments: argparse.Namespace) -> int:
 def _review_and_install(store: PluginStore, staged: StagedPlugin, arguments: argparse.Namespace) -> int:
     installed = False
     try:
-        if _is_agreed(store, staged, arguments):
+        if _is_approved(store, staged, arguments):
             store.install(staged)
             installed = True
             print(f"\n{staged.plugin.name} is on. Its skills and commands are /{staged.plugin.name}:NAME.")
@@ -103,7 +104,7 @@ def _review_and_install(store: PluginStore, staged: StagedPlugin, arguments: arg
     return exits.DENIED
 
 
-def _is_agreed(store: PluginStore, staged: StagedPlugin, arguments: argparse.Namespace) -> bool:
+def _is_approved(store: PluginStore, staged: StagedPlugin, arguments: argparse.Namespace) -> bool:
     digest = staged.plugin.digest
     if arguments.yes:
         if arguments.digest == digest:
@@ -189,7 +190,7 @@ def _show(store: PluginStore, staged: StagedPlugin, path: str) -> None:
     if text is None:
         print("(not shown: not text, or too long)")
         return
-    earlier = _agreed_text(store, staged.previous, path)
+    earlier = _approved_text(store, staged.previous, path)
     if earlier is None:
         print(visible(text), end="" if text.endswith("\n") else "\n")
         return
@@ -197,7 +198,7 @@ def _show(store: PluginStore, staged: StagedPlugin, path: str) -> None:
     print("\n".join(list(lines)[2:]))
 
 
-def _agreed_text(store: PluginStore, previous: PluginState | None, path: str) -> str | None:
+def _approved_text(store: PluginStore, previous: PluginState | None, path: str) -> str | None:
     if previous is None or path not in previous.record.files or path in previous.changed:
         return None
     try:

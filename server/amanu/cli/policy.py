@@ -271,7 +271,7 @@ def _draw(console: Console, explanation: PolicyExplanation) -> None:
     for rule, offer in saved.items():
         scopes = ", ".join(offer.scope for offer in explanation.scopes if offer.rule == rule)
         for line in rule.splitlines():
-            console.line(("dim", "a yes could save: "), ("", one_line(line, 200)), ("dim", f"  ({scopes})"))
+            console.line(("dim", "an approval could save: "), ("", one_line(line, 200)), ("dim", f"  ({scopes})"))
         console.line(("dim", f"  {offer.explanation}"))
     if explanation.decision == "ask" and not saved:
         _draw_unsaved(console, explanation)

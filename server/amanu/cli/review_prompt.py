@@ -26,7 +26,7 @@ LONGEST_SLIP = 3
 STALE_SECONDS = 2.0
 """In which the question comes anew. If it does not, it is asked as it is."""
 GRANTING: dict[tuple[Grant, ...], str] = {(): "-", ("network",): "+", ("unsandboxed",): "!"}
-"""Keys of a yes that grants something else than `y` does."""
+"""Keys of an approval that grants something else than `y` does."""
 
 Preview = Callable[[str], Awaitable[Sequence[Line]]]
 
@@ -211,7 +211,7 @@ class ReviewPrompt:
             self._show(each)
         if await self._ask("  Accept everything above? [y/N] › ", approval) not in ("y", "yes"):
             return False
-        # At once: what applying one changes in another is no news to who said yes to both.
+        # At once: what applying one changes in another is no news to who approved both.
         settled = await asyncio.gather(*(self._answer(step_approval, "allow") for step_approval in step))
         return settled[0]
 
@@ -385,7 +385,7 @@ class ReviewPrompt:
 
 
 def _split(answer: str) -> tuple[str, str]:
-    """The letter or word of an answer, and what follows: words to the model, which are a refusal, also after a yes."""
+    """The letter or word of an answer, and what follows: words to the model, a refusal, also after an approval."""
     word, _, argument = answer.partition(" ")
     return (word.lower().rstrip(",.;:!") or word), argument.strip()
 

@@ -176,10 +176,10 @@ async def _turn(options: RunOptions, report: Report, printer: RunPrinter) -> int
         if options.replay is not None:
             recording = load(options.replay)
             replay = Replay(recording)
-            sessions.registry.replays = True
+            sessions.services.registry.replays = True
             options = dataclasses.replace(options, model_id=options.model_id or recording.model_id)
         for root in options.roots if options.trust else ():
-            await asyncio.to_thread(sessions.trust.trust_for_now, root)
+            await asyncio.to_thread(sessions.services.trust.trust_for_now, root)
         session = await _session(sessions, options, client, settings.mode)
         if replay is not None:
             session.replay(replay)
@@ -244,7 +244,7 @@ async def _session(sessions: "Sessions", options: RunOptions, client: "RunClient
         )
         session = await sessions.get((await sessions.create(params, client)).state.session_id)
     else:
-        session_id = await resolve_session_id(options.session_id, options.roots[0], sessions.list)
+        session_id = await resolve_session_id(options.session_id, options.roots[0], sessions.summaries.list)
         await sessions.attach(SessionAttachParams(session_id=session_id), client)
         session = await sessions.get(session_id)
         _must_be_auto(options, options.mode or session.state.mode)

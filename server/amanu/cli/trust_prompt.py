@@ -1,4 +1,4 @@
-"""Trusting a folder, at a terminal: what that enables is shown first, and a yes is for what was shown."""
+"""Trusting a folder, at a terminal: what that enables is shown first, and an approval is for what was shown."""
 
 from collections.abc import Sequence
 

@@ -112,7 +112,7 @@ class SessionView:
         plan: AllowOption | None = None,
         command: str | None = None,
     ) -> r.ApprovalResolveResult:
-        """`plan`: with a yes to a plan, how it is to be carried out. `command`: the user's own, in place of the
+        """`plan`: when approving a plan, how it is to be carried out. `command`: the user's own, in place of the
         model's."""
         params = r.ApprovalResolveParams(
             session_id=self.session_id,

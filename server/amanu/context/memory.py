@@ -16,7 +16,7 @@ from pathlib import Path
 
 from amanu.context.memory_files import NAMES, MemoryFile, MemoryFiles, MemoryScan
 from amanu.context.memory_format import GONE, blocks, in_blocks, in_note, note
-from amanu.core.conversation import Conversation, Memory, Results, SystemText, User
+from amanu.core.conversation import Assistant, Conversation, Memory, Results, SystemText, User
 from amanu.core.listeners import Notes, StepRecord, TurnListener, TurnView
 from amanu.core.notes import SystemNote
 
@@ -64,7 +64,8 @@ class ProjectMemory(TurnListener):
         base, nested = await asyncio.to_thread(lambda: (self._files.base(trusted=trusted), self._files.below(below)))
         self._base_trusted = trusted
         memory, system = self._conversation.memory, None
-        if not len(self._conversation) or self._conversation.generation != self._system_generation:
+        is_new = not any(isinstance(message, Assistant) for message in self._conversation)
+        if is_new or self._conversation.generation != self._system_generation:
             self._system_generation = self._conversation.generation
             memory = blocks(_pairs(base.files))
             if memory != self._conversation.memory:

@@ -12,7 +12,8 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
-from amanu.context.plugins import Pins, Plugin, PluginRecord, PluginState, plugin_states, read_plugin
+from amanu.context.plugin_manifest import Pins, Plugin, read_plugin
+from amanu.context.plugins import PluginRecord, PluginState, plugin_states
 from amanu.storage.errors import storage_error
 from amanu.storage.files import write_whole
 from amanu.text.display import one_line

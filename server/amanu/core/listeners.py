@@ -7,7 +7,7 @@ A turn has a list of listeners. Some are made for one turn, others live as long 
 nine moments:
 
     before_request    the next request is about to be made                    → notes for the model, or an `Ending`
-    before_compaction old messages are about to be replaced by a summary      → why they shall stay, or None
+    before_compaction old messages are about to be replaced by a summary      → why they must stay, or None
     before_model      everything of the request is settled                    → `ReplyText`, an `Ending`, or None
     after_model       a whole reply has come                                  → `ReplyText` or None
       before_call     a call is parsed and previewed, but not yet decided     → `Block`, `ChangedArguments`, `MustAsk`,
@@ -183,7 +183,7 @@ class TurnListener(Protocol):
         return None
 
     async def before_compaction(self, turn: TurnView, *, by_user: bool, focus: str) -> str | None:
-        """Old messages are about to be replaced by a summary: why they shall stay, a sentence; None: they need not. Not
+        """Old messages are about to be replaced by a summary: why they must stay, a sentence; None: they need not. Not
         heeded where the next request would have no room. `by_user`: the user asked for it, `focus` says for what."""
         return None
 

@@ -124,7 +124,7 @@ class Preview:
     sandbox: CommandSandbox | None = None
     """For a command: the sandbox it will run in, with what it probably needs."""
     grants: tuple[Grant, ...] = ()
-    """What the user can grant with a yes."""
+    """What the user can grant with an approval."""
     likely_grants: tuple[Grant, ...] = ()
     """The grants it probably needs."""
     command: str | None = None

@@ -22,15 +22,15 @@ class _Content:
 
 
 class Hooks:
-    """One per process. `config` is the user's configuration folder, `agreed` the file of what they approved,
+    """One per process. `config` is the user's configuration folder, `approved` the file of what they approved,
     `of_plugins` gives the hooks of plug-ins, which run in that folder. Methods block, a fraction of a millisecond where
     nothing is configured; they raise `AmanuError` (storageError)."""
 
     def __init__(
-        self, config: Path, agreed: Path, of_plugins: Callable[[Path], Sequence[Hook]] = lambda folder: ()
+        self, config: Path, approved: Path, of_plugins: Callable[[Path], Sequence[Hook]] = lambda folder: ()
     ) -> None:
         self._config = config
-        self.pins = HookPins(agreed)
+        self.pins = HookPins(approved)
         self._of_plugins = of_plugins
         self._read: dict[Sequence[HookSource], _Content] = {}
 

@@ -65,12 +65,12 @@ class HookPins:
         plugin = hook.source.plugin
         if plugin is not None and all(path.is_relative_to(plugin) for path in paths):
             return view  # the user has reviewed all files of the plug-in, and one that changes turns it off
-        agreed = self._agreed().get(_key(hook))
-        if agreed is None:
+        approved = self._approved().get(_key(hook))
+        if approved is None:
             return _with(view, "new", "It needs your approval.")
-        if agreed.get("digest") == view.digest:
+        if approved.get("digest") == view.digest:
             return view
-        return _with(view, "changed", _difference(agreed, files))
+        return _with(view, "changed", _difference(approved, files))
 
     def approve(self, views: Sequence[HookView]) -> None:
         """The user approves those, as they were when they were looked at."""
@@ -84,9 +84,9 @@ class HookPins:
             }
             for view in views
         }
-        self._file.write({"hooks": {**self._agreed(), **entries}})
+        self._file.write({"hooks": {**self._approved(), **entries}})
 
-    def _agreed(self) -> Mapping[str, Mapping[str, Any]]:
+    def _approved(self) -> Mapping[str, Mapping[str, Any]]:
         hooks = self._file.read().get("hooks")
         return cast("dict[str, dict[str, Any]]", hooks) if isinstance(hooks, dict) else {}
 
@@ -198,8 +198,8 @@ def _with(view: HookView, state: Any, reason: str) -> HookView:
     return HookView(view.hook, state, reason, view.files, view.contents, view.digest)
 
 
-def _difference(agreed: Mapping[str, Any], files: Mapping[str, str]) -> str:
-    before = agreed.get("files")
+def _difference(approved: Mapping[str, Any], files: Mapping[str, str]) -> str:
+    before = approved.get("files")
     before = cast("dict[str, str]", before) if isinstance(before, dict) else {}
     changed = sorted(path for path in {*before, *files} if before.get(path) != files.get(path))
     if changed:

@@ -71,13 +71,12 @@ class Servers:
         self._pins = Pins(home.state / "mcp" / "pins.json")
         self._connections: dict[tuple[str, Roots], Connection] = {}
         self._ending: set[asyncio.Task[None]] = set()
-        self._seen: object = None
 
     def servers(self, workspace: Workspace) -> Sequence[McpServer]:
         """See `McpServers`."""
         roots = real_roots(workspace)
         configs = self._configs(roots, workspace.trusted)
-        self._end_what_is_not_agreed(roots, configs, trusted=workspace.trusted)
+        self._stop_unapproved(roots, configs, trusted=workspace.trusted)
         return [_Server(self, configs[name], roots) for name in configs]
 
     def problems(self, workspace: Workspace) -> list[str]:
@@ -191,7 +190,7 @@ class Servers:
             return "failed", str(error)
         if pin.off:
             return "off", ""
-        if not self._is_agreed(config, pin):
+        if not self._is_approved(config, pin):
             return "unapproved", "Its configuration changed since you approved it." if pin.digest else ""
         connection = self._connections.get((self._launch_key(config), roots))
         return ("configured", "") if connection is None else (connection.state, connection.reason)
@@ -254,7 +253,7 @@ class Servers:
         plugins = [servers.read() for servers in self._of_plugins()]
         return [self._files.user(), *plugins, *(self._files.workspace(root) for root in roots if trusted)]
 
-    def _is_agreed(self, config: ServerConfig, pin: Pin) -> bool:
+    def _is_approved(self, config: ServerConfig, pin: Pin) -> bool:
         """Before it is known whether a sandbox works here, either approval counts: nothing is started until then."""
         possible = (True, False) if self.sandbox.proof is None else (self.sandbox.proof.tier != "none",)
         return pin.digest in [self._digest(config, sandboxed=sandboxed) for sandboxed in possible]
@@ -283,7 +282,7 @@ class Servers:
                 log.error("the tools of an MCP server could not be recorded: %s", error)
         self.notify()
 
-    def _end_what_is_not_agreed(self, roots: Roots, configs: Mapping[str, ServerConfig], *, trusted: bool) -> None:
+    def _stop_unapproved(self, roots: Roots, configs: Mapping[str, ServerConfig], *, trusted: bool) -> None:
         """The file changed, or the user turned it off in another process."""
         if not self._connections:
             return
@@ -317,7 +316,7 @@ class _Server:
         config, servers = self.config, self.servers
         state, reason = servers.state(config, self.roots)
         pin = servers.pin(config, self.roots)
-        agreed = state not in ("unapproved", "off")
+        approved = state not in ("unapproved", "off")
         return ServerView(
             name=config.name,
             state=state,
@@ -326,12 +325,12 @@ class _Server:
             target=target_text(config, servers.variables, self.roots),
             access=access_sentence(config, servers.sandbox),
             digest=servers.digest(config),
-            tools=[tool for tool in pin.tools if config.table.tools.allows(tool.name)] if agreed else [],
-            changed_tools=pin.changed if agreed else [],
+            tools=[tool for tool in pin.tools if config.table.tools.allows(tool.name)] if approved else [],
+            changed_tools=pin.changed if approved else [],
             tools_digest=pin.listing.digest if pin.listing else "",
-            instructions=pin.instructions if agreed else "",
-            has_resources=agreed and pin.listing is not None and pin.listing.has_resources,
-            has_prompts=agreed and pin.listing is not None and pin.listing.has_prompts,
+            instructions=pin.instructions if approved else "",
+            has_resources=approved and pin.listing is not None and pin.listing.has_resources,
+            has_prompts=approved and pin.listing is not None and pin.listing.has_prompts,
         )
 
     async def call_tool(self, name: str, arguments: Mapping[str, Any], client: CallClient) -> CallAnswer:

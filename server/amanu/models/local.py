@@ -1,4 +1,4 @@
-"""Model servers on this machine: whether one answers, and whether the user said yes to it.
+"""Model servers on this machine: whether one answers, and whether the user approved it.
 
 Whatever listens on a port would get the user's code; so a server is used only after it answered as a model
 server and the user said yes once, for that address. Kept as `{"allowed": {vendor: address}}`.
@@ -27,7 +27,7 @@ class LocalServers:
         """Address and model → when its window was asked for, and the answer."""
 
     def allowed(self, vendor: str, base_url: str) -> bool:
-        """Did the user say yes to this vendor at this address?"""
+        """Did the user approve this vendor at this address?"""
         return self._read().get(vendor) == base_url
 
     def allow(self, vendor: str, base_url: str) -> None:

@@ -172,7 +172,7 @@ class ModelRegistry:
     """
 
     def __init__(self, settings: Settings, auth: Credentials, consent: Path, catalogue: Catalogue) -> None:
-        """`consent`: the file that remembers the local servers the user said yes to."""
+        """`consent`: the file that remembers the local servers the user approved."""
         self.catalogue = catalogue
         self._auth = auth
         self._base_urls = settings.base_urls
@@ -332,7 +332,7 @@ class ModelRegistry:
         return vendor is not None and vendor.searches
 
     async def allow_local(self, vendor_name: str, environment: Mapping[str, str]) -> str:
-        """The user says yes to a local server, which must answer now. Returns its address. Raises `AmanuError`:
+        """The user approves a local server, which must answer now. Returns its address. Raises `AmanuError`:
         modelNotFound, modelUnavailable."""
         vendor = self._vendors.get(vendor_name)
         if vendor is None or not vendor.local:

@@ -154,6 +154,11 @@ def goes_on(prompt: str) -> bool:
 # `AUTO` as a model one can choose ---------------------------------------------------------------------
 
 
+def default(settings: Settings, registry: ModelRegistry, environment: Mapping[str, str]) -> str | None:
+    """The model of a new session; None when there is no key."""
+    return settings.model or registry.default(environment)
+
+
 def otherwise(settings: Settings, registry: ModelRegistry, environment: Mapping[str, str]) -> str:
     """What `AUTO` is when nothing decides: the model of the settings; else the hard one, with which nothing can go
     wrong but the price; else that of the first vendor that has a key. Raises `AmanuError` (modelNotFound)."""

@@ -112,8 +112,8 @@ def _reach(sandbox: CommandSandbox | None) -> int:
 
 
 def proposal_digest(proposal: Proposal) -> str:
-    """A digest (SHA-256) of what a yes to the whole proposal is about: the files, what they are based on, and what
-    would be in them."""
+    """A digest (SHA-256) of what an approval of the whole proposal is about: the files, what they are based on, and
+    what would be in them."""
     parts = [
         [
             [file.path, file.change, file.new_path, file.base_sha256],
@@ -296,8 +296,8 @@ class Approvals:
                 self._answer(call_id, Decision(outcome="rejected", by="user", client=client, reason=reason))
 
     def resolve(self, params: ApprovalResolveParams, client: str) -> ApprovalResolveResult:
-        """Take a client's answer. The first one wins; an unknown word is a refusal. A yes counts only with the digest
-        of what is asked about. Raises `AmanuError` (approvalNotFound, invalidRule, storageError)."""
+        """Take a client's answer. The first one wins; an unknown word is a refusal. An approval counts only with the
+        digest of what is asked about. Raises `AmanuError` (approvalNotFound, invalidRule, storageError)."""
         call_id = params.tool_call_id
         settled = self._settled.get(call_id)
         if settled is not None:
@@ -371,16 +371,16 @@ class Approvals:
         return self._pending.get(call_id)
 
     def still_allowed(self, preview: Preview, decision: Decision) -> bool:
-        """Whether that yes still stands under the current rules and mode: the user's yes falls only to a deny, a rule's
-        yes also when no rule allows the call any more."""
+        """Whether that approval still holds under the current rules and mode: the user's ends only with a deny, a
+        rule's also when no rule allows the call any more."""
         current = self.verdict((preview.subject, *preview.extra_subjects))
         if current.decision != "allow":
             return decision.by == "user" and current.decision == "ask"
         return decision.by == "user" or {*decision.grants} <= {*_grants_of(current)}
 
     def reveals_secrets(self, preview: Preview, decision: Decision) -> bool:
-        """Whether that yes lets a command read files that hold secrets: the user gave it, or has a rule that names the
-        command."""
+        """Whether that approval lets a command read files that hold secrets: the user gave it, or has a rule that
+        names the command."""
         return decision.by == "user" or self.verdict((preview.subject, *preview.extra_subjects)).named
 
     def same_bases(self, call_id: str, proposal_id: str) -> bool:

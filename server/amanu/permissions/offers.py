@@ -1,4 +1,4 @@
-"""For how long a yes may count: the scopes offered with a question, the rule each would save, and rules in words."""
+"""How long an approval may count: the scopes offered with a question, the rule each would save, and rules in words."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence

@@ -120,7 +120,7 @@ def _first(rules: Iterable[Rule], kind: Kind) -> Rule | None:
 def _allowed(matching: Sequence[Rule], subject: Subject, why: str, *, sandboxed: bool) -> Verdict | None:
     """The verdict of the matching allow rule that grants most. None when there is none, or none that counts for a
     command without a sandbox."""
-    runs = subject.effect == "run" and not subject.server  # a server has the sandbox it was agreed to with
+    runs = subject.effect == "run" and not subject.server  # a server has the sandbox it was approved with
     for rule in sorted(matching, key=lambda rule: (not rule.unsandboxed, not rule.network)):
         if not runs or sandboxed or rule.harmless or rule.unsandboxed:
             return Verdict(

@@ -145,8 +145,8 @@ class TrustStore:
             return TrustGetResult(state=standing, enables=enables, digest=_digest(real, contents))
 
     def set(self, root: str, trusted: bool, digest: str | None = None) -> None:
-        """Record the user's answer. A yes covers what is there now; `digest` is that of what they were shown. Raises
-        `AmanuError` (trustChanged) when that is not what is there."""
+        """Record the user's answer. An approval covers what is there now; `digest` is that of what they were shown.
+        Raises `AmanuError` (trustChanged) when that is not what is there."""
         real = os.path.realpath(root)
         with self._lock:
             self._temporary.pop(real, None)

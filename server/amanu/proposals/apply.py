@@ -119,7 +119,7 @@ def lossy_message(workspace: Workspace, current: FileText) -> str:
 
 
 async def _plans_for(workspace: Workspace, files: Sequence[LiveFile]) -> list[_Plan]:
-    """Of the files that are not yet as they shall be. Raises `_Refused`."""
+    """Of the files that are not yet as they should be. Raises `_Refused`."""
     plans: list[_Plan] = []
     for file in files:
         try:
@@ -134,7 +134,7 @@ async def _plans_for(workspace: Workspace, files: Sequence[LiveFile]) -> list[_P
 
 
 async def _plan(workspace: Workspace, file: LiveFile) -> _Plan | None:
-    """None when the file is already as it shall be: a crash came after the write, or somebody did the same. Raises
+    """None when the file is already as it should be: a crash came after the write, or somebody did the same. Raises
     `ToolError` when it is neither that nor what the change was computed from."""
     old_version, new_version = await asyncio.to_thread(
         lambda: (file.version_with(STATES_BEFORE), file.version_with(STATES_AFTER))

@@ -1,8 +1,8 @@
 """After a crash in the middle of a decision: what was approved is finished, or was never begun; never a mix.
 
 Editors are asked before the first file on disk changes (`apply.py`), and all pre-images and the decision are on record
-by then. So when one file on disk is as it shall be, the others may follow; when none is, nothing was written there, and
-the hunks are open again. What somebody else changed since is left alone. Blocking: call it in a thread.
+by then. So when one file on disk is as it should be, the others may follow; when none is, nothing was written there,
+and the hunks are open again. What somebody else changed since is left alone. Blocking: call it in a thread.
 """
 
 from collections.abc import Iterable

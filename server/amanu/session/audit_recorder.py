@@ -128,7 +128,7 @@ class AuditRecorder:
         )
 
     def record_hook_approved(self, view: HookView) -> None:
-        """Record that the user has agreed to a hook."""
+        """Record that the user has approved a hook."""
         text = f"Approved the hook {view.hook.label} ({view.hook.event})."
         source = str(view.hook.source.path)
         self._add("trust", text, event=view.hook.event, source=source, files=dict(view.files), digest=view.digest)

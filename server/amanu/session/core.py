@@ -8,13 +8,11 @@ from pathlib import Path
 
 from amanu.agent.budget import CostLimits
 from amanu.checks.editor_feedback import EditorFeedback
-from amanu.checks.proposal_checks import ProposalChecks
 from amanu.core.agent import AgentLimits
 from amanu.core.rules import Rule
 from amanu.core.sub_agents import AgentDefinition, SubAgents
 from amanu.core.tool import AgentLabel
 from amanu.models.routing import AUTO
-from amanu.models.session_transport import SessionTransport
 from amanu.permissions.approvals import Approvals, Ceilings
 from amanu.permissions.policy import PolicyContext, is_read_only
 from amanu.proposals.proposals import Proposals
@@ -29,6 +27,7 @@ from amanu.session.plan import SessionPlan
 from amanu.session.questions import Questions
 from amanu.session.restore import Restored
 from amanu.session.services import Services
+from amanu.session.shared_work import SharedWork
 from amanu.session.todos import Todos
 from amanu.session.turn_task import TurnTask
 from amanu.storage.journal import Journal
@@ -93,9 +92,7 @@ class Assignment:
     allowance: float | None
     """US dollars it may spend; None for no limit of its own."""
     complete_task: CompleteTask
-    feedback: EditorFeedback
-    checks: ProposalChecks
-    transport: SessionTransport
+    work: SharedWork
 
 
 class SessionCore:
@@ -107,7 +104,6 @@ class SessionCore:
     ) -> None:
         self.services = services
         self.assignment = assignment
-        parent = None if assignment is None else assignment.parent
         self.journal = journal
         self.state = restored.state
         self.conversation = restored.conversation
@@ -123,8 +119,6 @@ class SessionCore:
         self.todos = Todos(self.emit, self.state)
         self.audit = AuditRecorder(services.audit, self.state)
         self.emit.listeners.append(self._follow)
-        if parent is None:  # what a sub-agent does is on record as its parent's
-            self.emit.listeners.append(self.audit.on_event)
         self.workspace = Workspace(
             [Path(root) for root in self.state.roots],
             services.overlay,
@@ -134,14 +128,12 @@ class SessionCore:
         )
         self.workspace.shown_files.restore(self.conversation)
         limits = services.settings.limits
-        if assignment is None:
-            cost_limits = CostLimits(limits.cost_usd, limits.session_cost_usd, self.state)
-        else:
-            cost_limits = CostLimits(assignment.allowance, None, self.state)
-        self.costs = SessionCosts(cost_limits, self.emit, None if parent is None else parent.costs)
         self.proposal_listeners: list[Callable[[Proposal], None]] = []
         """Called with each version of a proposal, after it has been emitted."""
-        if parent is None:
+        if assignment is None:
+            self.emit.listeners.append(self.audit.on_event)
+            cost_limits = CostLimits(limits.cost_usd, limits.session_cost_usd, self.state)
+            self.costs = SessionCosts(cost_limits, self.emit, None)
             self.jobs = SessionJobs(self.state, self.emit, self.notices, journal, services.secrets.mask_output)
             self.proposals = Proposals(
                 self.workspace, self._proposal_changed, self._save_preimage, services.sandbox.accept
@@ -154,7 +146,9 @@ class SessionCore:
                 headless=services.headless,
             )
             self.questions = Questions(self.state, self.emit, self.access, self.approvals.wait)
-        else:
+        else:  # what a sub-agent does is on record as its parent's
+            parent = assignment.parent
+            self.costs = SessionCosts(CostLimits(assignment.allowance, None, self.state), self.emit, parent.costs)
             self.jobs, self.proposals, self.policy = parent.jobs, parent.proposals, parent.policy
             self.approvals, self.questions = parent.approvals, parent.questions
         self.plan = SessionPlan(

@@ -168,7 +168,7 @@ class SessionMcp:
             self._notices.report_on_session(CODE, "info", wording.waiting(waiting))
 
 
-def agreed_digest(server: r.McpServer) -> tuple[str, str]:
+def approval_digest(server: r.McpServer) -> tuple[str, str]:
     """(Its name, the digest that its approval would be about): of what it starts, or of its tools."""
     return server.name, server.digest if server.state in ("unapproved", "off") else server.tools_digest
 
@@ -216,5 +216,5 @@ def _waits(view: ServerView) -> bool:
 
 def _announcement(server: r.McpServer) -> tuple[str, str]:
     """What the user is told of it once."""
-    name, digest = agreed_digest(server)
+    name, digest = approval_digest(server)
     return name, server.reason or server.state if server.state in ("failed", "needsSignIn") else digest

@@ -9,7 +9,7 @@ from typing import Any
 from amanu.core.tool import ToolError
 from amanu.mcp.model import ServerView
 from amanu.session.core import SessionCore
-from amanu.session.mcp import CODE, SessionMcp, agreed_digest
+from amanu.session.mcp import CODE, SessionMcp, approval_digest
 from amanu.text import mcp_servers as wording
 from amanu.text.display import visible
 from amanu_protocol import requests as r
@@ -178,4 +178,4 @@ class McpDecisions:
 
 def _to_agree_to(server: r.McpServer) -> set[tuple[str, str]]:
     """What its approval would be about."""
-    return {agreed_digest(server)} if server.state in ("unapproved", "off") or server.changed_tools else set()
+    return {approval_digest(server)} if server.state in ("unapproved", "off") or server.changed_tools else set()

@@ -13,6 +13,7 @@ from amanu.context.attachments import PromptMessage, with_attachments
 from amanu.context.editor import EditorNotes, describe
 from amanu.context.memory import RecalledMemory
 from amanu.context.surroundings import Surroundings
+from amanu.core.conversation import User
 from amanu.core.notes import SystemNote
 from amanu.core.rules import MCP
 from amanu.models.image_layout import unseen
@@ -132,6 +133,12 @@ class PromptComposer:
     def list_commands(self) -> list[Command]:
         """What a prompt may begin with, but for what is built in. Blocks."""
         return without_shadowed(commands.find(command_folders(self._core)), self.skills.commands)
+
+    def add_request(self, user_message: UserMessage, text: str) -> None:
+        """Add what the user asked of the daemon, as the model hears it."""
+        message = User(text=text)
+        self._emit(ItemCompleted(item=user_message), entry=message)
+        self._conversation.append(message)
 
     def add_to_conversation(self, user_message: UserMessage, opening: OpeningMessage) -> None:
         """Add the user's message to the conversation, after the notes that were still waiting."""

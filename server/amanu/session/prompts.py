@@ -19,6 +19,7 @@ from amanu.session.prompt_composer import ComposedPrompt, PromptComposer
 from amanu.session.queue import Prompt
 from amanu.session.recording import SessionRecording
 from amanu.session.trust_state import SessionTrust
+from amanu.session.user_requests import user_request
 from amanu.text import wording
 from amanu.text.redaction import MASK
 from amanu_protocol.errors import AmanuError
@@ -78,6 +79,8 @@ class Prompts:
         self._recording = recording
         self._checkpoints = checkpoints
         self._daemon_commands = daemon_commands
+        self._model_hears = True
+        """The running turn asks the model for replies, so that what the user says meanwhile is answered."""
         self._prompt_after_stop: str | None = None
         """The first prompt that came while the turn was stopping: it starts right after it."""
 
@@ -125,13 +128,17 @@ class Prompts:
 
     async def steer(self, params: PromptSteerParams, client: Client) -> None:
         """Add a message to the running turn: the model gets it after the tool results of its next request. It also
-        answers what the turn waits for: the model's questions, in other words, and a plan, which is sent back."""
+        answers what the turn waits for: the model's questions, in other words, and a plan, which is sent back. What no
+        request will carry is queued."""
         self._require_writable()
         if self._turn_factory.rewrite.has_run(params.turn_id):  # its only step would never hear it
             raise AmanuError("staleTurn", "This turn only makes the edit.", hint="Send this as a new prompt.")
         focus = commands.compaction(params.text)
         if (request := commands.request(params.text)) is not None:
             await self._answer(params.prompt_id, *request)
+        elif (self._turn and not self._model_hears) or user_request(params.text, self._core) is not None:
+            await self.send(PromptSendParams(**params.model_dump(exclude={"turn_id"})), client)
+            return
         elif focus is not None:
             self._compact_in_turn(params, focus)
         elif params.prompt_id not in self._prompt_ids:
@@ -271,16 +278,17 @@ class Prompts:
         self._core.environment.replace(prompt.environment)
         self._core.services.auth.learn(prompt.environment)
         focus = commands.compaction(prompt.text)
+        request = user_request(prompt.text, self._core)
         context = await self._hooks.submit_prompt(prompt.text) if focus is None else ""
         await self._pictures.load()
         opening = None
-        if focus is None:
+        if focus is None and request is None:
             opening = await self._composer.compose(prompt, info.context_window, context)
         self._require_writable()
         turn_id = _turn_id(prompt.prompt_id)
         self._queue.take_back(prompt.prompt_id)
         self._prompt_ids.add(prompt.prompt_id)
-        if not self._state.title and opening is not None:
+        if not self._state.title and focus is None:
             self._turn_factory.title.start(prompt.text)
         started = TurnStarted(turn_id=turn_id, prompt_id=prompt.prompt_id, model_id=info.model_id)
         self._emit(started, entry=opening and opening.recalled.system)
@@ -292,10 +300,12 @@ class Prompts:
             steer=False,
         )
         self._composer.model = info
-        if opening is None:
-            self._emit(ItemCompleted(item=message))
-        else:
+        if opening is not None:
             self._composer.add_to_conversation(message, opening)
+        elif request is not None:
+            self._composer.add_request(message, request.text)
+        else:
+            self._emit(ItemCompleted(item=message))
         self._pictures.forget()
         self._approvals.start_turn()
         run, agent = (
@@ -303,8 +313,13 @@ class Prompts:
             self._turn_factory.agent(choice),
         )
         self._recording.hide(prompt.environment)
+        self._model_hears = opening is not None
+        if request is not None:
+            work = agent.serve(run, request)
+        else:
+            work = agent.run(run) if focus is None else agent.compact(run, focus)
         with self._recording.line.used():
-            self._turn.start(run, agent.run(run) if focus is None else agent.compact(run, focus), self._on_turn_end)
+            self._turn.start(run, work, self._on_turn_end)
         self._core.list_changed()
         return turn_id
 

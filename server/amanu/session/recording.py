@@ -10,10 +10,10 @@ from amanu.session.core import SessionCore
 
 
 class SessionRecording:
-    """The recording of one session."""
+    """Of one session, with its sub-agents."""
 
-    def __init__(self, core: SessionCore) -> None:
-        self.line = SessionTransport()
+    def __init__(self, core: SessionCore, transport: SessionTransport) -> None:
+        self.line = transport
         self._core = core
         self._loop = asyncio.get_running_loop()
 
@@ -40,11 +40,6 @@ class SessionRecording:
         """Keep the secrets of that environment out of the recording, too."""
         if self.line.recorder is not None:
             self.line.recorder.hide(environment)
-
-    def close(self) -> None:
-        """End the recording without a notice."""
-        if self.line.recorder is not None:
-            self.line.recorder.close()
 
     def _failed(self, why: str) -> None:
         self.line.recorder = None

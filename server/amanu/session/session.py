@@ -8,8 +8,6 @@ import contextlib
 import time
 from typing import Literal
 
-from amanu.checks.editor_feedback import EditorFeedback
-from amanu.checks.proposal_checks import ProposalChecks
 from amanu.context.agent_files import AgentPlaces
 from amanu.context.mentions import without_mentions
 from amanu.context.plugins import plugin_folders
@@ -31,6 +29,7 @@ from amanu.session.hook_commands import HookCommands
 from amanu.session.mcp_decisions import McpDecisions
 from amanu.session.memory import SessionMemory
 from amanu.session.mention_completion import MentionCompletion
+from amanu.session.own_work import OwnWork
 from amanu.session.paging import ItemPages
 from amanu.session.prompt_composer import PromptComposer
 from amanu.session.prompts import Prompts
@@ -54,7 +53,7 @@ from amanu_protocol.events import (
     SessionChanged,
     TurnEnded,
 )
-from amanu_protocol.items import Attachment, CommandSandbox, Effort, Mode, Proposal, Question
+from amanu_protocol.items import Attachment, CommandSandbox, Effort, Mode, Question
 from amanu_protocol.requests import (
     ApprovalResolveParams,
     ApprovalResolveResult,
@@ -91,20 +90,15 @@ class Session:
         """For verdicts; answers go through `resolve_approval`."""
         self.last_used = time.monotonic()
         """When it was last asked for (`time.monotonic()`)."""
-        note, settings = core.proposals.note_checks, services.settings.checks
         self.trust = SessionTrust(core, self._trust_changed)
-        self.recording = SessionRecording(core)
-        if assignment is None:
-            self._checks = ProposalChecks(core.workspace, services.checkers, note, core.environment, core.trusted)
-            self._feedback = EditorFeedback(core.workspace, note, settings.wait_seconds, self._checks.check_applied)
-        else:
-            self._checks, self._feedback = assignment.checks, assignment.feedback
-            self.recording.line = assignment.transport
+        core.proposal_listeners += [self.trust.on_proposal, core.approvals.on_proposal]
+        self._work = OwnWork(core) if assignment is None else assignment.work
+        self.recording = SessionRecording(core, self._work.transport)
         self.agents = SessionAgents(ParentSession(core, children, self._assign), self._agent_places())
         with_agents = services.settings.agents.enabled and assignment is None
         queue = PromptQueue(core, restored)
-        turn_factory = TurnFactory(core, queue, self._feedback, self._checks, self.agents if with_agents else None)
-        self.composer = PromptComposer(core, queue, turn_factory, self._checks.find)
+        turn_factory = TurnFactory(core, queue, self._work, self.agents if with_agents else None)
+        self.composer = PromptComposer(core, queue, turn_factory, self._work.checks.find)
         self.edits = SessionEdits(core)
         self.mentions = MentionCompletion(core.workspace, self.composer.turn_factory.mcp.resources)
         self.checkpoints = Checkpoints(core, queue, self.edits)
@@ -123,26 +117,18 @@ class Session:
         self._answering = asyncio.Lock()
         """Held while an answer is taken: the next one is late."""
         core.emit.listeners.append(self._on_event)
-        if assignment is not None:
-            restored.closing_events = []
-        core.proposal_listeners += [self.trust.on_proposal, core.approvals.on_proposal, self._check_proposal]
         self._closing_events = restored.closing_events
-        self._ending_checkers: asyncio.Task[None] | None = None
-        """Ends the checkers after trust was taken back."""
 
     async def open(self, *, begins: bool = False) -> None:
         """Close what a crash left open; proposals that were open are open again. `begins`: the session is new."""
         if self.state.read_only:
             return
-        if begins and self.core.assignment is None:
-            self.core.audit.record_start()
         for event, entry in self._closing_events:
             self.emit(event, entry)
         if self.core.journal.damage:
             self.core.notices.report_ending(None, Ending("failed", self.core.journal.damage, kind="storageError"))
         self._closing_events = []
-        if self.core.assignment is None:
-            await self.core.proposals.restore(self.state.proposals)
+        await self._work.open(begins=begins)
         await self.core.plan.restore()
         if begins:
             self.mcp.announce()
@@ -156,10 +142,7 @@ class Session:
         self.mcp_decisions.close()
         await self.composer.turn_factory.title.close()
         await self.composer.turn_factory.hooks.end()
-        if self.core.assignment is None:
-            await self.core.jobs.close()
-            await self._checks.close()
-            await self._feedback.close()
+        await self._work.stop()
         await self.core.proposals.wait_until_settled()  # what the user just accepted reaches its file, and is recorded
         async with self.core.turn.starting:
             try:
@@ -169,11 +152,8 @@ class Session:
                     self.core.access.closed = False
                     self.core.jobs.jobs.reopen()
                     raise
-            if self.core.assignment is None:
-                await self.core.proposals.close()
+            await self._work.close()
             self.core.plan.close()
-            if self.core.assignment is None:
-                self.recording.close()
             with contextlib.suppress(AmanuError):
                 await self.core.journal.close()
 
@@ -287,6 +267,12 @@ class Session:
         for allowed in offers.rules_of(rule, "--allow"):
             self.approvals.allow_in_session(allowed)
 
+    async def send_prompt(self, params: PromptSendParams, client: Client) -> PromptSendResult:
+        """A prompt of the user's. A session that rewrote lines becomes a chat by it."""
+        if self.state.purpose == "rewrite":
+            await self.continue_rewrite(client)
+        return await self.prompts.send(params, client)
+
     # Rewriting --------------------------------------------------------------------------------------
 
     async def rewrite(self, params: RewriteStartParams, client: Client) -> PromptSendResult:
@@ -308,12 +294,13 @@ class Session:
             await self._rewrite.refine(params.instruction)
         return await self._send_rewrite(params, [], client)
 
-    async def continue_rewrite(self, model_id: str | None) -> None:
-        """Make it a chat in the default mode, with `model_id` instead of the model for rewrites."""
+    async def continue_rewrite(self, client: Client) -> None:
+        """Make it a chat in the default mode, with the default model instead of the one for rewrites."""
         self._rewrite.end()
         if self.state.purpose == "rewrite":
-            settings = self.core.services.settings
-            chat_model = model_id if self.state.model_id == settings.routing.rewrite else None
+            settings, registry = self.core.services.settings, self.core.services.registry
+            default_model = routing.default(settings, registry, client.environment)
+            chat_model = default_model if self.state.model_id == settings.routing.rewrite else None
             await self._set(SessionChanged(purpose="chat", model_id=chat_model))
             await self.set_mode(settings.mode)
 
@@ -321,7 +308,7 @@ class Session:
         self, params: RewriteStartParams | RewriteRefineParams, attachments: list[Attachment], client: Client
     ) -> PromptSendResult:
         text = params.instruction
-        text = f"Rewrite: {text}" if text.lstrip().startswith("/") else text  # it names no command
+        text = f"Rewrite: {text}" if text.lstrip().startswith(("/", "!")) else text  # it names no command
         prompt = PromptSendParams(
             session_id=params.session_id, prompt_id=params.prompt_id, text=text, attachments=attachments
         )
@@ -399,9 +386,7 @@ class Session:
             limits,
             None if left is None else max(left * share, SMALLEST_ALLOWANCE),
             complete_task,
-            self._feedback,
-            self._checks,
-            self.recording.line,
+            self._work,
         )
 
     # Events -------------------------------------------------------------------------------------
@@ -411,19 +396,12 @@ class Session:
             isinstance(event, ItemStarted | ItemCompleted) and isinstance(event.item, Question)
         ):
             self.core.list_changed()  # whether it waits for the user has changed
-        if isinstance(event, ApprovalRequested) and event.approval.proposal_id is not None:
-            self._checks.on_question(event.approval.proposal_id)
-
-    def _check_proposal(self, proposal: Proposal) -> None:
-        if not self.core.access.closed:
-            self._feedback.on_proposal(proposal)
-            self._checks.on_proposal(proposal)
 
     def _trust_changed(self, taken_back: bool) -> None:
         self.approvals.reconsider()  # the workspace's rules count now, or no longer
         self.mcp.announce()
         if taken_back:
-            self._ending_checkers = asyncio.create_task(self._checks.stop())
+            self._work.stop_checkers()
 
 
 def _answer_result(

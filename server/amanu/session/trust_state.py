@@ -26,7 +26,7 @@ class SessionTrust:
         """The roots that the last editor which takes part in trust declared trusted."""
         self._lock = asyncio.Lock()
         self._reviewed: dict[Path, tuple[Path, bytes, bytes]] = {}
-        """Files changed by the user's yes to a diff: (path, old content, new content). They need no further
+        """Files changed by the user's approval of a diff: (path, old content, new content). They need no further
         question."""
 
     async def refresh(self, client: Client | None = None) -> None:
@@ -43,7 +43,7 @@ class SessionTrust:
             self._announce(standing == "trusted", standing == "changed")
 
     def on_proposal(self, proposal: Proposal) -> None:
-        """A proposal has changed: files that trust enables and the user's yes changed stay trusted."""
+        """A proposal has changed: files that trust enables and the user's approval changed stay trusted."""
         if self._state.trusted:
             self._reviewed |= {change[0]: change for change in reviewed_changes(proposal)}
 

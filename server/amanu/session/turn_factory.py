@@ -5,16 +5,15 @@ from dataclasses import dataclass, replace
 
 from amanu.agent.budget import LimitGuard
 from amanu.agent.finishing import GRACE, CompleteTaskRequired, FinishTaskRequired
-from amanu.agent.loop import run_compaction, run_turn
+from amanu.agent.loop import run_compaction, run_turn, run_user_request
 from amanu.agent.loop_guard.guard import LoopGuard
 from amanu.agent.next_speaker import NextSpeaker
 from amanu.agent.recovery import FaultReminders, ReplyBudget
 from amanu.agent.steering import LateSteering, Steering
 from amanu.agent.system_prompt import agent_prompt, system_prompt
 from amanu.agent.turn import Turn
+from amanu.agent.user_call import UserRequest
 from amanu.agent.window.window import ContextWindow
-from amanu.checks.editor_feedback import EditorFeedback
-from amanu.checks.proposal_checks import ProposalChecks
 from amanu.context.images import Pictures
 from amanu.context.memory import ProjectMemory
 from amanu.context.memory_files import MemoryFiles
@@ -34,6 +33,7 @@ from amanu.session.mcp import SessionMcp
 from amanu.session.model_choice import ModelChoice, ModelChooser
 from amanu.session.queue import PromptQueue
 from amanu.session.rewrite import SessionRewrite
+from amanu.session.shared_work import SharedWork
 from amanu.session.skills import SessionSkills
 from amanu.session.status_note import SessionStatus
 from amanu.session.step_notes import StepNotes
@@ -50,14 +50,7 @@ from amanu_protocol.items import Effort, ModelInfo
 class TurnFactory:
     """Makes the turns of one session."""
 
-    def __init__(
-        self,
-        core: SessionCore,
-        queue: PromptQueue,
-        feedback: EditorFeedback,
-        checks: ProposalChecks,
-        agents: SessionAgents | None,
-    ) -> None:
+    def __init__(self, core: SessionCore, queue: PromptQueue, work: SharedWork, agents: SessionAgents | None) -> None:
         """`agents`: None where there are no sub-agents."""
         self._assignment = core.assignment
         self._costs = core.costs
@@ -71,7 +64,7 @@ class TurnFactory:
         self._queue = queue
         settings = services.settings
         self.pictures = Pictures(core.journal, conversation, queue.steering_pictures, queue.queued_pictures)
-        environment = replace(core.tool_environment(feedback, self.pictures, agents), rename=checks.rename)
+        environment = replace(core.tool_environment(work.feedback, self.pictures, agents), rename=work.checks.rename)
         self.mcp = SessionMcp(core, environment)
         self.rewrite = SessionRewrite(core, environment)
         self.tools = make_tools(environment, headless=services.headless, until_done=services.until_done)
@@ -99,7 +92,7 @@ class TurnFactory:
         self.hooks = SessionHooks(core)
         if core.assignment is not None:
             self.hooks.agent = AgentIdentity(core.assignment.label.agent_id, core.assignment.definition.name)
-        self._step_notes = StepNotes(core, feedback, self.status, agents)
+        self._step_notes = StepNotes(core, work.feedback, self.status, agents)
         self._todo_reminder = TodoReminder(core.todos, conversation)
         self.model_chooser = ModelChooser(settings, services.registry, services.availability, state)
         self._cost_limits = core.costs.limits
@@ -234,5 +227,13 @@ class SessionAgent:
         turn = self.turns.make_turn(run, self.choice)
         try:
             return await run_compaction(turn, focus)
+        finally:
+            run.spent = turn.spent
+
+    async def serve(self, run: AgentRun, request: UserRequest) -> Ending:
+        """Only do what the user asks for (`! COMMAND`)."""
+        turn = self.turns.make_turn(run, self.choice)
+        try:
+            return await run_user_request(turn, request)
         finally:
             run.spent = turn.spent

@@ -103,7 +103,7 @@ def _options(approval: Approval) -> list[AllowOption]:
 
 
 def _grant_label(grants: Sequence[Grant], approval: Approval) -> str:
-    """The label of a yes with these grants. Without grants it says what is missing, if something is probably needed."""
+    """The label of an approval with these grants. Without any it says what is probably missing."""
     if grants or not approval.likely_grants:
         return " and ".join(GRANTS[grant].name for grant in grants)
     return "without network access" if approval.likely_grants == ["network"] else "in the sandbox"

@@ -106,8 +106,8 @@ async def test_a_turn_is_heard_in_order_after_its_reply(connect: Connect) -> Non
         ),
         ("amanu/history/page", {"sessionId": "none", "beforeItemId": "x"}, -32803, {"kind": "sessionNotFound"}),
         (
-            "amanu/proposal/get",
-            {"sessionId": "s", "proposalId": "q"},
+            "amanu/proposal/diff",
+            {"sessionId": "s", "scope": {"proposalId": "q"}},
             -32803,
             {"kind": "proposalNotFound", "hint": "Look again."},
         ),

@@ -1,5 +1,6 @@
 import * as vscode from "vscode";
 import { plain } from "../visible";
+import { within } from "./incoming";
 
 /** Files offered at most. */
 const OFFERED = 12;
@@ -22,6 +23,16 @@ export async function open(full: string, path: string, line: number | null): Pro
   const selection = line === null ? {} : { selection: new vscode.Range(at, 0, at, 0) };
   if (chosen !== undefined) await vscode.commands.executeCommand("vscode.open", chosen, selection);
   return uris.length > 0;
+}
+
+/** The file that code is for which names `path`: the one there, else the one whose path ends so, of several the user's
+ * choice; else a new one. Undefined when the user chooses none. */
+export async function find(path: string, folders: string[]): Promise<string | undefined> {
+  const full = within(path, folders);
+  if (full === undefined) return undefined;
+  const there = await Promise.resolve(vscode.workspace.fs.stat(vscode.Uri.file(full))).catch(() => undefined);
+  const uris = there === undefined ? await ending(path) : [];
+  return uris.length > 1 ? (await choose(path, uris))?.fsPath : (uris[0]?.fsPath ?? full);
 }
 
 /** The files of the workspace whose path ends so. */

@@ -40,6 +40,10 @@ export function refusal(
     }
     case "openFile":
       return within(message.path, folders) === undefined ? no("a file outside the workspace") : undefined;
+    case "applyCode":
+      return message.path !== null && within(message.path, folders) === undefined
+        ? no("a file outside the workspace")
+        : undefined;
     case "picture":
       return MEDIA.has(message.mediaType) ? undefined : no("a picture that is none");
     default:

@@ -192,8 +192,12 @@ export type ToHost =
   | ({ type: "paint"; request: number } & PaintRequest)
   /** Code of an answer, at the cursor of the editor. */
   | { type: "insertCode"; text: string }
+  /** Code of an answer as a proposed change to that file, else to the one in the editor. */
+  | { type: "applyCode"; text: string; language: string; path: string | null }
+  /** Code of an answer as a command of the session, decided on like the model's. */
+  | { type: "runCode"; text: string; language: string }
   /** A command of an answer, into the terminal: the user runs it, or does not. */
-  | { type: "terminal"; text: string }
+  | { type: "terminal"; text: string; language: string }
   /** Something went wrong in the view that the user should know. */
   | { type: "say"; text: string }
   /** The user has gone to this chat. */

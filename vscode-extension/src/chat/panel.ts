@@ -13,6 +13,7 @@ import { openPlan } from "../plan";
 import type { AttachmentInput, Event } from "../protocol";
 import { NO_OUTPUT, withTerminal } from "../terminal";
 import { plain } from "../visible";
+import { BlockActions } from "./blocks";
 import { insertCode, typeInTerminal } from "./code";
 import { open } from "./files";
 import { PICTURES, refusal, within } from "./incoming";
@@ -104,6 +105,7 @@ export class Panel implements vscode.Disposable {
   private gathered: Event[] = [];
   private timer: ReturnType<typeof setTimeout> | undefined;
   private waiting: ToView[] = [];
+  private readonly blocks: BlockActions;
   private readonly subscriptions: vscode.Disposable[];
 
   constructor(
@@ -113,11 +115,13 @@ export class Panel implements vscode.Disposable {
     private readonly memory?: vscode.Memento,
   ) {
     const { daemon, context, overview, models, highlighter } = shared;
+    this.blocks = new BlockActions(desk, (proposalId, path) => shared.openDiff(proposalId, path));
     this.subscriptions = [
       highlighter.onChanged(() => this.post({ type: "repaint" })),
       desk.onReset(() => this.show()),
       desk.onEvent(({ event }) => {
         this.event(event);
+        void desk.attempt(() => this.blocks.heard(event));
         if (event.kind === "turnStarted" || event.kind === "turnEnded") this.hinder();
       }),
       desk.onTold(({ level, text, near, actions }) =>
@@ -282,8 +286,12 @@ export class Panel implements vscode.Disposable {
       case "insertCode":
         if (await insertCode(message.text)) return undefined;
         return desk.tell({ level: "info", text: "Open the file first that the code is for." });
+      case "applyCode":
+        return this.blocks.apply(message, message.path, this.folders);
+      case "runCode":
+        return this.blocks.run(message);
       case "terminal":
-        if (typeInTerminal(message.text)) return undefined;
+        if (typeInTerminal(message.text, message.language)) return undefined;
         return desk.tell({
           level: "info",
           text: "Only a command of one line goes to the terminal. Copy it instead.",
@@ -327,7 +335,7 @@ export class Panel implements vscode.Disposable {
   /** Nothing is done. What was an answer is said beside its question. */
   private refuse(message: ToHost, { why, stale: outdated }: { why: string; stale: boolean }): void {
     this.shared.log.warn(`ignored of the chat view: ${why} (${message.type})`);
-    if (message.type === "openFile")
+    if (message.type === "openFile" || message.type === "applyCode")
       this.desk.tell({ level: "warning", text: "That file is outside the workspace." });
     if (outdated && message.type === "resolve") this.desk.tell(stale(message.toolCallId));
   }

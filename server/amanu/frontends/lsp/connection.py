@@ -197,7 +197,7 @@ class Connection:
         s = self._sessions
         return {
             "amanu/session/create": RequestRoute(r.SessionCreateParams, self._create),
-            "amanu/session/list": RequestRoute(r.SessionListParams, s.list, reads=True),
+            "amanu/session/list": RequestRoute(r.SessionListParams, s.summaries.list, reads=True),
             "amanu/session/attach": RequestRoute(r.SessionAttachParams, self._attach),
             "amanu/session/detach": RequestRoute(r.SessionParams, self._detach),
             "amanu/session/rename": self._on(r.SessionRenameParams, lambda s, p: s.rename(p.title)),
@@ -208,23 +208,18 @@ class Connection:
             "amanu/session/setEffort": self._on(r.SessionSetEffortParams, lambda s, p: s.set_effort(p.effort)),
             "amanu/session/compact": self._on(r.SessionCompactParams, lambda s, p: s.prompts.compact(p.focus, self)),
             "amanu/session/record": self._on(r.SessionRecordParams, lambda s, p: s.record(p.path)),
-            "amanu/prompt/send": RequestRoute(r.PromptSendParams, lambda p: s.send_prompt(p, self)),
+            "amanu/prompt/send": self._on(r.PromptSendParams, lambda s, p: s.send_prompt(p, self)),
             "amanu/prompt/steer": self._on(r.PromptSteerParams, lambda s, p: s.prompts.steer(p, self)),
             "amanu/prompt/unqueue": self._on(r.PromptUnqueueParams, lambda s, p: s.prompts.unqueue(p.prompt_id)),
             "amanu/turn/cancel": self._on(r.TurnCancelParams, lambda s, p: s.prompts.cancel(p.turn_id)),
             "amanu/rewrite/start": RequestRoute(r.RewriteStartParams, self._start_rewrite),
             "amanu/rewrite/refine": self._on(r.RewriteRefineParams, lambda s, p: s.refine(p, self)),
-            "amanu/rewrite/continue": RequestRoute(r.SessionParams, lambda p: s.continue_rewrite(p.session_id, self)),
+            "amanu/rewrite/continue": self._on(r.SessionParams, lambda s, p: s.continue_rewrite(self)),
             "amanu/commit/message": RequestRoute(
-                r.CommitMessageParams, lambda p: s.commit_message(p, self), reads=True
+                r.CommitMessageParams, lambda p: s.models.write_commit_message(p, self), reads=True
             ),
             "amanu/approval/resolve": self._on(r.ApprovalResolveParams, lambda s, p: s.resolve_approval(p, self)),
             "amanu/question/answer": self._on(r.QuestionAnswerParams, lambda s, p: s.answer_question(p, self)),
-            "amanu/proposal/get": self._on(
-                r.ProposalParams,
-                lambda s, p: r.ProposalResult(proposal=s.edits.proposal(p.proposal_id)),
-                reads=True,
-            ),
             "amanu/proposal/resolve": self._on(r.ProposalResolveParams, lambda s, p: s.edits.resolve(p)),
             "amanu/proposal/decide": self._on(r.ProposalDecideParams, lambda s, p: s.edits.decide(p)),
             "amanu/proposal/revise": self._on(r.ProposalReviseParams, lambda s, p: s.edits.revise(p)),
@@ -240,7 +235,7 @@ class Connection:
             "amanu/agent/stop": self._on(r.AgentParams, lambda s, p: s.agents.stop(p)),
             "amanu/history/page": self._on(r.HistoryPageParams, lambda s, p: s.pages.items(p), reads=True),
             "amanu/blob/get": self._on(r.BlobGetParams, lambda s, p: s.pages.blob(p), reads=True),
-            "amanu/command/list": RequestRoute(r.CommandListParams, s.commands, reads=True),
+            "amanu/command/list": RequestRoute(r.CommandListParams, s.completion.commands, reads=True),
             "amanu/memory/list": self._on(r.SessionParams, lambda s, p: s.memory.list(), reads=True),
             "amanu/memory/strike": self._on(r.MemoryStrikeParams, lambda s, p: s.memory.strike(p.number, p.text)),
             "amanu/mcp/list": self._on(r.SessionParams, lambda s, p: s.mcp_decisions.list(), reads=True),
@@ -252,20 +247,20 @@ class Connection:
             "amanu/mcp/restart": self._on(r.McpServerParams, lambda s, p: s.mcp_decisions.restart(p.name)),
             "amanu/mcp/signIn": self._on(r.McpServerParams, lambda s, p: s.mcp_decisions.sign_in(p.name)),
             "amanu/mention/complete": RequestRoute(
-                r.MentionCompleteParams, lambda p: s.complete_mention(p, self.context), reads=True
+                r.MentionCompleteParams, lambda p: s.completion.mention(p, self.context), reads=True
             ),
-            "amanu/model/list": RequestRoute(r.Empty, lambda p: s.models(self), reads=True),
-            "amanu/auth/status": RequestRoute(r.Empty, lambda p: s.auth_status(self)),
-            "amanu/auth/set": RequestRoute(r.AuthSetParams, s.auth_set),
-            "amanu/auth/check": RequestRoute(r.AuthCheckParams, lambda p: s.auth_check(p, self), reads=True),
+            "amanu/model/list": RequestRoute(r.Empty, lambda p: s.models.list(self), reads=True),
+            "amanu/auth/status": RequestRoute(r.Empty, lambda p: s.keys.status(self)),
+            "amanu/auth/set": RequestRoute(r.AuthSetParams, s.keys.set),
+            "amanu/auth/check": RequestRoute(r.AuthCheckParams, lambda p: s.keys.check(p, self), reads=True),
             "amanu/settings/list": RequestRoute(r.Empty, lambda p: s.settings.list(), reads=True),
             "amanu/settings/set": RequestRoute(r.SettingsSetParams, lambda p: s.settings.set(p.key, p.value)),
-            "amanu/trust/get": RequestRoute(r.TrustGetParams, lambda p: s.trust_get(p, self), reads=True),
-            "amanu/trust/set": RequestRoute(r.TrustSetParams, s.trust_set),
-            "amanu/rule/list": RequestRoute(r.RuleListParams, lambda p: s.list_rules(p, self), reads=True),
-            "amanu/rule/add": RequestRoute(r.RuleAddParams, lambda p: s.settings.add_rule(p)),
-            "amanu/rule/remove": RequestRoute(r.RuleRemoveParams, lambda p: s.settings.remove_rule(p)),
-            "amanu/rule/preview": RequestRoute(r.RulePreviewParams, s.rule_preview),
+            "amanu/trust/get": RequestRoute(r.TrustGetParams, lambda p: s.trust.get(p, self), reads=True),
+            "amanu/trust/set": RequestRoute(r.TrustSetParams, s.trust.set),
+            "amanu/rule/list": RequestRoute(r.RuleListParams, lambda p: s.rules.list(p, self), reads=True),
+            "amanu/rule/add": RequestRoute(r.RuleAddParams, s.rules.add),
+            "amanu/rule/remove": RequestRoute(r.RuleRemoveParams, s.rules.remove),
+            "amanu/rule/preview": RequestRoute(r.RulePreviewParams, s.rules.preview),
             "amanu/audit/query": RequestRoute(r.AuditQueryParams, s.audit_query, reads=True),
             "amanu/event/ack": RequestRoute(r.EventAckParams, lambda p: self._outbox.acknowledge(p.session_id, p.seq)),
             "amanu/editor/contextChanged": RequestRoute(r.ContextChangedParams, self._context_changed),
@@ -380,7 +375,7 @@ class Connection:
 
     def _initialized(self, params: Any) -> None:
         """Import the likely vendor's SDK while the user still types. The one permitted stall."""
-        _keep(asyncio.create_task(self._sessions.warm(self)))
+        _keep(asyncio.create_task(self._sessions.models.warm(self)))
         if self.plain_client is not None:
             self.plain_client.begin()
 

@@ -39,7 +39,6 @@ METHODS = (
     "amanu/commit/message",
     "amanu/approval/resolve",
     "amanu/question/answer",
-    "amanu/proposal/get",
     "amanu/proposal/resolve",
     "amanu/proposal/decide",
     "amanu/proposal/revise",

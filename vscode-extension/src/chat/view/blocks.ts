@@ -11,7 +11,8 @@ export interface Block {
   attributes: Record<string, string>;
   children: Block[];
   text?: string;
-  code?: { info: string; text: string; open: boolean };
+  /** `before`: the line above. */
+  code?: { info: string; text: string; open: boolean; before: string };
   /** Of an item of a task list. */
   checked?: boolean;
 }
@@ -27,7 +28,7 @@ export function blocksOf(tokens: Token[], lines: readonly string[]): Block[] {
       open.pop();
       if (token.type === "list_item_close") markTask(parent);
     } else {
-      const block = blockOf(token, lines);
+      const block = blockOf(token, lines, parent.children.at(-1)?.text ?? "");
       parent.children.push(block);
       if (token.nesting > 0) open.push(block);
     }
@@ -35,12 +36,13 @@ export function blocksOf(tokens: Token[], lines: readonly string[]): Block[] {
   return top.children;
 }
 
-function blockOf(token: Token, lines: readonly string[]): Block {
+function blockOf(token: Token, lines: readonly string[], textBefore: string): Block {
   const [line = 0] = token.map ?? [];
   const block: Block = { tag: token.tag, line, attributes: attributes(token), children: [] };
   if (token.type === "fence" || token.type === "code_block") {
     block.tag = "pre";
-    block.code = { info: token.info, text: token.content, open: isOpen(token, lines) };
+    const before = textBefore.slice(textBefore.lastIndexOf("\n") + 1);
+    block.code = { info: token.info, text: token.content, open: isOpen(token, lines), before };
   }
   return block;
 }
@@ -80,7 +82,7 @@ export class DrawnBlock {
   private readonly box: HTMLInputElement | undefined;
 
   constructor(private readonly block: Block) {
-    this.code = block.code && new CodeBlock(block.code.info);
+    this.code = block.code && new CodeBlock(block.code.info, block.code.before);
     this.element = this.code?.element ?? document.createElement(block.tag);
     this.children = new DrawnBlocks(this.element);
     this.inline = block.text === undefined ? undefined : new Inline(this.element);

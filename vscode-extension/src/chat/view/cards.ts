@@ -73,7 +73,7 @@ class UserCard implements Card {
     offers(this.element, "amanuPrompt", this.desk, message.itemId);
     this.element.replaceChildren(
       ...(message.steer ? [] : [this.actions(message)]),
-      h("div", { class: "text" }, message.text),
+      h("div", { class: "text" }, withoutBlock(message.text)),
       ...message.attachments.map((each) => this.attachment(each)),
       ...(message.steer ? [h("div", { class: "aside" }, "added to the running turn")] : []),
     );
@@ -113,6 +113,11 @@ class UserCard implements Card {
     this.desk.post({ type: "picture", blobId: blob.blobId, mediaType });
     return h("figure", {}, h("img", { "data-blob": blob.blobId, alt: name }), h("figcaption", {}, name));
   }
+}
+
+/** What was said by a block's Apply: the block itself stands in the answer. */
+function withoutBlock(text: string): string {
+  return /^(\/apply \S[^\n]*)\n\s*(?:```|~~~)/.exec(text)?.[1] ?? text;
 }
 
 /** A short name for what goes with a prompt. */

@@ -1,7 +1,8 @@
-import { oneLine } from "../../visible";
+import { oneLine, visible } from "../../visible";
 import { button, h, setText } from "./dom";
 import { labelOf } from "./fence";
-import { host } from "./host";
+import { editor, host } from "./host";
+import { iconButton, rename, setIcon } from "./icon";
 import { placeLink } from "./links";
 import { painter, type Paintable, type Tokens } from "./painter";
 
@@ -11,32 +12,56 @@ const FOLD = 40;
 const PAINTED_AT_ONCE = 200;
 /** Pixels from the end that count as being there. */
 const NEAR = 8;
-const SHELLS: ReadonlySet<string> = new Set(["bash", "sh", "shell", "zsh", "fish", "console", "shellscript"]);
+const SHELLS: ReadonlySet<string> = new Set([
+  ...["bash", "sh", "shell", "zsh", "console", "shellscript", "shellsession", "sh-session"],
+  ...["fish", "powershell", "pwsh", "ps1", "bat", "cmd"],
+]);
+/** Shells whose lines bash does not take, which is what the daemon runs commands with. */
+const OTHERS: ReadonlySet<string> = new Set(["fish", "powershell", "pwsh", "ps1", "bat", "cmd"]);
 
 /** A code block: its language and file, what can be done with it, and its lines, which are added to. They are coloured
  * when the extension has said how; each is an element, so that one more costs one. */
 export class CodeBlock implements Paintable {
   private readonly language = h("span", { class: "language" });
   private readonly place = h("span", { class: "place" });
-  private readonly copy = button("Copy", () => void this.copied(), {
-    class: "link",
-    "aria-label": "Copy the code",
+  private readonly copy = iconButton("copy", "Copy the code", () => void this.copied());
+  private readonly insert = iconButton("insert", "Insert at the cursor of the editor", () =>
+    host.post({ type: "insertCode", text: this.text }),
+  );
+  private readonly apply = iconButton("git-pull-request-go-to-changes", "Apply", () => this.applied(), {
+    class: "whole",
+    onpointerenter: () => this.aim(),
+    onfocus: () => this.aim(),
   });
-  private readonly insert = button("Insert", () => host.post({ type: "insertCode", text: this.text }), {
-    class: "link",
-    title: "Insert at the cursor of the editor",
-  });
-  private readonly run = button("Terminal", () => host.post({ type: "terminal", text: this.text }), {
-    class: "link",
-    title: "Type it into the terminal; Enter runs it",
-  });
+  private readonly terminal = iconButton(
+    "terminal",
+    "Type it into the terminal; Enter runs it",
+    () => host.post({ type: "terminal", text: this.text, language: this.kind }),
+    { class: "whole" },
+  );
+  private readonly run = iconButton(
+    "play",
+    "Run it as a command of this session; your rules decide",
+    () => this.ran(),
+    { class: "whole" },
+  );
   private readonly code = h("code", {});
   private readonly pre = h("pre", { tabindex: "0", onscroll: () => this.scrolled() }, this.code);
   private readonly all = button("", () => this.unfold(), { class: "all link", hidden: true });
+  /** What is still written is not applied, nor run. */
+  private readonly actions = h(
+    "span",
+    { class: "actions" },
+    this.run,
+    this.terminal,
+    this.apply,
+    this.insert,
+    this.copy,
+  );
   readonly element = h(
     "div",
     { class: "code", role: "group" },
-    h("div", { class: "head" }, this.language, this.place, this.copy, this.insert, this.run),
+    h("div", { class: "head" }, this.language, this.place, this.actions),
     this.pre,
     this.all,
   );
@@ -45,13 +70,19 @@ export class CodeBlock implements Paintable {
   private following = true;
   private unfolded = false;
   private kind = "";
+  /** The file it names. */
+  private file: string | null = null;
   /** Lines that have their colours, and the last one as it was when it got them. */
   private painted = 0;
   private paintedLast: string | undefined;
   /** The lines that were sent to be coloured. */
   private sent: string[] = [];
 
-  constructor(private readonly info: string) {
+  /** `before`: the line above it, which may name its file. */
+  constructor(
+    private readonly info: string,
+    private readonly before: string,
+  ) {
     this.label("");
     painter.add(this);
   }
@@ -127,14 +158,19 @@ export class CodeBlock implements Paintable {
   }
 
   private label(firstLine: string): void {
-    const { language, place } = labelOf(this.info, firstLine);
+    const { language, place } = labelOf(this.info, firstLine, this.before);
     this.kind = language;
+    this.file = place?.path ?? null;
     const name = oneLine(language, 24) || "text";
     setText(this.language, name);
     const path = place && (place.line === null ? place.path : `${place.path}:${place.line}`);
     if (this.place.textContent !== (path ?? ""))
       this.place.replaceChildren(...(place && path ? [placeLink(place, path)] : []));
-    this.run.hidden = !SHELLS.has(language);
+    const isShell = SHELLS.has(language);
+    this.terminal.hidden = !isShell;
+    this.run.hidden = !isShell || OTHERS.has(language);
+    this.apply.hidden = isShell && this.file === null;
+    this.aim();
     this.element.setAttribute("aria-label", `Code: ${name}${path ? `, ${path}` : ""}`);
   }
 
@@ -156,10 +192,31 @@ export class CodeBlock implements Paintable {
     this.following = scrollHeight - scrollTop - clientHeight < NEAR;
   }
 
+  /** Say which file it would be applied to. */
+  private aim(): void {
+    const path = this.file ?? editor.path;
+    rename(this.apply, `Apply to ${path === null ? "the file in the editor" : visible(path)}`);
+  }
+
+  private applied(): void {
+    host.post({ type: "applyCode", text: this.text, language: this.kind, path: this.file });
+  }
+
+  /** Nothing is run that is folded away. */
+  private ran(): void {
+    if (this.element.classList.contains("folded")) this.unfold();
+    else host.post({ type: "runCode", text: this.text, language: this.kind });
+  }
+
   private async copied(): Promise<void> {
     await navigator.clipboard.writeText(this.text);
-    setText(this.copy, "Copied");
-    setTimeout(() => setText(this.copy, "Copy"), 1_500);
+    const [mark] = this.copy.children;
+    if (mark instanceof HTMLElement) setIcon(mark, "check");
+    rename(this.copy, "Copied");
+    setTimeout(() => {
+      if (mark instanceof HTMLElement) setIcon(mark, "copy");
+      rename(this.copy, "Copy the code");
+    }, 1_500);
   }
 }
 

@@ -45,16 +45,22 @@ export interface Label {
 const COMMENT = /^\s*(?:\/\/|#|--|;|%|\/\*|<!--)\s*(?:file(?:name)?:\s*)?([\w@+./-]+)\s*(?:\*\/|-->)?\s*$/i;
 const NAMED = /^[\w@+.-]+(?:\/[\w@+.-]+)*\.[A-Za-z]\w*$/;
 
-/** ```` ```ts src/a.ts ````, `title="src/a.ts"`, `ts:src/a.ts`, `12:15:src/a.ts`. */
-export function labelOf(info: string, firstLine: string): Label {
+/** A line that is nothing but the name of a file, in backticks or with its folder: "**`src/a.py`**:". */
+const ABOVE =
+  /^(?:file(?:name)?:\s*)?[*_]{0,3}(?:`([\w@+./-]+)`|([\w@+.-]*\/[\w@+./-]+))[*_]{0,3}:?[*_]{0,3}$/i;
+
+/** ```` ```ts src/a.ts ````, `title="src/a.ts"`, `ts:src/a.ts`, `12:15:src/a.ts`; else a comment, or the line above. */
+export function labelOf(info: string, firstLine: string, lineAbove: string): Label {
   const [first = "", ...words] = info.trim().split(/\s+/);
   const [, before = "", after = ""] = /^([^:]*):(.*)$/.exec(first) ?? [];
   const named = words.map((word) => /^(?:title|file|filename|path)=(.+)$/.exec(word)?.[1] ?? word);
+  const above = ABOVE.exec(lineAbove.trim());
   const range = /^(\d{1,7}):\d{1,7}:(.+)$/.exec(first);
   const places = [
     range ? `${range[2]}:${range[1]}` : after,
     ...named.map((word) => word.replaceAll(/^["']|["']$/g, "")),
     COMMENT.exec(firstLine)?.[1] ?? "",
+    above?.[1] ?? above?.[2] ?? "",
   ];
   const place = places.map(namedPlace).find((each) => each !== undefined);
   const language = range ? "" : after !== "" ? before : first.replaceAll(/^\{?\.?|\}$/g, "");

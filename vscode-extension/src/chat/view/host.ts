@@ -4,3 +4,6 @@ import type { ToHost } from "../messages";
 export const host = {
   post: (_message: ToHost): void => undefined,
 };
+
+/** What the user's editor shows. */
+export const editor: { path: string | null } = { path: null };

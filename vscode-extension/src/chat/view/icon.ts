@@ -35,3 +35,10 @@ export function iconButton(
     icon(name),
   );
 }
+
+/** Let a button that is a picture say something else. */
+export function rename(button: HTMLElement, words: string): void {
+  if (button.title === words) return;
+  button.title = words;
+  button.setAttribute("aria-label", words);
+}

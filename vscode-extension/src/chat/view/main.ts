@@ -9,7 +9,7 @@ import { Composer, type Kept } from "./composer";
 import type { Desk } from "./desk";
 import { button, h, setText } from "./dom";
 import { Gauge } from "./gauge";
-import { host } from "./host";
+import { editor, host } from "./host";
 import { iconButton } from "./icon";
 import { List } from "./list";
 import { painter } from "./painter";
@@ -170,6 +170,7 @@ class View implements Desk {
         this.composer.commands(message.commands);
         break;
       case "looking":
+        editor.path = message.active.path ?? null;
         this.composer.look(message.active, message.shared);
         break;
       case "picture":

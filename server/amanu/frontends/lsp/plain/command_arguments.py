@@ -89,7 +89,7 @@ class PatchArguments(Wire):
 
 
 class AnswerArguments(Wire):
-    """`digest`: of the question as it was shown; a yes to another one is none."""
+    """`digest`: of the question as it was shown; an approval of another one does not count."""
 
     session: Id
     call: str

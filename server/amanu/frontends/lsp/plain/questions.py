@@ -47,7 +47,7 @@ class ApprovalChoice:
     grants: tuple[Grant, ...] = ()
     rule: str = ""
     plan: AllowOption | None = None
-    """Of a yes to a plan: how it is carried out."""
+    """Of the approval of a plan: how it is carried out."""
 
     def reply(self, session_id: str, approval: Approval) -> dict[str, Any]:
         """As the argument of the command `amanu.answer`; it names what was shown."""
@@ -65,7 +65,7 @@ class ApprovalChoice:
 
 
 def choices(approval: Approval) -> list[ApprovalChoice]:
-    """The likeliest first; a yes says what it grants."""
+    """The likeliest first; an approval says what it grants."""
     if approval.document is not None:
         plans = [ApprovalChoice(option.label, "allow", plan=option) for option in approval.options]
         return [*plans, ApprovalChoice(KEEP_PLANNING, "reject")]

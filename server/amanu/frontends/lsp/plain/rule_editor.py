@@ -152,7 +152,7 @@ class RuleEditor:
         return "\n".join(line.strip() for line in lines if line.strip())
 
     def _preview(self, question: _OpenQuestion, rule: str) -> RulePreviewResult:
-        return self._sessions.rule_preview(
+        return self._sessions.rules.preview(
             RulePreviewParams(rule=rule, session_id=question.session_id, tool_call_id=question.approval.tool_call_id)
         )
 

@@ -1,4 +1,4 @@
-"""Trusting a folder, in an editor without a plugin of ours: what that enables is a document, and a yes is for that."""
+"""Trusting a folder, in an editor without a plugin of ours: a document shows what that enables."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -60,7 +60,7 @@ class TrustDialog:
 
     async def set(self, arguments: TrustArguments) -> None:
         """Raises `AmanuError` when the folder enables something else by now than was shown."""
-        await self._sessions.trust_set(
+        await self._sessions.trust.set(
             TrustSetParams(root=arguments.root, trusted=arguments.trusted, digest=arguments.digest)
         )
         self._offers.clear()
@@ -78,7 +78,7 @@ class TrustDialog:
         return answer is not None
 
     async def _get(self, root: str) -> TrustGetResult:
-        return await self._sessions.trust_get(TrustGetParams(root=root), self._client)
+        return await self._sessions.trust.get(TrustGetParams(root=root), self._client)
 
 
 def trust_text(root: str, trust: TrustGetResult) -> str:

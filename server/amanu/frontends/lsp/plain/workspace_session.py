@@ -73,7 +73,7 @@ class WorkspaceSession:
 
     async def _newest(self, roots: list[str]) -> "Session | None":
         """The last session of exactly these folders, if it can be written."""
-        listed = await self._sessions.list(r.SessionListParams(root=roots[0]))
+        listed = await self._sessions.summaries.list(r.SessionListParams(root=roots[0]))
         for summary in sorted(listed.sessions, key=lambda summary: -summary.updated_at):
             if sorted(summary.roots) == sorted(roots) and summary.status != "closed":
                 await self._sessions.attach(r.SessionAttachParams(session_id=summary.session_id), self._client)

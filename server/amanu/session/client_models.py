@@ -1,0 +1,92 @@
+"""The models that a client may use, with the keys of its environment."""
+
+import asyncio
+import contextlib
+from collections.abc import Iterable
+from dataclasses import replace
+
+from amanu.models import routing
+from amanu.models.listing_request import ListingAddress
+from amanu.session.commit_message import commit_message
+from amanu.session.events import Client
+from amanu.session.services import Services
+from amanu.session.settings import UserSettings
+from amanu_protocol.errors import AmanuError
+from amanu_protocol.requests import CommitMessageParams, CommitMessageResult, ModelListResult
+
+
+class ClientModels:
+    """One per process."""
+
+    def __init__(self, services: Services, settings: UserSettings) -> None:
+        self._services = services
+        self._settings = settings
+        self._registry = services.registry
+        self._warming: set[asyncio.Task[None]] = set()
+
+    async def list(self, client: Client) -> ModelListResult:
+        models = await routing.listed(self._settings.current, self._registry, client.environment)
+        return ModelListResult(
+            models=models,
+            default_model_id=self._default(client),
+            vendors={"amanu": "Automatic", **self._registry.titles},
+        )
+
+    async def choose(self, model_id: str | None, client: Client) -> str:
+        """That model, or the default one, for a new session. Raises `AmanuError` when it cannot be used."""
+        chosen = self._require(model_id, client)
+        await routing.check(chosen, self._settings.current, self._registry, client.environment)
+        return chosen
+
+    async def warm(self, client: Client) -> None:
+        """Import the SDK of the client's likely vendor, so that the first prompt need not wait for it."""
+        model_id = self._default(client)
+        if model_id == routing.AUTO:
+            model_id = self._registry.default(client.environment)
+        if model_id is not None:
+            await self._registry.warm(model_id.partition(":")[0])
+
+    def connect(self, model_id: str, client: Client) -> None:
+        """Connect to that model in the background: a prompt may follow."""
+        connecting = asyncio.create_task(self._connect(model_id, client))
+        self._warming.add(connecting)
+        connecting.add_done_callback(self._warming.discard)
+
+    async def write_commit_message(self, params: CommitMessageParams, client: Client) -> CommitMessageResult:
+        """Raises `AmanuError`, see the params."""
+        settings = self._settings.current
+        model_id = self._require(params.model_id or settings.routing.utility, client)
+        return await commit_message(replace(self._services, settings=settings), params, model_id, client.environment)
+
+    async def refresh_catalogue(self, clients: Iterable[Client]) -> None:
+        """Ask the vendors that these clients have keys for which models there are: those that did not answer in the
+        last day. What fails is in the log."""
+        if not self._settings.current.catalogue.refresh:
+            return
+        addresses: list[ListingAddress] = []
+        for client in clients:
+            with contextlib.suppress(AmanuError):  # keys that others can read: the prompt will report it
+                addresses += self._registry.listing_addresses(client.environment)
+        await self._registry.catalogue.refresh(addresses)
+
+    async def close(self) -> None:
+        for connecting in self._warming:
+            connecting.cancel()
+        await self._registry.close()
+
+    def _default(self, client: Client) -> str | None:
+        return routing.default(self._settings.current, self._registry, client.environment)
+
+    def _require(self, model_id: str | None, client: Client) -> str:
+        chosen = model_id or self._default(client)
+        if chosen is None:
+            raise AmanuError(
+                "authRequired",
+                "No model is available: no API key is set.",
+                hint="Set ANTHROPIC_API_KEY, GEMINI_API_KEY or OPENAI_API_KEY, or run `amanu auth set VENDOR`.",
+            )
+        return chosen
+
+    async def _connect(self, model_id: str, client: Client) -> None:
+        with contextlib.suppress(AmanuError):  # the prompt will report it
+            await routing.check(model_id, self._settings.current, self._registry, client.environment)

@@ -1,0 +1,51 @@
+"""The work that a session of the user's opens and closes, and shares with its sub-agents."""
+
+import asyncio
+
+from amanu.checks.editor_feedback import EditorFeedback
+from amanu.checks.proposal_checks import ProposalChecks
+from amanu.models.session_transport import SessionTransport
+from amanu.session.core import SessionCore
+from amanu.session.shared_work import SharedWork
+from amanu_protocol.events import ApprovalRequested, Event
+from amanu_protocol.items import Proposal
+
+
+class OwnWork(SharedWork):
+    def __init__(self, core: SessionCore) -> None:
+        services, note = core.services, core.proposals.note_checks
+        checks = ProposalChecks(core.workspace, services.checkers, note, core.environment, core.trusted)
+        wait_seconds = services.settings.checks.wait_seconds
+        feedback = EditorFeedback(core.workspace, note, wait_seconds, checks.check_applied)
+        super().__init__(checks, feedback, SessionTransport())
+        self._core = core
+        self._ending_checkers: asyncio.Task[None] | None = None
+        core.emit.listeners.append(self._on_event)
+        core.proposal_listeners.append(self._on_proposal)
+
+    async def open(self, *, begins: bool) -> None:
+        if begins:
+            self._core.audit.record_start()
+        await self._core.proposals.restore(self._core.state.proposals)
+
+    async def stop(self) -> None:
+        await self._core.jobs.close()
+        await self.checks.close()
+        await self.feedback.close()
+
+    async def close(self) -> None:
+        await self._core.proposals.close()
+        if self.transport.recorder is not None:
+            self.transport.recorder.close()
+
+    def stop_checkers(self) -> None:
+        self._ending_checkers = asyncio.create_task(self.checks.stop())
+
+    def _on_event(self, event: Event, position: int) -> None:
+        if isinstance(event, ApprovalRequested) and event.approval.proposal_id is not None:
+            self.checks.on_question(event.approval.proposal_id)
+
+    def _on_proposal(self, proposal: Proposal) -> None:
+        if not self._core.access.closed:
+            self.feedback.on_proposal(proposal)
+            self.checks.on_proposal(proposal)

@@ -1,0 +1,70 @@
+"""Completes what the user types in a prompt: commands and mentions."""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+from amanu.context import slash_commands
+from amanu.context.editor import EditorContext
+from amanu.session.mention_completion import MentionCompletion
+from amanu.session.services import Services
+from amanu.session.session import Session
+from amanu.session.skills import user_commands
+from amanu.workspace.workspace import Workspace
+from amanu_protocol.requests import (
+    Command,
+    CommandListParams,
+    CommandListResult,
+    MentionCompleteParams,
+    MentionCompleteResult,
+)
+
+
+class SessionSource(Protocol):
+    """Implemented by `sessions.Sessions`."""
+
+    async def get(self, session_id: str) -> Session: ...
+
+
+class PromptCompletion:
+    """In a session, or in the folders of one that is yet to be created."""
+
+    def __init__(self, services: Services, sessions: SessionSource) -> None:
+        self._home = services.home
+        self._overlay = services.overlay
+        self._sessions = sessions
+        self._completions: dict[tuple[Path, ...], MentionCompletion] = {}
+        """Of the folders that were asked about last, before there is a session."""
+
+    async def commands(self, params: CommandListParams) -> CommandListResult:
+        """The daemon's own commands, the user's, those of the session's workspace if it is trusted, skills, and prompts
+        of MCP servers."""
+        of_servers: Sequence[Command] = []
+        if params.session_id is not None:
+            session = await self._sessions.get(params.session_id)
+            listed = await asyncio.to_thread(session.composer.list_commands)
+            of_servers = await session.mcp.prompt_commands()
+        else:
+            listed = await asyncio.to_thread(user_commands, self._home)
+        return CommandListResult(commands=[*slash_commands.BUILT_IN, *listed, *of_servers])
+
+    async def mention(
+        self, params: MentionCompleteParams, editor: EditorContext | None = None
+    ) -> MentionCompleteResult:
+        """What the mention at the end of a text may become. `editor`: what the client's user sees."""
+        changed: list[str] = []
+        if params.session_id is not None:
+            session = await self._sessions.get(params.session_id)
+            completion = session.mentions
+            changed = [file.path for proposal in reversed(session.state.proposals) for file in proposal.files]
+        else:
+            roots = tuple(Path(root) for root in params.roots if Path(root).is_absolute())
+            if not roots:
+                return MentionCompleteResult(typed="", items=[])
+            if roots not in self._completions:  # the next key asks again
+                self._completions = {
+                    roots: MentionCompletion(Workspace(roots, self._overlay, private=self._home.private))
+                }
+            completion = self._completions[roots]
+        return await completion.complete(params.text, terminal=params.terminal, editor=editor, changed=changed)

@@ -1,0 +1,102 @@
+// @vitest-environment happy-dom
+import { beforeEach, expect, test, vi } from "vitest";
+import type { ToHost } from "../src/chat/messages";
+import { editor, host } from "../src/chat/view/host";
+import { Markdown } from "../src/chat/view/markdown";
+import { makeCard } from "../src/chat/view/cards";
+import type { Desk } from "../src/chat/view/desk";
+import type { UserMessage } from "../src/protocol";
+import { Folded } from "../src/fold";
+import { state } from "./states";
+
+vi.mock("vscode", () => import("./vscode"));
+
+let told: ToHost[] = [];
+
+beforeEach(() => {
+  told = [];
+  host.post = (message) => void told.push(message);
+  editor.path = "/w/open.py";
+});
+
+function draw(text: string): HTMLElement {
+  const markdown = new Markdown();
+  markdown.update(text);
+  return markdown.element.querySelector(".code") as HTMLElement;
+}
+
+/** The buttons of a block, as they are told. */
+function buttons(code: HTMLElement): string[] {
+  return [...code.querySelectorAll<HTMLElement>(".head button")]
+    .filter((each) => !each.hidden)
+    .map((each) => each.getAttribute("aria-label") ?? "");
+}
+
+function press(code: HTMLElement, words: string): void {
+  const found = [...code.querySelectorAll<HTMLElement>(".head button")];
+  found.find((each) => each.getAttribute("aria-label")?.startsWith(words))?.click();
+}
+
+const INSERT = "Insert at the cursor of the editor";
+const RUN = "Run it as a command of this session; your rules decide";
+const TERMINAL = "Type it into the terminal; Enter runs it";
+
+test.each([
+  ["```py\nx = 1\n```", ["Apply to /w/open.py", INSERT, "Copy the code"]],
+  ["```py src/a.py\nx = 1\n```", ["Apply to src/a.py", INSERT, "Copy the code"]],
+  ["**`src/a.py`**:\n\n```py\nx = 1\n```", ["Apply to src/a.py", INSERT, "Copy the code"]],
+  ["Change\n`a.py`:\n```py\nx = 1\n```", ["Apply to a.py", INSERT, "Copy the code"]],
+  ["Node.js:\n\n```js\nx = 1\n```", ["Apply to /w/open.py", INSERT, "Copy the code"]],
+  ["See `a.py`:\n\n```js\nx = 1\n```", ["Apply to /w/open.py", INSERT, "Copy the code"]],
+  ["```bash\nmake\n```", [RUN, TERMINAL, INSERT, "Copy the code"]],
+  ["```powershell\nls\n```", [TERMINAL, INSERT, "Copy the code"]],
+  ["```sh bin/go.sh\nmake\n```", [RUN, TERMINAL, "Apply to bin/go.sh", INSERT, "Copy the code"]],
+])("what can be done with a block: %s", (text, expected) => {
+  expect(buttons(draw(text))).toEqual(expected);
+});
+
+test("a block's buttons say what it holds, and to which file it goes", () => {
+  press(draw("```py src/a.py\nx = 1\n```"), "Apply");
+  press(draw("```py\nx = 1\n```"), "Apply");
+  press(draw("```console\n$ make\n```"), "Run");
+  expect(told.filter(({ type }) => type !== "paint")).toEqual([
+    { type: "applyCode", text: "x = 1", language: "py", path: "src/a.py" },
+    { type: "applyCode", text: "x = 1", language: "py", path: null },
+    { type: "runCode", text: "$ make", language: "console" },
+  ]);
+});
+
+test("which file is in the editor is said when it is asked for", () => {
+  const code = draw("```py\nx = 1\n```");
+  editor.path = null;
+  code.querySelector(".head button[aria-label^=Apply]")?.dispatchEvent(new Event("focus"));
+  expect(buttons(code)[0]).toBe("Apply to the file in the editor");
+});
+
+test("what is still written offers nothing to be applied or run, and what is folded is shown before it runs", () => {
+  expect(draw("```bash\nmake").className).toBe("code open"); // the style hides `.whole` there
+  const code = draw(`\`\`\`bash\n${"make\n".repeat(60)}\`\`\``);
+  press(code, "Run");
+  expect([code.className, told.filter(({ type }) => type === "runCode")]).toEqual(["code", []]);
+  press(code, "Run");
+  expect(told.filter(({ type }) => type === "runCode")).toHaveLength(1);
+});
+
+test("a prompt that applies a block is drawn without it", () => {
+  const desk: Desk = { session: new Folded(state()), client: "VS Code", post: () => undefined };
+  const drawn = (text: string): string | undefined => {
+    const item: UserMessage = {
+      kind: "userMessage",
+      itemId: "p",
+      turnId: "t",
+      text,
+      attachments: [],
+      steer: false,
+    };
+    const card = makeCard(item, desk);
+    card.update(item);
+    return card.element.querySelector(".text")?.textContent ?? undefined;
+  };
+  expect(drawn("/apply src/a.py\n\n```py\nx = 1\n```")).toBe("/apply src/a.py");
+  expect(drawn("/apply it\nto all")).toBe("/apply it\nto all");
+});
