@@ -255,12 +255,12 @@ async def test_what_is_said_while_the_edit_waits_is_the_next_prompt(tmp_path: Pa
         session = await w.start()
         await until(session, lambda state: state.approvals)
         if continued:
-            await w.sessions.continue_rewrite("r", w.client)
+            await session.continue_rewrite(w.client)
         steering = PromptSteerParams(session_id="r", prompt_id="p2", turn_id="turn-p1", text="Why?")
         with pytest.raises(AmanuError) as error:
             await session.prompts.steer(steering, w.client)
         assert error.value.kind == "staleTurn"
-        await w.sessions.send_prompt(PromptSendParams(session_id="r", prompt_id="p2", text="Why?"), w.client)
+        await session.send_prompt(PromptSendParams(session_id="r", prompt_id="p2", text="Why?"), w.client)
         assert (await ended(session, "p2"))[0] == "completed"
         said = [item.text for item in session.state.items if isinstance(item, Answer)]
         assert said == ["Because."] and w.file.read_text() == TWELVE
