@@ -6,7 +6,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .NOTPARALLEL:
 .DEFAULT_GOAL := setup
-.PHONY: setup demo test test-vscode test-neovim-versions check bench bench-faces soak vsix generate format lock clean
+.PHONY: setup demo test test-vscode test-neovim-versions check bench bench-faces bench-tasks soak vsix generate format lock clean
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
@@ -66,6 +66,11 @@ bench: setup .tools/typescript/.installed $(EXTENSION)  ## speed, as ratios with
 bench-faces: vsix .tools/vscode/.installed  ## what drawing costs in the editors, for short sessions and long ones
 	@.ci/vscode/chromium
 	@$(BIN)/python -m bench.faces
+
+bench-tasks: vsix .tools/vscode/.installed .tools/wheelhouse/.installed  ## ten tasks in VS Code by pointer and keyboard
+	@.ci/vscode/chromium
+	@AMANU_VSCODE="$(CURDIR)/.tools/vscode" AMANU_WHEELHOUSE="$(CURDIR)/.tools/wheelhouse" \
+	  PYTHONPATH="$(CURDIR)/.tools/playwright:$(CURDIR)/tests" $(BIN)/python -m bench.tasks
 
 soak: setup  ## hours of turns; memory, threads and files must stay flat
 	@if [ -f bench/soak.py ]; then $(BIN)/python -m bench.soak; else echo "soak: nothing to run yet"; fi

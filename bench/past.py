@@ -47,13 +47,15 @@ HEAVY = Size(2_400, 29_000, 29_900)
 """About 60 MB of journal: the most that commands show, to user and model."""
 
 
-async def write(home: Path, session_id: str, workspace: Path, model_id: str, size: Size) -> int:
+async def write(
+    home: Path, session_id: str, workspace: Path, model_id: str, size: Size, title: str = "A long one"
+) -> int:
     """Put such a session into that AMANU_HOME. Returns the bytes of its records."""
     folder = find_home({"AMANU_HOME": str(home)}).make().sessions / session_id
     journal = await Journal.open(folder)
     total = 0
     try:
-        for seq, (event, entry) in enumerate(_Past(workspace, model_id, size).records()):
+        for seq, (event, entry) in enumerate(_Past(workspace, model_id, size, title).records()):
             text = event.model_dump_json()
             private = None if entry is None else entry.model_dump_json()
             journal.append(Record(EPOCH, seq, EPOCH + seq, text, private))
@@ -66,10 +68,11 @@ async def write(home: Path, session_id: str, workspace: Path, model_id: str, siz
 
 
 class _Past:
-    def __init__(self, workspace: Path, model_id: str, size: Size) -> None:
+    def __init__(self, workspace: Path, model_id: str, size: Size, title: str) -> None:
         self._workspace = workspace
         self._model_id = model_id
         self._size = size
+        self._title = title
         self._random = random.Random(7)
         self._ids = (f"id-{n:06}" for n in itertools.count(1))
         words = [f"{stem}_{n}" for stem in ("read", "value", "order", "total", "item", "check") for n in range(40)]
@@ -89,7 +92,7 @@ class _Past:
     def records(self) -> Iterator[Kept]:
         yield (
             SessionChanged(
-                roots=[str(self._workspace)], title="A long one", mode="ask", model_id=self._model_id, trusted=True
+                roots=[str(self._workspace)], title=self._title, mode="ask", model_id=self._model_id, trusted=True
             ),
             None,
         )

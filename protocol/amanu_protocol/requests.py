@@ -19,6 +19,7 @@ from amanu_protocol.items import (
     Proposal,
     Purpose,
     Scope,
+    Spend,
     SubAgent,
 )
 from amanu_protocol.state import SessionState
@@ -276,10 +277,13 @@ class CommitMessageParams(Wire):
     """First lines of the last commits, for their style."""
     model_id: str | None = None
     """None: as `[routing] utility` says, else the default."""
+    session_id: Id | None = None
+    """Of an open session whose cost it adds to."""
 
 
 class CommitMessageResult(Wire):
     message: str
+    spend: Spend
     left_out: list[str] = []
     """Files whose changes the model was not shown: they may hold secrets."""
 

@@ -52,7 +52,7 @@ async def test_the_main_job(vendor: str, auto_save: str, tmp_path: Path) -> None
         await shoot(page, f"{vendor}-1-asked")
         assert file.read_text() == "\n".join(LINES) + "\n"  # nothing changes before the user says so
         assert await page.locator(".editor-group-container .tab").count() == 0  # and nothing opens by itself
-        await chat.locator("button", has_text="Show diff").first.click()
+        await chat.locator(".approval:visible button.review").click()
         accept = page.locator(".codelens-decoration a", has_text="Accept")
         await until(lambda: accept.count(), 4)  # the file's and three hunks'
         await shoot(page, f"{vendor}-2-diff")

@@ -112,7 +112,7 @@ async def test_code_actions(tmp_path: Path) -> None:
         await fix.click()
         await answered(chat, "Mended.")
         heard = said(served.requests[0])
-        assert "Fix this. What is found there" in heard and "3: error: " in heard and '\\"two\\": 2,,' in heard
+        assert "Fix these problems" in heard and "3: error: " in heard and '\\"two\\": 2,,' in heard
 
         # on a selection without any
         await page.locator(".editor-instance .view-line", has_text="one").click()

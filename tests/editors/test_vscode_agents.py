@@ -55,7 +55,7 @@ async def test_two_agents_edit_one_file_and_a_third_is_stopped(tmp_path: Path) -
         await until(chat.locator(".approval:visible").count, 2)
         assert await chat.locator(".list > .tool").count() == 0, "what agents do stands below their calls"
         await top.locator(".activity", has_text="Waiting for your answer").wait_for(timeout=SECONDS)
-        await chat.locator(".standing .waiting", has_text="2 decisions wait").wait_for(timeout=SECONDS)
+        await chat.locator(".standing .waiting", has_text="2 decisions pending").wait_for(timeout=SECONDS)
         item = page.locator('.statusbar-item[id="amanu.amanu.amanu.jobs"]')
         await item.filter(has_text="3").wait_for(timeout=SECONDS)
         await asyncio.sleep(0.6)  # an answer before that is not taken

@@ -86,7 +86,7 @@ async def test_an_answer_leads_to_files(tmp_path: Path) -> None:
         await page.keyboard.press("Enter")
         await line_of_cursor(page, 60)
         await links.nth(2).click()
-        await chat.locator(".told", has_text="There is no missing.py in the workspace.").wait_for(timeout=SECONDS)
+        await chat.locator(".told", has_text="missing.py does not exist in the workspace.").wait_for(timeout=SECONDS)
         await shoot(page, "answer-1-links")
 
 

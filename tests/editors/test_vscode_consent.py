@@ -79,6 +79,7 @@ async def test_consent(tmp_path: Path) -> None:
         assert links == [f"x {here}/?q=SECRET", f"harmless {here}/link"]  # a picture is a link like others
 
         # the rule that would be saved, edited and tried
+        await chat.locator(".approval:visible .more summary").click()
         await chat.locator(".approval:visible select.scope").select_option("session")
         rule = chat.locator(".approval:visible textarea.rule")
         offered = await rule.input_value()
@@ -102,7 +103,9 @@ async def test_consent(tmp_path: Path) -> None:
         allow = await asked(chat)
         script.write_text("echo second >> job.txt\n")
         await allow.click()
-        await chat.locator(".approval.again .note", has_text="it has changed").wait_for(timeout=SECONDS)
+        await chat.locator(".approval.again .note", has_text="has changed since you were asked").wait_for(
+            timeout=SECONDS
+        )
         assert not (folder / "job.txt").exists()
         assert await chat.locator(
             '.tool[aria-label^="Run bash job.sh"] .said'
@@ -114,6 +117,7 @@ async def test_consent(tmp_path: Path) -> None:
         await chat.locator(".approval:visible .detail", has_text="make bye").wait_for(timeout=SECONDS)
         assert (folder / "job.txt").read_text() == "second\n"
         await asked(chat)
+        await chat.locator(".approval:visible .more summary").click()
         await chat.locator(".approval:visible select.scope").select_option("session")
         rule = chat.locator(".approval:visible textarea.rule")
         await rule.fill((await rule.input_value()).replace("make bye", "make"))

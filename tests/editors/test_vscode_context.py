@@ -104,7 +104,7 @@ async def test_a_small_window(theme: str, tmp_path: Path) -> None:
         await send(chat, "Go on.")
         making = chat.locator(".notice[data-code=compacting] .spinner")
         await making.wait_for(timeout=SECONDS)
-        assert "Making room" in await chat.locator(".standing").inner_text()
+        assert "Compacting the conversation" in await chat.locator(".standing").inner_text()
         await shoot(page, f"{shot}-2-compacting")
         await answered(chat, "I have gone on")
         made = chat.locator(".notice[data-code=compacted]")
@@ -137,7 +137,7 @@ async def test_a_small_window(theme: str, tmp_path: Path) -> None:
         await made.nth(1).wait_for(timeout=SECONDS)
         assert len(served.requests) == asked + 1
         assert "the last part" in served.requests[-1].body.decode()
-        await command(page, "Amanu: Show What Fills the Context")
+        await command(page, "Amanu: Show Context Usage")
         button = card.locator("button", has_text="Compact")
         await button.wait_for(timeout=SECONDS)
         assert await button.is_disabled()

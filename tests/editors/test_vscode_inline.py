@@ -108,7 +108,7 @@ async def test_lines_are_rewritten_at_the_cursor(tmp_path: Path) -> None:
             await asyncio.sleep(0.2)
         assert (folder / "a.py").read_text() == changed
         await page.keyboard.press("Control+Shift+g")
-        await page.locator('[aria-label*="Write Commit Message with Amanu"]').first.click(timeout=SECONDS)
+        await page.locator('[aria-label*="Generate Commit Message with Amanu"]').first.click(timeout=SECONDS)
         await page.locator(".scm-editor .view-line", has_text="let\xa0f\xa0take\xa0nothing").wait_for(timeout=SECONDS)
         await shoot(page, "inline-4-commit")
         heard = said(served.requests[2])
@@ -137,7 +137,7 @@ async def test_lines_are_rewritten_at_the_cursor(tmp_path: Path) -> None:
 
         # continued in the chat: what is said there while it waits is answered, and it waits on
         await rewrite(page, "eight", "    return 8")
-        await page.locator('[aria-label="Continue the Edit in Chat"]').first.click(timeout=SECONDS)
+        await page.locator('[aria-label="Continue Edit in Chat"]').first.click(timeout=SECONDS)
         await chat.locator(".user", has_text="eight").wait_for(timeout=SECONDS)
         await chat.get_by_label("Prompt for Amanu").fill("Why eight?")
         await chat.get_by_label("Prompt for Amanu").press("Enter")

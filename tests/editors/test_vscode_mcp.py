@@ -102,7 +102,7 @@ async def test_a_server_from_the_notice_to_off(tmp_path: Path) -> None:
         await card.locator(".tools dd", has_text="tell nobody").wait_for(timeout=SECONDS)
 
         # in the list of what runs, its log, and off
-        await command(page, "Amanu: What's Running")
+        await command(page, "Amanu: Show Running Agents")
         await page.locator(".quick-input-list .monaco-list-row", has_text="sample: ready").wait_for(timeout=SECONDS)
         await shoot(page, "mcp-5-list")
         await page.keyboard.press("Enter")

@@ -73,7 +73,7 @@ async def test_a_question_is_answered(theme: str, tmp_path: Path) -> None:
         await card.locator("fieldset").nth(2).locator("input.own").fill("corner-shop")
         await shoot(page, f"{shot}-2-filled")
         await page.keyboard.press("Enter")
-        over = chat.locator(".question .aside", has_text="Checks: Types; Tests; Name: corner-shop")
+        over = chat.locator(".card .went", has_text="Checks: Types; Tests; Name: corner-shop")
         await over.first.wait_for(timeout=SECONDS)
 
         # the second one from the keyboard alone, and declined

@@ -89,6 +89,14 @@ async def test_twenty_five_changes_by_keyboard(tmp_path: Path) -> None:
             await key.press("ArrowUp")
         await key.press("Control+Alt+y")
         await page.locator(".tab.active", has_text="d.txt (proposed)").wait_for(timeout=SECONDS)
+        # its language, which is ours, is none that VS Code offers for files
+        await command(page, "Change Language Mode")
+        await page.locator(".quick-input-widget input.input").fill("plain")
+        languages = page.locator(".quick-input-list .monaco-list-row", has_text="lain")
+        await languages.filter(has_text="plaintext").wait_for(timeout=SECONDS)
+        assert await languages.filter(has_text="amanu").count() == 0
+        await shoot(page, "review-languages")
+        await page.keyboard.press("Escape")
         await page.locator('.statusbar-item [aria-label="Ln 2, Col 1"]').wait_for(timeout=SECONDS)
         await page.locator(".monaco-diff-editor:not(.side-by-side)").wait_for(timeout=SECONDS)
         await shoot(page, "review-2-long")
@@ -188,7 +196,7 @@ async def test_undo_takes_back_ours_alone(tmp_path: Path) -> None:
         await shoot(page, "undo-2-decided")
 
         # undo is itself undone, and a turn is undone after a look at what that means
-        await command(page, "Amanu: Redo What Was Taken Back")
+        await command(page, "Amanu: Redo Undone Changes")
         await becomes(file, mine.replace("line 16\n", "line 16!\n").replace("line 9\n", "line 9!\n"))
         await command(page, "Amanu: Undo the Last Turn")
         await page.locator('.monaco-list-row.focused[aria-label*="2 changes in 1 file"]').wait_for(timeout=SECONDS)

@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -57,15 +58,15 @@ async def test_a_session_that_waits_is_announced(tmp_path: Path) -> None:
         await answered(chat, "Working.")
         await send(chat, "/new")
         await chat.locator("h2.title", has_text="New session").wait_for(timeout=SECONDS)
-        await page.locator('.statusbar-item [aria-label*="A turn runs in “The first job”"]').wait_for(timeout=SECONDS)
+        await page.locator('.statusbar-item [aria-label*="Working on “The first job”"]').wait_for(timeout=SECONDS)
         await send(chat, "Another question")
         await answered(chat, "Answer beside it.")
 
         # it begins to wait while another is on the screen
         await asyncio.to_thread(gate.write_text, "go\n")
-        toast = page.locator(".notification-toast", has_text="“The first job” waits for you: Run touch made.txt")
+        toast = page.locator(".notification-toast", has_text="“The first job” is waiting for you: Run touch made.txt")
         await toast.wait_for(timeout=SECONDS)
-        status = page.locator('.statusbar-item [aria-label*="“The first job” waits for 1 decision of yours"]')
+        status = page.locator('.statusbar-item [aria-label*="“The first job” is waiting for 1 decision"]')
         await status.wait_for(timeout=SECONDS)
         await page.locator(".part.auxiliarybar .badge-content", has_text="1").wait_for(timeout=SECONDS)
         await shoot(page, "sessions-1-announced")
@@ -77,6 +78,12 @@ async def test_a_session_that_waits_is_announced(tmp_path: Path) -> None:
         await page.locator(".part.auxiliarybar .badge-content", has_text="1").wait_for(state="hidden", timeout=SECONDS)
         assert await page.locator(".notification-toast").count() == 0  # once, and not when it is shown
         assert not served.refused
+
+
+async def delete(page: Any, row: Any) -> None:
+    """Delete a session by its row in the list."""
+    await row.locator(".open").press("Delete")
+    await page.locator(".monaco-dialog-box .monaco-button", has_text="Delete").click(timeout=SECONDS)
 
 
 async def test_many_at_once(tmp_path: Path) -> None:
@@ -142,7 +149,7 @@ async def test_many_at_once(tmp_path: Path) -> None:
         await send(chat, "/new")
         await chat.locator("h2.title", has_text="New session").wait_for(timeout=SECONDS)
         await asyncio.to_thread((folder / "first").write_text, "go\n")
-        toast = page.locator(".notification-toast", has_text="“The first job” waits for you: Run touch made.txt")
+        toast = page.locator(".notification-toast", has_text="“The first job” is waiting for you: Run touch made.txt")
         await toast.wait_for(timeout=SECONDS)
         await asyncio.sleep(0.6)  # an answer before that is not taken
         await shoot(page, "sessions-5-told")
@@ -162,6 +169,29 @@ async def test_many_at_once(tmp_path: Path) -> None:
         await answered(tab, "The second is done")
         await ready(page)
         await shoot(page, "sessions-6-loaded-anew")
+
+        # a new session is the side bar's, wherever one asks for it: the tab keeps what it shows
+        await send(chat, "/sessions")
+        rows = chat.locator(".sessions li")
+        await rows.filter(has_text="The first job").locator(".open").press("Enter")
+        await chat.locator("h2.title", has_text="The first job").wait_for(timeout=SECONDS)
+        await tab.locator("textarea").fill("Not sent yet")
+        await command(page, "Amanu: New Session")
+        await chat.locator("h2.title", has_text="New session").wait_for(timeout=SECONDS)
+        await tab.locator("h2.title", has_text="The second job").wait_for(timeout=SECONDS)
+
+        # the tab of a session that is deleted closes, unless something is typed there
+        await send(chat, "/sessions")
+        await delete(page, rows.filter(has_text="The second job"))
+        await tab.locator(".told", has_text="The session was deleted").wait_for(timeout=SECONDS)
+        assert await tab.locator("textarea").input_value() == "Not sent yet"
+        await shoot(page, "sessions-7-deleted")
+        await rows.filter(has_text="The first job").locator(".open").press("Control+Enter")
+        first = page.locator(".tab", has_text="The first job")
+        await first.wait_for(timeout=SECONDS)
+        await send(chat, "/sessions")
+        await delete(page, rows.filter(has_text="The first job"))
+        await first.wait_for(state="detached", timeout=SECONDS)
         assert not served.refused
 
 

@@ -7,11 +7,11 @@ left in `AMANU_SCREENSHOTS`, if that is set.
 import asyncio
 import json
 import os
-import sys
 from pathlib import Path
 
 import pytest
 
+from support.fresh_machine import bare
 from support.strict_services.anthropic import Anthropic
 from support.strict_services.http import Say
 from support.vscode import SECONDS, VSCODE, command, open_view, ready, shoot, workbench
@@ -33,7 +33,7 @@ async def test_from_nothing_to_the_first_answer(tmp_path: Path) -> None:
     url = await model.start()
     environment = {"ANTHROPIC_BASE_URL": url}
     try:
-        async with workbench(tmp_path, environment, amanu="", variables=bare(workspace)) as page:
+        async with workbench(tmp_path, environment, amanu="", variables=bare(workspace, WHEELHOUSE)) as page:
             chat = await open_view(page)
             await chat.locator(".hindrance", has_text="not installed yet").wait_for(timeout=SECONDS)
             await shoot(page, "setup-1-missing")
@@ -67,7 +67,7 @@ async def test_from_nothing_to_the_first_answer(tmp_path: Path) -> None:
             await command(page, "Amanu: Getting Started")
             step = page.locator(".getting-started-step")
             await step.filter(has_text="Install the daemon").locator(".codicon.complete").wait_for(timeout=SECONDS)
-            await step.filter(has_text="Give it a model").click()
+            await step.filter(has_text="Choose a model").click()
             await (
                 page.frame_locator('iframe.webview:not([src*="webviewView"])')
                 .frame_locator("#active-frame")
@@ -83,7 +83,7 @@ async def test_from_nothing_to_the_first_answer(tmp_path: Path) -> None:
             secret = page.locator('.quick-input-widget input[type="password"]')
             box = page.locator(".quick-input-widget .quick-input-message")
             await secret.fill("export KEY=sk", timeout=SECONDS)
-            await box.filter(has_text="A key is one word").wait_for(timeout=SECONDS)
+            await box.filter(has_text="A key contains no spaces").wait_for(timeout=SECONDS)
             await secret.fill("sk-ant-wrong")
             await secret.press("Enter")
             await box.filter(has_text="Anthropic does not accept this key").wait_for(timeout=SECONDS)
@@ -120,7 +120,7 @@ async def test_what_stands_in_the_way_is_said(tmp_path: Path) -> None:
     workspace.mkdir()
     empty = tmp_path / "empty"
     empty.mkdir()
-    variables = {**bare(workspace), "PIP_FIND_LINKS": str(empty)}
+    variables = {**bare(workspace, WHEELHOUSE), "PIP_FIND_LINKS": str(empty)}
     async with workbench(tmp_path, {}, amanu="", variables=variables) as page:
         chat = await open_view(page)
         await chat.locator(".hindrance button", has_text="Install Amanu's daemon").click(timeout=SECONDS)
@@ -131,22 +131,11 @@ async def test_what_stands_in_the_way_is_said(tmp_path: Path) -> None:
         await page.locator(".notification-toast .monaco-button", has_text="Cancel").click(timeout=SECONDS)
         await chat.locator(".hindrance", has_text="not installed yet").wait_for(timeout=SECONDS)
         await command(page, "Amanu: Doctor")
-        await page.locator(".view-line", has_text="there is none").wait_for(timeout=SECONDS)
+        await page.locator(".view-line", has_text="There is no daemon to ask").wait_for(timeout=SECONDS)
         await page.locator(".notification-toast .monaco-button", has_text="Install the Daemon").wait_for(
             timeout=SECONDS
         )
         await shoot(page, "setup-b-doctor")
-
-
-def bare(workspace: Path) -> dict[str, str]:
-    """A machine with Python and without amanu, whose PATH leads through the workspace first; pip stays offline."""
-    python = Path(getattr(sys, "_base_executable", sys.executable)).parent
-    return {
-        "PATH": os.pathsep.join([str(workspace / ".venv" / "bin"), str(python), "/usr/bin", "/bin"]),
-        "PIP_CONFIG_FILE": os.devnull,
-        "PIP_NO_INDEX": "1",
-        "PIP_FIND_LINKS": WHEELHOUSE,
-    }
 
 
 def trap(workspace: Path) -> None:

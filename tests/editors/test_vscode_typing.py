@@ -48,7 +48,7 @@ async def test_hunks_move_along(tmp_path: Path) -> None:
         await asked(chat)
 
         # the diff is edited but not saved while the file below it moves
-        await chat.locator("button", has_text="Show diff").first.click()
+        await chat.locator(".approval:visible button.review").click()
         accept = page.locator(".codelens-decoration a", has_text="Accept")
         await until(lambda: accept.count(), 4)
         await page.locator(".modified .view-line", has_text="line seven").first.click()

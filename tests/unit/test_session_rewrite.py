@@ -309,7 +309,7 @@ SECRET = """diff --git a/.env b/.env
 
 async def message(w: Workspace, diff: str, *subjects: str) -> tuple[str, list[str]]:
     params = CommitMessageParams(root=str(w.root), diff=diff, subjects=list(subjects), model_id=w.model_id)
-    written = await w.sessions.models.write_commit_message(params, w.client)
+    written = await w.sessions.write_commit_message(params, w.client)
     return written.message, written.left_out
 
 
@@ -325,6 +325,19 @@ async def message(w: Workspace, diff: str, *subjects: str) -> tuple[str, list[st
 async def test_a_commit_message(tmp_path: Path, text: str, expected: str) -> None:
     async with workspace(tmp_path, step(text, aside=True, expect="fix: the last one")) as w:
         assert await message(w, DIFF, "fix: the last one") == (expected, [])
+
+
+async def test_what_a_commit_message_costs_adds_to_the_session_it_is_asked_for_beside(tmp_path: Path) -> None:
+    usage = {"input": 100, "output": 20}
+    steps = [step(REPLY, usage=usage), step("Fix a", aside=True, usage=usage)]
+    async with workspace(tmp_path, *steps) as w:
+        session = await w.start()
+        await until(session, lambda state: state.approvals)
+        params = CommitMessageParams(root=str(w.root), diff=DIFF, model_id=w.model_id, session_id="r")
+        written = await w.sessions.write_commit_message(params, w.client)
+        assert session.state.usage is not None
+        assert (written.spend.input_tokens, session.state.usage.input_tokens) == (100, 200)
+        assert written.spend.summary.startswith("100 in · 20 out")
 
 
 @pytest.mark.parametrize("unseen", ["KEY=2", "sk-ant-api03"])

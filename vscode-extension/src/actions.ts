@@ -10,9 +10,9 @@ import { oneLine } from "./visible";
 
 /** What is said of lines without findings, and before findings; the same as for editors without a plugin. */
 const MEND = "Find what is wrong with these lines and fix it.";
-const FIX = "Fix this. What is found there:\n";
+const FIX = "Fix these problems:\n";
 const EXPLAIN = "Explain these lines.";
-const TESTS = "Write tests for these lines, in the style of the tests there are.";
+const TESTS = "Write tests for these lines, in the style of the existing tests.";
 const DOCUMENT = "Write documentation comments for these lines, in the style of the file. Change no code.";
 /** Characters of a finding's message. */
 const MESSAGE = 500;

@@ -52,7 +52,7 @@ export class Approvals {
   /** Ask about what waits, the oldest question unless the user chooses another. */
   async answer(): Promise<void> {
     const { approvals } = this.desk.state;
-    if (approvals.length === 0) this.desk.tell({ level: "info", text: "Nothing waits for your decision." });
+    if (approvals.length === 0) this.desk.tell({ level: "info", text: "There is nothing to decide." });
     const chosen = approvals.length > 1 ? await choose(this.desk.state) : approvals[0];
     if (chosen === undefined) return;
     if ("files" in chosen) await this.acceptStep(chosen);
@@ -183,7 +183,7 @@ export class Approvals {
         run: async () => {
           const reason = await vscode.window.showInputBox({
             title: oneLine(approval.title, ASKED),
-            prompt: "The model is told.",
+            prompt: "The model sees your reason.",
           });
           if (reason !== undefined) await reject(reason || null);
         },
@@ -197,7 +197,7 @@ export class Approvals {
     const reject = async () => {
       const reason = await vscode.window.showInputBox({
         title: oneLine(approval.title, ASKED),
-        prompt: "What should be different? The model is told.",
+        prompt: "What should be different? The model sees your answer.",
       });
       if (reason !== undefined)
         await this.desk.resolve({ toolCallId, digest, decision: "reject", reason: reason || null });

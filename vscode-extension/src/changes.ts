@@ -40,7 +40,6 @@ export interface TurnEdits {
   added: number;
   removed: number;
   open: number;
-  review: number;
   applied: number;
   undone: number;
 }
@@ -112,7 +111,6 @@ export function turnEdits(proposals: Proposal[], turnId: string, plan?: string):
     files: new Set(found.map(({ path }) => path)).size,
     ...lines(found, ({ state }) => state !== "rejected" && state !== "reverted"),
     open: count((hunk) => OPEN.has(hunk.state)),
-    review: count((hunk) => waits(hunk) === "review"),
     applied: count((hunk) => hunk.state === "applied"),
     undone: count((hunk) => hunk.state === "reverted"),
   };

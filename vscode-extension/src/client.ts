@@ -211,7 +211,7 @@ export class Daemon implements vscode.Disposable {
       if (newState === 1 && this.client === client && !this.stopped) {
         this.client = undefined;
         if (Date.now() - began > STEADY) this.attempts = 0;
-        this.again("The line to Amanu's daemon broke.");
+        this.again("The connection to Amanu's daemon was lost.");
       }
     });
     this.set({ status: "ready" });

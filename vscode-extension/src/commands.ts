@@ -50,15 +50,13 @@ export function commands(
     const modelId = vendor === undefined ? undefined : (wanted ?? opens?.modelId);
     if (modelId !== undefined) await desk.setModel(modelId);
     await models.refresh();
+    await chats.focus(); // where one goes on
     const name = models.models.find((model) => model.modelId === modelId)?.name ?? modelId;
     desk.tell({ level: "info", text: modelId === undefined ? words : `${words} ${name} is now in use.` });
   };
   return [
     on("amanu.focus", () => chats.focus()),
-    on("amanu.new", async () => {
-      await desks.active.fresh();
-      await chats.focus();
-    }),
+    on("amanu.new", () => chats.startSession()),
     on("amanu.openInEditor", () => chats.moveToEditor()),
     on("amanu.newInEditor", () => chats.openInEditor()),
     on("amanu.sessions", () => chats.showSession(undefined)),
@@ -69,12 +67,13 @@ export function commands(
     on("amanu.attachSelection", async () => {
       const attachment = selection();
       if (attachment === undefined)
-        return desks.tell({ level: "info", text: "There is no open file to attach from." });
+        return desks.tell({ level: "info", text: "There is no open file to attach a selection from." });
       return chats.attachToPrompt(attachment);
     }),
     on("amanu.answer", async () => {
-      if (desks.state.approvals.length === 0 && (await questions.answer())) return;
-      if (desks.state.approvals.length > 0 || !(await overview.answer())) await approvals.answer();
+      const here = desks.state.approvals.length + desks.state.questions.length;
+      if (here === 0 && overview.waiting !== undefined) await chats.accompany(overview.waiting);
+      if (desks.state.approvals.length > 0 || !(await questions.answer())) await approvals.answer();
     }),
     on("amanu.setKey", async (vendor, wanted) => {
       const named = typeof vendor === "string" ? vendor : undefined;
@@ -110,9 +109,8 @@ export function commands(
       await models.mark();
     }),
     on("amanu.tour", async () => {
-      await desks.active.fresh();
+      await chats.startSession();
       await desks.active.setModel(TOUR);
-      await chats.focus();
       await desks.active.prompt(TOUR_PROMPT, [], "send");
     }),
     on("amanu.restart", () => daemon.restart()),

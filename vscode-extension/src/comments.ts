@@ -88,7 +88,7 @@ export class Comments implements vscode.Disposable {
     const where = start === end ? `line ${start + 1}` : `lines ${start + 1}–${end + 1}`;
     const text = await vscode.window.showInputBox({
       title: `Comment on ${where}`,
-      prompt: "Gathered until you send them: Amanu: Send Comments.",
+      prompt: "Collected until you run Amanu: Send Comments.",
     });
     if (!text?.trim()) return;
     const range = new vscode.Range(start, 0, end, 0);

@@ -16,9 +16,16 @@ interface Git {
 
 /** Commits whose first lines show the style. */
 const STYLE = 10;
+/** Milliseconds for which what it took stays in the status bar. */
+const TOLD = 8000;
 
 /** Fill the message box of Source Control with a message for what is staged, else for all changes. Never commits. */
-export async function writeCommitMessage(daemon: Daemon, given?: { rootUri?: vscode.Uri }): Promise<void> {
+export async function writeCommitMessage(
+  daemon: Daemon,
+  /** The session that its cost is counted to, if any. */
+  sessionId: string,
+  given?: { rootUri?: vscode.Uri },
+): Promise<void> {
   const repository = await chosen(given);
   if (repository === undefined) return;
   const staged = repository.state.indexChanges.length > 0;
@@ -31,7 +38,7 @@ export async function writeCommitMessage(daemon: Daemon, given?: { rootUri?: vsc
   }
   const commits = await repository.log({ maxEntries: STYLE }).catch(() => []); // none yet
   const subjects = commits.map(({ message }) => message.split("\n", 1)[0] ?? "");
-  const params = { root: repository.rootUri.fsPath, diff, subjects };
+  const params = { root: repository.rootUri.fsPath, diff, subjects, sessionId: sessionId || null };
   await daemon.settled();
   const before = repository.inputBox.value;
   const result = await vscode.window.withProgress(
@@ -45,6 +52,7 @@ export async function writeCommitMessage(daemon: Daemon, given?: { rootUri?: vsc
   if (result === undefined) return;
   if (repository.inputBox.value !== before && repository.inputBox.value !== "") return; // the user wrote one meanwhile
   repository.inputBox.value = result.message;
+  vscode.window.setStatusBarMessage(`Commit message written: ${result.spend.summary}`, TOLD);
   if (result.leftOut.length > 0)
     void vscode.window.showInformationMessage(
       `Not shown to the model, because it may hold secrets: ${result.leftOut.join(", ")}`,

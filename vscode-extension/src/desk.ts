@@ -282,7 +282,7 @@ export class Desk implements vscode.Disposable {
 
   private async create(): Promise<void> {
     const folders = roots();
-    if (folders.length === 0) throw new Refused("Open a folder first: Amanu works in one.", undefined);
+    if (folders.length === 0) throw new Refused("Open a folder first.", undefined);
     const { mode, modelId, effort } = this.draft;
     const params = { sessionId: randomUUID(), roots: folders, mode, modelId: modelId || null, effort };
     this.remember(params.sessionId); // a reload before the answer comes back to it

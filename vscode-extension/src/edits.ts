@@ -73,8 +73,8 @@ export class Edits {
       const count = files.reduce((sum, file) => sum + file.undone.length, 0);
       if (count === 0) return this.cannot(sessionId, files);
       const label = `$(discard) ${ask}: ${plural(count, "change")} in ${plural(files.length, "file")}`;
-      const detail = "What you typed stays. It can be redone.";
-      if (!(await preview("What would be taken back", [{ label, detail, value: true }], files, []))) return;
+      const detail = "Your own edits stay. You can redo this.";
+      if (!(await preview("Changes to undo", [{ label, detail, value: true }], files, []))) return;
     }
     const { files } = await request(false);
     this.cannot(sessionId, files);
@@ -124,7 +124,7 @@ export class Edits {
         value: { files: true, conversation: true },
       },
     ];
-    const how = await preview("Go back to before this prompt", choices, files, commands);
+    const how = await preview("Restore the checkpoint before this prompt", choices, files, commands);
     if (how === undefined) return;
     const result = await this.daemon.request("amanu/checkpoint/restore", {
       sessionId,
@@ -135,7 +135,7 @@ export class Edits {
       const lost = result.attachments.some((each) => each.kind === "image");
       const rest = result.attachments.filter((each) => each.kind !== "image");
       this.giveBack(sessionId, result.text, rest);
-      if (lost) this.desks.tell({ level: "info", text: "Pictures have to be attached again." }, sessionId);
+      if (lost) this.desks.tell({ level: "info", text: "Images have to be attached again." }, sessionId);
     }
     this.cannot(sessionId, result.files);
   }
@@ -180,12 +180,13 @@ export class Edits {
         ? { checkpoints: [] }
         : await this.daemon.request("amanu/checkpoint/list", { sessionId });
     if (checkpoints.length === 0) {
-      const text = "There is nothing to go back to: no turn has changed anything.";
+      const text = "There is no checkpoint: no turn has changed anything.";
       this.desks.tell({ level: "info", text }, sessionId);
       return undefined;
     }
     const items = checkpoints.toReversed().map((each) => ({ ...told(each), turnId: each.turnId }));
-    return (await vscode.window.showQuickPick(items, { title: "Go back to before" }))?.turnId;
+    return (await vscode.window.showQuickPick(items, { title: "Restore Checkpoint: Before Which Prompt?" }))
+      ?.turnId;
   }
 
   private cannot(sessionId: string, files: UndoneFile[]): void {
@@ -193,12 +194,12 @@ export class Edits {
     const [first] = skipped;
     if (first === undefined) return;
     const more = skipped.length > 1 ? ` (and ${skipped.length - 1} more)` : "";
-    const text = `Not taken back in ${name(first.file.path)}: ${visible(first.reason)}${more}`;
+    const text = `Not undone in ${name(first.file.path)}: ${visible(first.reason)}${more}`;
     this.desks.tell({ level: "warning", text }, sessionId);
   }
 
   private nothing(sessionId: string): void {
-    this.desks.tell({ level: "info", text: "There is nothing of that kind." }, sessionId);
+    this.desks.tell({ level: "info", text: "There are no such changes." }, sessionId);
   }
 }
 
@@ -224,7 +225,7 @@ export function preview<T>(
   const separator = (label: string) => ({ label, kind: vscode.QuickPickItemKind.Separator });
   const pick = vscode.window.createQuickPick<vscode.QuickPickItem>();
   pick.title = title;
-  pick.placeholder = "Enter does it, Escape leaves everything as it is";
+  pick.placeholder = "Press Enter to confirm or Escape to cancel";
   pick.ignoreFocusOut = true;
   pick.items = [
     ...choices,

@@ -61,5 +61,5 @@ function outcome({ status, changes }: SessionSummary, turn: TurnEnded | undefine
   if (status === "interrupted") return "was interrupted.";
   if (turn !== undefined && turn.reason !== "completed")
     return `stopped: ${oneLine(turn.message || turn.reason, WHY)}`;
-  return changes > 0 ? "has finished. Changes wait for your review." : "has finished.";
+  return changes > 0 ? "has finished. There are changes to review." : "has finished.";
 }

@@ -90,6 +90,7 @@ export function activate(context: vscode.ExtensionContext): void {
     desk,
     context.workspaceState,
   );
+  review.onCame((words) => chats.announce(words));
   const picker = new ModelPicker(desks, daemon, () => models.refresh());
   const settings = new SettingsPage(context.extensionUri, daemon, picker, () => models.refresh());
   const mcp = new ServersPage(context.extensionUri, desks, daemon, servers, setup, pages);
@@ -128,7 +129,7 @@ export function activate(context: vscode.ExtensionContext): void {
       chat: (sessionId) => chats.showSession(sessionId),
     }),
     vscode.commands.registerCommand("amanu.commitMessage", (given?: { rootUri?: vscode.Uri }) =>
-      desks.attempt(() => writeCommitMessage(daemon, given)),
+      desks.attempt(() => writeCommitMessage(daemon, desks.state.sessionId, given)),
     ),
     new Findings(sessions),
     chats,

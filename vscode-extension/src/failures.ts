@@ -4,7 +4,7 @@ import type { Python } from "./python";
 const KNOWN: [pattern: RegExp, sentence: (python: Python) => string][] = [
   [
     /No space left on device|ENOSPC|Errno 28\b|Disk quota exceeded|EDQUOT/i,
-    () => "There is no room on the disk: some 300 MB are needed. Make room, then try again.",
+    () => "Not enough disk space: about 300 MB are needed. Free some space, then try again.",
   ],
   [
     /ensurepip is not available|No module named '?(venv|ensurepip)|ensurepip.*returned non-zero/i,
@@ -14,16 +14,17 @@ const KNOWN: [pattern: RegExp, sentence: (python: Python) => string][] = [
   [
     /DO NOT MATCH THE HASHES|hashes are required/i,
     () =>
-      "A package that came is not the one Amanu was tested with, so nothing was installed. Does a mirror or proxy change what it passes on?",
+      "A downloaded package is not the one Amanu was tested with, so nothing was installed. Does a mirror or proxy modify packages?",
   ],
   [
     /CERTIFICATE_VERIFY_FAILED|SSLError|SSLCertVerificationError/i,
     () =>
-      "The package index was reached, but its certificate is not trusted. Behind a proxy that signs anew, set PIP_CERT to its certificate in the setting amanu.server.environment.",
+      "The package index was reached, but its certificate is not trusted. Behind a proxy that re-signs connections, set PIP_CERT to its certificate in the setting amanu.server.environment.",
   ],
   [
     /ProxyError|Tunnel connection failed|407 Proxy/i,
-    () => "The proxy refused. Set HTTPS_PROXY in the setting amanu.server.environment, then try again.",
+    () =>
+      "The proxy refused the connection. Set HTTPS_PROXY in the setting amanu.server.environment, then try again.",
   ],
   [
     /NewConnectionError|Failed to establish a new connection|name resolution|Name or service not known|nodename nor servname|Connection refused|Network is unreachable|ConnectTimeout|ReadTimeout|timed out|Connection (broken|reset)/i,
@@ -32,7 +33,7 @@ const KNOWN: [pattern: RegExp, sentence: (python: Python) => string][] = [
   ],
   [
     /Permission denied|EACCES|EROFS|Read-only file system/i,
-    () => "The extension's storage folder cannot be written. The log names the file.",
+    () => "The extension's storage folder is not writable. The log names the file.",
   ],
 ];
 

@@ -79,7 +79,7 @@ export class Inline implements vscode.Disposable {
 
   private async edit(place = here(), given?: string): Promise<void> {
     if (place === undefined) {
-      void vscode.window.showInformationMessage("Open a file first, and put the cursor where to edit.");
+      void vscode.window.showInformationMessage("Open a file and place the cursor where you want to edit.");
       return;
     }
     const { document, startLine, endLine } = place;
@@ -252,7 +252,7 @@ async function ask(title: string, placeHolder: string): Promise<string | undefin
   const said = await vscode.window.showInputBox({
     title,
     placeHolder,
-    prompt: "Nothing changes before you accept it.",
+    prompt: "Nothing changes until you accept it.",
   });
   return said?.trim() || undefined;
 }

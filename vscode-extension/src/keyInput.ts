@@ -22,7 +22,7 @@ export function askForKey<T>(
   const box = vscode.window.createInputBox();
   box.title = `API Key for ${title}`;
   box.placeholder = `Paste your ${title} key`;
-  box.prompt = "It is tested, and kept in your own configuration folder, readable only by you.";
+  box.prompt = "The key is tested, then stored in your configuration folder, readable only by you.";
   box.password = true;
   box.ignoreFocusOut = true; // one goes to the provider's page to get it
   box.buttons = [...(status.page ? [GET_KEY] : []), ...(status.source === "file" ? [REMOVE] : [])];
@@ -41,7 +41,7 @@ export function askForKey<T>(
       box.enabled = false;
       box.busy = true;
       box.validationMessage = undefined;
-      box.prompt = `Asking ${title} whether it takes the key…`;
+      box.prompt = `Testing the key with ${title}…`;
       try {
         outcome = await take(box.value.trim());
         box.hide();
@@ -63,8 +63,8 @@ export function askForKey<T>(
 /** Why it cannot be a key, whoever it is for (`check_form` in `server/amanu/models/credentials.py`). */
 export function malformed(value: string): string | undefined {
   const key = value.trim();
-  if (/\s/.test(key)) return "A key is one word. Was more copied than the key?";
-  return /[^\x21-\x7e]/.test(key) ? "A key holds only plain letters, digits and signs." : undefined;
+  if (/\s/.test(key)) return "A key contains no spaces. Did you copy more than the key?";
+  return /[^\x21-\x7e]/.test(key) ? "A key contains only letters, digits and punctuation." : undefined;
 }
 
 /** Show the page where the user gets a key. */

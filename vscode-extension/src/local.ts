@@ -16,14 +16,13 @@ export async function allowLocal(daemon: Daemon, setup: Setup): Promise<string |
     ),
   ];
   const found = setup.find();
-  if (vendors.length === 0 || !("command" in found))
-    return "No model server answers on this machine that you have not allowed yet.";
+  if (vendors.length === 0 || !("command" in found)) return "No other local model server was found.";
   const vendor =
     vendors.length === 1
       ? vendors[0]
-      : await vscode.window.showQuickPick(vendors, { title: "Model server of this machine" });
+      : await vscode.window.showQuickPick(vendors, { title: "Local model server" });
   if (vendor === undefined) return undefined;
-  const question = `Let ${vendor} on this machine have your code and what you say?`;
+  const question = `Allow ${vendor} on this machine to receive your code and prompts?`;
   if ((await vscode.window.showWarningMessage(question, { modal: true }, "Allow")) !== "Allow")
     return undefined;
   const signal = AbortSignal.timeout(WITHIN);

@@ -7,7 +7,7 @@ import { oneLine } from "./visible";
 export async function reviewMemory(desks: Desks, daemon: Daemon): Promise<void> {
   const { sessionId } = desks.state;
   if (sessionId === "")
-    return desks.tell({ level: "info", text: "Open a session first: memory belongs to its folder." });
+    return desks.tell({ level: "info", text: "Start a session first: memory belongs to its folder." });
   const { facts, summary } = await daemon.request("amanu/memory/list", { sessionId });
   if (facts.length === 0) return desks.tell({ level: "info", text: summary });
   const items = facts.map((fact) => ({
@@ -16,7 +16,7 @@ export async function reviewMemory(desks: Desks, daemon: Daemon): Promise<void> 
     detail: fact.path,
     fact,
   }));
-  const title = "What is remembered for later sessions";
+  const title = "Remembered for later sessions";
   const chosen = await vscode.window.showQuickPick(items, { title, placeHolder: "Choose a fact to forget" });
   if (chosen === undefined) return;
   const { number, text } = chosen.fact;

@@ -14,6 +14,8 @@ export const DEFAULT: QuickInputButton = {
 };
 export const KEY: QuickInputButton = { iconPath: new ThemeIcon("key"), tooltip: "Set API Key…" };
 
+const VERSIONS = new Intl.Collator("en", { numeric: true });
+
 /** What stands in the way of a model, and the command that takes it away. */
 export type Obstacle = "amanu.setKey" | "amanu.allowLocal";
 
@@ -60,7 +62,7 @@ export function modelItems(
   const groups = (chosen: ModelInfo[], suffix: string) =>
     [...new Set(chosen.map(vendorOf))].flatMap((vendor): ModelItem[] => [
       separator(`${title(vendor)}${suffix}`),
-      ...chosen.filter((model) => vendorOf(model) === vendor).map(row),
+      ...newestFirst(chosen.filter((model) => vendorOf(model) === vendor)).map(row),
     ]);
   return [
     ...(first.length > 0 ? [separator("In use"), ...first.map(row)] : []),
@@ -87,6 +89,14 @@ export function detail(model: ModelInfo): string {
 
 export function vendorOf({ modelId }: Pick<ModelInfo, "modelId">): string {
   return modelId.slice(0, modelId.indexOf(":"));
+}
+
+/** Of each family the newest first, the families in the vendor's order. */
+function newestFirst(models: ModelInfo[]): ModelInfo[] {
+  const family = ({ name }: ModelInfo) => name.replaceAll(/\d[\d.]*/g, "");
+  const families = [...new Set(models.map(family))];
+  const rank = (model: ModelInfo) => families.indexOf(family(model));
+  return models.toSorted((a, b) => rank(a) - rank(b) || VERSIONS.compare(b.name, a.name));
 }
 
 function obstacleOf({ available, unavailable }: ModelInfo): Obstacle | undefined {

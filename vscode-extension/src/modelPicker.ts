@@ -70,7 +70,7 @@ export class ModelPicker {
       description: EFFORTS[effort] + (effort === inUse ? " · in use" : ""),
       iconPath: new vscode.ThemeIcon(effort === inUse ? "check" : "dashboard"),
     }));
-    const title = `How much ${model?.name ?? "the model"} thinks`;
+    const title = `Thinking effort of ${model?.name ?? "the model"}`;
     const chosen = await vscode.window.showQuickPick(items, { title });
     if (chosen === undefined) return;
     if (named !== undefined && named.modelId !== state.modelId)

@@ -62,12 +62,10 @@ export class Overview implements vscode.Disposable {
     this.announce();
   }
 
-  /** Go to what waits elsewhere. False when nothing does. */
-  async answer(): Promise<boolean> {
+  /** The session that waits elsewhere; of several, the one longest without news. */
+  get waiting(): string | undefined {
     const elsewhere = this.sessions.filter(({ sessionId }) => sessionId !== this.desks.state.sessionId);
-    const waiting = elsewhere.filter(({ questions }) => questions.length > 0);
-    if (waiting.length > 0) await this.show(waiting.length === 1 ? waiting[0]?.sessionId : undefined);
-    return waiting.length > 0;
+    return elsewhere.findLast(({ questions }) => questions.length > 0)?.sessionId;
   }
 
   dispose(): void {
@@ -94,7 +92,7 @@ export class Overview implements vscode.Disposable {
   }
 
   private async askAll(sessions: SessionSummary[]): Promise<void> {
-    const words = `${sessions.length} sessions wait for you: ${sessions.map(titled).join(", ")}`;
+    const words = `${sessions.length} sessions are waiting for you: ${sessions.map(titled).join(", ")}`;
     if (await vscode.window.showInformationMessage(message(words), SHOW)) await this.show(undefined);
   }
 
@@ -103,7 +101,7 @@ export class Overview implements vscode.Disposable {
     const { sessionId } = session;
     const approval = questions.length === 1 ? this.approval(sessionId, questions[0]) : undefined;
     const whole = approval && allowable(approval);
-    const words = `${titled(session)} waits for you: ${whole ?? asked(questions)}`;
+    const words = `${titled(session)} is waiting for you: ${whole ?? asked(questions)}`;
     const shownAt = Date.now();
     const buttons = whole === undefined ? [SHOW] : [ALLOW, SHOW];
     const chosen = await vscode.window.showInformationMessage(message(words), ...buttons);

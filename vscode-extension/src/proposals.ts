@@ -180,7 +180,7 @@ export class Proposals implements vscode.FileSystemProvider {
       vscode.Uri.file(path),
     ]);
     if (all.length === 0)
-      this.desks.tell({ level: "info", text: "Amanu has changed nothing in this session." });
+      this.desks.tell({ level: "info", text: "Amanu has not changed anything in this session." });
     else await vscode.commands.executeCommand("vscode.changes", CHANGED, all);
   }
 
@@ -357,7 +357,7 @@ export class Proposals implements vscode.FileSystemProvider {
       this.desks.tell(
         {
           level: "warning",
-          text: "What you edited outside of the proposed changes was not taken: edit the file itself for that.",
+          text: "Edits outside the proposed changes were ignored: make them in the file itself.",
         },
         target.sessionId,
       );

@@ -1309,10 +1309,13 @@ export interface CommitMessageParams {
   subjects?: string[];
   /** None: as `[routing] utility` says, else the default. */
   modelId?: string | null;
+  /** Of an open session whose cost it adds to. */
+  sessionId?: Id | null;
 }
 
 export interface CommitMessageResult {
   message: string;
+  spend: Spend;
   /** Files whose changes the model was not shown: they may hold secrets. */
   leftOut: string[];
 }

@@ -42,7 +42,7 @@ export function report(known: Known): string {
   );
   line("✓", "editor", `${known.editor}, ${known.remote ? `remote: ${known.remote}` : "no remote"}`);
   if (known.folders.length === 0)
-    line("!", "workspace", "no folder is open", "Open a folder: Amanu works in one.");
+    line("!", "workspace", "no folder is open", "Open a folder to start working with Amanu.");
   else line("✓", "workspace", known.folders.join(", "));
   if (known.trusted) line("✓", "trust", "the workspace is trusted");
   else
@@ -50,7 +50,7 @@ export function report(known: Known): string {
       "!",
       "trust",
       "the workspace is not trusted",
-      "The folder's own settings are not read; all else works.",
+      "The folder's own settings are not read; everything else works.",
     );
   if ("command" in found) line("✓", "daemon", `${FROM[found.from]}: ${found.command}`);
   else
@@ -58,7 +58,7 @@ export function report(known: Known): string {
       "✗",
       "daemon",
       found.missing,
-      found.install ? "Run: Amanu: Install the Daemon" : "Look at the settings.",
+      found.install ? "Run: Amanu: Install the Daemon" : "Check the settings.",
     );
   const ready = connection.status === "ready";
   if (ready) line("✓", "connection", "ready");
@@ -77,7 +77,7 @@ export function report(known: Known): string {
   if (names.length > 0) line("·", "environment", `${names.join(", ")} (values are not shown)`);
   lines.push("");
   if (known.daemon === undefined || !("command" in found)) {
-    lines.push("The daemon", "", "It could not be asked: there is none.");
+    lines.push("The daemon", "", "There is no daemon to ask.");
   } else {
     lines.push("The daemon", "", masked(advice(known.daemon.output.trim()), settings), "");
     lines.push(

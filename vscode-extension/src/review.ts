@@ -33,6 +33,8 @@ export class Review implements vscode.Disposable {
   private readonly lenses: Lenses;
   private readonly decorations: Decorations;
   private readonly navigation: Navigation;
+  /** The user was brought to a change, in words. */
+  readonly onCame: vscode.Event<string>;
   private readonly decisions: Decisions;
   private readonly wayBack: WayBack;
   private readonly subscriptions: vscode.Disposable[];
@@ -52,6 +54,7 @@ export class Review implements vscode.Disposable {
     this.lenses = new Lenses(this.places, proposals, sessions);
     this.decorations = new Decorations(this.places);
     this.navigation = new Navigation(this.places, proposals);
+    this.onCame = this.navigation.onCame;
     this.decisions = new Decisions(desks, proposals, edits, this.places, this.navigation, seen);
     this.wayBack = new WayBack(sessions, desks, proposals, edits);
     const everywhere = [{ scheme: PROPOSED }, { scheme: "file" }];
@@ -163,7 +166,10 @@ export class Review implements vscode.Disposable {
     if (only === undefined) this.decisions.nothing();
     else if (shown.length === 1) await this.navigation.showDiff(only);
     else
-      await this.proposals.showAll(turnId === undefined ? "Changes to review" : "Changes of the turn", shown);
+      await this.proposals.showAll(
+        turnId === undefined ? "Changes to review" : "Changes in this turn",
+        shown,
+      );
   }
 
   private async openRow({ targets }: Row): Promise<void> {

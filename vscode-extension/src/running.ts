@@ -40,7 +40,7 @@ export class Running implements vscode.Disposable {
   ) {
     this.terminals = new JobTerminals(sessions, daemon);
     this.calls = new CallTerminals(sessions, daemon);
-    this.item.name = "Amanu: What's Running";
+    this.item.name = "Amanu: Running Agents, Commands and Servers";
     this.item.command = "amanu.jobs";
     this.subscriptions = [
       this.item,
@@ -83,7 +83,7 @@ export class Running implements vscode.Disposable {
       this.item.text = parts.join(" ");
       this.item.tooltip = [
         ...(going.length > 0 ? [`Agents and commands running: ${going.length}`, ...going] : []),
-        ...(waiting.length > 0 ? ["MCP servers that need you"] : []),
+        ...(waiting.length > 0 ? ["MCP servers that need attention"] : []),
         ...waiting.map((server) => oneLine(headline(server), LINE)),
       ].join("\n");
       this.item.show();
@@ -150,7 +150,7 @@ export class Running implements vscode.Disposable {
     return {
       id: itemId,
       label: `$(play) ${plain(title)}`,
-      description: "the turn waits for it",
+      description: "the turn is waiting for it",
       buttons: [STOP],
       show: () => this.showCommand(this.desks.state.sessionId, itemId),
       stop: () => this.desks.active.stop(),

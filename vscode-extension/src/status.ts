@@ -61,22 +61,22 @@ export class Status implements vscode.Disposable {
             ? ["$(loading~spin) Amanu", "Connecting to the daemon", "amanu.focus"]
             : waiting > 0
               ? [
-                  `$(question) Amanu waits`,
+                  `$(question) Amanu: ${waiting} pending`,
                   here === 0
-                    ? `${named(asking)} waits for ${plural(waiting, "decision")} of yours`
-                    : `Waits for ${plural(here, "decision")} of yours${asking.length > 0 ? `; ${named(asking)} waits too` : ""}`,
+                    ? `${named(asking)} is waiting for ${plural(waiting, "decision")}`
+                    : `Waiting for ${plural(here, "decision")}${asking.length > 0 ? `; so is ${named(asking)}` : ""}`,
                   "amanu.answer",
                 ]
               : shown.some(({ turn }) => turn !== null)
-                ? ["$(sync~spin) Amanu", "A turn runs", "amanu.focus"]
+                ? ["$(sync~spin) Amanu", "Working", "amanu.focus"]
                 : review > 0
                   ? [
                       `$(check) Amanu: ${review} to review`,
-                      `Amanu is ready. ${plural(review, "change")} ${review === 1 ? "waits" : "wait"} for your review`,
+                      `Amanu is ready. ${plural(review, "change")} to review`,
                       "amanu.reviewAll",
                     ]
                   : running.length > 0
-                    ? ["$(sync~spin) Amanu", `A turn runs in ${named(running)}`, "amanu.sessions"]
+                    ? ["$(sync~spin) Amanu", `Working on ${named(running)}`, "amanu.sessions"]
                     : ["$(check) Amanu", ready(others), "amanu.focus"];
     this.context("amanu.session", this.desks.state.sessionId !== "");
     this.context("amanu.running", this.desks.state.turn !== null);

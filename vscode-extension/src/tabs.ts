@@ -1,7 +1,7 @@
 import * as vscode from "vscode";
 
 /** The editor of all that is applied in a session. */
-export const CHANGED = "What Amanu changed";
+export const CHANGED = "Changes in this session";
 
 /** Show the file under its new name where its tab was; nothing that was not open, and nothing with unsaved text. */
 export async function reopen(from: vscode.Uri, to: vscode.Uri): Promise<void> {

@@ -8,7 +8,7 @@ const MENTIONED = /(?<![\w@\\])@terminal(?![\w/.])/;
 const SENT = 20_000;
 
 export const NO_OUTPUT =
-  "There is no terminal output to send: no terminal is open, nothing was run in it, or its shell does not tell where commands end. Select the text in the terminal, then right-click it and choose Add to Amanu Chat.";
+  "There is no terminal output to send: no terminal is open, nothing was run in it, or its shell has no shell integration. Select the text in the terminal, then right-click it and choose Add to Amanu Chat.";
 
 /** The attachments of a prompt, and the terminal's output when the prompt mentions it. Undefined: it does, but there is
  * none. */

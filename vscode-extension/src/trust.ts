@@ -50,7 +50,7 @@ export class Trust {
     const what = there.length === 0 ? "it enables nothing" : `${plural(there.length, "file")}, as shown`;
     const set = async (trusted: boolean) => {
       await this.daemon.request("amanu/trust/set", { root, trusted, digest: trusted ? digest : null });
-      const text = trusted ? "The folder is trusted as you saw it." : "The folder is not trusted.";
+      const text = trusted ? "The folder is now trusted." : "The folder is not trusted.";
       this.desks.tell({ level: "info", text });
     };
     const yes: Choice = { label: "$(shield) Trust", description: what, run: () => set(true) };
@@ -64,7 +64,7 @@ export class Trust {
     // VS Code's own answer goes first
     const manage: Choice = {
       label: "$(shield) Manage VS Code's workspace trust…",
-      description: "VS Code does not trust this folder, and Amanu does not either",
+      description: "VS Code does not trust this folder, so Amanu does not either",
       run: async () => vscode.commands.executeCommand("workbench.trust.manage"),
     };
     const asked = !vscode.workspace.isTrusted ? [manage] : state === "trusted" ? [leave, no] : [no, yes];

@@ -40,7 +40,7 @@ export function reasons(
 
 function standing(hunk: Hunk): string {
   const mine = altered(hunk);
-  if (waits(hunk) === "review") return `applied by a rule, waits for your review${mine}`;
+  if (waits(hunk) === "review") return `applied by a rule, to be reviewed${mine}`;
   const words = {
     pending: "proposed, nothing is written yet",
     accepted: "being applied",
@@ -48,7 +48,7 @@ function standing(hunk: Hunk): string {
     rejected: "rejected",
     conflicted: "in conflict, nothing was overwritten",
     undoing: "being undone",
-    reverted: "taken back",
+    reverted: "undone",
   }[hunk.state];
   return words + mine;
 }

@@ -18,6 +18,6 @@ test.each<[string, Finding[], string]>([
   [
     "each on its line, with who says it",
     [FOUND, { ...FOUND, severity: "warning", message: "late", source: "", code: "" }],
-    "Fix this. What is found there:\n3: error: undefined name x<U+202E> (ruff F821)\n3: warning: late",
+    "Fix these problems:\n3: error: undefined name x<U+202E> (ruff F821)\n3: warning: late",
   ],
 ])("what is asked of the model: %s", (_, findings, expected) => expect(request(findings)).toBe(expected));

@@ -25,7 +25,7 @@ test.each([
     "key: Amanu: Sign Out of ChatGPT, then Amanu: Set API Key….",
   ],
   ["Run: amanu auth set my-own", "Use Amanu: Set API Key…"],
-  ["Run: amanu auth local ollama", "Use Amanu: Allow a Model Server of This Machine…"],
+  ["Run: amanu auth local ollama", "Use Amanu: Allow a Local Model Server…"],
   ["Internal error in Amanu; see `amanu logs`.", "see Amanu: Show Logs."],
   ["Set x = 1, or run make.", "Set x = 1, or run make."],
 ])("advice names what VS Code has: %s", (said, expected) => expect(advice(said)).toContain(expected));

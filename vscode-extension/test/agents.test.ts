@@ -270,7 +270,7 @@ test("the standing area and a screen reader hear who asks and how it ended", () 
   standing.update();
   expect(standing.element.textContent).toContain("Waiting for you: investigator: Run make");
   expect(announcement({ kind: "approvalRequested", approval: asks("w1") })).toBe(
-    "Amanu waits for your decision: investigator: Run make",
+    "Amanu needs your decision: investigator: Run make",
   );
   expect(announcement({ kind: "agentChanged", agent: AGENT })).toBe("");
   expect(announcement({ kind: "agentChanged", agent: { ...AGENT, ...ENDED } })).toBe(

@@ -122,8 +122,8 @@ test("a file that several sessions change has one row, and each change keeps its
 });
 
 test("what a turn's edits came to", () => {
-  const [open, review, applied, undone] = [1, 1, 3, 0];
-  expect(turnEdits(P, "t1")).toEqual({ files: 3, added: 6, removed: 4, open, review, applied, undone });
+  const [open, applied, undone] = [1, 3, 0];
+  expect(turnEdits(P, "t1")).toEqual({ files: 3, added: 6, removed: 4, open, applied, undone });
   expect(turnEdits(P, "nowhere")).toBeUndefined();
   const gone = [proposal("p", "t", [file("/w/a", BASE, [two("reverted"), five("rejected")])])];
   expect(turnEdits(gone, "t")).toMatchObject({ added: 0, removed: 0, applied: 0, undone: 1 });
@@ -235,7 +235,7 @@ test("why a change is there", () => {
   };
   const place = { hunk: given, start: 1, lines: 2 };
   expect(at && reasons([said], { proposal: changed, file: at }, place)).toEqual([
-    "Amanu: applied by a rule, waits for your review, with your changes",
+    "Amanu: applied by a rule, to be reviewed, with your changes",
     "Two is **German** now.",
     "pyright: nothing new",
     "Asked for: “In German”",

@@ -146,14 +146,14 @@ test("a prompt waits for the picture that was pasted before it", async () => {
   vi.stubGlobal("createImageBitmap", () => new Promise((resolve) => (decoded = resolve)));
   const { composer, input } = compose();
   composer.attachPicture(new File([new Uint8Array([1])], "shot.png", { type: "image/png" }));
-  expect(composer.element.textContent).toContain("Reading the picture");
+  expect(composer.element.textContent).toContain("Reading the image");
   type(input, "what is this?");
   press(input, "Enter");
   expect(posted).toEqual([]);
   decoded({ width: 2, height: 2, close: () => undefined });
   await vi.waitFor(() => expect(posted).toHaveLength(1));
   expect(posted[0]).toMatchObject({ type: "prompt", attachments: [{ name: "shot.png" }] });
-  expect(composer.element.textContent).not.toContain("Reading the picture");
+  expect(composer.element.textContent).not.toContain("Reading the image");
 });
 
 test.each([

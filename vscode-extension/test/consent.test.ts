@@ -176,6 +176,19 @@ test("lines out of sight are counted, and shown on demand", () => {
   expect(text.classList.contains("whole")).toBe(true);
 });
 
+test("what is rarely wanted is behind one row of answers, and the button says what was chosen there", () => {
+  const scopes = (["once", "session"] as const).map((scope) => ({ scope, rule: "", explanation: "" }));
+  const { find, texts, choose, posted } = card({ command: "make", scopes, grants: ["network"] });
+  expect(texts(".approval > .row button")).toEqual(["Allow", "Edit", "Reject"]);
+  expect(find<HTMLDetailsElement>(".more").open).toBe(false);
+  choose("session");
+  expect(find(".allow").textContent).toBe("Allow for this session");
+  find<HTMLInputElement>("input[data-grant=network]").click();
+  expect(find(".allow").textContent).toBe("Allow for this session with network access");
+  find(".allow").click();
+  expect(posted).toMatchObject([{ decision: "allow", scope: "session", grants: ["network"] }]);
+});
+
 test.each<[string, Partial<Approval>, string[], string[], string]>([
   ["nothing offered", {}, [], [], "Allow"],
   [
@@ -281,7 +294,7 @@ test("a question whose matter changed is asked anew, and says so; what repeats i
   ask({ digest: "d2", detail: "make install" });
   expect(find("button.allow")).not.toBe(drawn);
   expect([find(".note").textContent, find(".detail").textContent]).toEqual([
-    expect.stringMatching(/not what you were asked before/),
+    expect.stringMatching(/changed since you were asked/),
     "make install",
   ]);
 });
@@ -293,7 +306,7 @@ test("what changed between the yes and the run is asked anew, and says so", () =
   ask({ digest: "d2", askedAt: 5 });
   expect([find(".approval").hidden, find(".note").textContent]).toEqual([
     false,
-    expect.stringMatching(/it has changed, and nothing was done/),
+    expect.stringMatching(/has changed since you were asked, and nothing was done/),
   ]);
 });
 

@@ -161,8 +161,8 @@ const TURN = { turnId: "t", modelId: "scripted:demo", steps: 2, routed: null };
 test.each<[Partial<SessionState>, Partial<ContextUse>, RegExp]>([
   [{}, {}, /^$/],
   [{ turn: TURN }, {}, /^$/],
-  [{ readOnly: true }, {}, /looked at only/],
-  [{ items: [notice("compacting")], turn: TURN }, {}, /being made/],
+  [{ readOnly: true }, {}, /read-only/],
+  [{ items: [notice("compacting")], turn: TURN }, {}, /being compacted/],
   [{ items: [notice("compacted")] }, {}, /nothing new to compact/],
   [{ items: [notice("nothingToCompact")] }, {}, /nothing new to compact/],
   [{ items: [notice("modelTold")] }, {}, /^$/],
@@ -230,7 +230,7 @@ test.each<[Partial<Source>, string[], string | null]>([
 
 test.each<[Partial<SessionState>, string]>([
   [{ turn: TURN }, "Working · step 3"],
-  [{ turn: TURN, items: [notice("compacting")] }, "Making room"],
+  [{ turn: TURN, items: [notice("compacting")] }, "Compacting the conversation"],
   [
     { turn: { ...TURN, modelId: "x:small", routed: "The other one is overloaded." } },
     "Working · step 3Small: The other one is overloaded.",

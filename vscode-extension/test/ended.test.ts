@@ -69,7 +69,7 @@ test.each<[string, Parameters<typeof watched>[0], boolean, number, number]>([
 });
 
 test.each<[TurnEnded | undefined, SessionSummary["status"], number, string]>([
-  [turn("completed"), "idle", 3, "“Mend it” has finished. Changes wait for your review."],
+  [turn("completed"), "idle", 3, "“Mend it” has finished. There are changes to review."],
   [turn("failed", "No quota."), "idle", 0, "“Mend it” stopped: No quota."],
   [undefined, "interrupted", 0, "“Mend it” was interrupted."],
   [undefined, "idle", 0, "“Mend it” has finished."],

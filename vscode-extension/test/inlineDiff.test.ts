@@ -21,5 +21,6 @@ test("every language of proposed text has inline diffs, and the colours that are
       path: `./dist/grammars/${language}.json`,
     })),
   );
+  expect(languages.filter(({ aliases }) => aliases.length > 0)).toEqual([]); // without a name none is offered for files
   expect(ids.filter((id) => !grammars.some(({ language }) => language === id))).toEqual(["amanu-plaintext"]);
 });

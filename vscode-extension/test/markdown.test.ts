@@ -1,5 +1,5 @@
 // @vitest-environment happy-dom
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { Markdown } from "../src/chat/view/markdown";
 import { parser } from "../src/chat/view/parser";
 
@@ -62,7 +62,7 @@ function document_(next: (below: number) => number): string {
   const table = () => [
     "| a | b |",
     "|:--|--:|",
-    ...Array.from({ length: next(4) }, () => `| ${words(2)} | ${next(9)} |`),
+    ...Array.from({ length: next(9) }, () => `| ${words(2)} | ${next(9)} |`),
   ];
   const blocks: (() => string[])[] = [
     () => [words(12)],
@@ -155,6 +155,20 @@ test("what is drawn stays while a block grows", () => {
     for (let step = 0; step < 20; step++) markdown.update((text += selector === "td" ? " |\n| 2" : " more"));
     expect([selector, markdown.element.contains(first ?? null)]).toEqual([selector, true]);
   }
+});
+
+test("a table is not parsed again for each row that comes", () => {
+  const rows = Array.from({ length: 300 }, (_, at) => `| ${at} | [note] ${"word ".repeat(6)}|`);
+  const text = `Before.\n\n| a | b |\n|:--|--:|\n${rows.join("\n")}\n\n[note]: https://e.test/n\n`;
+  const parse = vi.spyOn(parser.block, "parse");
+  const markdown = new Markdown();
+  for (let at = 0; at <= text.length; at += 20) markdown.update(text.slice(0, at));
+  const longest = Math.max(...parse.mock.calls.map(([source]) => source.length));
+  parse.mockRestore();
+  expect(longest).toBeLessThan(300);
+  markdown.update(text);
+  expect(markdown.element.innerHTML).toBe(draw(text));
+  expect(markdown.element.querySelectorAll("tbody tr a")).toHaveLength(300);
 });
 
 test("an address that comes later makes links of what refers to it", () => {

@@ -50,6 +50,14 @@ test("models are listed by vendor, what is in use and the default on top, what l
   expect(items.flatMap(({ obstacle }) => obstacle ?? [])).toEqual(["amanu.setKey", "amanu.allowLocal"]);
 });
 
+test("of each family the newest model is first", () => {
+  const names = ["Opus 4.5", "Opus 4.10", "Opus 5", "Sonnet 4.5", "Sonnet 5.5"];
+  const models = names.map((name) => model(`anthropic:${name}`, { name }));
+  expect(
+    modelItems({ ...LIST, models }, "", null).flatMap((item) => (item.model ? [item.label] : [])),
+  ).toEqual(["Opus 5", "Opus 4.10", "Opus 4.5", "Sonnet 5.5", "Sonnet 4.5"]);
+});
+
 test("a session that names no model has the default", () => {
   expect(rows(modelItems(LIST, "", null)).slice(0, 2)).toEqual([
     "— In use",

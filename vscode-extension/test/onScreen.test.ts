@@ -71,7 +71,7 @@ test("all of a file is accepted when all of it was on screen", async () => {
   await decisions.settleFile(true);
   expect(said.splice(0)).toEqual(["show h150"]);
   expect(notifications.map(({ text }) => text)).toEqual([
-    "$(eye) 1 of 3 changes were not on screen yet: look, then accept again",
+    "$(eye) 1 of 3 changes not seen yet: look at them, then accept again",
   ]);
   scroll([140, 190]);
   await decisions.settleFile(true);
@@ -90,5 +90,5 @@ test("a list decides the versions that were seen in it", async () => {
   const seen = { proposalId: "p", path: "/w/a" };
   await decisions.settleSeen([{ ...seen, version: 0 }], true);
   await decisions.settleSeen([{ ...seen, version: 1 }], true);
-  expect(said).toEqual(["Some changes were updated meanwhile. Review them again.", "yes h2,h50,h150"]);
+  expect(said).toEqual(["Some changes were updated in the meantime. Review them again.", "yes h2,h50,h150"]);
 });

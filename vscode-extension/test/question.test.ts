@@ -168,7 +168,10 @@ test("what was chosen stays while other things happen; an answer from elsewhere 
   press("SQLite");
   fold({});
   expect(find<HTMLInputElement>("label.option input").checked).toBe(true);
-  fold({ state: "answered", client: "Neovim", summary: "Answered in Neovim: Database: Postgres" });
+  const summary = "Answered in Neovim: Database: Postgres";
+  fold({ state: "answered", client: "Neovim", summary, answers: { q1: "Postgres" } });
   expect(find("button.send")).toBeNull();
-  expect(find(".question").textContent).toContain("Answered in Neovim: Database: Postgres");
+  expect(find("summary").textContent).toBe(`Amanu asked: Which database?${summary}`);
+  expect(find<HTMLDetailsElement>("details").open).toBe(false); // one row; what was asked is behind it
+  expect(find("details pre").textContent).toBe(`${CHOICE.text}\nPostgres`);
 });

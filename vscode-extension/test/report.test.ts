@@ -34,7 +34,7 @@ test.each<[Partial<Known>, RegExp]>([
   ],
   [
     { found: { missing: "Wrong path.", install: false }, daemon: undefined },
-    /Wrong path\.\n +→ Look at the settings/,
+    /Wrong path\.\n +→ Check the settings/,
   ],
   [{ trusted: false }, /! trust +the workspace is not trusted/],
   [{ folders: [] }, /no folder is open/],

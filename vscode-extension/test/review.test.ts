@@ -137,7 +137,7 @@ test("two edits of one file are one review", () => {
   const drawn = cards.map((card) => card.querySelectorAll(".hunks:not([hidden]) .hunk").length);
   expect(drawn).toEqual([0, 2]);
   expect(cards[0]?.querySelector<HTMLElement>(".approval")?.hidden).toBe(true);
-  expect(cards[0]?.textContent).toContain("shown with the last edit of this step");
+  expect(cards[0]?.textContent).toContain("shown with the last edit in this step");
 });
 
 test("accepting all allows every call that waits", () => {
@@ -194,7 +194,7 @@ test("what a rule applied is kept or undone, and can be reviewed before instead"
   const buttons = [...(cards[0]?.querySelectorAll<HTMLButtonElement>(".hunks button") ?? [])];
   expect(buttons.map((each) => each.textContent)).toEqual([
     ...["Show diff", "Keep", "Undo", "Redo", "Keep", "Undo"],
-    ...["Keep all", "Undo all", "Take back, review before"],
+    "Undo and review first",
   ]);
   for (const each of buttons.slice(1)) each.click();
   expect(posted).toEqual([
@@ -203,17 +203,44 @@ test("what a rule applied is kept or undone, and can be reviewed before instead"
     { type: "decide", scope: { proposalId: "p", hunkIds: ["h1"] }, decision: "redo", seen },
     { type: "decide", scope: { proposalId: "p", hunkIds: ["h2"] }, decision: "keep", seen },
     { type: "undo", scope: { proposalId: "p", hunkIds: ["h2"] } },
-    { type: "decide", scope: { proposalId: "p" }, decision: "keep", seen },
-    { type: "undo", scope: { proposalId: "p" } },
     { type: "setReview", proposalId: "p", version: 3, review: "before" },
   ]);
 });
 
-test("what is open can be applied now and reviewed after", () => {
+test("what is open can be applied now and reviewed later: one of the options of its question", () => {
   const { cards, posted } = two(["pending", "rejected"]);
-  const [later] = [...(cards[1]?.querySelectorAll<HTMLButtonElement>(".whole button") ?? [])];
-  later?.click();
+  expect(cards[1]?.querySelector(".whole")).toBeNull();
+  cards[1]?.querySelector<HTMLButtonElement>(".more .later")?.click();
   expect(posted).toEqual([{ type: "setReview", proposalId: "p", version: 3, review: "after" }]);
+});
+
+test("after the review was finished, what is still open can be applied all the same", () => {
+  const { cards, posted } = show({
+    items: [{ ...call("c1"), state: "succeeded" }],
+    proposals: [proposal(["c1"], ["pending", "applied"])],
+  });
+  cards[0]?.querySelector<HTMLButtonElement>(".whole button")?.click();
+  expect(posted).toEqual([{ type: "setReview", proposalId: "p", version: 3, review: "after" }]);
+});
+
+test.each<[string, HunkState[], string[]]>([
+  ["one change", ["pending"], ["Accept", "Review", "Reject"]],
+  ["several of a file", ["pending", "pending"], ["Accept file", "Review", "Reject file"]],
+  [
+    "some are decided",
+    ["applied", "pending"],
+    ["Accept the rest", "Review", "Reject the rest", "Finish the review"],
+  ],
+])("the question about edits is about those alone, in one row: %s", (_, states, labels) => {
+  const { cards, posted } = show({
+    items: [call("c1")],
+    approvals: [approval("c1")],
+    proposals: [proposal(["c1"], states)],
+  });
+  const row = [...(cards[0]?.querySelectorAll<HTMLButtonElement>(".approval > .row button") ?? [])];
+  expect(row.filter(({ hidden }) => !hidden).map((each) => each.textContent)).toEqual(labels);
+  row.find((each) => each.textContent === "Review")?.click();
+  expect(posted).toEqual([{ type: "openDiff", proposalId: "p", path: "/w/a.py" }]);
 });
 
 const said = (turnId: string): UserMessage => ({
@@ -227,9 +254,9 @@ const said = (turnId: string): UserMessage => ({
 
 test.each<[string, HunkState[], string[]]>([
   ["nothing decided", ["pending"], ["Review"]],
-  ["applied by a rule", ["applied"], ["Review", "Undo", "Keep all"]],
+  ["applied by a rule", ["applied"], ["Review", "Undo"]],
   ["taken back", ["reverted"], ["Review", "Redo"]],
-  ["both", ["applied", "reverted"], ["Review", "Undo", "Redo", "Keep all"]],
+  ["both", ["applied", "reverted"], ["Review", "Undo", "Redo"]],
 ])("the row below a turn: %s", (_, states, buttons) => {
   const { desk, posted, list } = show({
     items: [said("t"), call("c1"), said("u")],

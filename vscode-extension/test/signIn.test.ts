@@ -78,7 +78,7 @@ test("a program that cannot be started is told", async () => {
 });
 
 test("a sign-out that failed is told, with the command that VS Code has", async () => {
-  const setup = amanu("echo 'It cannot be written; see `amanu logs`.' >&2; exit 4");
+  const setup = amanu("echo 'It not writable; see `amanu logs`.' >&2; exit 4");
   await expect(signOut(setup)).rejects.toThrow("see Amanu: Show Logs.");
 });
 

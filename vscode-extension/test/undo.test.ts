@@ -53,7 +53,7 @@ test("a hunk is undone at once, and what could not be is said", async () => {
   const scope = { proposalId: "p", hunkIds: ["b"] };
   await edits.undo("s1", scope);
   expect(asked).toEqual([["amanu/proposal/undo", { scope, dryRun: false }]]);
-  expect(told).toEqual(["Not taken back in a.py: You changed these lines."]);
+  expect(told).toEqual(["Not undone in a.py: You changed these lines."]);
 });
 
 test.each([
@@ -99,7 +99,7 @@ test.each([
   await done;
   expect(asked[1]).toEqual(["amanu/checkpoint/restore", { turnId: "t", ...how }]);
   expect(back).toEqual(given);
-  expect(told).toEqual(text === null ? [] : ["Pictures have to be attached again."]);
+  expect(told).toEqual(text === null ? [] : ["Images have to be attached again."]);
 });
 
 test("what is decided counts for the versions that were seen", async () => {
@@ -110,5 +110,5 @@ test("what is decided counts for the versions that were seen", async () => {
   await edits.decide("s1", { turnId: "elsewhere" }, "keep");
   const seen = [{ proposalId: "p", version: 1 }];
   expect(asked).toEqual([["amanu/proposal/decide", { scope: { turnId: "t" }, decision: "keep", seen }]]);
-  expect(told).toEqual([IGNORED.tooSoon, "There is nothing of that kind."]);
+  expect(told).toEqual([IGNORED.tooSoon, "There are no such changes."]);
 });

@@ -855,9 +855,11 @@
 ---@field diff string Unified, as git prints it.
 ---@field subjects? string[] First lines of the last commits, for their style.
 ---@field modelId? string None: as `[routing] utility` says, else the default.
+---@field sessionId? amanu.Id Of an open session whose cost it adds to.
 
 ---@class amanu.CommitMessageResult
 ---@field message string
+---@field spend amanu.Spend
 ---@field leftOut string[] Files whose changes the model was not shown: they may hold secrets.
 
 ---@class amanu.JobParams

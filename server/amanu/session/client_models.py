@@ -2,9 +2,10 @@
 
 import asyncio
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
+from amanu.core.model import TokenUsage
 from amanu.models import routing
 from amanu.models.listing_request import ListingAddress
 from amanu.session.commit_message import commit_message
@@ -12,6 +13,7 @@ from amanu.session.events import Client
 from amanu.session.services import Services
 from amanu.session.settings import UserSettings
 from amanu_protocol.errors import AmanuError
+from amanu_protocol.items import ModelInfo
 from amanu_protocol.requests import CommitMessageParams, CommitMessageResult, ModelListResult
 
 
@@ -52,11 +54,14 @@ class ClientModels:
         self._warming.add(connecting)
         connecting.add_done_callback(self._warming.discard)
 
-    async def write_commit_message(self, params: CommitMessageParams, client: Client) -> CommitMessageResult:
-        """Raises `AmanuError`, see the params."""
+    async def write_commit_message(
+        self, params: CommitMessageParams, client: Client, count: Callable[[ModelInfo, TokenUsage], None] | None
+    ) -> CommitMessageResult:
+        """`count` is told of the tokens it took. Raises `AmanuError`, see the params."""
         settings = self._settings.current
         model_id = self._require(params.model_id or settings.routing.utility, client)
-        return await commit_message(replace(self._services, settings=settings), params, model_id, client.environment)
+        services = replace(self._services, settings=settings)
+        return await commit_message(services, params, model_id, client.environment, count)
 
     async def refresh_catalogue(self, clients: Iterable[Client]) -> None:
         """Ask the vendors that these clients have keys for which models there are: those that did not answer in the

@@ -1,13 +1,14 @@
 """A message for a commit, from its diff: one question to a model, without tools. Nothing is committed."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from amanu.agent.loop import error_kind
 from amanu.agent.side_query import ask
 from amanu.agent.system_prompt import load_prompt
-from amanu.core.model import ModelError
+from amanu.agent.usage import spend_of
+from amanu.core.model import ModelError, TokenUsage
 from amanu.core.protected_paths import is_secret
 from amanu.core.rules import Rule
 from amanu.core.tool import Subject
@@ -15,7 +16,9 @@ from amanu.models.routing import AUTO, otherwise
 from amanu.permissions.policy import PolicyContext, built_in, decide, of_mode
 from amanu.session.services import Services
 from amanu.text.fences import block
+from amanu.text.wording import summarize_spend
 from amanu_protocol.errors import AmanuError
+from amanu_protocol.items import ModelInfo
 from amanu_protocol.requests import CommitMessageParams, CommitMessageResult
 
 _MAX_DIFF = 60_000
@@ -38,9 +41,14 @@ _FENCE = re.compile(r"```[^\n]*\n(.*?)\n?```", re.DOTALL)
 
 
 async def commit_message(
-    services: Services, params: CommitMessageParams, model_id: str, environment: Mapping[str, str]
+    services: Services,
+    params: CommitMessageParams,
+    model_id: str,
+    environment: Mapping[str, str],
+    count: Callable[[ModelInfo, TokenUsage], None] | None = None,
 ) -> CommitMessageResult:
-    """See the params. Raises `AmanuError`: also what a model's service answered."""
+    """See the params. `count` is told of the tokens it took. Raises `AmanuError`: also what a model's service
+    answered."""
     shown, left_out = _shown_files(services, params)
     if not shown:
         raise AmanuError(
@@ -55,15 +63,17 @@ async def commit_message(
         filter(None, [subjects and block("earlier_first_lines", mask(subjects)), mask(_diff(shown))])
     )
     try:
-        answer, _ = await ask(
+        answer, used = await ask(
             model, info, load_prompt("commit"), question, session_id="commit-message", max_output=_MAX_OUTPUT
         )
     except ModelError as error:
         raise AmanuError(error_kind(error), str(error)) from error
+    if count is not None:
+        count(info, used)
     message = _cleaned(answer)
     if not message:
         raise AmanuError("providerError", "The model wrote no message. Try again.")
-    return CommitMessageResult(message=message, left_out=left_out)
+    return CommitMessageResult(message=message, spend=summarize_spend(spend_of(info, used)), left_out=left_out)
 
 
 def _shown_files(services: Services, params: CommitMessageParams) -> tuple[list[str], list[str]]:

@@ -37,6 +37,8 @@ from amanu_protocol.items import Purpose
 from amanu_protocol.requests import (
     AuditQueryParams,
     AuditQueryResult,
+    CommitMessageParams,
+    CommitMessageResult,
     RewriteStartParams,
     SessionAttachParams,
     SessionAttachResult,
@@ -175,6 +177,12 @@ class Sessions:
         await self.summaries.close()
         await services.audit.close()
         await self.models.close()
+
+    async def write_commit_message(self, params: CommitMessageParams, client: Client) -> CommitMessageResult:
+        """Raises `AmanuError`, see the params."""
+        session = None if params.session_id is None else self._open.get(params.session_id)
+        count = None if session is None else session.core.costs.count_beside
+        return await self.models.write_commit_message(params, client, count)
 
     # Housekeeping -----------------------------------------------------------------------------------
 

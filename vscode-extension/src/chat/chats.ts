@@ -1,4 +1,5 @@
 import * as vscode from "vscode";
+import { plural } from "../changes";
 import { Desk } from "../desk";
 import type { Sessions } from "../sessions";
 import type { AttachmentInput } from "../protocol";
@@ -16,12 +17,16 @@ export class Chats implements vscode.WebviewViewProvider, vscode.WebviewPanelSer
   private readonly shared: Shared;
 
   constructor(
-    shared: Omit<Shared, "open">,
+    shared: Omit<Shared, "open" | "delete">,
     private readonly sessions: Sessions,
     desk: Desk,
     memory: vscode.Memento,
   ) {
-    this.shared = { ...shared, open: (sessionId, from) => this.open(sessionId, from) };
+    this.shared = {
+      ...shared,
+      open: (sessionId, from) => this.open(sessionId, from),
+      delete: (sessionId, title) => this.delete(sessionId, title),
+    };
     this.sideBar = new Panel(desk, this.shared, memory);
   }
 
@@ -60,6 +65,12 @@ export class Chats implements vscode.WebviewViewProvider, vscode.WebviewPanelSer
     if (sessionId !== "") await panel.desk.open(sessionId);
   }
 
+  /** A new session in the side bar: what a tab shows, only the user's word in that tab replaces. */
+  async startSession(): Promise<void> {
+    await this.sideBar.desk.fresh();
+    await this.reveal(this.sideBar, { type: "focus" });
+  }
+
   /** The side bar's chat goes on in an editor tab. */
   async moveToEditor(): Promise<void> {
     const { desk } = this.sideBar;
@@ -74,7 +85,12 @@ export class Chats implements vscode.WebviewViewProvider, vscode.WebviewPanelSer
       this.view.badge =
         waiting === 0
           ? undefined
-          : { value: waiting, tooltip: `Amanu waits for ${waiting} of your decisions` };
+          : { value: waiting, tooltip: `Amanu is waiting for ${plural(waiting, "decision")}` };
+  }
+
+  /** To a screen reader; nothing is shown. */
+  announce(text: string): void {
+    this.active.post({ type: "announce", text });
   }
 
   /** Whether that session's chat is on the screen. */
@@ -114,6 +130,14 @@ export class Chats implements vscode.WebviewViewProvider, vscode.WebviewPanelSer
     panel.post({ type: "focus" });
   }
 
+  /** Show a session beside what is asked about it: that has the focus. */
+  async accompany(sessionId: string): Promise<void> {
+    const panel = this.showing(sessionId) ?? this.sideBar;
+    if (panel.desk.visible) this.shared.desks.activate(panel.desk);
+    else await this.reveal(panel);
+    if (!shows(panel, sessionId)) await panel.desk.open(sessionId);
+  }
+
   dispose(): void {
     for (const each of [this.sideBar, ...this.tabs]) each.dispose();
   }
@@ -126,9 +150,30 @@ export class Chats implements vscode.WebviewViewProvider, vscode.WebviewPanelSer
     await from.desk.open(sessionId);
   }
 
+  private async delete(sessionId: string, title: string): Promise<void> {
+    const question = `Delete “${title}” for good?`;
+    const yes = await vscode.window.showWarningMessage(question, { modal: true }, "Delete");
+    if (yes !== "Delete") return;
+    for (const panel of this.panels.filter((each) => shows(each, sessionId))) await this.clear(panel);
+    await this.shared.daemon.request("amanu/session/delete", { sessionId });
+    await this.shared.overview.refresh();
+  }
+
+  /** The session of that chat goes: so does its tab, but for text the user typed there. */
+  private async clear(panel: Panel): Promise<void> {
+    const tab = this.tabOf(panel);
+    if (tab !== undefined && !panel.hasUnsent) return tab.close();
+    await panel.desk.fresh();
+    if (panel.hasUnsent)
+      panel.desk.tell({
+        level: "info",
+        text: "The session was deleted. Your prompt is still here: send it to start a new session.",
+      });
+  }
+
   private async reveal(panel: Panel, ...messages: ToView[]): Promise<void> {
     this.shared.desks.activate(panel.desk);
-    const tab = [...this.tabs].find((each) => each.panel === panel);
+    const tab = this.tabOf(panel);
     if (tab !== undefined) tab.reveal();
     else await vscode.commands.executeCommand("amanu.chat.focus");
     for (const message of messages) panel.post(message);
@@ -154,6 +199,10 @@ export class Chats implements vscode.WebviewViewProvider, vscode.WebviewPanelSer
     );
     this.tabs.add(tab);
     return tab;
+  }
+
+  private tabOf(panel: Panel): Tab | undefined {
+    return [...this.tabs].find((tab) => tab.panel === panel);
   }
 
   private get panels(): Panel[] {

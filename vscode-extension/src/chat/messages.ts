@@ -94,6 +94,8 @@ export type ToView =
   | { type: "focus" }
   | { type: "draft"; text: string }
   | ({ type: "painted"; request: number } & Painted)
+  /** For a screen reader; nothing is shown. */
+  | { type: "announce"; text: string }
   /** Another theme: ask for all colours again. */
   | { type: "repaint" };
 

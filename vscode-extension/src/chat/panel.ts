@@ -41,7 +41,7 @@ const KEPT: ReadonlySet<ToView["type"]> = new Set([
 const PICTURE_BYTES = 50_000_000;
 
 /** What the view may ask for beside the conversation, and the command that does it. */
-const COMMANDS: Record<Action, [command: string, ...rest: unknown[]]> = {
+const COMMANDS: Record<Exclude<Action, "new">, [command: string, ...rest: unknown[]]> = {
   setKey: ["amanu.setKey"],
   signIn: ["amanu.signInOpenAI"],
   logs: ["amanu.logs"],
@@ -52,7 +52,6 @@ const COMMANDS: Record<Action, [command: string, ...rest: unknown[]]> = {
   selectModel: ["amanu.selectModel"],
   selectEffort: ["amanu.selectEffort"],
   selectMode: ["amanu.selectMode"],
-  new: ["amanu.new"],
   sessions: ["amanu.sessions"],
   stop: ["amanu.stop"],
   context: ["amanu.context"],
@@ -93,6 +92,8 @@ export interface Shared {
   showCommand(sessionId: string, toolCallId: string): void;
   /** Show a session, at the wish of that chat or in an editor tab. */
   open(sessionId: string, from: Panel | "editor"): Promise<void>;
+  /** Delete a session for good, if the user means it. */
+  delete(sessionId: string, title: string): Promise<void>;
   log: vscode.LogOutputChannel;
 }
 
@@ -105,6 +106,8 @@ export class Panel implements vscode.Disposable {
   private gathered: Event[] = [];
   private timer: ReturnType<typeof setTimeout> | undefined;
   private waiting: ToView[] = [];
+  /** The text in the prompt box. */
+  private unsent = "";
   private readonly blocks: BlockActions;
   private readonly subscriptions: vscode.Disposable[];
 
@@ -149,6 +152,11 @@ export class Panel implements vscode.Disposable {
   set visible(visible: boolean) {
     this.desk.visible = visible;
     if (!visible) this.ready = false;
+  }
+
+  /** Whether the user has typed something that was not sent. */
+  get hasUnsent(): boolean {
+    return this.unsent.trim() !== "";
   }
 
   /** Say it now, or when the view is there. */
@@ -254,7 +262,7 @@ export class Panel implements vscode.Disposable {
         await desk.rename(message.sessionId, message.title);
         return this.shared.overview.refresh();
       case "delete":
-        return this.delete(message.sessionId, message.title);
+        return this.shared.delete(message.sessionId, message.title);
       case "new":
         return desk.fresh();
       case "mentions": {
@@ -299,6 +307,7 @@ export class Panel implements vscode.Disposable {
       case "focused":
         return undefined;
       case "draft":
+        this.unsent = message.text;
         return this.memory?.update(DRAFT, message.text || undefined);
       case "say":
         return desk.tell({ level: "warning", text: message.text });
@@ -307,6 +316,7 @@ export class Panel implements vscode.Disposable {
         return page && this.post({ type: "earlier", ...page });
       }
       case "action": {
+        if (message.action === "new") return desk.fresh(); // `/new` is about the chat that it is typed in
         return Object.hasOwn(COMMANDS, message.action)
           ? vscode.commands.executeCommand(...COMMANDS[message.action])
           : undefined;
@@ -440,16 +450,7 @@ export class Panel implements vscode.Disposable {
     const full = within(path, this.folders);
     if (full === undefined) return;
     if (!(await open(full, path, line)))
-      this.desk.tell({ level: "info", text: `There is no ${plain(path)} in the workspace.` });
-  }
-
-  private async delete(sessionId: string, title: string): Promise<void> {
-    const question = `Delete “${title}” for good?`;
-    const yes = await vscode.window.showWarningMessage(question, { modal: true }, "Delete");
-    if (yes !== "Delete") return;
-    for (const desk of this.shared.desks.open) if (desk.state.sessionId === sessionId) await desk.fresh();
-    await this.shared.daemon.request("amanu/session/delete", { sessionId });
-    await this.shared.overview.refresh();
+      this.desk.tell({ level: "info", text: `${plain(path)} does not exist in the workspace.` });
   }
 }
 
@@ -463,15 +464,15 @@ function hindrance(connection: Daemon["connection"], needsModel: boolean, toured
   if (connection.status === "lost")
     return { text: connection.message, actions: ["restart", "doctor", "logs"] };
   if (vscode.workspace.workspaceFolders === undefined)
-    return { text: "Open a folder: Amanu works in one.", actions: ["openFolder"] };
+    return { text: "Open a folder to start working with Amanu.", actions: ["openFolder"] };
   if (connection.status !== "ready" || !needsModel) return null;
   if (toured)
     return {
-      text: "To go on, give Amanu an API key, or sign in to use your ChatGPT plan.",
+      text: "To continue, set an API key, or sign in to use your ChatGPT plan.",
       actions: ["setKey", "signIn", "start"],
     };
   return {
-    text: "Amanu needs a model: give it an API key, or sign in to use your ChatGPT plan. The tour plays a script and needs neither.",
+    text: "Amanu needs a model: set an API key, or sign in to use your ChatGPT plan. You can also try it without a key.",
     actions: ["setKey", "signIn", "tour", "start"],
   };
 }

@@ -42,6 +42,10 @@ export class Tab implements vscode.Disposable {
     this.editor.reveal();
   }
 
+  close(): void {
+    this.editor.dispose();
+  }
+
   dispose(): void {
     for (const each of this.subscriptions) each.dispose();
     this.panel.dispose();

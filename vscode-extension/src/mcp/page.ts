@@ -14,7 +14,7 @@ import type { Servers } from "./servers";
 /** Milliseconds the daemon's command may take to print a log. */
 const WITHIN = 20_000;
 const LOG_LINES = "400";
-const STALE = "It has changed since you saw it, so nothing was done. Look at it again.";
+const STALE = "It has changed since you saw it, so nothing was done. Review it again.";
 
 /** *Amanu: MCP Servers*: a page with every server of the session's folders, and the user's decisions on them. */
 export class ServersPage implements vscode.Disposable {

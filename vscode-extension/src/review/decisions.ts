@@ -50,8 +50,8 @@ export class Decisions {
     const change = this.atCursor((hunk) => OPEN.has(hunk.state));
     if (editor === undefined || change === undefined) return this.goOn(1);
     if (!isOnScreen(editor, change)) return this.navigation.reveal(editor, change);
-    const title = `Reject the change of ${name(change.target.file.path)}`;
-    const reason = await vscode.window.showInputBox({ title, prompt: "Why? The model is told." });
+    const title = `Reject the change in ${name(change.target.file.path)}`;
+    const reason = await vscode.window.showInputBox({ title, prompt: "Why? The model sees your reason." });
     if (reason === undefined) return;
     const now = this.named(change.target.proposal.proposalId, change.target.file.path); // it may have moved meanwhile
     if (now === undefined) return this.nothing();
@@ -68,7 +68,7 @@ export class Decisions {
     const [first] = unseen;
     if (yes && first !== undefined) {
       vscode.window.setStatusBarMessage(
-        `$(eye) ${unseen.length} of ${changes.length} changes were not on screen yet: look, then accept again`,
+        `$(eye) ${unseen.length} of ${changes.length} changes not seen yet: look at them, then accept again`,
         HINT,
       );
       return this.navigation.reveal(editor, first);
@@ -88,7 +88,10 @@ export class Decisions {
       ),
     );
     if (found.length < files.length)
-      this.desks.tell({ level: "warning", text: "Some changes were updated meanwhile. Review them again." });
+      this.desks.tell({
+        level: "warning",
+        text: "Some changes were updated in the meantime. Review them again.",
+      });
     if (found.length > 0) await this.settle(found, yes, only);
   }
 
@@ -113,7 +116,7 @@ export class Decisions {
   async undoHunk(): Promise<void> {
     const change = this.atCursor((hunk) => hunk.state === "applied");
     if (change === undefined)
-      return this.desks.tell({ level: "info", text: "Here is no change of Amanu's." });
+      return this.desks.tell({ level: "info", text: "There is no change by Amanu at the cursor." });
     const { sessionId, proposal } = change.target;
     await this.edits.undo(sessionId, { proposalId: proposal.proposalId, hunkIds: [change.hunk.hunkId] });
   }
@@ -124,7 +127,7 @@ export class Decisions {
   }
 
   nothing(): void {
-    this.desks.tell({ level: "info", text: "Nothing waits for your review." });
+    this.desks.tell({ level: "info", text: "There is nothing to review." });
   }
 
   private async decideNamed(

@@ -1,10 +1,14 @@
 import * as vscode from "vscode";
-import { type Target, targets, whereabouts } from "../changes";
+import { name, type Target, targets, whereabouts } from "../changes";
 import { OPEN, waits } from "../hunks";
 import type { Proposal } from "../protocol";
 import { PROPOSED, proposedUri, type Proposals } from "../proposals";
 import { closeDiff } from "../tabs";
 import { changeKey, type LocatedChange, type Places } from "./places";
+import { oneLine } from "../visible";
+
+/** Characters of a text that are spoken. */
+const SPOKEN = 200;
 
 /** Where to go in a file: to that hunk, to its first or last change, or to where a line of the file went. */
 interface Aim {
@@ -16,6 +20,9 @@ interface Aim {
 
 /** From change to change, over all files: what is proposed in its diff, in the file's place, what is applied in the file. */
 export class Navigation implements vscode.Disposable {
+  private readonly came = new vscode.EventEmitter<string>();
+  /** The user was brought to a change: what a screen reader should say of it. */
+  readonly onCame = this.came.event;
   /** Files whose diff was shown, by proposal: who goes back to the file is left there. */
   private readonly offered = new Set<string>();
   /** Files whose tab gave way to their diff. */
@@ -33,6 +40,7 @@ export class Navigation implements vscode.Disposable {
 
   dispose(): void {
     this.subscription.dispose();
+    this.came.dispose();
   }
 
   /** The next change after that one, or after the cursor; round and round. False when nothing waits. */
@@ -79,6 +87,7 @@ export class Navigation implements vscode.Disposable {
     if (waits(change.hunk) === "decision" && editor.document.uri.scheme !== PROPOSED)
       return this.showDiff(change.target, { hunkId: change.hunk.hunkId });
     goToLine(editor, change.start);
+    this.came.fire(this.described(change));
   }
 
   async showDiff(target: Target, aim: Aim = { step: 1 }): Promise<void> {
@@ -156,6 +165,12 @@ export class Navigation implements vscode.Disposable {
       changes.find(({ hunk }) => hunk.hunkId === hunkId) ?? (step > 0 ? changes[0] : changes.at(-1));
     const start = line ?? change?.start;
     if (start !== undefined) goToLine(editor, start);
+    if (line === undefined && change !== undefined) this.came.fire(this.described(change));
+  }
+
+  private described(change: LocatedChange): string {
+    const { of, count } = this.places.numbers(change.target.sessionId);
+    return `Change ${of.get(changeKey(change))} of ${count}. ${spoken(change)}`;
   }
 
   private beyond(
@@ -179,6 +194,16 @@ export class Navigation implements vscode.Disposable {
     const next = waiting[(at + step + waiting.length) % waiting.length];
     return next?.file === here?.file ? undefined : next;
   }
+}
+
+/** Where a change is, what it removes and what it adds. */
+export function spoken({ target, hunk, start }: Pick<LocatedChange, "target" | "hunk" | "start">): string {
+  const said = (words: string, text: string) => (text === "" ? [] : [`${words}: ${oneLine(text, SPOKEN)}.`]);
+  return [
+    `${name(target.file.path)}, line ${start + 1}.`,
+    ...said("Removed", hunk.oldText),
+    ...said("Added", hunk.newText),
+  ].join(" ");
 }
 
 function goToLine(editor: vscode.TextEditor, line: number): void {

@@ -22,7 +22,7 @@ export class WayBack {
     const rows = given.filter(isRow).map(({ row }) => row.path);
     for (const path of rows.length > 0 || shown === undefined ? rows : [shown.path])
       for (const sessionId of this.sessionsAt(path))
-        await this.edits.undo(sessionId, { path }, `Undo Amanu's changes of ${name(path)}`);
+        await this.edits.undo(sessionId, { path }, `Undo Amanu's changes in ${name(path)}`);
   }
 
   async undoTurn(turnId?: string, sessionId = this.desks.state.sessionId): Promise<void> {
@@ -32,7 +32,7 @@ export class WayBack {
   }
 
   async undoSession(): Promise<void> {
-    await this.edits.undo(this.desks.state.sessionId, {}, "Undo all of the session");
+    await this.edits.undo(this.desks.state.sessionId, {}, "Undo all changes in this session");
   }
 
   async redo(turnId?: string, sessionId = this.desks.state.sessionId): Promise<void> {
@@ -59,6 +59,6 @@ export class WayBack {
   }
 
   private nothing(): void {
-    this.desks.tell({ level: "info", text: "There is nothing to take back or redo." });
+    this.desks.tell({ level: "info", text: "There is nothing to undo or redo." });
   }
 }

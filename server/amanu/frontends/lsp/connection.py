@@ -216,7 +216,7 @@ class Connection:
             "amanu/rewrite/refine": self._on(r.RewriteRefineParams, lambda s, p: s.refine(p, self)),
             "amanu/rewrite/continue": self._on(r.SessionParams, lambda s, p: s.continue_rewrite(self)),
             "amanu/commit/message": RequestRoute(
-                r.CommitMessageParams, lambda p: s.models.write_commit_message(p, self), reads=True
+                r.CommitMessageParams, lambda p: s.write_commit_message(p, self), reads=True
             ),
             "amanu/approval/resolve": self._on(r.ApprovalResolveParams, lambda s, p: s.resolve_approval(p, self)),
             "amanu/question/answer": self._on(r.QuestionAnswerParams, lambda s, p: s.answer_question(p, self)),

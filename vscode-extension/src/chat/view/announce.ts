@@ -1,18 +1,18 @@
 import { advice } from "../../advice";
 import type { Event } from "../../protocol";
 import { wanted } from "../../words";
+import { REASONS } from "./standing";
 
 /** What a screen reader should hear of an event; "" for most. Deltas are never read out. */
 export function announcement(event: Event): string {
   switch (event.kind) {
     case "approvalRequested":
-      return `Amanu waits for your decision: ${wanted(event.approval)}`;
+      return `Amanu needs your decision: ${wanted(event.approval)}`;
     case "approvalResolved":
       return event.decision.by === "user" ? `Decided: ${event.decision.outcome}` : "";
     case "turnEnded":
-      return event.reason === "completed"
-        ? "Amanu has finished."
-        : `The turn ended: ${advice(event.message || event.reason)}`;
+      if (event.reason === "completed") return "Amanu has finished.";
+      return event.message ? `The turn ended: ${advice(event.message)}` : REASONS[event.reason];
     case "agentChanged": {
       const { name, summary, endedAt } = event.agent;
       return endedAt === null ? "" : `${name}: ${summary}`;

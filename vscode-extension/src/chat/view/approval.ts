@@ -1,3 +1,5 @@
+import { plural } from "../../changes";
+import { waits } from "../../hunks";
 import type { AllowOption, Approval, Line, Proposal } from "../../protocol";
 import { visible } from "../../visible";
 import { CommandField } from "./command";
@@ -13,7 +15,7 @@ import { planForm } from "./plan";
 import { RuleField } from "./rule";
 
 const EDITED = "This is the command as you changed it. Nothing has run yet.";
-const AGAIN = "This is not what you were asked before: it has changed, and nothing was done. Read it again.";
+const AGAIN = "This has changed since you were asked, and nothing was done. Read it again.";
 
 /** The question about a tool call, with all that is known of it and every way to answer it. It never takes the focus. */
 export class ApprovalBox {
@@ -26,6 +28,8 @@ export class ApprovalBox {
   private note = h("div", { class: "note", role: "status" });
   private rule: RuleField | undefined;
   private allow: HTMLButtonElement | undefined;
+  /** What a yes says beyond yes: for how long, and with what. */
+  private added = "";
   /** The user's own command, which was sent and may be asked about now. */
   private written: string | undefined;
 
@@ -48,13 +52,15 @@ export class ApprovalBox {
     const finish = this.element.querySelector<HTMLElement>(".finish");
     const inPart = decidedInPart(proposal);
     if (finish) finish.hidden = !inPart;
-    if (approval?.proposalId) {
-      const several = (proposal?.files.flatMap(({ hunks }) => hunks).length ?? 0) !== 1;
-      const rest = inPart ? " the rest" : several ? " all" : "";
-      if (this.allow) setText(this.allow, `Accept${rest}`);
-      const reject = this.element.querySelector("button.reject");
-      if (reject) setText(reject, `Reject${rest}`);
-    }
+    if (approval?.proposalId) this.label(proposal);
+  }
+
+  /** What the answers to the question about changes are about. */
+  private label(proposal: Proposal | undefined): void {
+    const what = decidedInPart(proposal) ? " the rest" : meant(proposal);
+    if (this.allow) setText(this.allow, `Accept${what}${this.added}`);
+    const reject = this.element.querySelector("button.reject");
+    if (reject) setText(reject, `Reject${what}`);
   }
 
   /** What the daemon says of a rule that is edited here. */
@@ -84,11 +90,16 @@ export class ApprovalBox {
     scope.addEventListener("change", () => {
       rule.offer(chosen(), grants.chosen);
       setText(this.note, "");
+      look();
     });
+    // a yes says all that it means, wherever that was chosen
     const look = () => {
+      const known = chosen()?.scope ?? "once";
+      this.added = (known === "once" ? "" : ` ${SCOPES[known]}`) + granting(grants.chosen);
       allow.disabled = rule.blocked;
-      if (!edits) setText(allow, `Allow${granting(grants.chosen)}`);
-      command?.label(`Run${granting(grants.chosen)}`);
+      if (edits) this.label(proposalOf(this.desk, approval.proposalId));
+      else setText(allow, `Allow${this.added}`);
+      command?.label(`Run${this.added}`);
     };
     const grants = new Grants(approval, () => {
       rule.grant(grants.chosen);
@@ -142,30 +153,43 @@ export class ApprovalBox {
     reason.addEventListener("keydown", (event) => {
       if (event.key === "Enter") answer("reject");
     });
-    const allow = button(edits ? "Accept all" : "Allow", () => answer("allow"), { class: "primary allow" });
+    const allow = button(edits ? "Accept" : "Allow", () => answer("allow"), { class: "primary allow" });
     this.rule = rule;
     this.allow = allow;
     look();
-    const reject = button(edits ? "Reject all" : BUTTONS.reject, () => answer("reject"), { class: "reject" });
+    const reject = button(BUTTONS.reject, () => answer("reject"), { class: "reject" });
     const finish = button(BUTTONS.finishReview, () => answer("finish"), {
       class: "finish",
-      title: "Go on; what is undecided stays open",
+      title: "Continue; undecided changes stay open",
       hidden: true,
     });
+    const choices = h("div", { class: "row" }, approval.scopes.length > 1 && scope, reason);
     if (edits) {
       const lines = reasons(approval);
+      const { proposalId } = approval;
       return [
         approval.agent !== "" && h("div", { class: "why" }, question(approval)),
         reasonList(lines.filter(({ tone }) => tone !== "plain")),
-        h("div", { class: "row" }, allow, reject, finish),
         h(
-          "details",
-          { class: "more" },
-          h("summary", {}, "More options"),
+          "div",
+          { class: "row" },
+          allow,
+          button("Review", () => this.review(proposalId), {
+            class: "link review",
+            title: "Show the changes in the editor",
+          }),
+          reject,
+          finish,
+        ),
+        more(
           reasonList(lines.filter(({ tone }) => tone === "plain")),
-          h("div", { class: "row" }, approval.scopes.length > 1 && scope, reason),
+          choices,
           grants.element,
           rule.element,
+          button("Apply now, review later", () => this.reviewLater(proposalId), {
+            class: "link later",
+            title: "Writes the changes to the file; keep or undo them when you have looked",
+          }),
         ),
         this.note,
       ].filter((each) => each !== false);
@@ -177,11 +201,24 @@ export class ApprovalBox {
       partsList(approval.parts, approval.detail),
       reasonList(reasons(approval)),
       grants.element,
-      h("div", { class: "row" }, allow, approval.scopes.length > 1 && scope, command && edit, finish),
-      rule.element,
-      h("div", { class: "row" }, reject, reason),
+      h("div", { class: "row" }, allow, command && edit, reject),
+      more(choices, rule.element),
       this.note,
     ].filter((each) => each !== undefined);
+  }
+
+  private review(proposalId: string | null): void {
+    const proposal = proposalOf(this.desk, proposalId);
+    const waiting = proposal?.files.find(({ hunks }) => hunks.some((hunk) => waits(hunk) !== undefined));
+    if (proposal && waiting)
+      this.desk.post({ type: "openDiff", proposalId: proposal.proposalId, path: waiting.path });
+  }
+
+  private reviewLater(proposalId: string | null): void {
+    const proposal = proposalOf(this.desk, proposalId);
+    if (proposal === undefined) return;
+    const { version } = proposal;
+    this.desk.post({ type: "setReview", proposalId: proposal.proposalId, version, review: "after" });
   }
 
   private answerPlan(
@@ -207,6 +244,18 @@ export class ApprovalBox {
     const hunks = open.map(({ hunkId }) => ({ hunkId, decision: "reject", reason }));
     if (hunks.length > 0) this.desk.post({ type: "hunks", proposalId, version, hunks });
   }
+}
+
+/** What is rarely wanted. */
+function more(...children: HTMLElement[]): HTMLElement {
+  return h("details", { class: "more" }, h("summary", {}, "More options"), ...children);
+}
+
+/** What is accepted or rejected, behind the verb: "" where there is only one change. */
+function meant(proposal: Proposal | undefined): string {
+  const { files = [] } = proposal ?? {};
+  if (files.length > 1) return ` ${plural(files.length, "file")}`;
+  return (files[0]?.hunks.length ?? 0) > 1 ? " file" : "";
 }
 
 function question({ agent, proposalId }: Approval): string {

@@ -106,6 +106,11 @@ export class DrawnBlock {
     return true;
   }
 
+  /** Of a table: leave its first rows as they are from now on. */
+  releaseRows(count: number): DrawnBlock[] {
+    return this.children.last?.children.release(count) ?? [];
+  }
+
   /** Texts in it that may refer to a definition. */
   inlines(): Inline[] {
     return [...(this.inline?.refers ? [this.inline] : []), ...this.children.inlines()];

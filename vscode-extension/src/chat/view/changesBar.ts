@@ -95,7 +95,7 @@ export class ChangesBar {
           button(file, () => this.open(row), {
             class: "link path",
             title: visible(row.path),
-            "aria-label": `Show the changes of ${file}`,
+            "aria-label": `Show the changes in ${file}`,
             "data-key": `open ${row.path}`,
           }),
           h("span", { class: "aside folder", "aria-hidden": "true" }, within(folder, this.desk)),

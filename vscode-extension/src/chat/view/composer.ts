@@ -13,15 +13,15 @@ const COMMANDS: [name: string, detail: string, action: Action][] = [
   ["new", "a new session", "new"],
   ["sessions", "search, open, rename, delete", "sessions"],
   ["stop", "stop the turn", "stop"],
-  ["context", "what fills the model's window", "context"],
-  ["diff", "show what is proposed", "diff"],
+  ["context", "show context usage", "context"],
+  ["diff", "show proposed changes", "diff"],
   ["model", "choose a model", "selectModel"],
   ["effort", "how much the model thinks", "selectEffort"],
   ["mode", "plan, ask, accept edits, auto", "selectMode"],
-  ["settings", "models, rules, limits and the rest", "settings"],
+  ["settings", "models, rules, limits and more", "settings"],
   ["key", "set an API key", "setKey"],
   ["login", "sign in with ChatGPT", "signIn"],
-  ["doctor", "what is set up, what is missing", "doctor"],
+  ["doctor", "check the setup", "doctor"],
   ["logs", "show the logs", "logs"],
 ];
 /** Milliseconds after the last key before what is in the box is kept for a view that goes away; pictures are heavy. */
@@ -96,9 +96,9 @@ export class Composer {
       h(
         "div",
         { class: "row" },
-        iconButton("add", "Attach files or pictures", () => desk.post({ type: "pickFiles" }), {
+        iconButton("add", "Attach files or images", () => desk.post({ type: "pickFiles" }), {
           class: "add",
-          title: "Attach files or pictures (or paste, or drop them here)",
+          title: "Attach files or images (or paste, or drop them here)",
         }),
         ...extra,
         h("span", { class: "buttons" }, this.stop, this.send),
@@ -125,9 +125,7 @@ export class Composer {
     const state = this.desk.session.state;
     this.busy = state.turn !== null;
     this.stop.hidden = !this.busy;
-    this.send.title = this.busy
-      ? "Steer: add it to the running turn (Enter); queue it (Alt+Enter)"
-      : "Send (Enter)";
+    this.send.title = this.busy ? "Add to the current turn (Enter), or queue (Alt+Enter)" : "Send (Enter)";
     this.send.setAttribute("aria-label", this.busy ? "Steer" : "Send");
     this.input.placeholder = state.readOnly
       ? "Read-only: another Amanu process has this session open"
@@ -174,8 +172,8 @@ export class Composer {
     this.looking.setAttribute("aria-checked", String(shared));
     this.looking.setAttribute("aria-label", `${name} goes along`);
     this.looking.title = shared
-      ? "What you look at goes along: file, selection, open files, problems. Press to keep the file and selection back."
-      : "The file before you does not go along. Press to let it.";
+      ? "Sent with your prompt: current file, selection, open files and problems. Click to leave out the file and selection."
+      : "The current file is not sent with your prompt. Click to include it.";
     this.drawChips();
   }
 
@@ -270,9 +268,7 @@ export class Composer {
       this.looking,
       this.mentioned.element,
       ...this.attachments.map((each) => this.chip(each)),
-      ...(this.reading.size > 0
-        ? [h("span", { class: "chip", role: "status" }, "Reading the picture…")]
-        : []),
+      ...(this.reading.size > 0 ? [h("span", { class: "chip", role: "status" }, "Reading the image…")] : []),
     );
     this.mentioned.draw();
     this.chips.hidden =
@@ -310,7 +306,7 @@ export class Composer {
       attached.kind === "image" &&
         h("img", { src: `data:${attached.mediaType};base64,${attached.data ?? ""}`, alt: "" }),
       name,
-      iconButton("close", `Leave out ${name}`, remove),
+      iconButton("close", `Remove ${name}`, remove),
     );
   }
 

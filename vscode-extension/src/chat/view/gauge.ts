@@ -107,7 +107,7 @@ class Card {
 
   constructor(compact: () => void) {
     this.compact = button("Compact", compact, {
-      title: "Put a summary in the place of what is old. What you see stays.",
+      title: "Replace older messages with a summary for the model. You still see all of them.",
     });
     this.rows = PARTS.map(([part, name]) => {
       const count = h("td", {});
@@ -181,8 +181,8 @@ class Bar {
 
 /** Why the conversation cannot be compacted now; "" when it can. */
 export function uncompactable(state: SessionState, context: ContextUse): string {
-  if (state.readOnly) return "This session can be looked at only.";
-  if (makingRoom(state)) return "A summary is being made.";
+  if (state.readOnly) return "This session is read-only.";
+  if (makingRoom(state)) return "The conversation is being compacted.";
   if (DONE.has(lastNotice(state)?.code ?? "")) return "There is nothing new to compact.";
   if (context.conversation + context.toolOutput === 0) return "There is nothing to compact yet.";
   return "";

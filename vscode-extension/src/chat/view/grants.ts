@@ -33,7 +33,7 @@ export class Grants {
         h(
           "details",
           {},
-          h("summary", {}, "Grant it more…"),
+          h("summary", {}, "Additional permissions…"),
           ...rest.map((grant) => this.line(grant, "it did not ask for this")),
         ),
     );

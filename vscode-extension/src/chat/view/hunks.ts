@@ -23,7 +23,7 @@ const STATES: Record<HunkState, string> = {
   rejected: "rejected",
   conflicted: "conflict",
   undoing: "being undone",
-  reverted: "taken back by you",
+  reverted: "undone by you",
 };
 
 /** The changes a call proposes, with a decision for each. */
@@ -49,7 +49,7 @@ export class HunksBox {
     this.checks.clear();
     this.element.replaceChildren(
       ...(proposal ? this.files(proposal, approval) : []),
-      ...(proposal ? this.whole(proposal) : []),
+      ...(proposal ? this.whole(proposal, approval !== undefined) : []),
     );
     this.look(proposal);
     // who decides by keyboard goes on from there
@@ -67,32 +67,28 @@ export class HunksBox {
     }
   }
 
-  /** What can be said to the proposal as a whole beside its approval: keep, undo, or review it at another time. */
-  private whole(proposal: Proposal): HTMLElement[] {
+  /** Below the changes: to review them at another time, where the question about them does not offer it. */
+  private whole(proposal: Proposal, asked: boolean): HTMLElement[] {
     const { proposalId, version, files } = proposal;
     const found = files.flatMap((file) => file.hunks).map(waits);
-    const [open, review] = [found.includes("decision"), found.includes("review")];
-    const several = found.filter((each) => each === "review").length > 1;
+    const open = found.includes("decision") && !asked;
+    const review = found.includes("review");
     const at = (review: "before" | "after") => () =>
       this.desk.post({ type: "setReview", proposalId, version, review });
-    const keep = () =>
-      this.desk.post({ type: "decide", scope: { proposalId }, decision: "keep", seen: seen([proposal]) });
     if (!open && !review) return [];
     return [
       h(
         "div",
         { class: "row whole" },
-        several && button("Keep all", keep, { class: "accept" }),
-        several && button("Undo all", () => this.desk.post({ type: "undo", scope: { proposalId } })),
         open &&
-          button("Apply now, review after", at("after"), {
+          button("Apply now, review later", at("after"), {
             class: "link",
-            title: "Writes what is open; keep or undo it when you have looked",
+            title: "Writes the changes to the file; keep or undo them when you have looked",
           }),
         review &&
-          button("Take back, review before", at("before"), {
+          button("Undo and review first", at("before"), {
             class: "link",
-            title: "Takes back what you have not kept, to be accepted or rejected",
+            title: "Undoes what you have not kept, so that you can accept or reject it",
           }),
       ),
     ];
@@ -109,33 +105,20 @@ export class HunksBox {
     return files.map((file) => {
       const own = file === shown && first !== undefined ? [first] : [];
       const element = this.file(proposal, file, own, asked && own.length > 0);
-      if (own.length > 0) element.append(this.fold(proposal, file, hunks.length, approval));
+      if (own.length > 0) element.append(this.fold(proposal, hunks.length, approval));
       else element.addEventListener("toggle", () => this.fill(element, proposal, file), { once: true });
       return element;
     });
   }
 
   /** What stands in the place of the hunks that are not drawn. */
-  private fold(
-    proposal: Proposal,
-    file: ProposedFile,
-    count: number,
-    approval: Approval | undefined,
-  ): HTMLElement {
+  private fold(proposal: Proposal, count: number, approval: Approval | undefined): HTMLElement {
     const all = () => {
       this.unfolded = true;
       this.update(proposal, approval);
       this.element.querySelector<HTMLElement>("[data-hunk]")?.focus();
     };
-    const { proposalId } = proposal;
-    return h(
-      "div",
-      { class: "row fold" },
-      button(`Show all ${count} changes`, all, { class: "link" }),
-      button("Review in editor", () => this.desk.post({ type: "openDiff", proposalId, path: file.path }), {
-        class: "link",
-      }),
-    );
+    return h("div", { class: "row fold" }, button(`Show all ${count} changes`, all, { class: "link" }));
   }
 
   /** The hunks of a file that was folded, when the user opens it. */
@@ -160,11 +143,12 @@ export class HunksBox {
         h("span", { class: "path", title: file.path }, title(file)),
         h("span", { class: "stat" }, stat([file])),
         h("span", { class: "aside" }, decided(file)),
-        button(
-          "Show diff",
-          () => this.desk.post({ type: "openDiff", proposalId: proposal.proposalId, path: file.path }),
-          { class: "link", "aria-label": `Show the diff of ${name(file.path)}` },
-        ),
+        !(asked && proposal.files.length === 1) && // its question has *Review*
+          button(
+            "Show diff",
+            () => this.desk.post({ type: "openDiff", proposalId: proposal.proposalId, path: file.path }),
+            { class: "link", "aria-label": `Show the diff of ${name(file.path)}` },
+          ),
       ),
       said !== "" && h("div", { class: "explanation" }, said),
       checks,

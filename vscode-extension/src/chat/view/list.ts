@@ -37,7 +37,7 @@ export class List {
   /** The call whose question was shown from its beginning. */
   private begun: string | undefined;
   /** The way back to the end. */
-  readonly newest = iconButton("arrow-down", "Scroll to the newest", () => this.follow(), {
+  readonly newest = iconButton("arrow-down", "Scroll to bottom", () => this.follow(), {
     class: "newest",
   });
   /** A card grows at the user's hand, too: what it shows then must not be below the end. */

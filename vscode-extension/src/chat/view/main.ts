@@ -194,6 +194,9 @@ class View implements Desk {
       case "draft":
         if (this.composer.text === "") this.composer.restore({ text: message.text, attachments: [] });
         break;
+      case "announce":
+        setText(this.live, message.text);
+        break;
       case "focus":
         this.sessions.leave();
         break;

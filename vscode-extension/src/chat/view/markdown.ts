@@ -1,5 +1,5 @@
 import { straight } from "../../visible";
-import { blocksOf, DrawnBlocks } from "./blocks";
+import { type Block, blocksOf, type DrawnBlock, DrawnBlocks } from "./blocks";
 import { growText, h } from "./dom";
 import { OpenFence } from "./fence";
 import type { Inline, References } from "./inline";
@@ -12,8 +12,8 @@ const HUGE = 200_000;
 
 /**
  * Markdown that grows, drawn as it would be at once. Blocks that can no longer change are left alone; of the last two
- * (the last may yet join the one before it, as "2" becomes the item "2." of a list) only what differs is drawn, and a
- * code block that is open is not parsed again: lines are added to it.
+ * (the last may yet join the one before it, as "2" becomes the item "2." of a list) only what differs is drawn. What is
+ * long in them is not parsed again: to a code block that is open lines are added, to a table rows.
  */
 export class Markdown {
   readonly element = h("div", { class: "markdown" });
@@ -59,16 +59,30 @@ export class Markdown {
     this.fence = blocks.at(-1)?.code?.open ? OpenFence.at(this.tail, blocks.at(-1)?.line ?? 0) : undefined;
     const line = blocks.at(-2)?.line;
     if (blocks.length > 2 && line !== undefined) this.settle(line, blocks.length - 2);
+    this.settleRows(blocks.at(-1), blocks.length > 2 ? (line ?? 0) : 0);
   }
 
   /** The lines before that one, and the blocks that stand in them, can no longer change. */
   private settle(line: number, count: number): void {
-    let at = 0;
-    for (let passed = 0; passed < line; passed++) at = this.tail.indexOf("\n", at) + 1;
-    const text = this.tail.slice(0, at);
+    const text = this.tail.slice(0, lineStart(this.tail, line));
     if (text.includes("]:")) parse(text, this.settled);
-    this.tail = this.tail.slice(at);
-    this.referring.push(...this.live.release(count).flatMap((block) => block.inlines()));
+    this.tail = this.tail.slice(text.length);
+    this.leave(this.live.release(count));
+  }
+
+  /** The rows of a table at the end can no longer change, but for the last: "2" may become an item. The one before it
+   * stays, too: a table without a row has no body. `gone`: lines that are not in the tail any more. */
+  private settleRows(table: Block | undefined, gone: number): void {
+    const [, body] = table?.tag === "table" ? table.children : [];
+    const rows = (body?.children.length ?? 0) - 2;
+    if (table === undefined || rows < 1) return;
+    const first = lineStart(this.tail, table.line - gone + 2); // below the header and the line that makes it one
+    this.tail = this.tail.slice(0, first) + this.tail.slice(lineStart(this.tail.slice(first), rows) + first);
+    this.leave(this.live.last?.releaseRows(rows) ?? []);
+  }
+
+  private leave(blocks: DrawnBlock[]): void {
+    this.referring.push(...blocks.flatMap((block) => block.inlines()));
   }
 
   private drawPlain(): void {
@@ -89,6 +103,13 @@ export class Markdown {
     this.references = {};
     this.referring = [];
   }
+}
+
+/** Where that line begins, from 0. */
+function lineStart(text: string, line: number): number {
+  let at = 0;
+  for (let passed = 0; passed < line; passed++) at = text.indexOf("\n", at) + 1;
+  return at;
 }
 
 /** Block tokens; what is defined is added to the references. */

@@ -55,7 +55,7 @@ export class Mentioned {
       { class: "chip", "data-kind": kind, title: mention },
       h("span", { class: `codicon codicon-${ICONS[kind]}`, "aria-hidden": "true" }),
       name,
-      button("×", () => this.remove(mention), { "aria-label": `Leave out ${name}` }),
+      button("×", () => this.remove(mention), { "aria-label": `Remove ${name}` }),
     );
   }
 

@@ -34,7 +34,7 @@ async function smaller(bitmap: ImageBitmap): Promise<Blob> {
     Math.max(1, Math.round(bitmap.height * scale)),
   );
   const drawing = canvas.getContext("2d");
-  if (drawing === null) throw new Error("The picture could not be made smaller.");
+  if (drawing === null) throw new Error("The image could not be resized.");
   drawing.fillStyle = "white"; // JPEG has no transparency
   drawing.fillRect(0, 0, canvas.width, canvas.height);
   drawing.drawImage(bitmap, 0, 0, canvas.width, canvas.height);
@@ -46,7 +46,7 @@ function base64(file: Blob): Promise<string> {
   return new Promise((resolve, reject) => {
     const reader = new FileReader();
     reader.onload = () => resolve((reader.result as string).replace(/^[^,]*,/, ""));
-    reader.onerror = () => reject(reader.error ?? new Error("The picture could not be read."));
+    reader.onerror = () => reject(reader.error ?? new Error("The image could not be read."));
     reader.readAsDataURL(file);
   });
 }

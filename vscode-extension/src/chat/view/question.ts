@@ -4,6 +4,7 @@ import { visible } from "../../visible";
 import type { Card } from "./cards";
 import type { Desk } from "./desk";
 import { button, h } from "./dom";
+import { icon } from "./icon";
 
 /** One field as it is filled in; `read` is its answer, undefined while there is none. */
 interface Drawn {
@@ -11,10 +12,11 @@ interface Drawn {
   read(): unknown;
 }
 
-/** Questions to the user, answered together. Drawn once while they are open: what was chosen stays. No focus is taken. */
+/** Questions to the user, answered together. Drawn once while they are open: what was chosen stays. No focus is taken.
+ * Once they are over they are one line, like a call, with the answers behind it. */
 export class QuestionCard implements Card {
   private readonly box = h("div", { class: "approval question", role: "group" });
-  readonly element = h("article", { class: "card asking", "aria-label": "Question" }, this.box);
+  readonly element = h("article", { "aria-label": "Question" });
   private drawn = "";
 
   constructor(private readonly desk: Desk) {}
@@ -25,7 +27,10 @@ export class QuestionCard implements Card {
     this.drawn = question.state;
     this.box.dataset.call = question.itemId; // what is said of it is said here
     this.box.setAttribute("aria-label", `${visible(question.asker)} asks: ${visible(question.title)}`);
-    this.box.replaceChildren(...(question.state === "open" ? this.open(question) : over(question)));
+    const open = question.state === "open";
+    this.element.className = open ? "card asking" : "card tool settled";
+    if (open) this.box.replaceChildren(...this.open(question));
+    this.element.replaceChildren(open ? this.box : over(question));
   }
 
   private open(question: Question): HTMLElement[] {
@@ -74,11 +79,30 @@ export class QuestionCard implements Card {
   }
 }
 
-function over(question: Question): HTMLElement[] {
-  return [
-    h("div", { class: "why" }, `${visible(question.asker)} asked: ${visible(question.title)}`),
-    h("div", { class: "aside" }, visible(question.summary)),
-  ];
+function over({ asker, title, state, summary, fields, answers, note }: Question): HTMLElement {
+  const told = fields.map(({ fieldId, text }) => `${text}\n${written(answers[fieldId])}`.trim());
+  return h(
+    "details",
+    {},
+    h(
+      "summary",
+      {},
+      h("span", { class: "mark" }, icon(state === "answered" ? "check" : "circle-slash")),
+      h("span", { class: "title" }, `${visible(asker)} asked: ${visible(title)}`),
+      h("span", { class: "went" }, visible(summary)),
+    ),
+    h(
+      "pre",
+      { "aria-label": "Questions and answers", tabindex: "0" },
+      visible([...told, note].filter(Boolean).join("\n\n")),
+    ),
+  );
+}
+
+/** "" where there is none. */
+function written(answer: unknown): string {
+  if (typeof answer === "boolean") return BUTTONS[answer ? "yes" : "no"];
+  return Array.isArray(answer) ? answer.join(", ") : String(answer ?? "");
 }
 
 function drawField(field: QuestionField, name: string, look: () => void, send: () => void): Drawn {

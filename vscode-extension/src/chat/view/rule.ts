@@ -20,7 +20,7 @@ export class RuleField {
   readonly element = h(
     "div",
     { class: "remember", hidden: true },
-    h("label", {}, h("span", { class: "aside" }, "Remembered, one rule a line:"), this.text),
+    h("label", {}, h("span", { class: "aside" }, "Saved rules, one per line:"), this.text),
     this.meaning,
   );
   private offered: ScopeOffer | undefined;

@@ -2,6 +2,7 @@ import { plural } from "../../changes";
 import type { SessionSummary } from "../../protocol";
 import { oneLine, visible } from "../../visible";
 import { button, h } from "./dom";
+import { iconButton } from "./icon";
 
 /** Under which heading a session stands, in the order in which they stand. */
 const GROUPS = ["Waiting for you", "Running", "Today", "Earlier"] as const;
@@ -76,18 +77,9 @@ export function row(
     h(
       "span",
       { class: "doings" },
-      button("Open in Editor", () => actions.openInEditor(session), {
-        class: "link",
-        "aria-label": `Open ${name(session)} in an editor tab`,
-      }),
-      button("Rename", () => actions.rename(session), {
-        class: "link",
-        "aria-label": `Rename ${name(session)}`,
-      }),
-      button("Delete", () => actions.remove(session), {
-        class: "link",
-        "aria-label": `Delete ${name(session)}`,
-      }),
+      iconButton("go-to-file", `Open ${name(session)} in an editor tab`, () => actions.openInEditor(session)),
+      iconButton("edit", `Rename ${name(session)}`, () => actions.rename(session)),
+      iconButton("trash", `Delete ${name(session)}`, () => actions.remove(session)),
     ),
   );
 }

@@ -7,16 +7,17 @@ import { type Desk, makingRoom } from "./desk";
 import { button, h } from "./dom";
 import { iconButton } from "./icon";
 
-const REASONS: Record<TurnEnded["reason"], string> = {
+/** Why a turn ended, where the daemon says no more of it. */
+export const REASONS: Record<TurnEnded["reason"], string> = {
   completed: "",
   cancelled: "Stopped.",
-  stepLimit: "Stopped at the limit of steps.",
-  timeLimit: "Stopped at the limit of time.",
-  costLimit: "Stopped at the limit of cost.",
-  loop: "Stopped: it went in circles.",
+  stepLimit: "Stopped: step limit reached.",
+  timeLimit: "Stopped: time limit reached.",
+  costLimit: "Stopped: cost limit reached.",
+  loop: "Stopped: the model was going in circles.",
   refused: "The model declined.",
   failed: "The turn failed.",
-  interrupted: "Interrupted: Amanu stopped in the middle.",
+  interrupted: "Interrupted: Amanu stopped during the turn.",
 };
 
 /** Between conversation and prompt box: what runs, what waits, why the last turn ended, and when it is tried again. */
@@ -66,7 +67,7 @@ export class Standing {
           h(
             "span",
             {},
-            `${count > 1 ? `${count} decisions wait` : "Waiting for you"}: ${visible(waiting.title)}`,
+            `${count > 1 ? `${count} decisions pending` : "Waiting for you"}: ${visible(waiting.title)}`,
           ),
           button("Show", () => this.goTo(waiting.itemId), { class: "link" }),
         ),
@@ -77,7 +78,11 @@ export class Standing {
           "div",
           { class: "line running" },
           h("span", { class: "dot" }),
-          h("span", {}, makingRoom(state) ? "Making room" : `Working · step ${state.turn.steps + 1}`),
+          h(
+            "span",
+            {},
+            makingRoom(state) ? "Compacting the conversation" : `Working · step ${state.turn.steps + 1}`,
+          ),
           this.routed(state),
         ),
       );
@@ -110,8 +115,8 @@ export class Standing {
           h("span", { class: "aside" }, "Queued:"),
           h("span", { class: "text" }, prompt.text),
           state.turn === null && button("Send now", () => this.sendNow(prompt), { class: "link" }),
-          iconButton("close", `Take back: ${prompt.text}`, () => this.takeBack(prompt), {
-            title: "Take it back into the prompt box",
+          iconButton("close", `Move back to the prompt box: ${prompt.text}`, () => this.takeBack(prompt), {
+            title: "Move back to the prompt box",
           }),
         ),
       );
@@ -128,7 +133,7 @@ export class Standing {
       h("span", {}, TRUST[changed ? "changed" : "untrusted"]),
       button("Review…", () => this.desk.post({ type: "action", action: "trust" }), {
         class: "link",
-        title: "What the folder enables, and what changed of it",
+        title: "What the folder enables, and what has changed",
       }),
     );
   }

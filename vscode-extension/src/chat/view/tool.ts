@@ -18,7 +18,7 @@ const TITLE = 200;
 
 const STATES: Record<ToolCallState, [icon: string, words: string]> = {
   validating: ["loading", "being prepared"],
-  awaitingApproval: ["question", "waits for you"],
+  awaitingApproval: ["question", "waiting for you"],
   scheduled: ["loading", "about to run"],
   executing: ["loading", "running"],
   succeeded: ["check", "done"],
@@ -191,7 +191,7 @@ export class ToolCard implements Card {
     this.record.replaceChildren(
       telling(call) ? "" : h("span", { class: "aside" }, decision(call.decision, this.desk.client)),
       call.sandbox === null || call.sandbox.tier === "none" ? "" : sandboxLine(call.sandbox),
-      button("Audit", audit, { class: "link", title: "What the audit log knows of this call" }),
+      button("Audit", audit, { class: "link", title: "Show this call in the audit log" }),
     );
   }
 
@@ -202,10 +202,10 @@ export class ToolCard implements Card {
   private remarks(call: ToolCall, proposal: Proposal | undefined, asked: boolean): HTMLElement[] {
     const remarks: HTMLElement[] = [];
     if (proposal && deciding(this.desk, proposal) !== call.itemId && isOpen(proposal))
-      remarks.push(h("div", { class: "aside" }, "Its changes are shown with the last edit of this step."));
+      remarks.push(h("div", { class: "aside" }, "Its changes are shown with the last edit in this step."));
     const { parentSessionId } = this.desk.session.state;
     if (call.state === "awaitingApproval" && !asked && parentSessionId)
-      remarks.push(h("div", { class: "aside" }, "Answer it in the session this agent works for."));
+      remarks.push(h("div", { class: "aside" }, "Answer it in the parent session."));
     if (call.error !== null && call.state !== "cancelled")
       remarks.push(h("div", { class: "error" }, visible(call.error)));
     if (call.decision !== null && telling(call) && !asked)

@@ -1,4 +1,4 @@
-import { plural, seen, type TurnEdits, turnEdits, within } from "../../changes";
+import { plural, type TurnEdits, turnEdits } from "../../changes";
 import type { Desk } from "./desk";
 import { button, h } from "./dom";
 import { iconButton } from "./icon";
@@ -49,10 +49,6 @@ export class TurnRow {
   private edits(edits: TurnEdits): Node[] {
     const { turnId } = this;
     const wish = (what: "review" | "undo" | "redo") => () => this.desk.post({ type: "turn", what, turnId });
-    const keep = () => {
-      const now = within(this.desk.session.state.proposals, { turnId });
-      this.desk.post({ type: "decide", scope: { turnId }, decision: "keep", seen: seen(now) });
-    };
     const left = [
       ...(edits.open > 0 ? [`${edits.open} open`] : []),
       ...(edits.undone > 0 ? [`${edits.undone} undone`] : []),
@@ -66,7 +62,6 @@ export class TurnRow {
         ? [button("Undo", wish("undo"), { class: "link", title: "Undo this turn's edits" })]
         : []),
       ...(edits.undone > 0 ? [button("Redo", wish("redo"), { class: "link" })] : []),
-      ...(edits.review > 0 ? [button("Keep all", keep, { class: "link" })] : []),
     ];
   }
 }

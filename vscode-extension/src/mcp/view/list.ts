@@ -3,7 +3,7 @@ import type { ToServersHost, ToServersPage } from "../messages";
 import { ServerCard } from "./server";
 
 const DEFERRED =
-  "Their tools would take too much of the model's context window, so it finds them by search and they take no tokens.";
+  "Their tools would take up too much of the context window, so the model finds them by search.";
 
 /** The page of MCP servers: a card for each. What is unfolded, and where the user is, stays when it is drawn anew. */
 export class ServersView {

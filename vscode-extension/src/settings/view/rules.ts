@@ -39,7 +39,7 @@ export class Rules {
       h(
         "p",
         {},
-        "What is done without a question, never, or only after one. Deny goes before Always ask, and that before Allow.",
+        "What Amanu may do without asking, never, or only after asking. Deny overrides Always ask, which overrides Allow.",
       ),
       h("table", {}, this.body),
       this.none,

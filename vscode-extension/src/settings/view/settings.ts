@@ -50,7 +50,7 @@ export class SettingsView {
     switch (message.type) {
       case "settings":
         this.failure.hidden = true;
-        setText(this.path, `Yours, for all workspaces: ${message.path}`);
+        setText(this.path, `User settings, for all workspaces: ${message.path}`);
         this.draw(message.settings);
         this.rules.draw(message.rules);
         return this.filter();

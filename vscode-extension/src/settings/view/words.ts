@@ -3,33 +3,33 @@ import { capital } from "../../words";
 /** Headings of sections whose name in the file says too little. */
 export const SECTIONS: Record<string, string> = {
   "": "General",
-  limits: "Limits of a turn",
+  limits: "Limits",
   context: "Context window",
-  routing: "Models for special purposes",
+  routing: "Model routing",
   agents: "Sub-agents",
-  clouds: "Clouds",
+  clouds: "Cloud providers",
   shell: "Commands",
   web: "Web access",
-  checks: "Checks of edits",
+  checks: "Edit checks",
   history: "History",
-  catalogue: "Catalogue of models",
+  catalogue: "Model catalog",
 };
 
 const LABELS: Record<string, string> = {
   model: "Default model",
   mode: "Default mode",
   effort: "Thinking effort",
-  loops: "Stop models that go in circles",
-  vision: "Models that see pictures",
-  base_urls: "Addresses of providers",
-  endpoints: "Further providers (OpenAI-compatible)",
-  idle_seconds: "Idle seconds before Amanu stops",
-  max_sessions: "Sessions open at once",
+  loops: "Loop detection",
+  vision: "Models with image input",
+  base_urls: "Provider base URLs",
+  endpoints: "Other providers (OpenAI-compatible)",
+  idle_seconds: "Idle seconds before the daemon stops",
+  max_sessions: "Maximum open sessions",
   "routing.subagent": "Sub-agent model",
-  "routing.utility": "Model for summaries and judgements",
+  "routing.utility": "Utility model (titles, summaries)",
   "routing.fallback": "Fallback models",
-  "limits.cost_usd": "Cost of a turn (USD)",
-  "limits.session_cost_usd": "Cost of a session (USD)",
+  "limits.cost_usd": "Cost limit per turn (USD)",
+  "limits.session_cost_usd": "Cost limit per session (USD)",
 };
 
 /** The section of what few users ever set, among the keys of the first level. */
