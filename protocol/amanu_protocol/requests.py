@@ -209,7 +209,7 @@ class PromptSteerParams(Wire):
     session_id: Id
     prompt_id: Id
     turn_id: str
-    """The turn the user saw; −32803 `staleTurn` if it is over."""
+    """The turn the user saw; −32803 `staleTurn` if it is over, or only makes an edit at the cursor."""
     text: str = Field(min_length=1)
     attachments: list[Attachment] = []
 

@@ -73,7 +73,7 @@ async def test_two_editors_share_a_daemon_that_outlives_them(spawn: Spawn) -> No
     one = await spawn()
     await session(one)
     pid = daemon_pid()
-    assert pid is not None and os.getsid(pid) == pid != os.getsid(0)
+    assert pid is not None and os.getsid(pid) != os.getsid(0)
     two = await spawn()
     await session(two)
     assert daemon_pid() == pid
@@ -85,6 +85,21 @@ async def test_two_editors_share_a_daemon_that_outlives_them(spawn: Spawn) -> No
     state = (await session(three))["state"]
     assert [item["text"] for item in state["items"]] == ["hello"]
     assert daemon_pid() == pid
+
+
+async def test_an_editor_that_ends_its_relay_with_all_children_does_not_end_the_daemon(spawn: Spawn) -> None:
+    """As vscode-languageclient does to what still runs two seconds after it said goodbye. The daemon serves others by
+    then: a session that was just being created came back empty."""
+    relay = await spawn()
+    await session(relay)
+    pid = daemon_pid()
+    assert pid is not None and relay.process is not None
+    assert pid not in descendants(relay.process.pid)
+
+
+def descendants(pid: int) -> list[int]:
+    children = [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    return [*children, *(each for child in children for each in descendants(child))]
 
 
 async def test_many_relays_at_once_start_one_daemon(spawn: Spawn) -> None:
@@ -196,6 +211,19 @@ async def test_kill_9_of_the_relay_ends_no_turn(spawn: Spawn) -> None:
             if state["lastTurn"] is not None:
                 break
     assert len(state["items"][0]["text"]) == 300_000
+
+
+async def test_a_daemon_whose_relay_was_killed_before_it_listened_serves_the_next(spawn: Spawn) -> None:
+    read, write = os.pipe()
+    started = subprocess.Popen(python(SERVER, "daemon", "--ready", str(write)), pass_fds=[write])
+    os.close(read)
+    os.close(write)
+    while daemon_pid() is None and started.poll() is None:
+        await asyncio.sleep(0.05)
+    await session(await spawn())
+    assert daemon_pid() == started.pid
+    signal_daemon()
+    await asyncio.to_thread(started.wait, 10)
 
 
 async def test_another_version_replaces_the_daemon_which_serves_its_clients_to_the_end(spawn: Spawn) -> None:

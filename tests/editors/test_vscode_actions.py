@@ -1,4 +1,5 @@
-"""Amanu's code actions in a real VS Code: *Fix* at a problem and on a selection, *Ask* anywhere."""
+"""Amanu's code actions in a real VS Code: *Fix* at a problem and on a selection, *Explain*, *Write Tests* and *Ask*
+anywhere; and *Fix* on a failing test."""
 
 import contextlib
 import json
@@ -8,14 +9,51 @@ from typing import Any
 import pytest
 
 from support.strict_services.http import Received, Say
-from support.vscode import SECONDS, VSCODE, answered, open_chat, open_file, service, shoot, workbench
+from support.vscode import SECONDS, VSCODE, answered, command, open_chat, open_file, service, shoot, workbench
 
 pytestmark = [
     pytest.mark.skipif(not VSCODE, reason="run by make test-vscode"),
-    pytest.mark.timeout(180),
+    pytest.mark.timeout(240),
 ]
 
 SETTINGS = '{\n  "one": 1,\n  "two": 2,,\n  "three": 3\n}\n'
+
+CODE = "export function add(a: number, b: number) {\n  const sum = a + b;\n  return sum;\n}\n"
+
+FAILING = """
+const vscode = require("vscode");
+exports.activate = () => {
+  const tests = vscode.tests.createTestController("t", "T");
+  const uri = vscode.Uri.joinPath(vscode.workspace.workspaceFolders[0].uri, "add.ts");
+  const item = tests.createTestItem("adds", "adds up", uri);
+  item.range = new vscode.Range(0, 0, 3, 1);
+  tests.items.add(item);
+  tests.createRunProfile("Run", vscode.TestRunProfileKind.Run, (request) => {
+    const run = tests.createTestRun(request);
+    const message = vscode.TestMessage.diff("the sum is wrong", "3", "4");
+    message.location = new vscode.Location(uri, new vscode.Range(1, 0, 1, 10));
+    run.failed(item, message);
+    run.end();
+  }, true);
+};
+"""
+"""An extension with a test that fails."""
+
+
+def with_tests(folder: Path) -> Path:
+    manifest = {
+        "name": "tests",
+        "publisher": "x",
+        "version": "0.0.1",
+        "engines": {"vscode": "^1.90.0"},
+        "main": "./main.js",
+        "activationEvents": ["onStartupFinished"],
+    }
+    extension = folder / "tests"
+    extension.mkdir()
+    (extension / "package.json").write_text(json.dumps(manifest))
+    (extension / "main.js").write_text(FAILING)
+    return extension
 
 
 async def offered(page: Any, title: str, *keys: str) -> Any:
@@ -52,8 +90,13 @@ async def test_code_actions(tmp_path: Path) -> None:
     folder = tmp_path / "work"
     folder.mkdir()
     (folder / "settings.json").write_text(SETTINGS)
-    says = [Say(text="Mended."), Say(text="Better now."), Say(text="Explained.")]
-    async with service("anthropic", says) as (served, environment), workbench(tmp_path, environment) as page:
+    (folder / "add.ts").write_text(CODE)
+    texts = ("Mended.", "Better now.", "Explained.", "It adds.", "Tested.", "Passes.", "Passes now.")
+    says = [Say(text=text) for text in texts]
+    async with (
+        service("anthropic", says) as (served, environment),
+        workbench(tmp_path, environment, extension=with_tests(tmp_path)) as page,
+    ):
         chat = await open_chat(page)
         await open_file(page, "settings.json")
         await page.locator(".squiggly-error").first.wait_for(timeout=2 * SECONDS)
@@ -92,4 +135,33 @@ async def test_code_actions(tmp_path: Path) -> None:
         await answered(chat, "Explained.")
         heard = said(served.requests[2])
         assert "What is this for?" in heard and '\\"three\\": 3' in heard
+
+        # with nothing selected: the line is explained, the function it is in is tested
+        await open_file(page, "add.ts")
+        await page.locator(".editor-instance .view-line", has_text="sum;").click()
+        await at(page, "Ln 3,")
+        await act(page, "Explain with Amanu")
+        await answered(chat, "It adds.")
+        heard = said(served.requests[3])
+        assert "Explain these lines" in heard and "return sum" in heard and "export function" not in heard
+        await page.locator(".editor-instance .view-line", has_text="sum;").click()
+        await act(page, "Write Tests with Amanu")
+        await answered(chat, "Tested.")
+        heard = said(served.requests[4])
+        assert "Write tests for these lines" in heard and "export function" in heard and "return sum" in heard
+
+        # a test that fails, in the Test Results: in their list, and over what it says
+        await command(page, "Test: Run All Tests")
+        failed = page.locator(".test-output-peek-tree .monaco-list-row", has_text="adds up")
+        if not await page.locator(".test-output-peek-tree:visible").count():
+            await command(page, "Test Results: Focus on Test Results View")
+        await failed.hover(timeout=SECONDS)
+        await failed.locator('[aria-label="Fix with Amanu"]').click(timeout=SECONDS)
+        await answered(chat, "Passes.")
+        assert "Fix this failing test: adds up." in said(served.requests[5])
+        await failed.click()
+        await page.locator(".floating-click-widget", has_text="Fix with Amanu").click(timeout=SECONDS)
+        await answered(chat, "Passes now.")
+        heard = said(served.requests[6])
+        assert "the sum is wrong" in heard and "Expected: 3" in heard and "const sum" in heard
         assert not served.refused

@@ -1,5 +1,5 @@
-"""Ctrl+I in a real VS Code: asked at the lines, drawn there as it is written, accepted by key, refined; and the commit
-message."""
+"""Ctrl+I in a real VS Code: asked at the lines, drawn there as it is written, accepted by key, refined, stopped,
+rejected, continued in the chat; and the commit message."""
 
 import asyncio
 import json
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from support.strict_services.http import Received, Say
-from support.vscode import SECONDS, VSCODE, open_chat, open_file, service, shoot, workbench
+from support.vscode import SECONDS, VSCODE, answered, command, open_chat, open_file, service, shoot, shows, workbench
 
 pytestmark = [
     pytest.mark.skipif(not VSCODE, reason="run by make test-vscode"),
@@ -61,9 +61,13 @@ async def test_lines_are_rewritten_at_the_cursor(tmp_path: Path) -> None:
         Say(text=[first[at : at + 12] for at in range(0, len(first), 12)], delay=0.15),
         Say(text=reply("    return a or 0")),
         Say(text="feat: let f take nothing"),
+        Say(text=[first[at : at + 12] for at in range(0, len(first), 12)], delay=2),
+        Say(text=reply("    return 7")),
+        Say(text=reply("    return 8")),
+        Say(text="Because it is eight."),
     ]
     async with service("anthropic", says) as (served, environment), workbench(tmp_path, environment) as page:
-        await open_chat(page)
+        chat = await open_chat(page)
         await open_file(page, "a.py")
         await page.keyboard.press("Control+Home")
         await page.keyboard.press("ArrowDown")
@@ -111,4 +115,51 @@ async def test_lines_are_rewritten_at_the_cursor(tmp_path: Path) -> None:
         assert "feat: begin" in heard and "+    return a or 0" in heard
         log = subprocess.run(["git", "log", "--oneline"], cwd=folder, capture_output=True, text=True, check=True)
         assert len(log.stdout.splitlines()) == 1
+
+        # Escape while it is written, and in its diff: the file is as it was, and goes on being typed in
+        proposed_tab = page.locator(".tab", has_text="a.py (proposed)")
+        await open_file(page, "a.py")
+        await page.locator(".editor-instance .view-line", has_text="return").click()
+        await page.keyboard.press("Control+i")
+        await ask(page, "Edit line 2 of a.py", "slowly")
+        await draft_of(page, "slowly").locator("text=return a").first.wait_for(timeout=SECONDS)
+        await page.locator(".editor-instance .view-line", has_text="def\xa0f").click()
+        await page.keyboard.press("Escape")
+        await draft_of(page, "slowly").wait_for(state="detached", timeout=SECONDS)
+        await rewrite(page, "seven", "    return 7")
+        await page.keyboard.press("Escape")
+        await proposed_tab.wait_for(state="detached", timeout=SECONDS)
+        await page.locator(".tab.active", has_text="a.py").wait_for(timeout=SECONDS)
+        await page.keyboard.type("# typed")
+        await shows(page, "# typed")
+        await page.keyboard.press("Control+z")
+        assert (folder / "a.py").read_text() == changed and await page.locator("text=return 7").count() == 0
+
+        # continued in the chat: what is said there while it waits is answered, and it waits on
+        await rewrite(page, "eight", "    return 8")
+        await page.locator('[aria-label="Continue Edit in Chat"]').first.click(timeout=SECONDS)
+        await chat.locator(".user", has_text="eight").wait_for(timeout=SECONDS)
+        await chat.get_by_label("Prompt for Amanu").fill("Why eight?")
+        await chat.get_by_label("Prompt for Amanu").press("Enter")
+        await answered(chat, "Because it is eight.")
+        assert await proposed_tab.count() == 1 and (folder / "a.py").read_text() == changed
+        assert "tools" in json.loads(served.requests[-1].body)
+
+        # where there is nothing to edit, that is said
+        await command(page, "File: New Untitled Text File")
+        await page.locator(".tab.active", has_text="Untitled").wait_for(timeout=SECONDS)
+        await page.keyboard.press("Control+i")
+        await page.locator(".notification-toast", has_text="Save the file first").wait_for(timeout=SECONDS)
         assert not served.refused
+
+
+def draft_of(page: Any, instruction: str) -> Any:
+    return page.locator(".review-widget", has_text=instruction)
+
+
+async def rewrite(page: Any, instruction: str, line: str) -> None:
+    """Have the line with `return` rewritten."""
+    await page.locator(".editor-instance .view-line", has_text="return").click()
+    await page.keyboard.press("Control+i")
+    await ask(page, "Edit line 2 of a.py", instruction)
+    await proposed(page, line)

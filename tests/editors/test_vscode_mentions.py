@@ -1,6 +1,8 @@
 """What goes along with a prompt by an `@` or a `#`, in a real VS Code: files used lately first, symbols and problems of
-the editor, uncommitted changes; and that there is no terminal's output is said."""
+the editor, uncommitted changes, what a terminal shows; and that it shows nothing is said. And that a terminal's output
+is fixed."""
 
+import asyncio
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -8,11 +10,11 @@ from typing import Any
 import pytest
 
 from support.strict_services.http import Say
-from support.vscode import SECONDS, VSCODE, answered, open_chat, open_file, service, shoot, workbench
+from support.vscode import SECONDS, VSCODE, answered, command, open_chat, open_file, service, shoot, workbench
 
 pytestmark = [
     pytest.mark.skipif(not VSCODE, reason="run by make test-vscode"),
-    pytest.mark.timeout(180),
+    pytest.mark.timeout(240),
 ]
 
 
@@ -26,8 +28,12 @@ async def test_what_goes_along(tmp_path: Path) -> None:
     git(workspace, "add", ".")
     git(workspace, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "first")
     (workspace / "src" / "cart.py").write_text("total = 2\n")
-    script = [Say(text="I see it."), Say(text="None there.")]
-    async with service("anthropic", script) as (served, environment), workbench(tmp_path, environment) as page:
+    script = [Say(text=text) for text in ("I see it.", "None there.", "No such file.", "It is not there.", "Made it.")]
+    settings = {"terminal.integrated.gpuAcceleration": "off"}  # its text is in the page then
+    async with (
+        service("anthropic", script) as (served, environment),
+        workbench(tmp_path, environment, settings=settings) as page,
+    ):
         chat = await open_chat(page)
         await open_file(page, "cart.py")
         await open_file(page, "shop.json")
@@ -52,7 +58,45 @@ async def test_what_goes_along(tmp_path: Path) -> None:
         sent = served.requests[-1].body.decode()
         assert "+total = 2" in sent and "shop.json" in sent
         await shoot(page, "mentions-2-sent")
+
+        # a terminal whose shell tells where commands end
+        await page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        await command(page, "Terminal: Create New Terminal")
+        await page.locator(".xterm-rows > div", has_text="work").first.wait_for(timeout=SECONDS)
+        await page.evaluate("navigator.clipboard.writeText('mine')")
+        await page.keyboard.type("ls /none; echo al$(echo pha)\n")
+        await page.locator(".terminal-command-decoration.success").wait_for(timeout=SECONDS)
+        await box.fill("And @terminal ?")
+        await box.press("Escape")
+        await box.press("Enter")
+        await answered(chat, "No such file.")
+        sent = served.requests[-1].body.decode()
+        assert "alpha" in sent and "No such file or directory" in sent
+        await fix(page, "Fix with Amanu")
+        await answered(chat, "It is not there.")
+        sent = served.requests[-1].body.decode().rpartition("Fix what went wrong")[2]
+        assert "alpha" in sent and "No such file or directory" in sent
+
+        # what is selected there
+        await page.locator(".xterm-rows > div", has_text="alpha").dblclick(position={"x": 10, "y": 5}, force=True)
+        await fix(page, "Add to Amanu Chat")
+        await chat.locator(".chips .chip", has_text="Terminal").wait_for(timeout=SECONDS)
+        await fix(page, "Fix with Amanu")
+        await answered(chat, "Made it.")
+        sent = served.requests[-1].body.decode().rpartition("Fix what went wrong")[2]
+        assert "alpha" in sent and "No such file or directory" not in sent
+        assert await page.locator(".notification-toast").count() == 0
+        assert await page.evaluate("navigator.clipboard.readText()") == "mine"
         assert not served.refused and not served.lint
+
+
+async def fix(page: Any, title: str) -> None:
+    """Choose that in the menu of the terminal."""
+    await page.locator(".xterm-screen").first.click(button="right", position={"x": 10, "y": 5})
+    row = page.locator(".context-view .action-label", has_text=title)
+    await row.wait_for(timeout=SECONDS)
+    await asyncio.sleep(0.5)  # VS Code takes no click in a menu that opens
+    await row.click()
 
 
 async def offered(chat: Any, box: Any, text: str) -> list[str]:

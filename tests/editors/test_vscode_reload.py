@@ -1,18 +1,19 @@
 """A window of a real VS Code that is loaded again comes back to its own conversation, however soon that happens and
-whatever other windows of the folder show."""
+whatever other windows of the folder show, and to what was being reviewed."""
 
+import asyncio
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from support.strict_services.http import Say
-from support.vscode import SECONDS, VSCODE, answered, open_chat, ready, send, service, until, workbench
+from support.strict_services.http import Say, ToolUse
+from support.vscode import SECONDS, VSCODE, answered, command, open_chat, ready, send, service, shoot, until, workbench
 
 pytestmark = [
     pytest.mark.skipif(not VSCODE, reason="run by make test-vscode"),
-    pytest.mark.timeout(180),
+    pytest.mark.timeout(240),
 ]
 
 
@@ -39,7 +40,19 @@ def _is_served_by(pid: str) -> bool:
 
 async def test_reloaded(tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
-    script = [Say(text="The first answer.", wait=1), Say(text="Another answer."), Say(text="One more answer.")]
+    files = [tmp_path / "work" / name for name in ("a.txt", "b.txt")]
+    for file in files:
+        file.write_text("one\ntwo\n")
+    changes = [
+        ToolUse("edit_file", {"path": file.name, "old_text": "one\n", "new_text": f"{file.stem}!\n"}) for file in files
+    ]
+    script = [
+        Say(text="The first answer.", wait=1),
+        Say(text="Another answer."),
+        Say(text="One more answer."),
+        Say(text="Both.", calls=changes),
+        Say(text="Reviewed."),
+    ]
     async with service("anthropic", script) as (served, environment), workbench(tmp_path, environment) as page:
         # as soon as the very first prompt is with the daemon, while its turn runs
         chat = await open_chat(page)
@@ -78,4 +91,24 @@ async def test_reloaded(tmp_path: Path) -> None:
         await again(page)
         await answered(chat, "Another answer")
         assert len(served.requests) == 3
+
+        # a review of several files, and the diff of one
+        await send(chat, "Change both")
+        await until(chat.locator(".approval:visible").count, 2)
+        await command(page, "Amanu: Show Proposed Changes")
+        await page.locator(".tab.active", has_text="a.txt (proposed)").wait_for(timeout=SECONDS)
+        await command(page, "View: Keep Editor")
+        await command(page, "Amanu: Review All Changes")
+        await page.locator(".tab.active", has_text="Changes to review (2 files)").wait_for(timeout=SECONDS)
+        await command(page, "Developer: Reload Window")
+        await page.locator(".tab.active", has_text="Changes to review (2 files)").wait_for(timeout=SECONDS)
+        await until(page.locator(".codelens-decoration a", has_text="Accept").count, 2)
+        for name in ("a!", "b!"):
+            await page.locator(".multiDiffEntry .view-line", has_text=name).first.wait_for(timeout=SECONDS)
+        await shoot(page, "reload-1-review")
+        await page.locator(".tab", has_text="a.txt (proposed)").click()
+        await page.locator(".modified-in-monaco-diff-editor .view-line", has_text="a!").last.click(timeout=SECONDS)
+        await asyncio.sleep(0.6)  # an answer before that is not taken
+        await page.keyboard.press("Control+Alt+y")
+        await until(lambda: asyncio.to_thread(files[0].read_text), "a!\ntwo\n")
         assert not served.refused

@@ -15,11 +15,12 @@ from amanu.permissions import approvals as approval
 from amanu.session.session import Session
 from amanu.session.sessions import Sessions, open_sessions
 from amanu_protocol.errors import AmanuError
-from amanu_protocol.items import Finding, ToolCall
+from amanu_protocol.items import Answer, Finding, ToolCall
 from amanu_protocol.requests import (
     ApprovalResolveParams,
     CommitMessageParams,
     PromptSendParams,
+    PromptSteerParams,
     RewriteRefineParams,
     RewriteStartParams,
     SessionListParams,
@@ -247,6 +248,25 @@ async def test_a_prompt_makes_it_a_chat(tmp_path: Path) -> None:
         assert session.state.purpose == "chat"
 
 
+@pytest.mark.parametrize("continued", [False, True])
+async def test_what_is_said_while_the_edit_waits_is_the_next_prompt(tmp_path: Path, continued: bool) -> None:
+    """The turn of a rewrite asks the model once, so steering would never be heard."""
+    async with workspace(tmp_path, step(REPLY), step("Because.", expect="Why?")) as w:
+        session = await w.start()
+        await until(session, lambda state: state.approvals)
+        if continued:
+            await session.continue_rewrite(w.client)
+        steering = PromptSteerParams(session_id="r", prompt_id="p2", turn_id="turn-p1", text="Why?")
+        with pytest.raises(AmanuError) as error:
+            await session.prompts.steer(steering, w.client)
+        assert error.value.kind == "staleTurn"
+        await session.send_prompt(PromptSendParams(session_id="r", prompt_id="p2", text="Why?"), w.client)
+        assert (await ended(session, "p2"))[0] == "completed"
+        said = [item.text for item in session.state.items if isinstance(item, Answer)]
+        assert said == ["Because."] and w.file.read_text() == TWELVE
+        assert session.state.proposals[0].files[0].hunks[0].state == "pending"
+
+
 async def test_a_cancelled_rewrite_proposes_nothing(tmp_path: Path) -> None:
     async with workspace(tmp_path, step(REPLY, chunk=9, delay_ms=12)) as w:
         session = await w.start()
@@ -331,3 +351,10 @@ async def test_nothing_but_secrets_makes_no_commit_message(tmp_path: Path) -> No
     async with workspace(tmp_path, step("Heard.", aside=True)) as w:
         with pytest.raises(AmanuError, match="may hold secrets"):
             await message(w, SECRET)
+
+
+async def test_of_a_huge_diff_each_file_is_shown(tmp_path: Path) -> None:
+    lines = "".join(f"+line {number}\n" for number in range(100_000))
+    huge = f"diff --git a/big.py b/big.py\n--- a/big.py\n+++ b/big.py\n@@ -0,0 +1 @@\n{lines}"
+    async with workspace(tmp_path, step("Heard.", aside=True, expect=DIFF.splitlines()[-1][:8])) as w:
+        assert (await message(w, huge + DIFF)) == ("Heard.", [])

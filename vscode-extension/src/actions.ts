@@ -5,6 +5,7 @@ import type { Place } from "./inline";
 import { contains } from "./paths";
 import type { AttachmentInput, Finding } from "./protocol";
 import { fixTerminal, fixTest } from "./remedies";
+import { terminalOutput, terminalSelection } from "./terminal";
 import { oneLine } from "./visible";
 
 /** What is said of lines without findings, and before findings; the same as for editors without a plugin. */
@@ -45,13 +46,21 @@ export class Actions implements vscode.CodeActionProvider, vscode.Disposable {
         doings.say(request(findings), [about]),
       ),
       on("amanu.explain", (about: AttachmentInput) => doings.say(EXPLAIN, [about])),
-      on("amanu.writeTests", (about: AttachmentInput) => doings.say(TESTS, [about])),
+      on("amanu.writeTests", async (place: Place) => {
+        const { document, startLine, endLine } = await around(place);
+        await doings.say(TESTS, [attachment(document, new vscode.Range(startLine - 1, 0, endLine, 0))]);
+      }),
       on("amanu.document", async (place: Place) => {
         await vscode.commands.executeCommand("amanu.editInline", await around(place), DOCUMENT);
       }),
       on("amanu.ask", (about: AttachmentInput) => doings.attach(about)),
       on("amanu.fixTest", (given) => fixTest(doings.say, given)),
-      on("amanu.fixTerminal", () => fixTerminal(doings.say)),
+      on("amanu.fixTerminal", async () => fixTerminal(doings.say, await terminalOutput())),
+      on("amanu.fixTerminalSelection", async () => fixTerminal(doings.say, await terminalSelection())),
+      on("amanu.attachTerminal", async () => {
+        const selected = await terminalSelection();
+        if (selected !== undefined) await doings.attach(selected);
+      }),
     ];
   }
 
@@ -78,7 +87,7 @@ export class Actions implements vscode.CodeActionProvider, vscode.Disposable {
       action("Edit with Amanu…", RefactorRewrite, "amanu.editInline", place),
       action("Document with Amanu", RefactorRewrite, "amanu.document", place),
       action("Explain with Amanu", EXPLAINING, "amanu.explain", about),
-      action("Write Tests with Amanu", TESTING, "amanu.writeTests", about),
+      action("Write Tests with Amanu", TESTING, "amanu.writeTests", place),
       action("Ask Amanu About This…", ASKING, "amanu.ask", about),
     ];
   }

@@ -69,6 +69,8 @@ export type Answers = {
 /** The line to the daemon: typed requests and notifications, started again when it breaks. */
 export class Daemon implements vscode.Disposable {
   private client: LanguageClient | undefined;
+  /** That client was given up: one that is too slow to stop leaves what it was asked without any answer. */
+  private readonly dropped = new vscode.EventEmitter<LanguageClient>();
   private readonly changed = new vscode.EventEmitter<Connection>();
   readonly onConnection = this.changed.event;
   connection: Connection = { status: "starting" };
@@ -113,6 +115,7 @@ export class Daemon implements vscode.Disposable {
     if (old !== undefined) {
       this.set({ status: "starting" });
       await old.stop(2000).catch(() => undefined);
+      this.dropped.fire(old);
     }
     await this.start();
   }
@@ -137,14 +140,22 @@ export class Daemon implements vscode.Disposable {
         "message" in this.connection ? this.connection.message : "Amanu's daemon is not connected.",
         undefined,
       );
+    let unanswered: vscode.Disposable | undefined;
     try {
       const given = token === undefined ? [] : [token]; // an absent one would count as a parameter
-      return await client.sendRequest<RequestsToDaemon[M]["result"]>(method, params, ...given);
+      return await Promise.race([
+        client.sendRequest<RequestsToDaemon[M]["result"]>(method, params, ...given),
+        new Promise<never>((_, reject) => {
+          unanswered = this.dropped.event((each) => each === client && reject(new Dropped()));
+        }),
+      ]);
     } catch (error) {
       // Settings that arrive late connect anew. What the daemon may have had already does nothing the second time.
       if (this.client !== client && cutOff(error) && method !== "amanu/job/input")
         return this.request(method, params, token);
       throw inWords(error);
+    } finally {
+      unanswered?.dispose();
     }
   }
 
@@ -161,6 +172,7 @@ export class Daemon implements vscode.Disposable {
     this.stopped = true;
     clearTimeout(this.timer);
     this.changed.dispose();
+    this.dropped.dispose();
     void this.client?.stop(2000).catch(() => undefined);
   }
 
@@ -305,8 +317,16 @@ export function roots(): string[] {
     .map((folder) => folder.uri.fsPath);
 }
 
+/** No answer comes any more. */
+class Dropped extends Error {
+  constructor() {
+    super("The line to Amanu's daemon broke.");
+  }
+}
+
 /** Whether the line was closed before the answer came. */
 function cutOff(error: unknown): boolean {
+  if (error instanceof Dropped) return true;
   const codes: number[] = [ErrorCodes.PendingResponseRejected, ErrorCodes.ConnectionInactive];
   return error instanceof ResponseError && codes.includes(error.code);
 }

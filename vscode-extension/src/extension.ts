@@ -131,6 +131,7 @@ export function activate(context: vscode.ExtensionContext): void {
     ),
     new Inline(daemon, sessions, desks, {
       diff: (proposalId) => review.openDiff(proposalId),
+      reject: (proposalId) => review.reject(proposalId),
       chat: (sessionId) => chats.showSession(sessionId),
     }),
     vscode.commands.registerCommand("amanu.commitMessage", (given?: { rootUri?: vscode.Uri }) =>
@@ -159,7 +160,7 @@ export function activate(context: vscode.ExtensionContext): void {
     vscode.window.registerWebviewViewProvider("amanu.chat", chats),
     vscode.window.registerWebviewPanelSerializer(TAB, chats),
     vscode.workspace.registerFileSystemProvider(PROPOSED, proposals, { isCaseSensitive: true }),
-    vscode.workspace.registerTextDocumentContentProvider(BASE, proposals),
+    vscode.workspace.registerFileSystemProvider(BASE, proposals, { isCaseSensitive: true, isReadonly: true }),
     vscode.workspace.onDidOpenTextDocument((document) => proposals.opened(document)),
     ...messageMenu(desks, chats, edits),
     ...commands(

@@ -6,7 +6,7 @@ import { findingsOf, lines } from "./context";
 import type { Desks } from "./desks";
 import { Draft } from "./inlineDraft";
 import { contains } from "./paths";
-import type { RewriteStartParams, SessionState } from "./protocol";
+import type { Proposal, RewriteStartParams, SessionState } from "./protocol";
 import type { Sessions } from "./sessions";
 
 /** Lines of a file that Amanu rewrites, 1-based and inclusive. */
@@ -21,6 +21,8 @@ interface Rewrite {
   sessionId: string;
   /** The turn that is drawn; undefined when its end has been shown. */
   turnId: string | undefined;
+  /** What it proposed, while that waits. */
+  proposalId?: string | undefined;
   place: Place;
   instruction: string;
 }
@@ -35,6 +37,8 @@ export type Progress =
 
 interface Shows {
   diff(proposalId: string): Promise<void>;
+  /** Say no to it where it is shown. */
+  reject(proposalId: string): Promise<void>;
   chat(sessionId: string): Promise<unknown>;
 }
 
@@ -58,6 +62,10 @@ export class Inline implements vscode.Disposable {
       on("amanu.editInline", (place?: Place, instruction?: string) => this.edit(place, instruction)),
       on("amanu.refineInline", () => this.refine()),
       on("amanu.stopInline", () => this.stop()),
+      on("amanu.discardInline", () => this.discard()),
+      on("amanu.editReadOnly", async () => {
+        void vscode.window.showInformationMessage("This file is read-only, so Amanu cannot edit it.");
+      }),
       on("amanu.dropInline", async () => this.draft.end()),
       on("amanu.continueInline", () => this.continue()),
       sessions.onEvent(({ sessionId }) => this.draw(sessionId)),
@@ -77,7 +85,9 @@ export class Inline implements vscode.Disposable {
     const { document, startLine, endLine } = place;
     const root = roots().find((folder) => contains(folder, document.uri.fsPath));
     if (document.uri.scheme !== "file" || root === undefined) {
-      void vscode.window.showInformationMessage("Only files in an open folder can be edited with Amanu.");
+      void vscode.window.showInformationMessage(
+        `${document.isUntitled ? "Save the file first. " : ""}Only files in an open folder can be edited with Amanu.`,
+      );
       return;
     }
     const instruction =
@@ -132,7 +142,7 @@ export class Inline implements vscode.Disposable {
     try {
       const params = { sessionId, promptId: randomUUID(), instruction };
       const { turnId } = await this.daemon.request("amanu/rewrite/refine", params);
-      this.keep({ ...rewrite, instruction, turnId: turnId ?? undefined });
+      this.keep({ ...rewrite, instruction, turnId: turnId ?? undefined, proposalId: undefined });
       this.draw(sessionId);
     } catch (error) {
       this.draft.fail(text(error));
@@ -146,6 +156,13 @@ export class Inline implements vscode.Disposable {
       await this.daemon.request("amanu/turn/cancel", { sessionId, turnId });
   }
 
+  /** Escape: the writing stops, what is proposed is rejected. */
+  private async discard(): Promise<void> {
+    const { turnId, proposalId } = this.rewrite ?? {};
+    if (turnId !== undefined) await this.stop();
+    else if (proposalId !== undefined) await this.shows.reject(proposalId);
+  }
+
   private async continue(): Promise<void> {
     const { sessionId } = this.rewrite ?? {};
     if (sessionId === undefined) return;
@@ -157,20 +174,33 @@ export class Inline implements vscode.Disposable {
 
   private draw(sessionId: string): void {
     const { rewrite } = this;
-    if (rewrite?.turnId === undefined || rewrite.sessionId !== sessionId) return;
+    if (rewrite?.sessionId !== sessionId) return;
     const state = this.sessions.get(sessionId)?.state;
+    if (rewrite.turnId === undefined) {
+      const proposal = state?.proposals.find((each) => each.proposalId === rewrite.proposalId);
+      if (proposal !== undefined && !waits(proposal)) this.keep({ ...rewrite, proposalId: undefined });
+      return;
+    }
     const progress = state && progressOf(state, rewrite.turnId);
     if (progress === undefined) return;
     if (progress.kind === "writing") return this.draft.show(progress.draft);
-    this.keep({ ...rewrite, turnId: undefined });
+    const proposalId = progress.kind === "proposed" ? progress.proposalId : undefined;
+    this.keep({ ...rewrite, turnId: undefined, proposalId });
     if (progress.kind === "failed") return this.draft.fail(progress.message);
     this.draft.end();
-    if (progress.kind === "proposed") void this.shows.diff(progress.proposalId);
+    if (proposalId !== undefined) void this.shows.diff(proposalId);
   }
 
   private keep(rewrite: Rewrite | undefined): void {
     this.rewrite = rewrite;
-    void vscode.commands.executeCommand("setContext", "amanu.inline", rewrite !== undefined);
+    const { place, turnId, proposalId } = rewrite ?? {};
+    const here = place === undefined ? [] : [place.document.uri.fsPath];
+    const tell = (key: string, value: unknown) =>
+      void vscode.commands.executeCommand("setContext", key, value);
+    tell("amanu.inline", rewrite !== undefined);
+    // where Escape means something
+    tell("amanu.inlineWriting", turnId === undefined ? [] : here);
+    tell("amanu.inlineProposed", proposalId === undefined ? [] : here);
   }
 
   /** The session before is followed only as long as something of it waits. */
@@ -181,16 +211,18 @@ export class Inline implements vscode.Disposable {
   }
 }
 
+function waits({ files }: Proposal): boolean {
+  return files.some(({ hunks }) => hunks.some((hunk) => hunk.state === "pending"));
+}
+
 /** How that turn stands; undefined while there is nothing to tell yet. */
 export function progressOf(
   state: Pick<SessionState, "turn" | "lastTurn" | "items" | "proposals">,
   turnId: string,
 ): Progress | undefined {
   const proposal = state.proposals.find((each) => each.turnId === turnId);
-  if (proposal !== undefined) {
-    const open = proposal.files.some(({ hunks }) => hunks.some((hunk) => hunk.state === "pending"));
-    return open ? { kind: "proposed", proposalId: proposal.proposalId } : { kind: "applied" };
-  }
+  if (proposal !== undefined)
+    return waits(proposal) ? { kind: "proposed", proposalId: proposal.proposalId } : { kind: "applied" };
   if (state.turn?.turnId === turnId) {
     const call = state.items.findLast((item) => item.kind === "toolCall" && item.turnId === turnId);
     return { kind: "writing", draft: call?.kind === "toolCall" ? unsigned(call.output) : "" };

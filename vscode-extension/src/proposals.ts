@@ -10,8 +10,8 @@ import { CHANGED, closeGone, reopen } from "./tabs";
 
 /** The proposed side of a diff, writable: edit, then accept. */
 export const PROPOSED = "amanu-proposal";
-/** The side it is compared with: the text the proposal was computed from, or (by its fragment) the file's text without
- * what we did to it. */
+/** The side it is compared with: the text the proposal was computed from, or (by its authority) the file's text without
+ * what we did to it. These are files, too: VS Code brings no other diffs back when a window is loaded anew. */
 export const BASE = "amanu-base";
 /** The file's text without what a rule applied and nobody looked at, and without all that a session applied. */
 export type Baseline = "unreviewed" | "session";
@@ -36,12 +36,9 @@ interface Given extends Made {
 }
 
 /** Proposals as documents: what VS Code reads, what the user makes of it, and the decision with their own text. */
-export class Proposals implements vscode.FileSystemProvider, vscode.TextDocumentContentProvider {
+export class Proposals implements vscode.FileSystemProvider {
   private readonly changes = new vscode.EventEmitter<vscode.FileChangeEvent[]>();
   readonly onDidChangeFile = this.changes.event;
-  private readonly moved = new vscode.EventEmitter<vscode.Uri>();
-  /** A base is another text now: the user's typing moved it. */
-  readonly onDidChange = this.moved.event;
   /** What VS Code last read: an unsaved document was made from that, whatever the proposal has become since. */
   private readonly given = new Map<string, Given>();
   /** The user's own texts of undecided hunks, by document and hunk. */
@@ -196,19 +193,19 @@ export class Proposals implements vscode.FileSystemProvider, vscode.TextDocument
       const own = this.own.get(uri.toString());
       for (const hunk of file.hunks) if (!OPEN.has(hunk.state)) own?.delete(hunk.hunkId);
       this.touch(uri);
-      this.moved.fire(uri.with({ scheme: BASE }));
+      this.touch(uri.with({ scheme: BASE }));
       const now = whereabouts(file);
-      this.moved.fire(baselineUri(now, "unreviewed"));
-      this.moved.fire(baselineUri(now, "session", sessionId));
+      this.touch(baselineUri(now, "unreviewed"));
+      this.touch(baselineUri(now, "session", sessionId));
       const key = `${proposal.proposalId} ${file.path}`;
       if (file.change === "rename") this.follow(key, file.path, now);
       else this.leave(key, file);
     }
   }
 
-  /** VS Code drops the news of a base it has asked for and not opened yet (ExtHostDocumentContentProvider): told again. */
+  /** VS Code drops the news of a base it has asked for and not opened yet: told again. */
   opened(document: vscode.TextDocument): void {
-    if (document.uri.scheme === BASE) this.moved.fire(document.uri);
+    if (document.uri.scheme === BASE) this.touch(document.uri);
     if (document.uri.scheme === PROPOSED) void inline(document);
   }
 
@@ -228,18 +225,19 @@ export class Proposals implements vscode.FileSystemProvider, vscode.TextDocument
     const content = this.content(uri);
     const target = this.target(uri);
     const key = uri.toString();
-    if (target) this.given.set(key, { ...this.made(target), mtime: this.time(key), size: content.length });
+    if (target && uri.scheme === PROPOSED)
+      this.given.set(key, { ...this.made(target), mtime: this.time(key), size: content.length });
     return content;
   }
 
   /** A window that is loaded anew asks for the documents of its tabs before it has their sessions. */
   private async attached(uri: vscode.Uri): Promise<void> {
     const rest = this.started + LOADING - Date.now();
-    if (this.target(uri) !== undefined || rest <= 0) return;
+    if (this.known(uri) || rest <= 0) return;
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, rest);
       const subscription = this.sessions.onReset(() => {
-        if (this.target(uri) === undefined) return;
+        if (!this.known(uri)) return;
         clearTimeout(timer);
         subscription.dispose();
         resolve();
@@ -247,10 +245,13 @@ export class Proposals implements vscode.FileSystemProvider, vscode.TextDocument
     });
   }
 
+  private known(uri: vscode.Uri): boolean {
+    if (uri.authority === "") return this.target(uri) !== undefined;
+    return uri.query === "" || this.sessions.get(uri.query) !== undefined;
+  }
+
   private content(uri: vscode.Uri): Uint8Array {
-    const target = this.target(uri);
-    if (target === undefined) throw vscode.FileSystemError.FileNotFound(uri);
-    const text = Buffer.from(this.composed(target).text, "utf8");
+    const text = Buffer.from(uri.authority === "" ? this.text(uri) : this.baseline(uri), "utf8");
     const encoding = vscode.workspace.getConfiguration("files", uri).get<string>("encoding");
     return encoding === "utf8" ? text : Buffer.concat([BOM, text]);
   }
@@ -287,16 +288,22 @@ export class Proposals implements vscode.FileSystemProvider, vscode.TextDocument
     throw vscode.FileSystemError.NoPermissions();
   }
 
-  async provideTextDocumentContent(uri: vscode.Uri): Promise<string> {
-    if (uri.fragment === "") await this.attached(uri);
-    if (uri.fragment === "") return this.target(uri)?.file.baseText ?? "";
+  /** One side of a proposal. */
+  private text(uri: vscode.Uri): string {
+    const target = this.target(uri);
+    if (target === undefined) throw vscode.FileSystemError.FileNotFound(uri);
+    return uri.scheme === BASE ? (target.file.baseText ?? "") : this.composed(target).text;
+  }
+
+  /** A file without what we did to it. */
+  private baseline(uri: vscode.Uri): string {
     const own = (sessionId: string) => uri.query === "" || uri.query === sessionId;
     const all = this.all.filter(({ sessionId, file }) => own(sessionId) && whereabouts(file) === uri.path);
     const last = all.at(-1)?.file;
     if (last === undefined) return "";
     const parts = all.map(({ file }) => ({ base: file.baseText ?? "", hunks: file.hunks }));
     const unreviewed = (hunk: Hunk) => waits(hunk) === "review";
-    const wanted = uri.fragment === "unreviewed" ? unreviewed : undefined;
+    const wanted = uri.authority === "unreviewed" ? unreviewed : undefined;
     return original(present(last.baseText ?? "", last.hunks), parts, wanted);
   }
 
@@ -382,7 +389,7 @@ export function proposedUri({ proposal, file }: Pick<Target, "proposal" | "file"
 
 /** Of one session, or of all. */
 export function baselineUri(path: string, baseline: Baseline, sessionId = ""): vscode.Uri {
-  return vscode.Uri.file(path).with({ scheme: BASE, query: sessionId, fragment: baseline });
+  return vscode.Uri.file(path).with({ scheme: BASE, query: sessionId, authority: baseline });
 }
 
 /** A target as `vscode.changes` wants it: what it is called, before, after. */

@@ -1241,7 +1241,7 @@ export interface PromptSendResult {
 export interface PromptSteerParams {
   sessionId: Id;
   promptId: Id;
-  /** The turn the user saw; −32803 `staleTurn` if it is over. */
+  /** The turn the user saw; −32803 `staleTurn` if it is over, or only makes an edit at the cursor. */
   turnId: string;
   text: string;
   attachments?: AttachmentInput[];

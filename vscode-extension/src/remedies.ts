@@ -1,7 +1,7 @@
 import * as vscode from "vscode";
 import { lines } from "./context";
 import type { AttachmentInput } from "./protocol";
-import { NO_OUTPUT, terminalOutput } from "./terminal";
+import { NO_OUTPUT } from "./terminal";
 
 /** Characters of what failed that are sent. */
 const SENT = 20_000;
@@ -30,9 +30,8 @@ export async function fixTest(say: Say, given: FailedTest | vscode.TestItem | un
   await say(request, place ? [await attachment(place.uri, place.range)] : []);
 }
 
-/** *Fix with Amanu* in a terminal: what is selected there, else the last command and what it printed. */
-export async function fixTerminal(say: Say): Promise<void> {
-  const output = await terminalOutput();
+/** *Fix with Amanu* in a terminal. */
+export async function fixTerminal(say: Say, output: AttachmentInput | undefined): Promise<void> {
   if (output === undefined) {
     void vscode.window.showInformationMessage(NO_OUTPUT);
     return;

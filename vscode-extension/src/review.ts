@@ -89,6 +89,12 @@ export class Review implements vscode.Disposable {
     if (!(await this.navigation.open(proposalId, path, { preserveFocus }))) this.decisions.nothing();
   }
 
+  /** No to what is open of that proposal, said in an editor. */
+  async reject(proposalId: string): Promise<void> {
+    const own = this.proposals.all.filter(({ proposal }) => proposal.proposalId === proposalId);
+    await this.navigation.inEditor(() => this.decisions.settle(own, false, "decision"));
+  }
+
   private commands(): vscode.Disposable[] {
     const on = (command: string, work: (...given: unknown[]) => Promise<unknown>) =>
       vscode.commands.registerCommand(command, (...given: unknown[]) =>

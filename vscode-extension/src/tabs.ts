@@ -30,10 +30,11 @@ export async function closeGone(uri: vscode.Uri): Promise<void> {
   if (found.length > 0) await vscode.window.tabGroups.close(found, true);
 }
 
-export async function closeDiff(uri: vscode.Uri): Promise<void> {
+export async function closeDiff(uri: vscode.Uri, preserveFocus: boolean): Promise<void> {
   const tabs = vscode.window.tabGroups.all.flatMap((group) => group.tabs);
   const ours = tabs.filter(
     ({ input }) => input instanceof vscode.TabInputTextDiff && input.modified.toString() === uri.toString(),
   );
-  if (ours.length > 0 && !ours.some((tab) => tab.isDirty)) await vscode.window.tabGroups.close(ours, true);
+  if (ours.length > 0 && !ours.some((tab) => tab.isDirty))
+    await vscode.window.tabGroups.close(ours, preserveFocus);
 }

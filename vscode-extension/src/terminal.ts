@@ -8,7 +8,7 @@ const MENTIONED = /(?<![\w@\\])@terminal(?![\w/.])/;
 const SENT = 20_000;
 
 export const NO_OUTPUT =
-  "There is no terminal output to send: no terminal is open, nothing was run in it, or its shell has no shell integration. Select the text in the terminal, then try again.";
+  "There is no terminal output to send: no terminal is open, nothing was run in it, or its shell has no shell integration. Select the text in the terminal, then right-click it and choose Add to Amanu Chat.";
 
 /** The attachments of a prompt, and the terminal's output when the prompt mentions it. Undefined: it does, but there is
  * none. */
@@ -22,10 +22,19 @@ export async function withTerminal(
   return output && [...attachments, output];
 }
 
-/** What is selected in the terminal in front, else its last command and what that printed. */
+/** The last command of the terminal in front and what that printed, else what is selected there: VS Code complains when
+ * it shall copy a selection that is none. */
 export async function terminalOutput(): Promise<AttachmentInput | undefined> {
   if (vscode.window.activeTerminal === undefined) return undefined;
-  const text = (await copied("copySelection")) || (await copied("copyLastCommandAndLastCommandOutput"));
+  return attachment(await copied("copyLastCommandAndLastCommandOutput")) ?? terminalSelection();
+}
+
+/** What is selected in the terminal in front. */
+export async function terminalSelection(): Promise<AttachmentInput | undefined> {
+  return attachment(await copied("copySelection"));
+}
+
+function attachment(text: string): AttachmentInput | undefined {
   if (text === "") return undefined;
   const sent = text.slice(-SENT);
   return { kind: "selection", path: PATH, startLine: 1, endLine: sent.split("\n").length, text: sent };

@@ -124,6 +124,18 @@ test("two wishes to reconnect are one", async () => {
   expect(done).toEqual(["start", "stop", "start"]);
 });
 
+test("what a line that is given up never answers is asked of the next one", async () => {
+  const daemon = line();
+  await daemon.start();
+  answers["session/attach"] = () => new Promise(() => undefined);
+  const asked = daemon.request("amanu/session/attach", { sessionId: "s" });
+  await Promise.resolve();
+  answers["session/attach"] = () => ({ epoch: 2 });
+  await daemon.restart();
+  expect(await asked).toEqual({ epoch: 2 });
+  expect(done.filter((each) => each.startsWith("session"))).toEqual(["session/attach s", "session/attach s"]);
+});
+
 test.each([
   ["started", []],
   ["queued", ["The conversation is compacted at the next step of the running turn."]],

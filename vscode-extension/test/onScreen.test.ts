@@ -41,6 +41,7 @@ function editor(scheme: string, state: HunkState, cursor: number, shown: [from: 
   const navigation = {
     reveal: async (_: unknown, { hunk: { hunkId } }: LocatedChange) => said.push(`show ${hunkId}`),
     go: async () => said.push("next"),
+    inEditor: (decide: () => Promise<void>) => decide(),
   } as unknown as Navigation;
   const places = new Places(proposals);
   const decisions = new Decisions({} as Desks, proposals, {} as Edits, places, navigation, new Seen(places));

@@ -5,10 +5,12 @@ import { commands, env, window } from "./vscode";
 let clipboard = "";
 /** What the commands of the terminal copy. */
 let copies: Record<string, string> = {};
+let asked: string[] = [];
 
 beforeEach(() => {
   clipboard = "mine";
   copies = {};
+  asked = [];
   Object.assign(window, { activeTerminal: {} });
   Object.assign(env, {
     clipboard: {
@@ -18,6 +20,7 @@ beforeEach(() => {
   });
   Object.assign(commands, {
     executeCommand: async (name: string) => {
+      asked.push(name);
       clipboard = copies[name.replace("workbench.action.terminal.", "")] ?? clipboard;
     },
   });
@@ -38,9 +41,15 @@ test("the last command and its output go along when they are mentioned, and the 
   expect(clipboard).toBe("mine");
 });
 
-test("what is selected goes before it", async () => {
-  copies = { [LAST]: "make\nan error\n", copySelection: "an error" };
+test("what is selected goes along where the shell does not tell what was run", async () => {
+  copies = { copySelection: "an error" };
   expect(await withTerminal("@terminal", [])).toEqual([output("an error")]);
+});
+
+test("VS Code complains of no selection, so none is asked for where there is a command", async () => {
+  copies = { [LAST]: "make\nan error\n" };
+  await withTerminal("@terminal", []);
+  expect(asked).not.toContain("workbench.action.terminal.copySelection");
 });
 
 test("of much the end is sent", async () => {

@@ -812,7 +812,7 @@
 ---@class amanu.PromptSteerParams
 ---@field sessionId amanu.Id
 ---@field promptId amanu.Id
----@field turnId string The turn the user saw; −32803 `staleTurn` if it is over.
+---@field turnId string The turn the user saw; −32803 `staleTurn` if it is over, or only makes an edit at the cursor.
 ---@field text string
 ---@field attachments? amanu.AttachmentInput[]
 

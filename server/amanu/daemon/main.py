@@ -142,7 +142,8 @@ class Daemon:
         asyncio.get_running_loop().set_exception_handler(self._unhandled)
         log.info("amanu %s listens on %s", __version__, path)
         if ready is not None:
-            os.write(ready, b"1")
+            with contextlib.suppress(BrokenPipeError):  # who started us is gone: others come
+                os.write(ready, b"1")
             os.close(ready)
         background = [asyncio.create_task(self._forget()), asyncio.create_task(self._refresh_catalogue())]
         await self._until_done()

@@ -36,6 +36,9 @@ END_SECONDS = 5.0
 """For the daemon to finish what it writes after the editor closed stdin."""
 DAEMON = (sys.executable, "-P", "-m", "amanu.daemon.main")
 """`-P`: never import from the folder the editor runs in (invariant 16)."""
+_ORPHAN = "import os, sys\nif not os.fork():\n    os.execv(sys.argv[1], sys.argv[1:])"
+"""Starts a program and ends, so that it is nobody's child: editors kill what they started with all its children
+(vscode-languageclient does two seconds after it said goodbye), and the daemon serves others by then."""
 MAX_HELLO = 4 * 1024 * 1024
 """Bytes of a hello line; it carries the environment."""
 
@@ -67,7 +70,6 @@ def main(argv: Sequence[str], command: Sequence[str] = DAEMON) -> int:
             with contextlib.suppress(OSError):
                 write_descriptor(STDOUT)(frame(json.dumps(message).encode()))
         return 1
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # a daemon we started may end before us: leave no zombie
     return _relay(link)
 
 
@@ -134,7 +136,7 @@ def _spawn(home: Home, command: Sequence[str]) -> None:
     output = os.open(home.logs / "daemon.out", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     try:
         process = subprocess.Popen(
-            [*command, "--ready", str(theirs)],
+            [sys.executable, "-I", "-S", "-c", _ORPHAN, *command, "--ready", str(theirs)],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
@@ -149,11 +151,12 @@ def _spawn(home: Home, command: Sequence[str]) -> None:
     finally:
         os.close(theirs)
         os.close(output)
+    process.wait()
     ready_byte = select.select([ready], [], [], START_SECONDS)[0] and os.read(ready, 1)
     os.close(ready)
     if not ready_byte:
-        process.kill()
-        process.wait()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
         daemon_output = (home.logs / "daemon.out").read_text("utf-8", "replace").strip()
         why = (
             daemon_output.splitlines()[-1][:500]
@@ -161,7 +164,6 @@ def _spawn(home: Home, command: Sequence[str]) -> None:
             else f"it did not answer within {START_SECONDS:g} seconds"
         )
         raise NoDaemon(f"The daemon did not start: {why}")
-    process.returncode = 0  # it is not ours to wait for: it outlives us
 
 
 def _own_environment(environ: Mapping[str, str]) -> dict[str, str]:

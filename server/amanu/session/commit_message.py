@@ -29,6 +29,8 @@ _SUBJECTS = 10
 _MAX_OUTPUT = 2_000
 """Tokens, thoughts included."""
 
+_CUT = "\n… (the changes of this file go on)\n"
+
 _FILE = re.compile(r"^(?=diff --git )", re.M)
 _NAMES = (
     re.compile(r"^(?:\+\+\+|---) \"?[a-z]/(.+?)\"?\t?$", re.M),
@@ -101,7 +103,7 @@ def _diff(parts: list[str]) -> str:
     saved = sum(max(0, room - len(part)) for part in parts)
     long = sum(len(part) > room for part in parts)
     most = room + (saved // long if long else 0)
-    cut = [part if len(part) <= most else f"{part[:most]}\n… (the changes of this file go on)\n" for part in parts]
+    cut = [part if len(part) <= most else f"{part[: most - len(_CUT)]}{_CUT}" for part in parts]
     return block("diff", "".join(cut)[:_MAX_DIFF])
 
 

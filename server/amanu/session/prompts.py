@@ -131,6 +131,8 @@ class Prompts:
         answers what the turn waits for: the model's questions, in other words, and a plan, which is sent back. What no
         request will carry is queued."""
         self._require_writable()
+        if self._turn_factory.rewrite.has_run(params.turn_id):  # its only step would never hear it
+            raise AmanuError("staleTurn", "This turn only makes the edit.", hint="Send this as a new prompt.")
         focus = commands.compaction(params.text)
         if (request := commands.request(params.text)) is not None:
             await self._answer(params.prompt_id, *request)

@@ -47,10 +47,15 @@ class SessionRewrite:
         self._core = core
         self._environment = environment
         self._task: _Task | None = None
+        self._turn_id = ""
 
     @property
     def active(self) -> bool:
         return self._task is not None
+
+    def has_run(self, turn_id: str) -> bool:
+        """Whether that is the last turn that rewrites lines: it may run on when the session is a chat already."""
+        return turn_id == self._turn_id
 
     async def begin(self, params: RewriteStartParams) -> SelectionAttachment:
         """Aim at those lines. Returns them as what the prompt is about. Raises `AmanuError`."""
@@ -98,6 +103,7 @@ class SessionRewrite:
         """That run, to rewrite the lines and nothing else."""
         if self._task is None:
             return run
+        self._turn_id = run.turn_id
         memory = run.conversation.memory
         return replace(
             run,

@@ -48,7 +48,8 @@ export class Chats implements vscode.WebviewViewProvider, vscode.WebviewPanelSer
   async deserializeWebviewPanel(editor: vscode.WebviewPanel, kept: unknown): Promise<void> {
     const known = typeof kept === "object" && kept !== null && "sessionId" in kept ? kept.sessionId : "";
     const { desk } = this.tab(editor, typeof known === "string" ? known : "").panel;
-    if (this.shared.daemon.connection.status === "ready") await desk.attempt(() => desk.connected());
+    // not waited for: VS Code shows the tab when this returns
+    if (this.shared.daemon.connection.status === "ready") void desk.attempt(() => desk.connected());
   }
 
   /** A chat in an editor tab: of that session, or a new one. */

@@ -73,7 +73,8 @@ export class Decisions {
       );
       return this.navigation.reveal(editor, first);
     }
-    await this.settle([...new Set(changes.map(({ target }) => target))], yes);
+    const files = [...new Set(changes.map(({ target }) => target))];
+    await this.navigation.inEditor(() => this.settle(files, yes));
   }
 
   /** Files of a list as they were seen there: what has changed since is left for another look. */
@@ -145,7 +146,7 @@ export class Decisions {
     reason: string | null = null,
   ): Promise<void> {
     const wanted: Wanted = (hunk) => changeKey({ ...change, hunk }) === changeKey(change);
-    return this.proposals.settle([change.target], wanted, yes, reason);
+    return this.navigation.inEditor(() => this.proposals.settle([change.target], wanted, yes, reason));
   }
 
   private atCursor(wanted: Wanted): LocatedChange | undefined {

@@ -27,6 +27,8 @@ export class Navigation implements vscode.Disposable {
   private readonly offered = new Set<string>();
   /** Files whose tab gave way to their diff. */
   private readonly replaced = new Set<string>();
+  /** How many decisions that were made in an editor are under way. */
+  private deciding = 0;
   private readonly subscription = vscode.window.onDidChangeActiveTextEditor(
     (editor) => void this.offer(editor),
   );
@@ -96,8 +98,19 @@ export class Navigation implements vscode.Disposable {
     if (aim.preserveFocus !== true) this.aim(aim, uri);
   }
 
+  /** Decide something in an editor: when its diff closes by that, the user goes on in the editor behind it. */
+  async inEditor(decide: () => Promise<void>): Promise<void> {
+    this.deciding += 1;
+    try {
+      await decide();
+    } finally {
+      this.deciding -= 1;
+    }
+  }
+
   /** Nothing is left to decide in these files: their diffs close, and a file that gave way comes back. */
   async decided(sessionId: string, { files, ...proposal }: Proposal): Promise<void> {
+    const preserveFocus = this.deciding === 0; // else who decided in the chat would be torn out of it
     for (const { proposal: own, file } of targets([{ sessionId, proposals: [{ files, ...proposal }] }])) {
       if (file.hunks.some((hunk) => OPEN.has(hunk.state))) continue;
       const uri = proposedUri({ proposal: own, file });
@@ -105,10 +118,10 @@ export class Navigation implements vscode.Disposable {
       const shown = activeTextEditor?.document.uri.toString() === uri.toString();
       const line = activeTextEditor?.selection.active.line ?? 0;
       const back = this.replaced.delete(uri.toString()) && shown;
-      await closeDiff(uri);
+      await closeDiff(uri, preserveFocus);
       if (!back || file.change !== "edit") continue;
       const at = new vscode.Range(line, 0, line, 0);
-      const options = { preview: true, selection: at };
+      const options = { preview: true, selection: at, preserveFocus };
       await vscode.window.showTextDocument(vscode.Uri.file(file.path), options);
     }
   }
