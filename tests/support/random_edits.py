@@ -29,7 +29,7 @@ class Game:
     def __init__(self, folder: Path, seed: int) -> None:
         self.random = random.Random(seed)
         self._numbers = itertools.count(1)
-        text = "".join(f"b{n}\n" for n in range(1, self.random.randint(4, 14)))
+        text = "".join(f"b{n}\n" for n in range(1, self.random.choice([10, 40]) + self.random.randint(-6, 4)))
         self.harness = ToolHarness(folder, {NAME: text})
         self.path = self.harness.root / NAME
         self.base = text.splitlines(keepends=True)

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 from amanu.core.conversation import User
-from amanu.session.events import EventStream
+from amanu.session.events import FLOOD, FULL_FRAME, EventStream
 from amanu.storage.journal import Journal
 from amanu_protocol.events import Event, ItemCompleted, ItemDelta, ItemStarted, TurnEnded, TurnStarted
 from amanu_protocol.items import Answer
@@ -40,31 +40,39 @@ async def test_deltas_become_few_events_in_order_and_are_not_journalled(tmp_path
     some_turn(emit)
     await emit.durable()
     kinds = [message.event.kind for message in watcher.messages]
-    assert kinds == ["turnStarted", "itemStarted", "itemDelta", "itemDelta", "itemCompleted", "turnEnded"]
+    deltas = ["itemDelta"] * (FLOOD + 1)
+    assert kinds == ["turnStarted", "itemStarted", *deltas, "itemCompleted", "turnEnded"]
     text = "".join(m.event.text for m in watcher.messages if isinstance(m.event, ItemDelta))
     assert text == "".join(f"{n} " for n in range(100))
-    assert [message.seq for message in watcher.messages] == [1, 2, 3, 4, 5, 6]
+    assert [message.seq for message in watcher.messages] == [*range(1, len(kinds) + 1)]
     records = await journal.records()
     assert [json.loads(record.event)["kind"] for record in records] == ["turnStarted", "itemCompleted", "turnEnded"]
     assert [record.private is not None for record in records] == [False, True, False]
     await journal.close()
 
 
-async def test_a_lone_delta_does_not_wait_for_the_next(tmp_path: Path) -> None:
+async def test_only_a_flood_of_deltas_waits(tmp_path: Path) -> None:
     journal = await Journal.open(tmp_path / "s")
     emit = EventStream(new_state(), journal, epoch=1)
     watcher = Client({})
     emit.attach(watcher)
-    emit.delta("a", "first")
-    assert [message.event for message in watcher.messages] == [ItemDelta(item_id="a", text="first")]
-    emit.delta("a", "second")
-    emit.delta("a", " third")
+
+    def texts() -> list[str]:
+        return [message.event.text for message in watcher.messages if isinstance(message.event, ItemDelta)]
+
+    for n in range(FLOOD):
+        emit.delta("a", "x")
+        assert texts() == ["x"] * (n + 1)  # at the pace of a model each goes at once
+    for _ in range(100):
+        emit.delta("a", "y")
+    assert len(texts()) == FLOOD
     async with asyncio.timeout(2):
-        while len(watcher.messages) < 2:
+        while len(texts()) == FLOOD:
             await asyncio.sleep(0.005)
-    assert watcher.messages[1].event == ItemDelta(item_id="a", text="second third")
-    emit.delta("a", "x" * 20_000)  # a full frame goes at once
-    assert len(watcher.messages) == 3
+    assert texts()[FLOOD:] == ["y" * 100]
+    emit.delta("a", "z")  # it may go on
+    emit.delta("a", "z" * FULL_FRAME)  # what fills a frame goes at once
+    assert "".join(texts()[FLOOD + 1 :]) == "z" * (FULL_FRAME + 1)
     await journal.close()
 
 

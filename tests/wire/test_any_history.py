@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from google.genai.types import GenerateContentResponse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -160,7 +159,7 @@ class Line:
         if isinstance(self.model, GeminiModel):
             gemini = gemini_reply.GeminiReply(asked)
             for chunk in chunks:
-                list(gemini.add(GenerateContentResponse.model_validate(chunk)))
+                list(gemini.add(chunk))
             return gemini.done()
         if isinstance(self.model, OpenAICompatibleModel):
             compatible = openai_reply.OpenAIReply(asked, "test")

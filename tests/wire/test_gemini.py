@@ -293,7 +293,7 @@ async def test_a_long_reply_is_one_over_several_requests(whole: bool) -> None:
 
 
 async def test_a_wrong_token_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(GeminiReply, "resume", lambda _: b"made up")
+    monkeypatch.setattr(GeminiReply, "resume", lambda _: "made up")
     service = Gemini(LONG)
     model = GeminiModel(KEY, await service.start())
     with pytest.raises(RequestRefused, match="Invalid continuation token"):

@@ -1,9 +1,7 @@
 """A reply of Gemini in the making: chunks in, deltas out, and the whole message at the end."""
 
-import json
-from base64 import b64encode
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 from uuid import uuid4
 
 from pydantic import JsonValue
@@ -24,11 +22,9 @@ from amanu.core.model import (
 )
 from amanu.models.gemini_contents import WIRE
 from amanu.models.limits import check_arguments, check_calls, tokens, too_deep
+from amanu.models.reply_values import require_string
 from amanu.models.wire_messages import dumps
 from amanu_protocol.items import Source
-
-if TYPE_CHECKING:
-    from google.genai.types import Candidate, GenerateContentResponse, GenerateContentResponseUsageMetadata, Part
 
 _BROKEN: dict[str, Breakage] = {
     "FINISH_REASON_UNSPECIFIED": "broken",
@@ -44,8 +40,18 @@ RECITATION, BLOCKLIST, PROHIBITED_CONTENT, SPII, and whatever is invented next).
 
 _STOPS: dict[str, StopReason] = {"STOP": "end", "MAX_TOKENS": "outputLimit", "CONTINUATION": "paused"}
 
-_NO_DATA = {"thought", "thoughtSignature"}
-"""A part with nothing else is refused when it comes back."""
+_OTHERS = (
+    "inlineData",
+    "fileData",
+    "executableCode",
+    "codeExecutionResult",
+    "toolCall",
+    "toolResponse",
+    "mediaResolution",
+    "videoMetadata",
+    "partMetadata",
+)
+"""What a part may hold beside text and a call, by the installed SDK's `Part`; sent back as it came."""
 
 
 _MOST_REQUESTS = 16
@@ -73,73 +79,73 @@ class GeminiReply:
         """Usage of the current request."""
         self._used: list[TokenUsage] = []
         """Usage of the earlier requests for this reply."""
-        self._token: bytes | None = None
+        self._token: str | None = None
         """The last one that came, to go on from."""
         self._is_exact = False
         """Nothing was shown since."""
-        self._resumed: list[bytes] = []
+        self._resumed: list[str] = []
         """The tokens that were sent."""
         self._sources: list[Source] = []
         self._calls = 0
 
-    def add(self, chunk: "GenerateContentResponse") -> Iterator[Delta]:
-        """Take in a chunk. It may lack candidates, content, parts or a role, and several may say STOP."""
-        if chunk.usage_metadata is not None:
-            self._usage = _usage(chunk.usage_metadata)
-        if chunk.prompt_feedback is not None and chunk.prompt_feedback.block_reason is not None:
-            self._blocked = _word(chunk.prompt_feedback.block_reason)
-        for candidate in (chunk.candidates or ())[:1]:
-            parts = candidate.content.parts if candidate.content is not None else None
+    def add(self, chunk: dict[str, Any]) -> Iterator[Delta]:
+        """Take in a chunk. It may lack candidates, content, parts or a role, and several may say STOP. One of the wrong
+        form raises `LookupError`, `TypeError` or `AttributeError`."""
+        if (counted := chunk.get("usageMetadata")) is not None:
+            self._usage = _usage(counted)
+        if blocked := _object(chunk.get("promptFeedback")).get("blockReason"):
+            self._blocked = require_string(blocked).upper()
+        for candidate in _objects(chunk.get("candidates"))[:1]:
+            parts = _objects(_object(candidate.get("content")).get("parts"))
             self._is_exact &= not parts
-            for part in parts or ():
+            for part in parts:
                 yield from self._add_part(part)
-            if candidate.continuation_token:
-                self._token, self._is_exact = candidate.continuation_token, True
+            if token := candidate.get("continuationToken"):
+                self._token, self._is_exact = _standard(token), True
             self._sources += _cited(candidate)
-            if candidate.finish_reason is not None and self._finish in (None, "STOP"):
-                self._finish = _word(candidate.finish_reason)
-                self._said = candidate.finish_message or ""
+            if (finish := candidate.get("finishReason")) is not None and self._finish in (None, "STOP"):
+                self._finish = require_string(finish).upper()
+                self._said = candidate.get("finishMessage") or ""
 
-    def _add_part(self, part: "Part") -> Iterator[Delta]:
-        if part.function_call is not None:
-            yield from self._add_call(part)
-        elif part.text is not None:
-            part.text = _whole(part.text)
-            kind = Thinking if part.thought else Text
-            self._add_text(kind, part)
-            if part.text:
-                yield ThoughtDelta(part.text) if part.thought else TextDelta(part.text)
-        elif (unknown := part.model_dump(mode="json", by_alias=True, exclude_none=True)).keys() - _NO_DATA:
+    def _add_part(self, part: dict[str, Any]) -> Iterator[Delta]:
+        if part.get("functionCall") is not None:
+            yield from self._add_call(part, part["functionCall"])
+        elif (text := part.get("text")) is not None:
+            thought = bool(part.get("thought"))
+            self._add_text(Thinking if thought else Text, require_string(text), part)
+            if text:
+                yield ThoughtDelta(text) if thought else TextDelta(text)
+        elif other := {name: part[name] for name in _OTHERS if part.get(name) is not None}:
             self._end_text()
-            self._blocks.append(_with_signature(unknown, part))
+            self._blocks.append(_with_signature(other, part))
 
-    def _add_text(self, kind: type[Text] | type[Thinking], part: "Part") -> None:
-        text = part.text or ""
+    def _add_text(self, kind: type[Text] | type[Thinking], text: str, part: dict[str, Any]) -> None:
         if text:
             if self._run is None or self._run[0] is not kind:
                 self._end_run()
                 self._run = (kind, [])
             self._run[1].append(text)
-        if part.thought_signature is not None:
+        if part.get("thoughtSignature") is not None:
             self._end_text()
-            thought = {"thought": True} if part.thought else {}
+            thought = {"thought": True} if part.get("thought") else {}
             self._blocks.append(_with_signature({"text": text, **thought}, part))
         elif kind is Text and text:
             self._unsigned.append(text)
         # A thought without a signature is a summary for people; Gemini does not want it back.
 
-    def _add_call(self, part: "Part") -> Iterator[Delta]:
-        assert part.function_call is not None
+    def _add_call(self, part: dict[str, Any], called: dict[str, Any]) -> Iterator[Delta]:
         self._end_run()
         self._end_text()
-        theirs, tool = part.function_call.id, _whole(part.function_call.name or "unnamed")
+        theirs, tool = require_string(called.get("id") or ""), require_string(called.get("name") or "unnamed")
         self._calls += 1
         check_calls(self._calls, "Gemini")
-        if too_deep(part.function_call.args):
+        arguments: dict[str, Any] = _object(called.get("args"))
+        if not isinstance(arguments, dict):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"{arguments!r} are no arguments")
+        if too_deep(arguments):
             raise StreamBroken(f"Gemini called {tool} with arguments that are nested too deeply.", "Gemini")
-        written = dumps(part.function_call.args or {})
+        written = dumps(arguments)
         check_arguments(len(written), "Gemini")
-        arguments: dict[str, Any] = json.loads(written)
         call_id = f"call_{uuid4().hex[:16]}"
         if theirs in self._call_ids:
             theirs = call_id  # two calls under one id could not be told apart
@@ -152,7 +158,7 @@ class GeminiReply:
         yield CallStarted(call_id, tool)
         yield CallDelta(call_id, written.decode())
 
-    def resume(self) -> bytes | None:
+    def resume(self) -> str | None:
         """The token for a request that goes on where this one ended; None when the reply is over, or cannot be gone on
         with. One that broke off goes on if nothing would be said twice or left out, and once from the same place."""
         token = self._token
@@ -234,50 +240,54 @@ def _sum(usages: Sequence[TokenUsage]) -> TokenUsage:
     )
 
 
-def _cited(candidate: "Candidate") -> Iterator[Source]:
-    """What the answer is grounded on (pages, places, documents of a store), and what it recites."""
-    grounding = candidate.grounding_metadata
-    for chunk in (grounding.grounding_chunks if grounding is not None else None) or ():
-        if chunk.retrieved_context is not None:
-            passage = chunk.retrieved_context
-            yield _source(passage.title, passage.uri, passage.text)
-        elif (page := chunk.web or chunk.maps) is not None:
-            yield _source(page.title, page.uri)
-    recited = candidate.citation_metadata
-    for citation in (recited.citations if recited is not None else None) or ():
-        yield _source(citation.title, citation.uri)
+def _cited(candidate: dict[str, Any]) -> Iterator[Source]:
+    """What the answer is grounded on (pages, places, documents of a store), and what it recites: `citationSources` to
+    the Gemini API, `citations` to Vertex AI."""
+    for chunk in _objects(_object(candidate.get("groundingMetadata")).get("groundingChunks")):
+        for kind in ("retrievedContext", "web", "maps"):
+            if (found := chunk.get(kind)) is not None:
+                yield _source(found)
+                break
+    recited = _object(candidate.get("citationMetadata"))
+    for citation in _objects(recited.get("citationSources") or recited.get("citations")):
+        yield _source(citation)
 
 
-def _source(title: str | None, url: str | None, quote: str | None = None) -> Source:
-    return Source(title=title or url or "A source without a name", url=url or "", quote=quote or "")
+def _source(found: dict[str, Any]) -> Source:
+    title, url, quote = (require_string(found.get(name) or "") for name in ("title", "uri", "text"))
+    return Source(title=title or url or "A source without a name", url=url, quote=quote)
 
 
-def _with_signature(wire: dict[str, Any], part: "Part") -> dict[str, Any]:
-    """With the signature in standard base64, as it came (the SDK would send the URL-safe kind)."""
-    if part.thought_signature is not None:
-        wire["thoughtSignature"] = b64encode(part.thought_signature).decode()
+def _with_signature(wire: dict[str, Any], part: dict[str, Any]) -> dict[str, Any]:
+    if (signature := part.get("thoughtSignature")) is not None:
+        wire["thoughtSignature"] = _standard(signature)
     return wire
 
 
-def _whole(text: str) -> str:
-    """Half a surrogate pair, which is no text to anybody else, becomes "?"."""
-    return text.encode("utf-8", "replace").decode()
+def _standard(base64: Any) -> str:
+    """Bytes in the alphabet that all services read; some write the URL-safe one, or leave the padding off."""
+    text = require_string(base64).replace("-", "+").replace("_", "/").rstrip("=")
+    return text + "=" * (-len(text) % 4)
 
 
-def _word(value: Any) -> str:
-    """The bare word of an enum the SDK knows or made up."""
-    return str(getattr(value, "value", value)).upper()
+def _object(value: Any) -> dict[str, Any]:
+    """The value; {} where there is none."""
+    return value or {}
 
 
-def _usage(counted: "GenerateContentResponseUsageMetadata") -> TokenUsage:
+def _objects(value: Any) -> Sequence[dict[str, Any]]:
+    return value or ()
+
+
+def _usage(counted: dict[str, Any]) -> TokenUsage:
     """Each chunk's figures are the totals so far. The prompt's include what came from the cache; the
     candidates' exclude thoughts."""
-    cached = tokens(counted.cached_content_token_count)
-    prompt = tokens(counted.prompt_token_count) + tokens(counted.tool_use_prompt_token_count)
+    cached = tokens(counted.get("cachedContentTokenCount"))
+    prompt = tokens(counted.get("promptTokenCount")) + tokens(counted.get("toolUsePromptTokenCount"))
     return TokenUsage(
         input=max(0, prompt - cached),
         cache_read=cached,
-        output=tokens(counted.candidates_token_count),
-        thoughts=tokens(counted.thoughts_token_count),
-        tools=tokens(counted.tool_use_prompt_token_count),
+        output=tokens(counted.get("candidatesTokenCount")),
+        thoughts=tokens(counted.get("thoughtsTokenCount")),
+        tools=tokens(counted.get("toolUsePromptTokenCount")),
     )

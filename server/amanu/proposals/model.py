@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, get_args
 
+from amanu.proposals.passed_edits import PassedEdits
 from amanu.workspace.diff import LineChange, changes, compose, first_line
 from amanu.workspace.text_file import FileText, sha256, split_lines
 from amanu_protocol.items import Check, Hunk, HunkState, Proposal, ProposedFile
@@ -91,6 +92,8 @@ class LiveFile:
     last_applied: LastApplied | None = None
     conflicting: Collection[str] = ()
     """Open hunks whose lines the user changed: they cannot be accepted until that is undone."""
+    passed: PassedEdits | None = None
+    """Only of a file that nothing is open of."""
     explanations: dict[str, str] = field(default_factory=dict[str, str])
     """By call."""
     checks: list[Check] = field(default_factory=list[Check])
@@ -137,6 +140,11 @@ class LiveFile:
             case _:
                 return FileVersion(self.base.path, self.text_with(*states))
 
+    @property
+    def is_settled(self) -> bool:
+        """Nothing of it waits for a decision."""
+        return not any(hunk.state in (*UNDECIDED, "conflicted") for hunk in self.hunks)
+
     def path_with(self, states: Collection[HunkState]) -> Path:
         """`form(states).path`, without its text."""
         moved = self.new_path is not None and any(hunk.state in states for hunk in self.hunks)
@@ -167,6 +175,17 @@ class LiveFile:
             lines += own_lines
         unsure = [hunk.hunk_id for hunk in self.hunks if hunk.hunk_id in self.conflicting and not hunk.old_text]
         return AnchorText([*lines, *base[line:]], ranges, unsure)
+
+    def applied_ranges(self) -> list[tuple[int, int]]:
+        """Lines [start, end) of each hunk in the base with what is applied, in order, 0-based."""
+        ranges: list[tuple[int, int]] = []
+        shift = 0
+        for hunk in self.hunks:
+            start = first_line(hunk) + shift
+            count = hunk.new_lines if hunk.state == "applied" else hunk.old_lines
+            ranges.append((start, start + count))
+            shift += count - hunk.old_lines
+        return ranges
 
     def rebase(self, text: str, hunks: list[Hunk]) -> None:
         """It starts from that text now, with these hunks of it."""

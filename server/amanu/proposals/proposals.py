@@ -437,7 +437,7 @@ class Proposals:
         undoing = {hunk.hunk_id for _, hunk in live.hunks() if hunk.state == "undoing"}
         self._publish(live)
         try:
-            await self._tracking.catch_up_others(live, files)
+            before = await self._tracking.catch_up_others(live, files)
             shown_files = self.shown_files.get(live.agent_id) or ShownFiles()  # of an agent that is gone: nobody's
             changed = await apply(self._workspace, files, self._save_preimage, live.turn_id, shown_files)
             if self._accept_change is not None:
@@ -454,7 +454,7 @@ class Proposals:
                 await asyncio.to_thread(file.update_anchor, undone)
                 file.remember_applied()
             self._publish(live)
-        await self._tracking.catch_up_others(live, files, by_user=False)
+        await self._tracking.move_others(live, files, before)
         return live.wire()
 
     def _publish(self, live: LiveProposal) -> Proposal:

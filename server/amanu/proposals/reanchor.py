@@ -7,7 +7,7 @@ leave open which of them the user added or removed, all places that are possible
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from amanu.proposals.model import (
@@ -39,12 +39,12 @@ class Reanchored:
 
     def write_to(self, file: LiveFile) -> None:
         file.base, file.text, file.hunks, file.touches = self.base, self.text, self.hunks, self.touches
-        file.anchor, file.conflicting = self.anchor, self.conflicting
+        file.anchor, file.conflicting, file.passed = self.anchor, self.conflicting, None
         file.update_anchor()
 
 
 @dataclass(frozen=True)
-class _Edit(LineChange):
+class Edit(LineChange):
     """A change of the user's, and the old lines [low, high) it may lie in: equal lines at its ends could as well be
     the ones that came or went."""
 
@@ -55,26 +55,35 @@ class _Edit(LineChange):
     def inserts(self) -> bool:
         return self.old_start == self.old_end
 
-    def meets(self, anchor_range: AnchorRange) -> bool:
-        """It is in the lines of the spot, in one next to them, or between."""
-        return self.low <= anchor_range.end and self.high >= anchor_range.start
+    def meets(self, start: int, end: int) -> bool:
+        """It is in the lines [start, end), in one next to them, or between."""
+        return self.low <= end and self.high >= start
 
 
 def reanchor(file: LiveFile, current: FileText, *, by_user: bool = True) -> Reanchored | None:
     """`file` on the text `now`, or None: it is there already, or cannot be. CPU-bound and without effect; for big
     files run it in a thread. What is not done `by_user` was done by another proposal, and is not told as theirs."""
-    if (
-        file.change != "edit"
-        or current.lossy
-        or current.encoding != file.base.encoding
-        or current.text == file.text_with("applied")
-    ):
+    if file.change != "edit" or current.lossy or current.encoding != file.base.encoding:
+        return None
+    if file.passed is None:
+        return _reanchored(file, current, by_user)
+    reached = current.as_base(file.passed.made_to(file.text_with("applied")))
+    passed = _reanchored(file, reached, by_user=False)
+    if passed is None:
+        return _reanchored(file, current, by_user)
+    file = replace(file)
+    passed.write_to(file)
+    return _reanchored(file, current, by_user) or passed
+
+
+def _reanchored(file: LiveFile, current: FileText, by_user: bool) -> Reanchored | None:
+    if current.text == file.text_with("applied"):
         return None
     if (restored := _as_last_applied(file, current)) is not None:
         return restored
     anchor, conflicting_before = file.current_anchor(), file.conflicting
     lines = split_lines(current.text)
-    edits = list(_without_slides(_edits(anchor.lines, lines), file.hunks, anchor, lines))
+    edits = list(_without_slides(line_edits(anchor.lines, lines), file.hunks, anchor, lines))
     # One change can only slide; how several are told apart is in doubt where another reading says otherwise.
     backward_edits = _backwards(anchor.lines, lines) if len(edits) > 1 else edits
     base, line = list[str](), 0
@@ -93,7 +102,7 @@ def reanchor(file: LiveFile, current: FileText, *, by_user: bool = True) -> Rean
             )
         elif hunk.state in ("pending", "conflicted"):
             meets = hunk.hunk_id in anchor.unplaceable or any(
-                edit.meets(anchor_range) for edit in (*edits, *backward_edits)
+                edit.meets(anchor_range.start, anchor_range.end) for edit in (*edits, *backward_edits)
             )
             meets = meets or _regions(backward_edits, anchor_range, 0)[0] != _regions(edits, anchor_range, 0)[0]
             late_region = _region_with(hunk.new_text, regions, lines)
@@ -132,8 +141,8 @@ def _as_last_applied(file: LiveFile, current: FileText) -> Reanchored | None:
         return None
     previous = LiveFile(last_applied.base, "", hunks=list(last_applied.hunks))
     anchor, lines = previous.current_anchor(), split_lines(current.text)
-    edits = _edits(anchor.lines, lines)
-    if any(edit.meets(spot) for edit in edits for spot in anchor.ranges.values()):
+    edits = line_edits(anchor.lines, lines)
+    if any(edit.meets(spot.start, spot.end) for edit in edits for spot in anchor.ranges.values()):
         return None
     base, line = list[str](), 0
     hunks: list[Hunk] = []
@@ -148,8 +157,8 @@ def _as_last_applied(file: LiveFile, current: FileText) -> Reanchored | None:
     return _checked_result(file, current, base, numbered(hunks), None, frozenset())
 
 
-def _backwards(old_lines: Sequence[str], new_lines: Sequence[str]) -> list[_Edit]:
-    """`_edits` found from the end: of many equal lines others may be the ones that stayed."""
+def _backwards(old_lines: Sequence[str], new_lines: Sequence[str]) -> list[Edit]:
+    """`line_edits` found from the end: of many equal lines others may be the ones that stayed."""
     old_count, new_count = len(old_lines), len(new_lines)
     reversed_changes = [
         LineChange(
@@ -160,19 +169,19 @@ def _backwards(old_lines: Sequence[str], new_lines: Sequence[str]) -> list[_Edit
         )
         for change in reversed(differences(old_lines[::-1], new_lines[::-1]))
     ]
-    return _edits(old_lines, new_lines, reversed_changes)
+    return line_edits(old_lines, new_lines, reversed_changes)
 
 
-def _edits(
+def line_edits(
     old_lines: Sequence[str], new_lines: Sequence[str], line_changes: Sequence[LineChange] | None = None
-) -> list[_Edit]:
+) -> list[Edit]:
     line_changes = differences(old_lines, new_lines) if line_changes is None else line_changes
     stops = [
         LineChange(0, 0, 0, 0),
         *line_changes,
         LineChange(len(old_lines), len(old_lines), len(new_lines), len(new_lines)),
     ]
-    edits: list[_Edit] = []
+    edits: list[Edit] = []
     for (previous, change), (_, following) in zip(pairwise(stops), pairwise(stops[1:]), strict=False):
         low, high = change.old_start, change.old_end
         if change.old_start == change.old_end or change.new_start == change.new_end:  # it may slide along equal lines
@@ -183,13 +192,13 @@ def _edits(
             slide_down = next((n for n in range(following.old_start - high) if text[first + n] != text[last + n]), None)
             low -= low - previous.old_end if slide_up is None else slide_up
             high += following.old_start - high if slide_down is None else slide_down
-        edits.append(_Edit(change.old_start, change.old_end, change.new_start, change.new_end, low, high))
+        edits.append(Edit(change.old_start, change.old_end, change.new_start, change.new_end, low, high))
     return edits
 
 
 def _without_slides(
-    edits: Sequence[_Edit], hunks: Sequence[Hunk], anchor: AnchorText, new_lines: Sequence[str]
-) -> Iterator[_Edit]:
+    edits: Sequence[Edit], hunks: Sequence[Hunk], anchor: AnchorText, new_lines: Sequence[str]
+) -> Iterator[Edit]:
     """Of the places an edit may have, the one where it takes an applied hunk back."""
     for moved_edit in edits:
         for hunk in hunks:
@@ -210,14 +219,14 @@ def _without_slides(
                 change = LineChange(
                     anchor_range.start, anchor_range.end, moved_edit.new_start + shift, moved_edit.new_end + shift
                 )
-                moved_edit = _Edit(
+                moved_edit = Edit(
                     change.old_start, change.old_end, change.new_start, change.new_end, change.old_start, change.old_end
                 )
                 break
         yield moved_edit
 
 
-def _regions(edits: Sequence[_Edit], anchor_range: AnchorRange, minimum: int) -> list[tuple[int, int]]:
+def _regions(edits: Sequence[Edit], anchor_range: AnchorRange, minimum: int) -> list[tuple[int, int]]:
     """The new lines that stand for those of the spot, none before `least`; then the same with what was put in right
     before or behind them."""
     start, end = anchor_range.start, anchor_range.end

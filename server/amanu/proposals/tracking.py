@@ -12,7 +12,9 @@ from pathlib import Path
 
 from amanu.core.tool import ToolError
 from amanu.proposals.model import UNDECIDED, LiveFile, LiveProposal
-from amanu.proposals.reanchor import reanchor
+from amanu.proposals.passed_edits import PassedEdits
+from amanu.proposals.reanchor import Edit, line_edits, reanchor
+from amanu.workspace.text_file import FileText, split_lines
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.items import HunkState, Proposal
 
@@ -94,7 +96,7 @@ class FileTracking:
         for file in {id(file): file for file in files}.values():
             try:
                 current = await self._workspace.read_if_exists(file.base.path)
-                if current is None:
+                if current is None or (file.passed is not None and file.passed.sha256 == current.sha256):
                     continue
                 if len(file.base.text) + len(current.text) < SMALL_TEXT:
                     moved = reanchor(file, current, by_user=by_user)
@@ -108,20 +110,45 @@ class FileTracking:
                 live.attempted -= {hunk.hunk_id for hunk in file.hunks if hunk.state == "pending"}
                 # Where applied hunks are now is found again from any earlier text, best from the one they landed in:
                 # only what the user made of them is told.
-                is_open, small = not _is_settled(file), len(file.base.text) < SMALL_TEXT
+                is_open, small = not file.is_settled, len(file.base.text) < SMALL_TEXT
                 has_news = (
                     has_news or (is_open and small) or ((is_open or by_user) and _reportable_state(file) != substance)
                 )
         if has_news:
             self._publish(live)
 
-    async def catch_up_others(self, live: LiveProposal, files: Sequence[LiveFile], *, by_user: bool = True) -> None:
-        """Other proposals for these files: what this one does to them is not the user's doing."""
-        paths = {file.base.path for file in files}
-        for proposal_id, path in tuple(self._watched):
-            if path in paths and proposal_id != live.proposal_id:
-                proposal = self._find(proposal_id)
-                await self.catch_up(proposal, proposal.files_at(path), by_user=by_user)
+    async def catch_up_others(self, live: LiveProposal, files: Sequence[LiveFile]) -> list[FileText]:
+        """Other proposals for these files, before this one changes them. Returns the files as they are."""
+        before: list[FileText] = []
+        for path in dict.fromkeys(file.base.path for file in files):
+            current = await self._read(path)
+            for proposal in self._others(live, path):
+                await self.catch_up(proposal, proposal.files_at(path))
+                if current is not None:
+                    await asyncio.to_thread(_await_edits, proposal.files_at(path), current)
+            if current is not None:
+                before.append(current)
+        return before
+
+    async def move_others(self, live: LiveProposal, files: Sequence[LiveFile], before: Sequence[FileText]) -> None:
+        """This proposal changed these files, which were as `before`: that is not the user's doing."""
+        texts = {text.path: text for text in before}
+        for path in dict.fromkeys(file.base.path for file in files):
+            old, new = texts.get(path), await self._read(path)
+            edits = None if old is None or new is None else await asyncio.to_thread(_edits_between, old, new)
+            for proposal in self._others(live, path):
+                others = proposal.files_at(path)
+                if old is None or new is None or edits is None or not _pass(others, edits, old, new):
+                    await self.catch_up(proposal, others, by_user=False)
+
+    async def _read(self, path: Path) -> FileText | None:
+        try:
+            return await self._workspace.read_if_exists(path)
+        except ToolError:
+            return None
+
+    def _others(self, live: LiveProposal, path: Path) -> list[LiveProposal]:
+        return [self._find(key[0]) for key in tuple(self._watched) if key[1] == path and key[0] != live.proposal_id]
 
     def _listen(self, key: _Key, disk: bool) -> "_Watched":
         return _Watched(self._workspace.overlay.watch(key[1], partial(self._schedule, key), disk=disk), disk)
@@ -136,7 +163,7 @@ class FileTracking:
         """Settled proposals for that path but the newest are left."""
         keys = [key for key in self._watched if key[1] == path]
         for key in keys[:-MAX_SETTLED]:
-            if all(_is_settled(file) for file in self._find(key[0]).files_at(path)):
+            if all(file.is_settled for file in self._find(key[0]).files_at(path)):
                 self._unwatch(key)
 
     def _schedule(self, key: _Key) -> None:
@@ -163,12 +190,29 @@ class FileTracking:
             log.exception("hunks could not be moved")
 
 
-def _is_settled(file: LiveFile) -> bool:
-    return not any(hunk.state in (*UNDECIDED, "conflicted") for hunk in file.hunks)
-
-
 def _reportable_state(file: LiveFile) -> object:
     """What must be told: of open hunks also where they are. The text around them need not: a version holds the whole
     of it, and of a big file that would be on record after every pause in typing."""
-    settled = _is_settled(file)
-    return [(hunk.hunk_id, hunk.state, hunk.new_text, settled or hunk.old_start) for hunk in file.hunks]
+    return [(hunk.hunk_id, hunk.state, hunk.new_text, file.is_settled or hunk.old_start) for hunk in file.hunks]
+
+
+def _await_edits(files: Sequence[LiveFile], current: FileText) -> None:
+    """Edits that come are noted of a settled file that stands in that text, and only made to it when they come near."""
+    for file in files:
+        fits = file.change == "edit" and file.is_settled
+        if file.passed is None and fits and file.text_with("applied") == current.text:
+            file.passed = PassedEdits(current.sha256, file.applied_ranges())
+
+
+def _edits_between(old: FileText, new: FileText) -> list[Edit]:
+    return line_edits(split_lines(old.text), split_lines(new.text))
+
+
+def _pass(files: Sequence[LiveFile], edits: Sequence[Edit], old: FileText, new: FileText) -> bool:
+    """Note the edits; False where they come near a hunk, or nobody knows where the hunks are."""
+    known = [file.passed for file in files if file.passed is not None and file.passed.sha256 == old.sha256]
+    if len(known) < len(files) or any(edit.meets(*lines) for each in known for lines in each.ranges for edit in edits):
+        return False
+    for each in known:
+        each.take(edits, split_lines(new.text), new.sha256)
+    return True

@@ -123,7 +123,7 @@ def _mark_redo(file: LiveFile, base: Sequence[str], hunk: Hunk) -> str:
 
 def _rebase_hunk(file: LiveFile, hunk_id: str, old_text: str) -> None:
     """That hunk starts from another text: what the user made of its lines belongs to the base."""
-    lines = split_lines(file.base.text)
+    lines = list(split_lines(file.base.text))
     hunks: list[Hunk] = []
     shift = 0
     for hunk in file.hunks:

@@ -32,7 +32,10 @@ from amanu_protocol.items import Answer, Notice, Retry, Thought, ToolCall
 from amanu_protocol.state import SessionState, fold
 
 FRAME = 0.030
-"""Seconds over which deltas of one item are collected into one event: at most 34 events a second."""
+"""Seconds over which deltas are collected into one event in a flood: 34 events a second."""
+FLOOD = 12
+"""Deltas within a frame from which the next ones are a flood. Slower ones (most models: 50 to 200 a second) each go at
+once: the user reads along."""
 FULL_FRAME = 16 * 1024
 """Characters after which a delta is not held back any longer."""
 KEPT_EVENTS = 5000
@@ -111,7 +114,10 @@ class EventStream:
         self._item = ""
         self._text: list[str] = []
         self._size = 0
-        self._flushed = 0.0
+        self._frame_started = 0.0
+        self._frame_deltas = 0
+        self._flooded = False
+        """Whether the frame before this one was a flood."""
         self._timer: asyncio.TimerHandle | None = None
         self._partial = PartialText(self._record_only)
         self.listeners: list[EventListener] = []
@@ -127,14 +133,15 @@ class EventStream:
             self._item = item_id
         self._text.append(text)
         self._size += len(text)
-        if self._timer is not None and self._size < FULL_FRAME:
-            return
-        loop = asyncio.get_running_loop()
-        due = self._flushed + FRAME - loop.time()
-        if due <= 0 or self._size >= FULL_FRAME:
+        now = asyncio.get_running_loop().time()
+        if now >= self._frame_started + FRAME:
+            self._flooded = now < self._frame_started + 2 * FRAME and self._frame_deltas > FLOOD
+            self._frame_started, self._frame_deltas = now, 0
+        self._frame_deltas += 1
+        if self._size >= FULL_FRAME or not (self._flooded or self._frame_deltas > FLOOD):
             self._flush()
         elif self._timer is None:
-            self._timer = loop.call_later(due, self._flush)
+            self._timer = asyncio.get_running_loop().call_at(self._frame_started + FRAME, self._flush)
 
     def redact(self, text: str) -> str:
         return self._mask(text)
@@ -229,7 +236,6 @@ class EventStream:
         delta = ItemDelta(item_id=self._item, text=text)
         self._text = []
         self._size = 0
-        self._flushed = asyncio.get_running_loop().time()
         self._publish(delta, None)
 
 

@@ -72,6 +72,6 @@ async def _lines(workspace: Workspace, path: Path | None) -> list[str] | str:
     if path is None:
         return OUTSIDE
     try:
-        return split_lines((await workspace.read(path)).text)
+        return list(split_lines((await workspace.read(path)).text))
     except ToolError:
         return "cannot be read"

@@ -15,7 +15,7 @@ def apply_range_edits(text: str, edits: Sequence[RangeEdit], encoding: Encoding)
     """The text with the edits made, each at its place in the text as it was. As in LSP a character past the end of its
     line is the end of the line, and several texts put in at one place come in their order. Line ends of new text become
     the file's. Raises `MisplacedEdit`."""
-    lines = split_lines(text)
+    lines = list(split_lines(text))
     if not lines or lines[-1].endswith(("\n", "\r")):
         lines.append("")
     starts = [0]

@@ -5,9 +5,11 @@ where encoding the result gives the same bytes again.
 """
 
 import codecs
+import functools
 import hashlib
 import io
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -17,6 +19,10 @@ from amanu.system.file_kind import PDF, kind_of, shown_type
 
 MAX_FILE = 20 * 1024 * 1024
 """Bytes of the biggest file we read as text; Gemini CLI's limit."""
+
+REMEMBERED = 64 * 1024
+"""Characters from which the lines of a text are kept for a while: an edit asks for those of the same few texts (before,
+after, as proposed) a dozen times."""
 
 LineEnd = Literal["\n", "\r\n", "\r"]
 
@@ -134,10 +140,17 @@ def sha256(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def split_lines(text: str) -> list[str]:
+def split_lines(text: str) -> Sequence[str]:
     """Lines with their ends. Only LF, CRLF and CR end a line, as in LSP; not form feed or U+2028, as
     `str.splitlines` has it."""
+    return _split(text) if len(text) < REMEMBERED else _remembered(text)
+
+
+def _split(text: str) -> Sequence[str]:
     return io.StringIO(text, newline="").readlines()
+
+
+_remembered = functools.lru_cache(maxsize=4)(_split)
 
 
 def line_end(text: str) -> LineEnd | None:

@@ -44,7 +44,7 @@ def test_any_subset(old: str, new: str, data: st.DataObject) -> None:
         expected += after[each.new_start : each.new_end] if each in used else before[each.old_start : each.old_end]
         at = each.old_end
     some = [part for part, each in zip(parts, found, strict=True) if each in used]
-    assert compose(before, some) == "".join(expected + before[at:])
+    assert compose(before, some) == "".join([*expected, *before[at:]])
 
 
 @given(_text, _text)

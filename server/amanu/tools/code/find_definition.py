@@ -2,7 +2,7 @@
 
 import re
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -104,7 +104,7 @@ def symbol_position(path: Path, text: str, params: SymbolParams) -> EditorPositi
     return EditorPositionParams(path=str(path), line=params.line, character=character)
 
 
-def symbol_column(lines: list[str], line: int, symbol: str) -> int:
+def symbol_column(lines: Sequence[str], line: int, symbol: str) -> int:
     """How many Unicode code points come before the last name of `symbol` (`total` of `cart.total`) on that line. Lines
     count from 1. Raises `ToolError`, naming lines that contain the symbol, when this one does not."""
     index = _find(lines[line - 1], symbol) if line <= len(lines) else None
@@ -121,7 +121,7 @@ def _find(text: str, symbol: str) -> int | None:
     return None if index < 0 else index
 
 
-def _wrong_line_message(lines: list[str], line: int, symbol: str) -> str:
+def _wrong_line_message(lines: Sequence[str], line: int, symbol: str) -> str:
     problem = f"Line {line} does not contain {symbol!r}" if line <= len(lines) else f"The file has {len(lines)} lines"
     holding = [number for number, text in enumerate(lines, 1) if symbol in text]
     if not holding:

@@ -50,11 +50,11 @@ class RewriteTarget:
     end: int
 
     @property
-    def lines(self) -> list[str]:
+    def lines(self) -> Sequence[str]:
         return split_lines(self.file.text)
 
     @property
-    def region(self) -> list[str]:
+    def region(self) -> Sequence[str]:
         return self.lines[self.start : self.end]
 
     def moved_to(self, file: FileText) -> "RewriteTarget | None":

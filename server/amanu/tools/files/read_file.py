@@ -1,7 +1,7 @@
 """Read a file, or lines of it, as the user sees it."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -115,7 +115,7 @@ def read_notes(file: FileText) -> list[str]:
     return notes
 
 
-def cut_long_lines(lines: list[str], limit: int) -> tuple[int, str]:
+def cut_long_lines(lines: Sequence[str], limit: int) -> tuple[int, str]:
     """(lines cut, text) with no line longer than `limit`."""
     cut = 0
     parts: list[str] = []

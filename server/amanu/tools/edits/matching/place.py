@@ -85,4 +85,4 @@ def match_whole_lines(source: SourceLines, start: int, old_lines: Sequence[str],
 
 
 def _lines(text: str) -> list[str]:
-    return split_lines(text)
+    return list(split_lines(text))

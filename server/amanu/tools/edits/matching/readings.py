@@ -8,7 +8,7 @@ that are found alike must give the same `new`.
 import html
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from amanu.tools.edits.matching.place import Unproven
 from amanu.workspace.text_file import split_lines
@@ -123,7 +123,7 @@ def _number(line: str, mark: str) -> tuple[int, str] | None:
     return int(match[1]), ends if match[2] is None else match[2]
 
 
-def _unnumbered(lines: list[str], mark: str, *, rising: bool) -> list[str] | None:
+def _unnumbered(lines: Sequence[str], mark: str, *, rising: bool) -> list[str] | None:
     out: list[str] = []
     last: int | None = None
     for line in lines:

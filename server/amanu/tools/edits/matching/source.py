@@ -30,7 +30,7 @@ class SourceLines:
         self._folded: dict[Fold, str] = {}
 
     @cached_property
-    def lines(self) -> list[str]:
+    def lines(self) -> Sequence[str]:
         return split_lines(self.text)
 
     @cached_property
