@@ -21,11 +21,11 @@ HEAD = f"""<!-- `make bench-tasks`; {platform.system()} {platform.machine()} -->
 Generated: each task is played in a real VS Code over a scripted model, once with the pointer where one would use it,
 once with the keyboard alone (no click at all; only default keys and the command palette). A chord is one key; typed
 characters are counted apart. *s* are seconds from the first action until the result is on the screen: the model answers
-at once, the hand never hesitates, and nothing is subtracted but the time for pictures and for reading the tree. A yes
-within half a second of its question is not taken, and that wait is in them. They move with the machine.
+at once, the hand never hesitates, and nothing is subtracted but the time for pictures and for reading the tree. An
+answer within half a second of its question is not taken; that wait counts. They vary with the machine.
 
-Theirs is counted from what their documents describe, not played: the footnotes say how, and "not documented" what they
-leave open.
+Theirs are counted from what their documents describe, not played: the footnotes say how; "not documented" means that
+their pages do not say.
 """
 
 

@@ -17,9 +17,9 @@ Files are checked again when they are used: whoever reads one passes what was re
 user did not trust stays unread. So a file that turns up in a deep folder later, or is swapped between check and use,
 has no effect.
 
-An editor can take part (`trustedRoots`, for instance VS Code's workspace trust). Its yes counts for the folder, and the
+An editor can take part (`trustedRoots`, for instance VS Code's workspace trust). Its trust counts for the folder, and the
 files that are there when it is first heard are recorded as if the user had trusted them here; later changes raise a
-question. Its no overrides a yes given here, and a no given here overrides its yes: the stricter answer wins. Each root
+question. A folder is trusted only if neither the editor nor the user here has refused it. Each root
 of a session must be trusted by itself: trust does not extend to the folder above or to folders below.
 
     <config>/trust.json       the folders; also the plain list of paths that older versions wrote
