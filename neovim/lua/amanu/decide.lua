@@ -167,21 +167,17 @@ local function texts(seen, ids)
   return found
 end
 
+---The proposals as they are now: each new version comes before the refusal of what was decided on an old one.
 ---@param seen amanu.Proposal[]
----@param done fun(now: amanu.Proposal[])
-local function latest(seen, done)
+---@return amanu.Proposal[]
+local function latest(seen)
   local now = {}
-  local function next_one()
-    local proposal = seen[#now + 1]
-    if not proposal then
-      return done(now)
-    end
-    session.ask(methods.proposal_get, { proposalId = proposal.proposalId }, function(result)
-      table.insert(now, result.proposal)
-      next_one()
-    end)
+  for _, proposal in ipairs(session.state and session.state.proposals or {}) do
+    now[proposal.proposalId] = proposal
   end
-  next_one()
+  return vim.tbl_map(function(proposal)
+    return now[proposal.proposalId] or proposal
+  end, seen)
 end
 
 ---Decide. When a proposal has another version by now, but those hunks are the same, perhaps at other lines, once more.
@@ -212,10 +208,9 @@ local function insist(seen, ids, ask, done, again)
     if kind ~= "proposalConflict" or again then
       return false
     end
-    latest(seen, function(now)
-      local will_do = vim.deep_equal(texts(seen, ids), texts(now, ids))
-      insist(will_do and now or seen, ids, ask, done, true)
-    end)
+    local now = latest(seen)
+    local will_do = vim.deep_equal(texts(seen, ids), texts(now, ids))
+    insist(will_do and now or seen, ids, ask, done, true)
     return true
   end)
 end
