@@ -21,7 +21,7 @@ export class Welcome {
     "section",
     { class: "welcome", "aria-label": "Welcome" },
     h("h3", {}, "What do you want to build?"),
-    h("p", {}, "Nothing is written and no command runs until you say so."),
+    h("p", {}, "Nothing in your workspace changes until you say so."),
     this.ready,
     button(ACTIONS.start, () => this.desk.post({ type: "action", action: "start" }), { class: "link" }),
   );
