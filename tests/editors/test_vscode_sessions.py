@@ -82,6 +82,7 @@ async def test_a_session_that_waits_is_announced(tmp_path: Path) -> None:
 
 async def delete(page: Any, row: Any) -> None:
     """Delete a session by its row in the list."""
+    await row.wait_for(timeout=SECONDS)  # a key is pressed on what is hidden, too
     await row.locator(".open").press("Delete")
     await page.locator(".monaco-dialog-box .monaco-button", has_text="Delete").click(timeout=SECONDS)
 
@@ -173,6 +174,7 @@ async def test_many_at_once(tmp_path: Path) -> None:
         # a new session is the side bar's, wherever one asks for it: the tab keeps what it shows
         await send(chat, "/sessions")
         rows = chat.locator(".sessions li")
+        await rows.filter(has_text="The first job").wait_for(timeout=SECONDS)
         await rows.filter(has_text="The first job").locator(".open").press("Enter")
         await chat.locator("h2.title", has_text="The first job").wait_for(timeout=SECONDS)
         await tab.locator("textarea").fill("Not sent yet")
