@@ -20,7 +20,7 @@ class Fix(Task):
     name = "4-fix"
     title = "Fix a problem at the cursor"
     begins = "A file with a syntax error; the cursor is in the line with the squiggle."
-    script = {"Fix this": [Say(text="One comma too many.", calls=[EDIT]), Say(text="Mended.")]}
+    script = {"Fix these problems": [Say(text="One comma too many.", calls=[EDIT]), Say(text="Mended.")]}
 
     async def prepare(self, stage: Stage) -> None:
         page = stage.page

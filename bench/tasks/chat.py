@@ -122,7 +122,7 @@ class Stop(Task):
         await hand.decisive(stage.chat.locator(".composer"), 'focus: textbox "Prompt for Amanu"', 'button "Stop"')
         await hand.press("Escape")
         await self.result(stage)
-        await hand.decisive(stage.chat.locator(".standing"), "said: Stopped.", moment="stopped")
+        await hand.decisive(stage.chat.locator(".standing"), "said: ", "Stopped.", moment="stopped")
 
     async def result(self, stage: Stage) -> None:
         await stage.result(stage.chat.locator(".standing", has_text="Stopped"))

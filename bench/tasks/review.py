@@ -123,7 +123,7 @@ class UndoTurn(Task):
             timeout=SECONDS
         )
         await hand.decisive(
-            stage.page.locator(PALETTE), "What would be taken back", "2 changes in 2 files", "e.txt", "f.txt"
+            stage.page.locator(PALETTE), "Changes to undo", "2 changes in 2 files", "e.txt", "f.txt"
         )
         await hand.press("Enter")
 

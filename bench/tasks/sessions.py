@@ -62,7 +62,7 @@ class TwoWait(Task):
         await until(stage.page.locator('.statusbar-item [aria-label*="job” waits"]').count, 0)
 
     def _toast(self, stage: Stage, number: str):
-        return stage.page.locator(".notification-toast", has_text=f"“The {number} job” waits for you: Run touch")
+        return stage.page.locator(".notification-toast", has_text=f"“The {number} job” is waiting for you: Run touch")
 
 
 class FindLastWeeks(Task):
