@@ -122,9 +122,7 @@ class UndoTurn(Task):
         await stage.page.locator('.monaco-list-row.focused[aria-label*="2 changes in 2 files"]').wait_for(
             timeout=SECONDS
         )
-        await hand.decisive(
-            stage.page.locator(PALETTE), "Changes to undo", "2 changes in 2 files", "e.txt", "f.txt"
-        )
+        await hand.decisive(stage.page.locator(PALETTE), "Changes to undo", "2 changes in 2 files", "e.txt", "f.txt")
         await hand.press("Enter")
 
     async def result(self, stage: Stage) -> None:

@@ -121,8 +121,9 @@ class FileTracking:
         """Other proposals for these files, before this one changes them. Returns the files as they are."""
         before: list[FileText] = []
         for path in dict.fromkeys(file.base.path for file in files):
-            current = await self._read(path)
-            for proposal in self._others(live, path):
+            others = self._others(live, path)
+            current = await self._read(path) if others else None
+            for proposal in others:
                 await self.catch_up(proposal, proposal.files_at(path))
                 if current is not None:
                     await asyncio.to_thread(_await_edits, proposal.files_at(path), current)
@@ -134,12 +135,14 @@ class FileTracking:
         """This proposal changed these files, which were as `before`: that is not the user's doing."""
         texts = {text.path: text for text in before}
         for path in dict.fromkeys(file.base.path for file in files):
-            old, new = texts.get(path), await self._read(path)
+            others = self._others(live, path)
+            old = texts.get(path)
+            new = await self._read(path) if others else None
             edits = None if old is None or new is None else await asyncio.to_thread(_edits_between, old, new)
-            for proposal in self._others(live, path):
-                others = proposal.files_at(path)
-                if old is None or new is None or edits is None or not _pass(others, edits, old, new):
-                    await self.catch_up(proposal, others, by_user=False)
+            for proposal in others:
+                theirs = proposal.files_at(path)
+                if old is None or new is None or edits is None or not _pass(theirs, edits, old, new):
+                    await self.catch_up(proposal, theirs, by_user=False)
 
     async def _read(self, path: Path) -> FileText | None:
         try:
