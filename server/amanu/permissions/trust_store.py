@@ -17,10 +17,10 @@ Files are checked again when they are used: whoever reads one passes what was re
 user did not trust stays unread. So a file that turns up in a deep folder later, or is swapped between check and use,
 has no effect.
 
-An editor can take part (`trustedRoots`, for instance VS Code's workspace trust). Its trust counts for the folder, and the
-files that are there when it is first heard are recorded as if the user had trusted them here; later changes raise a
-question. A folder is trusted only if neither the editor nor the user here has refused it. Each root
-of a session must be trusted by itself: trust does not extend to the folder above or to folders below.
+An editor can take part (`trustedRoots`, for instance VS Code's workspace trust). Its trust counts for the folder, and
+the files that are there when it is first heard are recorded as if the user had trusted them here; later changes raise a
+question. A folder is trusted only if neither the editor nor the user here has refused it. Each root of a session must
+be trusted by itself: trust does not extend to the folder above or to folders below.
 
     <config>/trust.json       the folders; also the plain list of paths that older versions wrote
     <state>/trust/SHA256      the files' texts, to show what changed
