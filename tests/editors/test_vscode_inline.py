@@ -100,10 +100,10 @@ async def test_lines_are_rewritten_at_the_cursor(tmp_path: Path) -> None:
         assert "never None" in said(served.requests[1])
 
         # a message for what was changed
+        await page.locator(".tab.active", has_text="a.py", has_not_text="proposed").wait_for(timeout=SECONDS)
         for _ in range(100):
             if (folder / "a.py").read_text() == changed:
                 break
-            await open_file(page, "a.py")
             await page.keyboard.press("Control+s")
             await asyncio.sleep(0.2)
         assert (folder / "a.py").read_text() == changed
