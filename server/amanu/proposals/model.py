@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, get_args
 
-from amanu.proposals.passed_edits import PassedEdits
+from amanu.proposals.deferred_edits import DeferredEdits
 from amanu.workspace.diff import LineChange, changes, compose, first_line
 from amanu.workspace.text_file import FileText, sha256, split_lines
 from amanu_protocol.items import Check, Hunk, HunkState, Proposal, ProposedFile
@@ -92,8 +92,8 @@ class LiveFile:
     last_applied: LastApplied | None = None
     conflicting: Collection[str] = ()
     """Open hunks whose lines the user changed: they cannot be accepted until that is undone."""
-    passed: PassedEdits | None = None
-    """Only of a file that nothing is open of."""
+    deferred: DeferredEdits | None = None
+    """Edits its hunks were not re-anchored to yet; only of a settled file."""
     explanations: dict[str, str] = field(default_factory=dict[str, str])
     """By call."""
     checks: list[Check] = field(default_factory=list[Check])
@@ -142,7 +142,7 @@ class LiveFile:
 
     @property
     def is_settled(self) -> bool:
-        """Nothing of it waits for a decision."""
+        """No hunk is undecided or in conflict."""
         return not any(hunk.state in (*UNDECIDED, "conflicted") for hunk in self.hunks)
 
     def path_with(self, states: Collection[HunkState]) -> Path:

@@ -39,7 +39,7 @@ class Reanchored:
 
     def write_to(self, file: LiveFile) -> None:
         file.base, file.text, file.hunks, file.touches = self.base, self.text, self.hunks, self.touches
-        file.anchor, file.conflicting, file.passed = self.anchor, self.conflicting, None
+        file.anchor, file.conflicting, file.deferred = self.anchor, self.conflicting, None
         file.update_anchor()
 
 
@@ -65,15 +65,15 @@ def reanchor(file: LiveFile, current: FileText, *, by_user: bool = True) -> Rean
     files run it in a thread. What is not done `by_user` was done by another proposal, and is not told as theirs."""
     if file.change != "edit" or current.lossy or current.encoding != file.base.encoding:
         return None
-    if file.passed is None:
+    if file.deferred is None:
         return _reanchored(file, current, by_user)
-    reached = current.as_base(file.passed.made_to(file.text_with("applied")))
-    passed = _reanchored(file, reached, by_user=False)
-    if passed is None:
+    reached = current.as_base(file.deferred.applied_to(file.text_with("applied")))
+    caught_up = _reanchored(file, reached, by_user=False)
+    if caught_up is None:
         return _reanchored(file, current, by_user)
     file = replace(file)
-    passed.write_to(file)
-    return _reanchored(file, current, by_user) or passed
+    caught_up.write_to(file)
+    return _reanchored(file, current, by_user) or caught_up
 
 
 def _reanchored(file: LiveFile, current: FileText, by_user: bool) -> Reanchored | None:

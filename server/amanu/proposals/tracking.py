@@ -11,8 +11,8 @@ from functools import partial
 from pathlib import Path
 
 from amanu.core.tool import ToolError
+from amanu.proposals.deferred_edits import DeferredEdits
 from amanu.proposals.model import UNDECIDED, LiveFile, LiveProposal
-from amanu.proposals.passed_edits import PassedEdits
 from amanu.proposals.reanchor import Edit, line_edits, reanchor
 from amanu.workspace.text_file import FileText, split_lines
 from amanu.workspace.workspace import Workspace
@@ -96,7 +96,7 @@ class FileTracking:
         for file in {id(file): file for file in files}.values():
             try:
                 current = await self._workspace.read_if_exists(file.base.path)
-                if current is None or (file.passed is not None and file.passed.sha256 == current.sha256):
+                if current is None or (file.deferred is not None and file.deferred.sha256 == current.sha256):
                     continue
                 if len(file.base.text) + len(current.text) < SMALL_TEXT:
                     moved = reanchor(file, current, by_user=by_user)
@@ -126,7 +126,7 @@ class FileTracking:
             for proposal in others:
                 await self.catch_up(proposal, proposal.files_at(path))
                 if current is not None:
-                    await asyncio.to_thread(_await_edits, proposal.files_at(path), current)
+                    await asyncio.to_thread(_begin_deferring, proposal.files_at(path), current)
             if current is not None:
                 before.append(current)
         return before
@@ -141,7 +141,7 @@ class FileTracking:
             edits = None if old is None or new is None else await asyncio.to_thread(_edits_between, old, new)
             for proposal in others:
                 theirs = proposal.files_at(path)
-                if old is None or new is None or edits is None or not _pass(theirs, edits, old, new):
+                if old is None or new is None or edits is None or not _defer(theirs, edits, old, new):
                     await self.catch_up(proposal, theirs, by_user=False)
 
     async def _read(self, path: Path) -> FileText | None:
@@ -199,23 +199,24 @@ def _reportable_state(file: LiveFile) -> object:
     return [(hunk.hunk_id, hunk.state, hunk.new_text, file.is_settled or hunk.old_start) for hunk in file.hunks]
 
 
-def _await_edits(files: Sequence[LiveFile], current: FileText) -> None:
-    """Edits that come are noted of a settled file that stands in that text, and only made to it when they come near."""
+def _begin_deferring(files: Sequence[LiveFile], current: FileText) -> None:
+    """From now on, defer edits of the settled files whose text is the current one."""
     for file in files:
         fits = file.change == "edit" and file.is_settled
-        if file.passed is None and fits and file.text_with("applied") == current.text:
-            file.passed = PassedEdits(current.sha256, file.applied_ranges())
+        if file.deferred is None and fits and file.text_with("applied") == current.text:
+            file.deferred = DeferredEdits(current.sha256, file.applied_ranges())
 
 
 def _edits_between(old: FileText, new: FileText) -> list[Edit]:
     return line_edits(split_lines(old.text), split_lines(new.text))
 
 
-def _pass(files: Sequence[LiveFile], edits: Sequence[Edit], old: FileText, new: FileText) -> bool:
-    """Note the edits; False where they come near a hunk, or nobody knows where the hunks are."""
-    known = [file.passed for file in files if file.passed is not None and file.passed.sha256 == old.sha256]
-    if len(known) < len(files) or any(edit.meets(*lines) for each in known for lines in each.ranges for edit in edits):
+def _defer(files: Sequence[LiveFile], edits: Sequence[Edit], old: FileText, new: FileText) -> bool:
+    """Record the edits; False where they meet a hunk, or where the hunks are in `old` is unknown."""
+    records = [file.deferred for file in files if file.deferred is not None and file.deferred.sha256 == old.sha256]
+    ranges = [lines for record in records for lines in record.ranges]
+    if len(records) < len(files) or any(edit.meets(*lines) for lines in ranges for edit in edits):
         return False
-    for each in known:
-        each.take(edits, split_lines(new.text), new.sha256)
+    for record in records:
+        record.add(edits, split_lines(new.text), new.sha256)
     return True

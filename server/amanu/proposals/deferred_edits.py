@@ -1,5 +1,5 @@
-"""Edits of other proposals that come near none of a file's hunks are noted, and made to its base when that is next
-looked at: after thirty edits of a file there would be ten earlier proposals to move along with each, for nothing."""
+"""Edits of other proposals that do not touch or adjoin any of a file's hunks are recorded, and applied to its base only
+when it is next read: otherwise each of thirty edits of a file would re-anchor ten earlier proposals for nothing."""
 
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -11,17 +11,18 @@ from amanu.workspace.text_file import split_lines
 
 
 @dataclass
-class PassedEdits:
-    """What a file has become since its hunks were last moved: the text of that hash."""
+class DeferredEdits:
+    """The edits of a file since its hunks were last re-anchored."""
 
     sha256: str
+    """Of the file with these edits."""
     ranges: list[tuple[int, int]]
     """Lines [start, end) of each hunk in that text, in order, 0-based."""
     _edits: list[list[tuple[int, int, str]]] = field(default_factory=list[list[tuple[int, int, str]]])
-    """Of each step (first line, number of lines, new text), each in the text that the one before it left."""
+    """Per step, (first line, number of lines, new text) in the text that the step before it left."""
 
-    def take(self, edits: Sequence[LineChange], lines: Sequence[str], sha256: str) -> None:
-        """The text was changed, none of its hunks' lines, to these lines of that hash."""
+    def add(self, edits: Sequence[LineChange], lines: Sequence[str], sha256: str) -> None:
+        """Record one step. `lines`, `sha256`: of the file after it."""
         ends = [edit.old_end for edit in edits]
         shifts = [0, *accumulate(edit.new_end - edit.new_start - (edit.old_end - edit.old_start) for edit in edits)]
         moved = [(start, end, shifts[bisect_right(ends, start)]) for start, end in self.ranges]
@@ -34,8 +35,8 @@ class PassedEdits:
         )
         self.sha256 = sha256
 
-    def made_to(self, text: str) -> str:
-        """The text as it was at first, with the edits."""
+    def applied_to(self, text: str) -> str:
+        """`text`, the file before the first step, with all of them."""
         for step in self._edits:
             text = compose(split_lines(text), step)
         return text
