@@ -69,7 +69,11 @@ async def test_a_command_runs_and_the_model_hears_of_it_with_the_next_prompt(pro
         await d.over("p2")
         asked, result, *_ = conversation(d.session)
         assert isinstance(asked, User) and asked.text == "! cat notes.txt"
-        assert isinstance(result, User) and result.from_system and "did not call it" in result.text
+        assert (
+            isinstance(result, User)
+            and result.from_system
+            and "not the result of one of your tool calls" in result.text
+        )
 
 
 RULES = '[[rule]]\ndecision = "deny"\ntool = "@run"\ncommand = "touch forbidden *"\n'

@@ -60,7 +60,7 @@ test("a block goes to the file it names, else to the one in the editor, and what
   expect(said.map(([text, how]) => [text?.split("\n")[0], how])).toEqual([
     ["/apply src/a.py", "queue"],
     ["/apply open.py", "queue"],
-    ["Open the file first that the code is for.", undefined],
+    ["Open the file that this code is for, then try again.", undefined],
   ]);
   for (const [at, turnId] of ["one", "two"].entries())
     await blocks.heard({ kind: "turnStarted", turnId, promptId: said[at]?.[2] ?? "", modelId: "m" });
@@ -78,6 +78,6 @@ test("a block of commands is said as a command line, or refused", async () => {
   await blocks.run({ text: "ls \u200b-a", language: "bash" });
   expect(said).toEqual([
     ["! make", "queue", ""],
-    ["Something in these lines is not seen. Copy them instead."],
+    ["These lines contain invisible characters, so they were not run. Copy them instead."],
   ]);
 });

@@ -13,7 +13,7 @@ import type {
   UserMessage,
 } from "../src/protocol";
 import { file, hunk, proposal } from "./edits";
-import { CALL, model, question, sandbox, state } from "./states";
+import { CALL, model, question, sandbox, state, summary } from "./states";
 
 /** What leads to a state of the chat: what the extension says, what the user presses (a selector), what they write. */
 export type Step = ToView | { type: "press"; what: string } | { type: "write"; text: string };
@@ -230,30 +230,12 @@ function agent(more: Partial<SubAgent>): SubAgent {
   };
 }
 
-function summary(sessionId: string, title: string, more: Partial<SessionSummary>): SessionSummary {
-  return {
-    sessionId,
-    title,
-    roots: ["/w"],
-    modelId: "anthropic:opus",
-    createdAt: AT,
-    updatedAt: AT,
-    status: "idle",
-    questions: [],
-    changes: 0,
-    files: 0,
-    added: 0,
-    removed: 0,
-    cost: "",
-    parentSessionId: null,
-    agent: null,
-    purpose: "chat",
-    ...more,
-  };
+function listed(sessionId: string, title: string, more: Partial<SessionSummary>): SessionSummary {
+  return summary({ sessionId, title, modelId: "anthropic:opus", createdAt: AT, updatedAt: AT, ...more });
 }
 
 export const SESSIONS: SessionSummary[] = [
-  summary("s2", "Fetch what is new upstream", {
+  listed("s2", "Fetch what is new upstream", {
     status: "waiting",
     questions: [{ toolCallId: "c1", title: `Run ${LINE}`, questionId: null }],
     changes: 2,
@@ -262,16 +244,16 @@ export const SESSIONS: SessionSummary[] = [
     removed: 3,
     cost: "$0.08",
   }),
-  summary("s3", "Round totals half to even in every module that prints a price", {
+  listed("s3", "Round totals half to even in every module that prints a price", {
     status: "running",
     files: 4,
     added: 120,
     removed: 31,
     cost: "$0.42",
   }),
-  summary("s1", "Totals with Decimal", { cost: "$0.12" }),
-  summary("s4", "Why the nightly build fails", { status: "interrupted", changes: 3, cost: "$1.20" }),
-  summary("s5", "", {}),
+  listed("s1", "Totals with Decimal", { cost: "$0.12" }),
+  listed("s4", "Why the nightly build fails", { status: "interrupted", changes: 3, cost: "$1.20" }),
+  listed("s5", "", {}),
 ];
 
 function shows(given: Partial<SessionState>): ToView[] {

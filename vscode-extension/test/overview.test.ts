@@ -5,7 +5,7 @@ import { IGNORED } from "../src/labels";
 import { Overview } from "../src/overview";
 import type { Approval, SessionSummary } from "../src/protocol";
 import type { Session } from "../src/session";
-import { question, state } from "./states";
+import { question, state, summary } from "./states";
 import { notifications } from "./vscode";
 
 vi.mock("vscode-languageclient/node", () => ({})); // wants the real VS Code
@@ -14,24 +14,12 @@ beforeEach(() => void notifications.splice(0));
 
 /** A session that waits with these questions. */
 function session(sessionId: string, ...questions: string[]): SessionSummary {
-  return {
+  return summary({
     sessionId,
     title: `Title of ${sessionId}`,
-    roots: ["/w"],
-    modelId: "m",
-    createdAt: 0,
-    updatedAt: 0,
     status: questions.length > 0 ? "waiting" : "idle",
     questions: questions.map((title) => ({ toolCallId: `c-${title}`, title, questionId: null })),
-    parentSessionId: null,
-    agent: null,
-    purpose: "chat",
-    changes: 0,
-    files: 0,
-    added: 0,
-    removed: 0,
-    cost: "",
-  };
+  });
 }
 
 /** What waits in whichever session, and what the daemon answers to a yes. */

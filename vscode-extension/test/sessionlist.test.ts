@@ -5,31 +5,13 @@ import { facts, grouped, standing } from "../src/chat/view/sessionRow";
 import { Sessions } from "../src/chat/view/sessions";
 import { Folded } from "../src/fold";
 import type { SessionSummary } from "../src/protocol";
-import { state } from "./states";
+import { state, summary } from "./states";
 
 const NOW = new Date(2026, 1, 3, 12).getTime();
 const HOUR = 3_600_000;
 
 function session(sessionId: string, given: Partial<SessionSummary> = {}): SessionSummary {
-  return {
-    sessionId,
-    title: `Title of ${sessionId}`,
-    roots: ["/w"],
-    modelId: "m",
-    createdAt: 0,
-    updatedAt: NOW,
-    status: "idle",
-    questions: [],
-    changes: 0,
-    files: 0,
-    added: 0,
-    removed: 0,
-    cost: "",
-    purpose: "chat",
-    parentSessionId: null,
-    agent: null,
-    ...given,
-  };
+  return summary({ sessionId, title: `Title of ${sessionId}`, updatedAt: NOW, ...given });
 }
 
 const ASKS = { toolCallId: "c", title: "Run make", questionId: null };

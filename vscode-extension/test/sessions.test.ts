@@ -5,7 +5,7 @@ import { Desks } from "../src/desks";
 import type { Event, Proposal, SessionState, SessionSummary } from "../src/protocol";
 import { Sessions } from "../src/sessions";
 import { file, hunk, proposal } from "./edits";
-import { APPROVAL, state } from "./states";
+import { APPROVAL, state, summary } from "./states";
 
 vi.mock("vscode-languageclient/node", () => ({})); // wants the real VS Code
 
@@ -38,26 +38,8 @@ function window(given: Record<string, Partial<SessionState>> = {}) {
   return { sessions, asked, acks, log, say, desk };
 }
 
-function summary(sessionId: string, given: Partial<SessionSummary> = {}): SessionSummary {
-  return {
-    sessionId,
-    title: "",
-    roots: ["/w"],
-    modelId: "m",
-    createdAt: 0,
-    updatedAt: 0,
-    status: "idle",
-    questions: [],
-    changes: 0,
-    files: 0,
-    added: 0,
-    removed: 0,
-    cost: "",
-    parentSessionId: null,
-    agent: null,
-    purpose: "chat",
-    ...given,
-  };
+function listed(sessionId: string, given: Partial<SessionSummary> = {}): SessionSummary {
+  return summary({ sessionId, ...given });
 }
 
 const ended: Event = {
@@ -75,9 +57,9 @@ test("what waits or has changes to review is followed though no chat shows it", 
   const { sessions, asked, log } = window({ a: { proposals: CHANGES }, b: { approvals: [APPROVAL] } });
   const question = { toolCallId: "c1", title: "Run make", questionId: null };
   sessions.follow([
-    summary("a", { changes: 1 }),
-    summary("b", { status: "waiting", questions: [question] }),
-    summary("c", { status: "running" }),
+    listed("a", { changes: 1 }),
+    listed("b", { status: "waiting", questions: [question] }),
+    listed("c", { status: "running" }),
   ]);
   await vi.waitFor(() => expect(log).toEqual(["a reset", "b reset"]));
   expect(asked).toEqual(["attach a", "attach b"]);
@@ -86,10 +68,10 @@ test("what waits or has changes to review is followed though no chat shows it", 
 
 test("it is left when nothing of it waits any more", async () => {
   const { sessions, asked, log, say } = window({ a: { proposals: CHANGES } });
-  sessions.follow([summary("a", { changes: 1 })]);
+  sessions.follow([listed("a", { changes: 1 })]);
   await vi.waitFor(() => expect(sessions.get("a")).toBeDefined());
   for (const event of changed(DECIDED)) say("a", 1, event);
-  sessions.follow([summary("a")]);
+  sessions.follow([listed("a")]);
   expect(log).toEqual(["a reset", "a proposalChanged", "a left"]);
   expect(asked).toEqual(["attach a", "detach a"]);
 });
@@ -101,9 +83,9 @@ test("what a chat leaves is followed while it works", async () => {
   await chat.open("a");
   await chat.open("b");
   expect(asked).toEqual(["attach a", "attach b"]);
-  sessions.follow([summary("a", { status: "running" }), summary("b")]);
+  sessions.follow([listed("a", { status: "running" }), listed("b")]);
   say("a", 1, ended);
-  sessions.follow([summary("a"), summary("b")]);
+  sessions.follow([listed("a"), listed("b")]);
   expect(asked).toEqual(["attach a", "attach b", "detach a"]);
 });
 
@@ -127,7 +109,7 @@ test("two chats of one session attach once, and the last one lets it go", async 
 test("what nobody draws is acknowledged at once, what a chat draws is not", async () => {
   vi.useFakeTimers();
   const { sessions, desk, acks, say } = window({ a: { proposals: CHANGES }, b: {} });
-  sessions.follow([summary("a", { changes: 1 })]);
+  sessions.follow([listed("a", { changes: 1 })]);
   await desk().open("b");
   say("a", 1, ended);
   say("b", 1, ended);
@@ -139,14 +121,14 @@ test("what nobody draws is acknowledged at once, what a chat draws is not", asyn
 test("a session that cannot be opened is not counted as shown", async () => {
   const { sessions, desk } = window();
   await expect(desk().open("gone")).rejects.toThrow("no such session");
-  sessions.follow([summary("gone", { changes: 1 })]); // fails as well: nothing is thrown
+  sessions.follow([listed("gone", { changes: 1 })]); // fails as well: nothing is thrown
   await vi.waitFor(() => expect(sessions.states).toEqual([]));
 });
 
 test("no more than twenty are followed", async () => {
   const ids = Array.from({ length: 30 }, (_, at) => `s${at}`);
   const { sessions } = window(Object.fromEntries(ids.map((id) => [id, { proposals: CHANGES }])));
-  sessions.follow(ids.map((id) => summary(id, { changes: 1 })));
+  sessions.follow(ids.map((id) => listed(id, { changes: 1 })));
   await vi.waitFor(() => expect(sessions.states).toHaveLength(20));
 });
 

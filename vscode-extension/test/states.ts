@@ -1,4 +1,11 @@
-import type { Approval, ModelInfo, SessionState, ToolCall, CommandSandbox } from "../src/protocol";
+import type {
+  Approval,
+  ModelInfo,
+  SessionState,
+  SessionSummary,
+  ToolCall,
+  CommandSandbox,
+} from "../src/protocol";
 
 /** A session's state, with what the test cares about. */
 export function state(given: Partial<SessionState> = {}): SessionState {
@@ -120,6 +127,29 @@ export function model(modelId: string, given: Partial<ModelInfo> = {}): ModelInf
     successor: null,
     available: true,
     unavailable: null,
+    ...given,
+  };
+}
+
+/** A session in the list. */
+export function summary(given: Partial<SessionSummary>): SessionSummary {
+  return {
+    sessionId: "s",
+    title: "",
+    roots: ["/w"],
+    modelId: "m",
+    createdAt: 0,
+    updatedAt: 0,
+    status: "idle",
+    questions: [],
+    changes: 0,
+    files: 0,
+    added: 0,
+    removed: 0,
+    cost: "",
+    parentSessionId: null,
+    agent: null,
+    purpose: "chat",
     ...given,
   };
 }

@@ -578,8 +578,9 @@ def _same_proposal(run: CallRun, predecessor: CallRun) -> bool:
 
 
 def told(result: Result) -> SystemText:
-    """What the model hears of a call that the user made."""
-    return SystemText(text=f"The user had this done; you did not call it.\n{block('result', result.text)}")
+    """The message that tells the model of a call that the user made."""
+    lead = "The user ran this directly; it is not the result of one of your tool calls."
+    return SystemText(text=f"{lead}\n{block('result', result.text)}")
 
 
 def _rejection_text(decision: Decision) -> str:

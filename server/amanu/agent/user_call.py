@@ -16,13 +16,13 @@ class UserCall:
 
 
 class UserRequest(Protocol):
-    """What the user wants done in a turn without a reply of the model."""
+    """A user's request that is carried out by one tool call, without a reply of the model."""
 
     @property
     def text(self) -> str:
-        """What the model hears of the request, in the user's words."""
+        """The request in the user's words, as the model is told of it."""
         ...
 
     async def call(self, turn: Turn) -> UserCall:
-        """The call that does it. Raises `ToolError` and `ModelError` when there is none."""
+        """The call that carries it out. Raises `ToolError` or `ModelError` if there can be none."""
         ...

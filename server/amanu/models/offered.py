@@ -41,7 +41,7 @@ class OfferedModels:
         self._offers.pop(host, None)
 
     def find(self, model_id: str) -> tuple[ModelHost, OfferedModel] | None:
-        """The client that offers the model: of several windows, the one that did last."""
+        """The client that offers the model: the most recent one, if several do."""
         for host, models in reversed(self._offers.items()):
             if model_id in models:
                 return host, models[model_id]
@@ -70,8 +70,8 @@ WHAT_TO_DO = "Open the folder in VS Code again, or choose another model."
 
 
 def not_offered(model_id: str) -> str:
-    """Why a model cannot be asked that no client offers."""
-    return f"{model_id.removeprefix(PREFIX)} is a model of VS Code's, and no open VS Code window offers it."
+    """The message for a model that no client offers."""
+    return f"{model_id.removeprefix(PREFIX)} comes from VS Code, and no open VS Code window offers it."
 
 
 def _info(model_id: str, model: OfferedModel) -> ModelInfo:

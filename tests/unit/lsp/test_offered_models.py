@@ -18,7 +18,7 @@ OFFER = {
         {"vendor": "copilot", "vendorTitle": "GitHub Copilot", "id": "gpt-5", "name": "GPT-5", "maxInputTokens": 64000}
     ]
 }
-GONE = "copilot/gpt-5 is a model of VS Code's, and no open VS Code window offers it."
+GONE = "copilot/gpt-5 comes from VS Code, and no open VS Code window offers it."
 
 
 class Pair:

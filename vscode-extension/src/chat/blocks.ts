@@ -22,7 +22,11 @@ export class BlockActions {
   async run({ text, language }: Block): Promise<void> {
     const command = commandOf(text, language);
     if (command !== undefined) await this.desk.prompt(`! ${command}`, [], "queue");
-    else this.desk.tell({ level: "info", text: "Something in these lines is not seen. Copy them instead." });
+    else
+      this.desk.tell({
+        level: "info",
+        text: "These lines contain invisible characters, so they were not run. Copy them instead.",
+      });
   }
 
   /** Have the code proposed as a change to the file it names, else to the one in the editor. */
@@ -33,7 +37,7 @@ export class BlockActions {
       this.prompts.add(promptId);
       await this.desk.prompt(application(file, folders, text, language), [], "queue", promptId);
     } else if (path === null)
-      this.desk.tell({ level: "info", text: "Open the file first that the code is for." });
+      this.desk.tell({ level: "info", text: "Open the file that this code is for, then try again." });
   }
 
   async heard(event: Event): Promise<void> {

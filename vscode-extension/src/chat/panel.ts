@@ -294,7 +294,7 @@ export class Panel implements vscode.Disposable {
       }
       case "insertCode":
         if (await insertCode(message.text)) return undefined;
-        return desk.tell({ level: "info", text: "Open the file first that the code is for." });
+        return desk.tell({ level: "info", text: "Open the file that this code is for, then try again." });
       case "applyCode":
         return this.blocks.apply(message, message.path, this.folders);
       case "runCode":
