@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from weakref import WeakSet
 
 from amanu.sandbox.sandbox import Sandbox
 from amanu.session.session import Session
@@ -16,7 +17,8 @@ class SandboxReport:
     def __init__(self, sandbox: Sandbox) -> None:
         self._sandbox = sandbox
         self._trial: asyncio.Task[None] | None = None
-        self._waiting: list[Session] = []
+        self._waiting: WeakSet[Session] = WeakSet()
+        """None is kept for this: it may be closed meanwhile."""
 
     @property
     def current(self) -> CommandSandbox | None:
@@ -28,7 +30,7 @@ class SandboxReport:
         if self.current is not None:
             session.set_sandbox(self.current)
             return
-        self._waiting.append(session)
+        self._waiting.add(session)
         if self._trial is None:
             self._trial = asyncio.create_task(self._try())
 
@@ -43,6 +45,6 @@ class SandboxReport:
         except Exception:
             log.exception("the sandbox could not be tried")
             return
-        for session in self._waiting:
+        for session in list(self._waiting):
             session.set_sandbox(self._sandbox.describe(None))
         self._waiting.clear()
