@@ -17,7 +17,6 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --requir
 NPM := PATH="$(CURDIR)/$(BIN):$$PATH" npm
 EXTENSION := vscode-extension/node_modules/.installed
 TSC := $(BIN)/node .tools/typescript/node_modules/typescript/bin/tsc
-RIPGREP = $(wildcard $(CURDIR)/.tools/ripgrep/node_modules/@vscode/ripgrep-universal/bin/$(shell $(BIN)/node -p 'process.platform+"-"+process.arch')/rg)
 export PYRIGHT_PYTHON_CACHE_DIR := $(CURDIR)/.tools/pyright
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
@@ -26,12 +25,12 @@ setup: .venv/.compiled  ## .venv/bin/amanu, ready to run
 demo: setup  ## the main job on a small sample project, with a scripted model and no key
 	@$(BIN)/amanu demo
 
-test: setup .tools/ripgrep/.installed .tools/mcp/.installed $(EXTENSION)  ## all tests; what is skipped is listed
+test: setup .tools/mcp/.installed $(EXTENSION)  ## all tests; what is skipped is listed
 	@cd vscode-extension && $(NPM) test --silent
 	@.ci/strace
 	@.ci/bubblewrap
 	@.ci/emacs/install
-	@AMANU_TEST_RIPGREP=$(RIPGREP) $(BIN)/python -m pytest -n 3 --dist worksteal -q -rfEs \
+	@$(BIN)/python -m pytest -n 3 --dist worksteal -q -rfEs \
 	  --ignore-glob='tests/editors/test_vscode*.py'
 	@$(MAKE) --no-print-directory test-vscode
 

@@ -22,6 +22,7 @@ import pytest_asyncio
 
 from amanu.daemon.sockets import socket_path
 from amanu.home import find_home
+from amanu.workspace.ripgrep import shipped_ripgrep
 from support import hostile_repository
 from support.hostile_repository import OBEY, SECRET, TRAPS, Ground
 from support.raw_client import AMANU, RawClient
@@ -164,9 +165,8 @@ async def end(client: RawClient) -> None:
 async def test_nothing_of_it_happens(stage: Stage, listening: tuple[socket.socket, int]) -> None:
     ground, began = stage.ground, time.monotonic()
     root = str(ground.root)
-    ripgrep = os.environ.get("AMANU_TEST_RIPGREP")
     await stage.client.initialize(
-        {"experimental": {"amanu": {"protocol": [2], "ripgrep": ripgrep, **AMANU["experimental"]["amanu"]}}},
+        {"experimental": {"amanu": {"protocol": [2], **AMANU["experimental"]["amanu"]}}},
         workspaceFolders=[{"uri": ground.root.as_uri(), "name": "repository"}],
     )
     await proved(stage, ground.home.parent / BEGIN)
@@ -204,7 +204,7 @@ async def test_nothing_of_it_happens(stage: Stage, listening: tuple[socket.socke
         listening[0].accept()
     one, two, three = phases(stage.trace.read_text("utf-8", "replace"), root)
     for calls in (one, two, three):
-        assert executed(calls, root, ripgrep or shutil.which("rg")) == []
+        assert executed(calls, root, shipped_ripgrep() or shutil.which("rg")) == []
         assert connected(calls) == []
         assert outside(calls, ground) == []
     assert inside(one, root) == []

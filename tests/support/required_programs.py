@@ -25,11 +25,6 @@ def needs_mcp_server(name: str) -> tuple[str, str]:
     return needs("node"), str(program) if program.exists() else _missing(f"{name} is not in .tools/mcp")
 
 
-def needs_ripgrep() -> str:
-    """The path of the ripgrep that `make test` installs, else of the machine's own."""
-    return os.environ.get("AMANU_TEST_RIPGREP") or needs("rg")
-
-
 def _missing(sentence: str) -> NoReturn:
     if os.environ.get("CI") == "true":
         pytest.fail(f"{sentence}; with CI=true nothing is skipped", pytrace=False)

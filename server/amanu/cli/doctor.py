@@ -79,7 +79,7 @@ async def examine(home: Home, environ: Mapping[str, str], *, online: bool) -> li
         await _daemon(home),
         *_keys(home, environ),
         *(await _endpoints(home, environ) if online else ()),
-        _program("rg", "ripgrep", environ, "search falls back to a slower built-in scan; install ripgrep"),
+        _ripgrep(environ),
         _program("git", "git", environ, "files ignored by git cannot be recognized; install git"),
         await _sandbox(home, environ),
         _editors(environ),
@@ -225,6 +225,14 @@ async def _reachable(address: str) -> str | None:
         return None
     except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
         return str(error) or type(error).__name__
+
+
+def _ripgrep(environ: Mapping[str, str]) -> DoctorFinding:
+    from amanu.workspace.ripgrep import shipped_ripgrep
+
+    if (shipped := shipped_ripgrep()) is not None and os.access(shipped, os.X_OK):
+        return DoctorFinding("ok", "ripgrep", shipped)
+    return _program("rg", "ripgrep", environ, "search falls back to a slower built-in scan; install ripgrep")
 
 
 def _program(name: str, purpose: str, environ: Mapping[str, str], without: str) -> DoctorFinding:

@@ -9,19 +9,18 @@ import contextlib
 import json
 import os
 import re
-import shutil
 import stat
 import sys
 import threading
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 from pathlib import Path
 
 from amanu.core.tool import ToolError
 from amanu.system.tasks import kill, run_to_completion, start_process
 from amanu.workspace.globs import glob_pattern
 from amanu.workspace.ignore import MAX_DEPTH, NEVER, find_special_ignore_file, is_ignored, walk
+from amanu.workspace.ripgrep import find_ripgrep
 from amanu.workspace.text_file import FileText
 from amanu.workspace.workspace import Workspace
 
@@ -296,18 +295,6 @@ class Search:
             return same
         ignore_options = ("--ignore-file", ".gitignore") if (root / ".gitignore").exists() else ()
         return (*same, "--no-ignore-parent", *ignore_options)
-
-
-def find_ripgrep(workspace: Workspace) -> str | None:
-    """The editor's ripgrep, else the first on `PATH`; never one inside the workspace, nor by a link in it."""
-    folders = os.environ.get("PATH", "").split(os.pathsep)
-    for path in chain([workspace.ripgrep], (shutil.which("rg", path=folder) for folder in folders if folder)):
-        if path is not None and Path(path).is_absolute() and os.access(path, os.X_OK):
-            real = Path(path).resolve()
-            locations = (real, Path(path), Path(path).parent.resolve())
-            if not any(root.resolve() in (parent, *parent.parents) for parent in locations for root in workspace.roots):
-                return str(real)
-    return None
 
 
 def _escaped(path: str) -> str:

@@ -18,7 +18,7 @@ from amanu.workspace.text_file import FileText, as_editors_show, decode, sha256,
 class Workspace:
     """Roots of one session, over the daemon's overlay.
 
-    `ripgrep` is the path of a ripgrep to search with, as the editor gave it; None looks on `PATH`. `private` are
+    `ripgrep` is the path of the editor's ripgrep, for where none came with Amanu (`ripgrep.py`). `private` are
     Amanu's own folders, which no tool gets into; `plan` is the session's plan, the one file there that tools may see;
     `memory` is the user's own, which one tool may edit.
     """

@@ -10,7 +10,7 @@ from amanu.core.tool import ToolError
 from amanu.frontends.lsp.buffers import Buffers, EditorClient
 from amanu.workspace import search
 from amanu_protocol.requests import EditorApplyParams
-from support.required_programs import needs_ripgrep
+from support.required_programs import needs
 from support.tool_harness import ToolHarness, states
 
 FILES: dict[str, str | bytes] = {
@@ -60,10 +60,9 @@ class Editor:
 @pytest.fixture(params=[True, False], ids=["ripgrep", "scan"])
 def held(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ToolHarness:
     """Two editors: a.py typed in, in the first; everything that is only in an editor in the second."""
-    path = needs_ripgrep() if request.param else None
-    if path is None:
-        monkeypatch.setattr(search, "find_ripgrep", lambda workspace: None)  # pyright: ignore[reportUnknownLambdaType]
-    made = ToolHarness(tmp_path, FILES, ripgrep=path)
+    path = needs("rg") if request.param else None
+    monkeypatch.setattr(search, "find_ripgrep", lambda workspace: path)  # pyright: ignore[reportUnknownLambdaType]
+    made = ToolHarness(tmp_path, FILES)
     one, two = Editor(made, "One"), Editor(made, "Two")
     one.open("a.py", "disk a\n")
     one.type("a.py", "typed a\n")

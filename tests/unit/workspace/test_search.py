@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
 from amanu.core.tool import ToolError
-from amanu.workspace import ignore, search
+from amanu.workspace import ignore, ripgrep, search
 from amanu.workspace.ignore import MAX_DEPTH
 from amanu.workspace.path_guard import PathGuard
 from amanu.workspace.search import Search, SearchQuery
-from support.required_programs import needs_ripgrep
+from support.required_programs import needs
 from support.tool_harness import ToolHarness
 
 engines = pytest.mark.parametrize("ripgrep", [True, False], ids=["ripgrep", "scan"])
@@ -44,12 +44,15 @@ TREE: dict[str, str | bytes] = {
 
 
 def harness(root: Path, ripgrep: bool, monkeypatch: pytest.MonkeyPatch) -> tuple[ToolHarness, Search]:
-    path = needs_ripgrep() if ripgrep else None
-    if path is None:
-        monkeypatch.setenv("PATH", "")
-    made = ToolHarness(root, TREE, ripgrep=path)
+    use(needs("rg") if ripgrep else None, monkeypatch)
+    made = ToolHarness(root, TREE)
     (root / "linked.py").symlink_to("a.py")
     return made, Search(made.workspace)
+
+
+def use(ripgrep: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Search with that one, None: with our own scan."""
+    monkeypatch.setattr(search, "find_ripgrep", lambda workspace: ripgrep)
 
 
 @engines
@@ -156,13 +159,31 @@ async def test_a_ripgrep_of_the_workspace_is_not_run(tmp_path: Path, monkeypatch
     own.write_text("#!/bin/sh\ntouch ran\n")
     own.chmod(0o755)
     (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "rg").symlink_to(needs_ripgrep())
-    for given_path, paths in ((str(own), ()), (None, (tmp_path, tmp_path / "bin")), (None, (".", ""))):
+    (tmp_path / "bin" / "rg").symlink_to(needs("rg"))
+    for shipped, given_path, paths in (
+        (str(own), None, ()),
+        (None, str(own), ()),
+        (None, None, (tmp_path, tmp_path / "bin")),
+        (None, None, (".", "")),
+    ):
+        monkeypatch.setattr(ripgrep, "shipped_ripgrep", lambda shipped=shipped: shipped)
         monkeypatch.setenv("PATH", os.pathsep.join(map(str, paths)))
         held = ToolHarness(tmp_path, ripgrep=given_path)
         assert await Search(held.workspace).files(held.root) == ["rg"]
-        assert search.find_ripgrep(held.workspace) is None
+        assert ripgrep.find_ripgrep(held.workspace) is None
     assert not (tmp_path / "ran").exists()
+
+
+async def test_the_ripgrep_that_comes_with_amanu_is_preferred(tmp_path: Path) -> None:
+    shipped = ripgrep.shipped_ripgrep()
+    if shipped is None:
+        needs("rg")
+    given_path = tmp_path / "rg"
+    given_path.symlink_to(needs("rg"))
+    (tmp_path / "work").mkdir()
+    held = ToolHarness(tmp_path / "work", ripgrep=str(given_path))
+    assert shipped is not None and Path(shipped).is_absolute()
+    assert ripgrep.find_ripgrep(held.workspace) == str(Path(shipped).resolve())
 
 
 @engines
@@ -259,7 +280,7 @@ async def test_a_slow_search_is_waited_for(tmp_path: Path, monkeypatch: pytest.M
     slow = tmp_path / "rg"
     slow.write_text("#!/bin/sh\n/bin/sleep 0.4\nprintf 'a.py\\0'\n")
     slow.chmod(0o755)
-    held.workspace.ripgrep = str(slow)
+    use(str(slow), monkeypatch)
     monkeypatch.setattr(search, "PATIENCE", 0.1)
     assert await found.files(held.root) == ["a.py"]
     task = asyncio.create_task(found.files(held.root))
@@ -277,7 +298,7 @@ async def test_a_search_that_is_cancelled_while_it_finds_more_than_is_read_ends(
     endless = tmp_path / "rg"
     endless.write_text("#!/bin/sh\nexec /usr/bin/yes\n")
     endless.chmod(0o755)
-    held.workspace.ripgrep = str(endless)
+    use(str(endless), monkeypatch)
     for pause in (0.02, 0.03, 0.04, 0.05):
         task = asyncio.create_task(found.files(held.root))
         await asyncio.sleep(pause)
