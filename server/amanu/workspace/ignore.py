@@ -72,7 +72,7 @@ def walk(root: int, start: Sequence[str] = ()) -> Iterator[str]:
     try:
         for name in start:
             try:
-                below = _open(name, folder)
+                below = open_folder(name, folder)
             except NotADirectoryError:
                 yield prefix + name  # it was a file that was named
                 return
@@ -94,7 +94,7 @@ def is_ignored(root: int, path: str, *, is_folder: bool = False) -> bool:
         for parent in folders:
             if parent in NEVER or ignore.hides(parent, True):
                 return True
-            below = _open(parent, folder)
+            below = open_folder(parent, folder)
             os.close(folder)
             folder, prefix = below, f"{prefix}{parent}/"
             ignore = ignore.below(folder, prefix)
@@ -113,7 +113,7 @@ def find_special_ignore_file(root: int, start: Sequence[str], enough: Callable[[
         for name in start:
             if (special := _special_file(folder)) is not None:
                 return prefix + special
-            below = _open(name, folder)
+            below = open_folder(name, folder)
             os.close(folder)
             folder, prefix = below, f"{prefix}{name}/"
         return _find_special_below(folder, prefix, enough, MAX_DEPTH)
@@ -132,7 +132,7 @@ def _find_special_below(folder: int, prefix: str, enough: Callable[[], bool], de
         if enough():
             return None
         try:
-            below = _open(name, folder)
+            below = open_folder(name, folder)
         except OSError:
             continue
         try:
@@ -169,7 +169,7 @@ def _walk(folder: int, prefix: str, ignore: IgnoreRules, depth: int) -> Iterator
                 folders.append(name)
     for name in folders if depth > 1 else ():
         try:
-            below = _open(name, folder)
+            below = open_folder(name, folder)
         except OSError:
             continue  # gone, unreadable, or a link was put in its place
         try:
@@ -179,7 +179,8 @@ def _walk(folder: int, prefix: str, ignore: IgnoreRules, depth: int) -> Iterator
             os.close(below)
 
 
-def _open(name: str, folder: int) -> int:
+def open_folder(name: str, folder: int) -> int:
+    """A handle of a folder in the one with that handle, which can be listed. Follows no link."""
     return os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
 
 

@@ -12,12 +12,15 @@ import re
 import stat
 import sys
 import threading
-from collections.abc import Callable, Collection, Sequence
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from amanu.core.protected_paths import is_secret
 from amanu.core.tool import ToolError
 from amanu.system.tasks import kill, run_to_completion, start_process
+from amanu.workspace.file_list import FileList, file_list
 from amanu.workspace.globs import glob_pattern
 from amanu.workspace.ignore import MAX_DEPTH, NEVER, find_special_ignore_file, is_ignored, walk
 from amanu.workspace.ripgrep import find_ripgrep
@@ -28,6 +31,12 @@ TIME_LIMIT = 30.0
 """Seconds for one search; Gemini CLI's limit."""
 PATIENCE = 1.0
 """Seconds before it is looked into what may hold ripgrep: hardly any search takes as long."""
+_BIGGEST = 20 << 20  # bytes of a file in which lines are found
+EVERYTHING = 5.0
+"""Seconds for a search that reads files of any size, to leave out the lines of too big ones afterwards: to ask for the
+size of each file takes a fifth longer. Only where this does not do are they asked first."""
+KEPT = 600.0
+"""Seconds for which a list of files that nobody asks for is kept."""
 _MAX_OUTPUT = 32 << 20  # bytes of output after which a search is stopped
 _PER_FILE = 1000  # matching lines of one file
 _COLUMNS = 2000  # characters shown of a line
@@ -37,7 +46,7 @@ _LINE = re.compile(rb"^([^\0\n]*)\0(\d+)([:-])(.*)$|^--$", re.MULTILINE)
 _SAME_FILES = (
     *("--no-config", "--hidden", "--no-ignore-dot", "--no-ignore-global", "--no-ignore-exclude", "--no-require-git"),
     f"--max-depth={MAX_DEPTH}",
-    *(part for name in sorted(NEVER) for part in ("--glob", f"!{name}")),
+    f"--glob=!{{{','.join(sorted(NEVER))}}}",
 )
 
 
@@ -85,6 +94,8 @@ class Search:
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
+        self._kept: dict[tuple[Path, tuple[str, ...]], FileList] = {}
+        self._forgetting: asyncio.TimerHandle | None = None
         self._special_ignore_file: Path | None = None
         """A `.gitignore` that is no file, and held ripgrep."""
 
@@ -92,23 +103,75 @@ class Search:
     def _ripgrep(self) -> str | None:
         return find_ripgrep(self._workspace)  # an editor that attaches later may bring one
 
-    async def files(self, folder: Path) -> list[str]:
+    async def files(self, folder: Path) -> Sequence[str]:
         """Paths of all files that count below `folder`, relative to its root, sorted; those that only exist in an
-        editor among them."""
-        root, start = self._root(folder)
+        editor among them. Not to be changed."""
         unsaved = await self._unsaved(folder)
-        if not await asyncio.to_thread(self._on_disk, folder, unsaved):
-            names: list[str] = []
+        names = await self._kept_files(folder)
+        if names is None:
+            names = await self._list(folder) if await asyncio.to_thread(self._on_disk, folder, unsaved) else []
+        return await asyncio.to_thread(_with_new, names, unsaved) if unsaved else names
+
+    async def secrets(self, folder: Path) -> Sequence[str]:
+        """Those of `files` that hold secrets."""
+        names = await self._kept_files(folder, secret=True)
+        if names is None:
+            files = await self.files(folder)
+            return await asyncio.to_thread(lambda: [name for name in files if is_secret(name)])
+        unsaved = await self._unsaved(folder)
+        return _with_new(names, {name: text for name, text in unsaved.items() if is_secret(name)})
+
+    async def _list(self, folder: Path) -> list[str]:
+        """Those on disk, sorted. Of a root they are kept from now on."""
+        root, start = self._root(folder)
+        began = time.time_ns()
+        ran = await self._run_ripgrep(
+            [*self._ignore_options(root), "--files", "--null", "--no-messages", "./" + start], folder
+        )
+        if ran is None:
+            names = await asyncio.to_thread(lambda: [_text(os.fsencode(name)) for name in self._walk(folder)])
         else:
-            args = [*self._ignore_options(root), "--files", "--null", "--no-messages", "./" + start]
-            ran = await self._run_ripgrep(args, folder)
-            if ran is None:
-                names = await asyncio.to_thread(lambda: [_text(os.fsencode(name)) for name in self._walk(folder)])
-            else:
-                names = [name.removeprefix("./") for name in _text(ran[1]).split("\0")[:-1]]
-        listed = set(names)
-        names += [name for name, text in unsaved.items() if name not in listed and not text.exists]
-        return await asyncio.to_thread(sorted, names)
+            names = [name.removeprefix("./") for name in _text(ran[1]).split("\0")[:-1]]
+        names = await asyncio.to_thread(sorted, names)
+        if not start and (ran is None or len(ran[1]) < _MAX_OUTPUT):
+            asyncio.get_running_loop().run_in_executor(None, self._keep, folder, names, began)
+        return names
+
+    def _file_list(self, folder: Path) -> FileList:
+        root, _ = self._root(folder)
+        key = root, tuple(self._workspace.guard.private_below(folder))
+        if key not in self._kept:
+            self._kept[key] = file_list(*key)
+        return self._kept[key]
+
+    def _keep(self, folder: Path, names: Sequence[str], began: int) -> None:
+        with contextlib.suppress(OSError), self._workspace.guard.listing(folder) as handle:
+            self._file_list(folder).keep(handle, self._workspace.guard.real(folder), names, began)
+
+    def _forget_later(self) -> None:
+        """In so long, unless it is asked for again."""
+        if self._forgetting is not None:
+            self._forgetting.cancel()
+        loop = asyncio.get_running_loop()
+        self._forgetting = loop.call_later(KEPT, loop.run_in_executor, None, self._forget_unused)
+
+    def _forget_unused(self) -> None:
+        for kept in tuple(self._kept.values()):
+            kept.forget_unused(KEPT)
+
+    async def _kept_files(self, folder: Path, *, secret: bool = False) -> Sequence[str] | None:
+        """None when they have to be listed."""
+        self._forget_later()
+        return await asyncio.to_thread(self._look, folder, secret)
+
+    def _look(self, folder: Path, secret: bool) -> Sequence[str] | None:
+        _, start = self._root(folder)
+        try:
+            with self._workspace.guard.listing(self._workspace.root_of(folder)) as handle:
+                names = self._file_list(folder).paths(handle, start, secret=secret)
+        except OSError:
+            return None
+        return None if names is None else self._without_private(names, folder)
 
     async def grep(self, query: SearchQuery, folder: Path, *, limit: int = 10_000) -> SearchResult:
         """Matching lines below `folder`. Raises `ToolError` for an expression that is wrong or takes too long."""
@@ -138,11 +201,24 @@ class Search:
     async def _ripgrep_disk(self, query: SearchQuery, folder: Path) -> SearchResult | None:
         """None where ripgrep cannot be used."""
         root, start = self._root(folder)
-        args = [*self._ignore_options(root), *_options(query), "--max-filesize", "20M"]
+        args = [*self._ignore_options(root), *_options(query)]
         if query.include and "/" not in query.include:  # --glob would show ignored files; a type does not
             args += ["--type-add", f"amanu:{query.include}", "--type", "amanu"]
-        ran = await self._run_ripgrep([*args, "--", "./" + start], folder)
-        return None if ran is None else await asyncio.to_thread(_parse, _checked(*ran))
+        where = ("--", "./" + start)
+        try:
+            async with asyncio.timeout(EVERYTHING):
+                ran = await self._run_ripgrep([*args, *where], folder)
+        except TimeoutError:
+            ran = await self._run_ripgrep([*args, f"--max-filesize={_BIGGEST}", *where], folder)
+        return None if ran is None else await asyncio.to_thread(self._parse_disk, _checked(*ran), folder)
+
+    def _parse_disk(self, out: bytes, folder: Path) -> SearchResult:
+        """Without files that are too big, unless one was named."""
+        result = _parse(out)
+        index, relative = self._workspace.guard.locate(folder)
+        with self._workspace.guard.listing(self._workspace.roots[index]) as root:
+            small = [file for file in result.files if file.path == relative.as_posix() or not _is_big(file.path, root)]
+        return SearchResult(small, result.complete)
 
     async def _run_ripgrep(self, args: Sequence[str], folder: Path) -> tuple[int, bytes, bytes] | None:
         """What `_run` gives; None where there is no ripgrep, or a pipe in the place of a `.gitignore` holds it: it
@@ -190,7 +266,7 @@ class Search:
         if query.include:
             pattern = glob_pattern(query.include)
             names = [name for name in names if pattern.fullmatch(name)]
-        names.sort()
+        names = sorted(names)
         size = max(500, -(-len(names) // min(4, os.cpu_count() or 1)))
         parts = [names[start : start + size] for start in range(0, len(names), size)]
         inputs = [_scan_input(query, b"".join(os.fsencode(name) + b"\0" for name in part)) for part in parts]
@@ -271,7 +347,7 @@ class Search:
         start = relative.as_posix() if relative.parts else ""
         return self._workspace.guard.real(self._workspace.roots[index]), start
 
-    def _walk(self, folder: Path) -> list[str]:
+    def _walk(self, folder: Path) -> Sequence[str]:
         index, relative = self._workspace.guard.locate(folder)
         try:
             with self._workspace.guard.listing(self._workspace.roots[index]) as root:
@@ -281,7 +357,7 @@ class Search:
         except OSError as error:
             raise ToolError(f"Could not list {self._workspace.display_path(folder)}: {error.strerror}.") from None
 
-    def _without_private(self, names: list[str], folder: Path) -> list[str]:
+    def _without_private(self, names: Sequence[str], folder: Path) -> Sequence[str]:
         """Without what is in Amanu's own folders."""
         private = tuple(f"{path}/" for path in self._workspace.guard.private_below(folder))
         return [name for name in names if not name.casefold().startswith(private)] if private else names
@@ -313,6 +389,20 @@ def _options(query: SearchQuery) -> list[str]:
         *(("--fixed-strings",) if query.fixed else ()),
         f"--regexp={query.pattern}",
     ]
+
+
+def _with_new(names: Sequence[str], unsaved: Mapping[str, FileText]) -> Sequence[str]:
+    """And the files that only an editor has, in path order."""
+    listed = set(names)
+    new = [name for name, text in unsaved.items() if not text.exists and name not in listed]
+    return sorted([*names, *new]) if new else names
+
+
+def _is_big(path: str, root: int) -> bool:
+    try:
+        return os.stat(path, dir_fd=root, follow_symlinks=False).st_size > _BIGGEST
+    except OSError:
+        return False  # gone meanwhile, or a name that is no text
 
 
 def _scan_args() -> list[str]:

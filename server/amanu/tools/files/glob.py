@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import Field
@@ -60,5 +60,5 @@ class Glob(SessionTool[GlobParams]):
         return Outcome(text + "\n", f"{len(paths)} file{'s' * (len(paths) != 1)}")
 
 
-def _matching(names: list[str], pattern: re.Pattern[str], skip: int) -> list[str]:
+def _matching(names: Sequence[str], pattern: re.Pattern[str], skip: int) -> list[str]:
     return [name for name in names if pattern.fullmatch(name, skip)]

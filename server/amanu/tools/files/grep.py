@@ -1,13 +1,12 @@
 """Search the contents of files."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pydantic import Field
 
-from amanu.core.protected_paths import is_secret
 from amanu.core.tool import CallContext, Outcome, Params, Preview, Subject, ToolError
 from amanu.tools.environment import SessionTool
 from amanu.workspace.globs import glob_pattern
@@ -64,12 +63,12 @@ class Grep(SessionTool[GrepParams]):
         for path in [self._workspace.resolve(params.path)] if params.path else self._workspace.roots:
             call.require_reviewed(path)
             search = self._environment.search
-            result, names = await asyncio.gather(search.grep(query, path), search.files(path))
+            result, secrets = await asyncio.gather(search.grep(query, path), search.secrets(path))
             complete = complete and result.complete
             root = self._workspace.root_of(path)
             readable = await asyncio.to_thread(self._readable, result.files, path, call)
             matches += [(self._workspace.display_path(root / file.path), file) for file in readable]
-            secret = await asyncio.to_thread(self._skipped, names, query, path, call)
+            secret = await asyncio.to_thread(self._skipped, secrets, query, path, call)
             skipped += [self._workspace.display_path(root / name) for name in secret]
         total = sum(file.matches for _, file in matches)
         if not total:
@@ -96,13 +95,11 @@ class Grep(SessionTool[GrepParams]):
         }
         return [file for file in files if file.path == named or file.path in allowed]
 
-    def _skipped(self, names: list[str], query: SearchQuery, searched: Path, call: CallContext) -> list[str]:
+    def _skipped(self, secrets: Sequence[str], query: SearchQuery, searched: Path, call: CallContext) -> list[str]:
         """Files with secrets that were not searched, whether they match or not."""
         pattern = glob_pattern(query.include) if query.include else None
         named = self._workspace.relative(searched)
-        secret = [
-            name for name in names if is_secret(name) and name != named and (pattern is None or pattern.fullmatch(name))
-        ]
+        secret = [name for name in secrets if name != named and (pattern is None or pattern.fullmatch(name))]
         allowed = {subject.text for subject in call.allowed(Subject(self.name, self.effect, name) for name in secret)}
         return [name for name in secret if name not in allowed]
 

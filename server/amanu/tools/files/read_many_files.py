@@ -1,7 +1,7 @@
 """Read several files at once."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import Field
@@ -83,7 +83,7 @@ class ReadManyFiles(SessionTool[ReadManyFilesParams]):
 
     async def _expand(self, patterns: list[str]) -> list[str]:
         names: dict[str, None] = {}
-        listed: dict[str, list[str]] = {}
+        listed: dict[str, Sequence[str]] = {}
         for pattern_or_name in patterns:
             if not any(character in pattern_or_name for character in "*?[{"):
                 names[pattern_or_name] = None

@@ -1,0 +1,271 @@
+"""The files of a root that count (`ignore.py`), kept from one look to the next.
+
+A folder's times say whether anything came, went or was renamed in it. So a list is brought up to date by the status of
+its folders alone, and only those that changed are read again; git's untracked cache does the same. Nothing is watched,
+and nothing is believed without that look. Where a folder's times do not say so (on network and shared file systems),
+where rules are no plain files, and where very much has changed, there is no list, and whoever asks lists anew.
+"""
+
+import os
+import stat
+import sys
+import threading
+import time
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from weakref import WeakValueDictionary
+
+from amanu.core.protected_paths import is_secret
+from amanu.workspace.ignore import MAX_DEPTH, NEVER, IgnoreRules, open_folder
+
+SETTLED = 2_000_000_000
+"""Nanoseconds after which a change shows in a folder's times: FAT's clock, the coarsest, ticks every two seconds."""
+MAX_CHANGED = 500
+"""Folders that are read again one by one; listing anew is faster for more."""
+MOUNTS = "/proc/self/mountinfo"
+_RULES = ".gitignore"
+_FILE_SYSTEMS = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "bcachefs", "zfs", "tmpfs", "overlay"})
+"""Those of Linux whose folders are known to keep their times; shared and network ones need not."""
+
+Times = tuple[int, int, int, int]
+"""Device, inode, time of change of the content, and of the status; in nanoseconds."""
+
+
+class _UnkeptError(Exception):
+    """This tree cannot be kept."""
+
+
+@dataclass(eq=False, slots=True)
+class _Folder:
+    times: Times
+    settled: bool
+    """Whether a change after the look must show in `times`."""
+    rules: Times | None
+    """Of its `.gitignore`."""
+    files: list[str]
+    """Paths relative to the root, as JSON and people can have them."""
+    folders: list[str]
+    """Paths relative to the root, as the system has them; without links, ignored folders and `NEVER`."""
+    secrets: list[str] | None = None
+
+
+class FileList:
+    """Of one root. Every method is blocking, and safe in threads; `root` is a handle of the root that can be listed."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._folders: dict[str, _Folder] = {}
+        self._paths: Sequence[str] | None = None
+
+        self._used = 0.0
+
+    def keep(self, root: int, path: Path, listed: Collection[str], began: int) -> None:
+        """Keep what was listed of the root at that real path. `began`: when, in nanoseconds of the clock."""
+        known = frozenset(listed)
+        parents = {name.rpartition("/")[0] for name in known}
+        for parent in tuple(parents):
+            while parent := parent.rpartition("/")[0]:
+                parents.add(parent)
+        with self._lock:
+            self._used = time.monotonic()
+            self._forget()
+            if not _keeps_times(path):
+                return
+            folders: dict[str, _Folder] = {}
+            with suppress(_UnkeptError, OSError):
+                _read_below(os.dup(root), "", IgnoreRules(), folders, (known, parents, began - SETTLED))
+                _require_one_device(folder.times for folder in folders.values())
+                self._folders = folders
+                self._paths = self._flattened()
+
+    def paths(self, root: int, folder: str = "", *, secret: bool = False) -> Sequence[str] | None:
+        """All files below the folder (those that hold secrets), sorted, as they are at this moment; not to be changed.
+        None when they are not kept: also for an ignored folder."""
+        with self._lock:
+            self._used = time.monotonic()
+            if self._paths is not None:
+                try:
+                    if self._update(root):
+                        self._paths = self._flattened()
+                except (_UnkeptError, OSError):
+                    self._forget()
+            if self._paths is None or folder not in self._folders:
+                return None
+            paths = self._secrets() if secret else self._paths
+            return _below(paths, folder) if folder else paths
+
+    def forget_unused(self, seconds: float) -> None:
+        """Give the memory back when nobody has asked for so long."""
+        with self._lock:
+            if time.monotonic() - self._used >= seconds:
+                self._forget()
+
+    def _forget(self) -> None:
+        self._folders, self._paths = {}, None
+
+    def _secrets(self) -> Sequence[str]:
+        for folder in self._folders.values():
+            if folder.secrets is None:
+                folder.secrets = [path for path in folder.files if is_secret(path)]
+        return sorted(chain.from_iterable(folder.secrets or () for folder in self._folders.values()))
+
+    def _flattened(self) -> Sequence[str]:
+        return sorted(chain.from_iterable(folder.files for folder in self._folders.values()))
+
+    def _update(self, root: int) -> bool:
+        """Look at every folder, the outer before the inner; whether anything is different."""
+        before, after, rest = self._folders, dict[str, _Folder](), [""]
+        read, different = 0, False
+        while rest:
+            path = rest.pop()
+            folder = before.get(path)
+            try:  # the outer folders were seen a moment ago to be folders: no link is followed
+                times = _times(os.stat(path or ".", dir_fd=root, follow_symlinks=False))
+                _require_one_device((times, *(each.times for each in (after.get(""),) if each is not None)))
+                if folder is not None and folder.rules is not None and folder.rules != _rules_times(root, path):
+                    raise _UnkeptError
+            except OSError:
+                folder, different = None, True
+                continue  # gone meanwhile
+            if folder is None or not folder.settled or folder.times != times:
+                read += 1
+                if read > MAX_CHANGED:
+                    raise _UnkeptError
+                anew = _read_again(root, path)
+                if anew is None:
+                    different = True
+                    continue
+                if folder is not None and folder.rules != anew.rules:
+                    raise _UnkeptError
+                if folder is not None and (folder.files, folder.folders) == (anew.files, anew.folders):
+                    anew.secrets = folder.secrets
+                else:
+                    different = True
+                folder = anew
+            after[path] = folder
+            rest += folder.folders
+        self._folders = after
+        return different
+
+
+_lists: WeakValueDictionary[tuple[str, ...], FileList] = WeakValueDictionary()
+
+
+def file_list(root: Path, private: Sequence[str]) -> FileList:
+    """The one of the root at that real path, listed without those folders: sessions share it."""
+    key = (str(root), *private)
+    found = _lists.get(key)
+    if found is None:
+        found = _lists[key] = FileList()
+    return found
+
+
+def _below(paths: Sequence[str], folder: str) -> Sequence[str]:
+    """Those of sorted paths that lie in the folder."""
+    return paths[bisect_left(paths, f"{folder}/") : bisect_left(paths, f"{folder}0")]  # "0" comes next after "/"
+
+
+_Listed = tuple[Collection[str], Collection[str], int]
+"""Files and folders that were listed, and the time before which a folder must have changed for that to be all of it."""
+
+
+def _read_below(
+    handle: int, path: str, rules: IgnoreRules, folders: dict[str, _Folder], listed: _Listed, depth: int = MAX_DEPTH
+) -> None:
+    """Read a folder and all below it into `folders`. Closes the handle."""
+    try:
+        prefix = f"{path}/" if path else ""
+        rules = rules.below(handle, prefix)
+        folder = folders[path] = _read(handle, path, rules, depth, listed)
+        for inner in folder.folders:
+            with suppress(OSError):  # gone meanwhile, unreadable: it is looked at again when something changes
+                _read_below(open_folder(inner[len(prefix) :], handle), inner, rules, folders, listed, depth - 1)
+    finally:
+        os.close(handle)
+
+
+def _read_again(root: int, path: str) -> _Folder | None:
+    """One folder, with the rules above it; None when it is gone."""
+    handle, prefix = os.dup(root), ""
+    parts = path.split("/") if path else []
+    try:
+        rules = IgnoreRules().below(handle, "")
+        for name in parts:
+            inner = open_folder(name, handle)
+            os.close(handle)
+            handle, prefix = inner, f"{prefix}{name}/"
+            rules = rules.below(handle, prefix)
+        return _read(handle, path, rules, MAX_DEPTH - len(parts))
+    except OSError:
+        return None
+    finally:
+        os.close(handle)
+
+
+def _read(handle: int, path: str, rules: IgnoreRules, depth: int, listed: _Listed | None = None) -> _Folder:
+    now = time.time_ns()
+    times = _times(os.fstat(handle))
+    files, folders = list[str](), list[str]()
+    own_rules: Times | None = None
+    prefix = f"{path}/" if path else ""
+    known, parents = listed[:2] if listed is not None and max(times[2:]) < listed[2] else (None, ())
+    with os.scandir(handle) as entries:
+        for entry in entries:
+            name = entry.name
+            if name == _RULES:
+                own_rules = _require_plain(os.stat(name, dir_fd=handle, follow_symlinks=False), now)
+            if name in NEVER:
+                continue
+            if entry.is_file(follow_symlinks=False):
+                shown = _shown(prefix + name)
+                if shown in known if known is not None else not rules.hides(name, False):
+                    files.append(shown)
+            elif depth > 1 and entry.is_dir(follow_symlinks=False):
+                inner = prefix + name
+                if _shown(inner) in parents or not rules.hides(name, True):
+                    folders.append(inner)
+    return _Folder(times, max(times[2:]) < now - SETTLED, own_rules, files, folders)
+
+
+def _require_one_device(all_times: Iterable[Times]) -> None:
+    """What is mounted in between may keep its times in another way."""
+    if len({times[0] for times in all_times}) > 1:
+        raise _UnkeptError
+
+
+def _rules_times(root: int, path: str) -> Times:
+    return _times(os.stat(f"{path}/{_RULES}" if path else _RULES, dir_fd=root, follow_symlinks=False))
+
+
+def _require_plain(status: os.stat_result, now: int) -> Times:
+    """Of rules in a link the times of another file tell, of those written just now no times yet."""
+    times = _times(status)
+    if not stat.S_ISREG(status.st_mode) or max(times[2:]) >= now - SETTLED:
+        raise _UnkeptError
+    return times
+
+
+def _times(status: os.stat_result) -> Times:
+    return status.st_dev, status.st_ino, status.st_mtime_ns, status.st_ctime_ns
+
+
+def _shown(path: str) -> str:
+    return path if path.isascii() else os.fsencode(path).decode("utf-8", "replace")
+
+
+def _keeps_times(path: Path) -> bool:
+    """Whether the file system there is one whose folders say when something changed in them."""
+    if sys.platform != "linux":
+        return sys.platform == "darwin"
+    nearest, kind = "", ""
+    with suppress(OSError), open(MOUNTS, encoding="utf-8", errors="surrogateescape") as mounts:  # noqa: PTH123
+        for line in mounts:
+            fields, _, source = line.partition(" - ")
+            place = fields.split(" ")[4].encode().decode("unicode_escape")
+            if len(place) >= len(nearest) and (place == "/" or f"{path}/".startswith(f"{place}/")):
+                nearest, kind = place, source.split(" ")[0]
+    return kind in _FILE_SYSTEMS
