@@ -25,6 +25,7 @@ CASES: dict[str, Callable[[Run], Awaitable[None]]] = {
     "stream": stream.measure,
     "steps": steps.measure,
     "files": files.measure,
+    "many": files.measure_many,
     "cancel": cancel.measure,
     "long": long.measure,
 }
@@ -43,7 +44,7 @@ def main() -> int:
     subjects = [*amanu.subjects(), *floors.subjects(), *found]
     if arguments.quick and not arguments.subject:
         subjects = [each for each in subjects if each not in found and each.name != "genai"]
-        missing = ["quick: 60 steps, 2,000 files, one repetition; the peers take part in the full run only"]
+        missing = ["quick: 60 steps, 2,000 and 20,000 files, one repetition; the peers take part in the full run only"]
     if arguments.subject:
         subjects = [each for each in subjects if any(part in each.name for part in arguments.subject)]
     results = asyncio.run(_measure(arguments, subjects))
@@ -60,7 +61,7 @@ async def _measure(arguments: argparse.Namespace, subjects: list[Subject]) -> Re
     async with Stage() as stage:
         run = Run(stage, subjects, results, repeat=arguments.repeat)
         if arguments.quick:
-            run.repeat, run.steps, run.files, run.chunks = 1, 60, 2_000, 20_000
+            run.repeat, run.steps, run.files, run.many, run.chunks = 1, 60, 2_000, 20_000, 20_000
         for name in arguments.case or CASES:
             started = time.monotonic()
             await CASES[name](run)

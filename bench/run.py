@@ -51,6 +51,7 @@ class Run:
     repeat: int = 5
     steps: int = 200
     files: int = 20_000
+    many: int = 200_000
     chunks: int = 20_000
 
     @property
@@ -73,8 +74,20 @@ class Run:
             for n in range(self.files):
                 path = folder / f"part{n % 20}" / f"group{n // 20 % 50}" / f"module_{n}.py"
                 path.parent.mkdir(parents=True, exist_ok=True)
-                needle = "needle" if n % 1000 == 7 else "hay"
-                path.write_text("".join(f"def function_{n}_{line}(): return '{needle}'\n" for line in range(20)))
+                path.write_text(_module(n, 20, needle=n % 1000 == 7))
+            _commit(folder)
+        return folder
+
+    @property
+    def big_tree(self) -> Path:
+        """One of very many small files, under git."""
+        folder = self.stage.folder / "big-tree"
+        if not folder.exists():
+            for n in range(self.many):
+                path = folder / f"part{n % 200}" / f"group{n // 200 % 50}" / f"module_{n}.py"
+                if n < 200 * 50:
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(_module(n, 4, needle=n % 4000 == 7))
             _commit(folder)
         return folder
 
@@ -127,6 +140,12 @@ class Run:
 
     async def seen(self) -> list[Seen]:
         return await self.stage.seen()
+
+
+def _module(n: int, lines: int, *, needle: bool) -> str:
+    """With the needle in one line of it: of a hundred found lines and more, Gemini CLI ends its search."""
+    functions = [f"def function_{n}_{line}(): return 'hay'\n" for line in range(lines)]
+    return "".join([f"def function_{n}(): return 'needle'\n", *functions[1:]] if needle else functions)
 
 
 def _commit(folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""Tools at work: search in a tree of 20,000 files, and a file of 1 MB."""
+"""Tools at work: search in trees of 20,000 and 200,000 files, mentions in the latter, and a file of 1 MB."""
 
 import asyncio
 import time
@@ -7,10 +7,15 @@ from pathlib import Path
 
 from bench.plan import Plan
 from bench.run import Failed, Run, Session
-from bench.subject import Deed
+from bench.subject import Deed, Subject
+from bench.subjects.amanu import AmanuAgent
 
 SETTLE = 0.6
 """Seconds before an approval is answered: Amanu takes none earlier (half a second)."""
+
+
+TYPED = ("@m", "@mo", "@mod", "@modu", "@module_1", "@p7", "@p7g3", "@p7g3m", "@group4/", "@9999.py", "@modlue_777")
+"""What stands before the cursor, key after key: names, initials, folders, letters apart, a typing error."""
 
 
 async def measure(run: Run) -> None:
@@ -22,8 +27,42 @@ async def measure(run: Run) -> None:
                 await run.attempt(subject, "1 MB file", partial(_big, run, session))
 
 
-async def _search(run: Run, session: Session, deed: Deed, pattern: str) -> None:
-    run.results.add(deed, session.subject.name, await _use(run, session, deed, {"pattern": pattern}))
+async def measure_many(run: Run) -> None:
+    for subject in run.turns(min(run.repeat, 3)):
+        if subject.name.startswith("Amanu"):
+            await run.attempt(subject, "mention", partial(_mention, run, subject))
+    async with run.sessions(run.big_tree, "many files") as sessions:
+        for subject in run.turns(min(run.repeat, 3)):
+            if session := sessions.get(subject.name):
+                await run.attempt(subject, "grep", partial(_search, run, session, "grep", "needle", ".200k"))
+                await run.attempt(subject, "glob", partial(_search, run, session, "glob", "**/module_*7.py", ".200k"))
+
+
+async def _mention(run: Run, subject: Subject) -> None:
+    """In a new daemon, which has listed no files yet."""
+    session = await run.start(subject, run.big_tree)
+    try:
+        first, *rest = [await _key(session, text) for text in ("@", *TYPED)]
+        run.results.add("mention.first", subject.name, first)
+        for taken in rest:
+            run.results.add("mention.key", subject.name, taken)
+    finally:
+        await session.agent.stop()
+
+
+async def _key(session: Session, text: str) -> float:
+    """Milliseconds until something is offered."""
+    assert isinstance(session.agent, AmanuAgent)
+    began = time.monotonic()
+    answer = await session.agent.call("amanu/mention/complete", session.id, text=text)
+    taken = (time.monotonic() - began) * 1000
+    if not answer["items"]:
+        raise Failed(f"nothing was offered for {text}")
+    return taken
+
+
+async def _search(run: Run, session: Session, deed: Deed, pattern: str, tree: str = "") -> None:
+    run.results.add(deed + tree, session.subject.name, await _use(run, session, deed, {"pattern": pattern}))
 
 
 async def _big(run: Run, session: Session) -> None:

@@ -1,11 +1,16 @@
 """What a mention may become while it is typed."""
 
+import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from amanu.context.editor import EditorContext
-from amanu.session.mention_ranking import rank
+from amanu.session import path_index
+from amanu.session.path_index import PathIndex
 from amanu_protocol.requests import ActiveEditor, ContextChangedParams, MentionCompleteParams
 from support.scripted_session import scripted_session
 
@@ -139,4 +144,64 @@ PATHS = ["src/", "src/cart.py", "src/cart_test.py", "docs/a cart.md", "README.md
     ],
 )
 def test_the_best_come_first(paths: list[str], query: str, best: list[str]) -> None:
-    assert rank(paths, query) == best
+    assert PathIndex(paths).best(query) == best
+
+
+@given(
+    st.lists(st.text("abA1_./\u0130-", min_size=1, max_size=9), max_size=12),
+    st.text("abA1_./\u0130-", max_size=3),
+    st.integers(0, 3),
+    st.integers(1, 6),
+)
+def test_they_are_those_that_all_compared_would_give(paths: list[str], query: str, used: int, limit: int) -> None:
+    recent = list(dict.fromkeys(paths))[:used]
+    index = PathIndex(dict.fromkeys(paths))
+    for typed in (query[:1], query[:2], query):
+        assert index.best(typed, recent, limit) == best_of_all(paths, typed.lower(), recent, limit)
+
+
+def best_of_all(paths: Sequence[str], query: str, recent: Sequence[str], limit: int) -> list[str]:
+    scores = {
+        path: (place, recent.index(path) if path in recent else path_index.NEVER_USED, len(path), path)
+        for path in paths
+        if (place := path_index._place(path, query)) is not None  # pyright: ignore[reportPrivateUsage]
+    }
+    return sorted(scores, key=lambda path: scores[path])[:limit]
+
+
+def test_of_many_each_is_found() -> None:
+    """They are looked at in pieces."""
+    paths = [f"part{number % 7}/module_{number}.py" for number in range(20_000)]
+    index = PathIndex(paths)
+    for number in (0, 1, 4_999, 12_345, 19_999):
+        path = f"part{number % 7}/module_{number}.py"
+        for query in (f"module_{number}.p", f"{number % 7}mod_{number}.py", f"modlue_{number}"):
+            assert path in index.best(query)
+    assert index.best("\0") == index.best("zzz") == index.best("zzzz") == []
+
+
+async def test_it_is_what_is_there_at_the_moment(tmp_path: Path) -> None:
+    """A key may be answered from what was there at the one before."""
+    async with scripted_session(tmp_path) as d:
+
+        async def offered(*names: str) -> None:
+            async with asyncio.timeout(20):
+                while sorted(item.text for item in (await complete()).items) != sorted(f"@{name}" for name in names):
+                    await asyncio.sleep(0.01)
+
+        def complete():  # pyright: ignore[reportUnknownParameterType]
+            return d.sessions.completion.mention(MentionCompleteParams(session_id="s", text="@cart"))
+
+        (d.root / ".gitignore").write_text("*.log\n")
+        (d.root / "cart.py").touch()
+        await offered("cart.py")
+        (d.root / "sub").mkdir()
+        (d.root / "sub" / "cart_test.py").touch()
+        (d.root / "cart.log").touch()
+        await offered("cart.py", "sub/cart_test.py")
+        (d.root / "sub").rename(d.root / "carts")
+        await offered("cart.py", "carts/", "carts/cart_test.py")
+        (d.root / "cart.py").unlink()
+        await offered("carts/", "carts/cart_test.py")
+        (d.root / ".gitignore").write_text("carts\n")
+        await offered("cart.log")

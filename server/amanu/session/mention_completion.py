@@ -7,14 +7,15 @@ import asyncio
 import contextlib
 import re
 import time
-from collections.abc import Awaitable, Callable, Sequence
-from pathlib import Path, PurePosixPath
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from itertools import chain
+from pathlib import Path
 
 from amanu.context.editor import EditorContext
 from amanu.context.mentions import SYMBOL, WORDS, Word
 from amanu.core.tool import ToolError
 from amanu.session.mention_lookup import definition_pattern
-from amanu.session.mention_ranking import rank
+from amanu.session.path_index import PathIndex
 from amanu.text.display import one_line
 from amanu.workspace.editor_queries import ask
 from amanu.workspace.search import Search, SearchQuery
@@ -24,9 +25,13 @@ from amanu_protocol.requests import EditorSymbolsParams, MentionCompleteResult, 
 MAX_ITEMS = 20
 MAX_QUERY = 200
 """Characters that are compared."""
-MAX_FILES = 50_000
-BELIEVED = 5.0
-"""Seconds for which the list of files is used again."""
+MAX_FILES = 500_000
+WAIT = 0.01
+"""Seconds a key waits for the files there are now; then it is answered from those there were at the last key."""
+REST = 10
+"""So many times as long as that took, it is not looked again which files there are."""
+KEPT = 600.0
+"""Seconds for which the files are kept that nobody asks for."""
 SYMBOL_SECONDS = 2.0
 """How long an editor may take to name symbols."""
 RESOURCE_SECONDS = 5.0
@@ -60,8 +65,11 @@ class MentionCompletion:
         self._resources = resources
         self._workspace = workspace
         self._search = Search(workspace)
-        self._paths: Sequence[str] = ()
-        self._listed = -BELIEVED
+        self._lists: Sequence[Sequence[str]] = ()
+        self._index: PathIndex | None = None
+        self._updating: asyncio.Task[None] | None = None
+        self._next_update = 0.0
+        self._forgetting: asyncio.TimerHandle | None = None
 
     async def complete(
         self, text: str, *, terminal: bool = False, editor: EditorContext | None = None, changed: Sequence[str] = ()
@@ -79,7 +87,8 @@ class MentionCompletion:
         else:
             words = [] if typed[1] is not None else await self._words(query, terminal=terminal)
             recent = await asyncio.to_thread(self._recent, editor, changed)
-            paths = await asyncio.to_thread(rank, [*dict.fromkeys([*await self._list(), *recent])], query, recent)
+            index = await self._current_index()
+            paths = await asyncio.to_thread(index.best, query, recent)
             files = [_file(path) for path in paths]
             used = 0 if query else min(len(recent), MAX_RECENT)
             items = [*files[:used], *words, *files[used:]]
@@ -115,22 +124,52 @@ class MentionCompletion:
             return []
         return [item for item in found if query.lower() in item.text.lower()]
 
-    async def _list(self) -> Sequence[str]:
-        """The files, and the folders they are in."""
-        if time.monotonic() - self._listed > BELIEVED:
-            shown, roots = self._workspace.display_path, self._workspace.roots
-            names: list[str] = []
-            folders = {f"{root}/" for root in roots} if len(roots) > 1 else set[str]()
-            for root in roots:
+    async def _current_index(self) -> PathIndex:
+        """Of the files, and the folders they are in."""
+        loop = asyncio.get_running_loop()
+        if self._forgetting is not None:
+            self._forgetting.cancel()
+        self._forgetting = loop.call_later(KEPT, self._forget)
+        if self._updating is None and (self._index is None or time.monotonic() >= self._next_update):
+            self._updating = asyncio.create_task(self._update())
+        updating = self._updating
+        if updating is not None:
+            await asyncio.wait([updating], timeout=WAIT if self._index is not None else None)
+            if updating.done():
+                updating.result()
+        return self._index or PathIndex([])
+
+    def _forget(self) -> None:
+        self._lists, self._index = (), None
+
+    async def _update(self) -> None:
+        began = time.monotonic()
+        try:
+            lists: list[Sequence[str]] = []
+            for root in self._workspace.roots:
                 try:
-                    files = (await self._search.files(root))[:MAX_FILES]
+                    lists.append(await self._search.files(root))
                 except ToolError:
-                    continue
-                names += [shown(root / name) for name in files]
-                parents = {parent for name in files for parent in PurePosixPath(name).parents if parent.name}
-                folders |= {f"{shown(root / parent)}/" for parent in parents}
-            self._paths, self._listed = [*sorted(folders), *names], time.monotonic()
-        return self._paths
+                    lists.append(())
+            if self._index is None or not await asyncio.to_thread(_are_same, lists, self._lists):
+                self._index = await asyncio.to_thread(self._indexed, lists)
+                self._lists = lists
+                asyncio.get_running_loop().run_in_executor(None, self._index.prepare)
+        finally:
+            self._next_update = time.monotonic() + REST * (time.monotonic() - began)
+            self._updating = None
+
+    def _indexed(self, lists: Sequence[Sequence[str]]) -> PathIndex:
+        roots = self._workspace.roots
+        names, folders = list[str](), set[str]()
+        for root, listed in zip(roots, lists, strict=True):
+            files = listed[:MAX_FILES]
+            if len(roots) == 1:
+                names, folders = [*files], _folders(files)
+            else:
+                names += [f"{root}/{name}" for name in files]
+                folders |= {f"{root}/{folder}" for folder in _folders(files)} | {str(root)}
+        return PathIndex(chain(names, (f"{folder}/" for folder in folders)))
 
     async def _symbols(self, query: str) -> list[MentionItem]:
         if not query:
@@ -165,6 +204,21 @@ class MentionCompletion:
                 starts = [line_start.search(line.text) for line in file.lines if line.matches]
                 definitions += [(re.findall(r"\w+", start[0])[-1], file.path) for start in starts if start is not None]
         return definitions
+
+
+def _are_same(lists: Sequence[Sequence[str]], others: Sequence[Sequence[str]]) -> bool:
+    return all(one is other or one == other for one, other in zip(lists, others, strict=True))
+
+
+def _folders(names: Iterable[str]) -> set[str]:
+    """In which those are."""
+    folders = set[str]()
+    for name in names:
+        folder = name.rpartition("/")[0]
+        while folder and folder not in folders:
+            folders.add(folder)
+            folder = folder.rpartition("/")[0]
+    return folders
 
 
 def _file(path: str) -> MentionItem:
