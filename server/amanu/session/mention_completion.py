@@ -18,7 +18,8 @@ from amanu.session.mention_lookup import definition_pattern
 from amanu.session.path_index import PathIndex
 from amanu.text.display import one_line
 from amanu.workspace.editor_queries import ask
-from amanu.workspace.search import Search, SearchQuery
+from amanu.workspace.grep_format import SearchQuery
+from amanu.workspace.search import Search
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.requests import EditorSymbolsParams, MentionCompleteResult, MentionItem
 

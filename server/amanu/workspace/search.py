@@ -6,7 +6,6 @@ unsaved text in an editor are searched in that text, not in their copy on disk.
 
 import asyncio
 import contextlib
-import json
 import os
 import re
 import stat
@@ -14,7 +13,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from amanu.core.protected_paths import is_secret
@@ -22,6 +20,16 @@ from amanu.core.tool import ToolError
 from amanu.system.tasks import kill, run_to_completion, start_process
 from amanu.workspace.file_list import FileList, file_list
 from amanu.workspace.globs import glob_pattern
+from amanu.workspace.grep_format import (
+    FileMatches,
+    SearchQuery,
+    SearchResult,
+    checked,
+    name_text,
+    parse,
+    ripgrep_options,
+    scan_input,
+)
 from amanu.workspace.ignore import MAX_DEPTH, NEVER, find_special_ignore_file, is_ignored, walk
 from amanu.workspace.ripgrep import find_ripgrep
 from amanu.workspace.text_file import FileText
@@ -38,55 +46,13 @@ size of each file takes a fifth longer. Only where this does not do are they ask
 KEPT = 600.0
 """Seconds for which a list of files that nobody asks for is kept."""
 _MAX_OUTPUT = 32 << 20  # bytes of output after which a search is stopped
-_PER_FILE = 1000  # matching lines of one file
-_COLUMNS = 2000  # characters shown of a line
 _AT_ONCE = 4  # processes that search unsaved texts
 _SCAN = Path(__file__).with_name("grep_worker.py")
-_LINE = re.compile(rb"^([^\0\n]*)\0(\d+)([:-])(.*)$|^--$", re.MULTILINE)
 _SAME_FILES = (
     *("--no-config", "--hidden", "--no-ignore-dot", "--no-ignore-global", "--no-ignore-exclude", "--no-require-git"),
     f"--max-depth={MAX_DEPTH}",
     f"--glob=!{{{','.join(sorted(NEVER))}}}",
 )
-
-
-@dataclass(frozen=True)
-class SearchQuery:
-    pattern: str
-    """A regular expression (Rust's syntax with ripgrep, Python's without), or literal text."""
-    fixed: bool = False
-    ignore_case: bool = False
-    context: int = 0
-    """Lines shown before and after a match."""
-    include: str | None = None
-    """Only files whose path fits this glob."""
-
-
-@dataclass(frozen=True)
-class MatchedLine:
-    number: int
-    text: str
-    matches: bool
-
-
-@dataclass
-class FileMatches:
-    path: str
-    """Relative to the root, with `/`."""
-    lines: list[MatchedLine] = field(default_factory=list[MatchedLine])
-    unsaved: bool = False
-
-    @property
-    def matches(self) -> int:
-        return sum(line.matches for line in self.lines)
-
-
-@dataclass(frozen=True)
-class SearchResult:
-    files: list[FileMatches]
-    """In path order."""
-    complete: bool
-    """False when the search was stopped because it found too much."""
 
 
 class Search:
@@ -129,9 +95,9 @@ class Search:
             [*self._ignore_options(root), "--files", "--null", "--no-messages", "./" + start], folder
         )
         if ran is None:
-            names = await asyncio.to_thread(lambda: [_text(os.fsencode(name)) for name in self._walk(folder)])
+            names = await asyncio.to_thread(lambda: [name_text(os.fsencode(name)) for name in self._walk(folder)])
         else:
-            names = [name.removeprefix("./") for name in _text(ran[1]).split("\0")[:-1]]
+            names = [name.removeprefix("./") for name in name_text(ran[1]).split("\0")[:-1]]
         names = await asyncio.to_thread(sorted, names)
         if not start and (ran is None or len(ran[1]) < _MAX_OUTPUT):
             asyncio.get_running_loop().run_in_executor(None, self._keep, folder, names, began)
@@ -201,7 +167,7 @@ class Search:
     async def _ripgrep_disk(self, query: SearchQuery, folder: Path) -> SearchResult | None:
         """None where ripgrep cannot be used."""
         root, start = self._root(folder)
-        args = [*self._ignore_options(root), *_options(query)]
+        args = [*self._ignore_options(root), *ripgrep_options(query)]
         if query.include and "/" not in query.include:  # --glob would show ignored files; a type does not
             args += ["--type-add", f"amanu:{query.include}", "--type", "amanu"]
         where = ("--", "./" + start)
@@ -210,15 +176,15 @@ class Search:
                 ran = await self._run_ripgrep([*args, *where], folder)
         except TimeoutError:
             ran = await self._run_ripgrep([*args, f"--max-filesize={_BIGGEST}", *where], folder)
-        return None if ran is None else await asyncio.to_thread(self._parse_disk, _checked(*ran), folder)
+        return None if ran is None else await asyncio.to_thread(self._parse_disk, checked(*ran), folder)
 
     def _parse_disk(self, out: bytes, folder: Path) -> SearchResult:
         """Without files that are too big, unless one was named."""
-        result = _parse(out)
+        files = parse(out)
         index, relative = self._workspace.guard.locate(folder)
         with self._workspace.guard.listing(self._workspace.roots[index]) as root:
-            small = [file for file in result.files if file.path == relative.as_posix() or not _is_big(file.path, root)]
-        return SearchResult(small, result.complete)
+            small = [file for file in files if file.path == relative.as_posix() or not _is_big(file.path, root)]
+        return SearchResult(small, len(out) < _MAX_OUTPUT)
 
     async def _run_ripgrep(self, args: Sequence[str], folder: Path) -> tuple[int, bytes, bytes] | None:
         """What `_run` gives; None where there is no ripgrep, or a pipe in the place of a `.gitignore` holds it: it
@@ -269,7 +235,7 @@ class Search:
         names = sorted(names)
         size = max(500, -(-len(names) // min(4, os.cpu_count() or 1)))
         parts = [names[start : start + size] for start in range(0, len(names), size)]
-        inputs = [_scan_input(query, b"".join(os.fsencode(name) + b"\0" for name in part)) for part in parts]
+        inputs = [scan_input(query, b"".join(os.fsencode(name) + b"\0" for name in part)) for part in parts]
         runs = [asyncio.create_task(_run(_scan_args(), root, chunk)) for chunk in inputs]
         try:
             results = await asyncio.gather(*runs)
@@ -277,7 +243,8 @@ class Search:
             for run in runs:
                 run.cancel()
             await asyncio.gather(*runs, return_exceptions=True)
-        return await asyncio.to_thread(_parse, b"".join(_checked(*result) for result in results))
+        out = b"".join(checked(*result) for result in results)
+        return SearchResult(await asyncio.to_thread(parse, out), len(out) < _MAX_OUTPUT)
 
     async def _search_text(
         self, query: SearchQuery, name: str, text: FileText, slots: asyncio.Semaphore
@@ -286,10 +253,10 @@ class Search:
         async with slots:
             data = await asyncio.to_thread(text.text.encode, "utf-8", "replace")
             if self._ripgrep is None:
-                result = await _run(_scan_args(), root, _scan_input(query, data, text=True))
+                result = await _run(_scan_args(), root, scan_input(query, data, text=True))
             else:
-                result = await _run([self._ripgrep, "--no-config", *_options(query), "--", "-"], root, data)
-            matches = (await asyncio.to_thread(_parse, _checked(*result))).files
+                result = await _run([self._ripgrep, "--no-config", *ripgrep_options(query), "--", "-"], root, data)
+            matches = await asyncio.to_thread(parse, checked(*result))
         return FileMatches(name, matches[0].lines if matches else [], unsaved=True)
 
     async def _unsaved(self, folder: Path) -> dict[str, FileText]:
@@ -378,19 +345,6 @@ def _escaped(path: str) -> str:
     return re.sub(r"([*?\[\]{}\\])", r"\\\1", path)
 
 
-def _options(query: SearchQuery) -> list[str]:
-    return [
-        *("--null", "--no-heading", "--line-number", "--with-filename", "--color=never", "--crlf", "--no-messages"),
-        f"--max-columns={_COLUMNS}",
-        "--max-columns-preview",
-        f"--max-count={_PER_FILE}",
-        f"--context={query.context}",
-        "--ignore-case" if query.ignore_case else "--case-sensitive",
-        *(("--fixed-strings",) if query.fixed else ()),
-        f"--regexp={query.pattern}",
-    ]
-
-
 def _with_new(names: Sequence[str], unsaved: Mapping[str, FileText]) -> Sequence[str]:
     """And the files that only an editor has, in path order."""
     listed = set(names)
@@ -407,46 +361,6 @@ def _is_big(path: str, root: int) -> bool:
 
 def _scan_args() -> list[str]:
     return [sys.executable, "-I", "-S", str(_SCAN)]
-
-
-def _scan_input(query: SearchQuery, data: bytes, *, text: bool = False) -> bytes:
-    options = {
-        "pattern": query.pattern,
-        "fixed": query.fixed,
-        "ignoreCase": query.ignore_case,
-        "context": query.context,
-        "maxColumns": _COLUMNS,
-        "perFile": _PER_FILE,
-        "text": text,
-    }
-    return json.dumps(options).encode() + b"\n" + data
-
-
-def _checked(code: int, out: bytes, err: bytes) -> bytes:
-    if code not in (0, 1) and err.strip():
-        fault = " ".join(err.decode("utf-8", "replace").split())[:500]
-        raise ToolError(f"The pattern is not valid: {fault}. Correct it, or set fixed to true to search literal text.")
-    return out
-
-
-def _parse(out: bytes) -> SearchResult:
-    files: dict[bytes, FileMatches] = {}
-    for match in _LINE.finditer(out):
-        name = match[1]
-        if name is None:
-            continue
-        file = files.get(name)
-        if file is None:
-            path = _text(name).removeprefix("./")
-            file = files[name] = FileMatches(path)
-        text = match[4].decode("utf-8", "replace").removesuffix("\r").removeprefix("\ufeff")
-        file.lines.append(MatchedLine(int(match[2]), text, match[3] == b":"))
-    return SearchResult(list(files.values()), len(out) < _MAX_OUTPUT)
-
-
-def _text(name: bytes) -> str:
-    """A file name as JSON and people can have it. One that is no UTF-8 names no file in this form."""
-    return name.decode("utf-8", "replace")
 
 
 async def _run(args: Sequence[str], cwd: Path, data: bytes | None = None) -> tuple[int, bytes, bytes]:

@@ -12,9 +12,10 @@ from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
 from amanu.core.tool import ToolError
 from amanu.workspace import ignore, ripgrep, search
+from amanu.workspace.grep_format import SearchQuery
 from amanu.workspace.ignore import MAX_DEPTH
 from amanu.workspace.path_guard import PathGuard
-from amanu.workspace.search import Search, SearchQuery
+from amanu.workspace.search import Search
 from support.required_programs import needs
 from support.tool_harness import ToolHarness
 
@@ -329,6 +330,22 @@ async def test_of_a_search_that_fails_nothing_runs_on(tmp_path: Path, monkeypatc
     with pytest.raises(ToolError):
         await found.grep(SearchQuery("needle"), held.root)
     assert ended == ["one", "other"]
+
+
+@engines
+@pytest.mark.parametrize("seconds", [5.0, 0.0], ids=["soon", "late"])
+async def test_in_big_files_nothing_is_found_unless_they_are_named(
+    tmp_path: Path, seconds: float, ripgrep: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where a search that reads them all would take too long."""
+    held, found = harness(tmp_path, ripgrep, monkeypatch)
+    monkeypatch.setattr(search, "EVERYTHING", seconds)
+    for name, size in (("small", 19 << 20), ("big", 21 << 20)):
+        with (held.root / name).open("w") as file:
+            file.write("treasure\n" + ("x" * 1023 + "\n") * (size >> 10))
+    assert [file.path for file in (await found.grep(SearchQuery("treasure"), held.root)).files] == ["small"]
+    named = await found.grep(SearchQuery("treasure"), held.workspace.resolve("big"))
+    assert [file.path for file in named.files] == (["big"] if ripgrep else [])
 
 
 @engines

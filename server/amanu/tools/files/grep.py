@@ -10,7 +10,7 @@ from pydantic import Field
 from amanu.core.tool import CallContext, Outcome, Params, Preview, Subject, ToolError
 from amanu.tools.environment import SessionTool
 from amanu.workspace.globs import glob_pattern
-from amanu.workspace.search import FileMatches, SearchQuery
+from amanu.workspace.grep_format import FileMatches, SearchQuery
 
 _NAMED = 5  # of the files left out
 

@@ -1,0 +1,107 @@
+"""What a grep is asked and answers: ripgrep and our own scan (`grep_worker.py`) speak alike."""
+
+import json
+import re
+from dataclasses import dataclass, field
+
+from amanu.core.tool import ToolError
+
+_PER_FILE = 1000  # matching lines of one file
+_COLUMNS = 2000  # characters shown of a line
+_LINE = re.compile(rb"^([^\0\n]*)\0(\d+)([:-])(.*)$|^--$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class SearchQuery:
+    pattern: str
+    """A regular expression (Rust's syntax with ripgrep, Python's without), or literal text."""
+    fixed: bool = False
+    ignore_case: bool = False
+    context: int = 0
+    """Lines shown before and after a match."""
+    include: str | None = None
+    """Only files whose path fits this glob."""
+
+
+@dataclass(frozen=True)
+class MatchedLine:
+    number: int
+    text: str
+    matches: bool
+
+
+@dataclass
+class FileMatches:
+    path: str
+    """Relative to the root, with `/`."""
+    lines: list[MatchedLine] = field(default_factory=list[MatchedLine])
+    unsaved: bool = False
+
+    @property
+    def matches(self) -> int:
+        return sum(line.matches for line in self.lines)
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    files: list[FileMatches]
+    """In path order."""
+    complete: bool
+    """False when the search was stopped because it found too much."""
+
+
+def ripgrep_options(query: SearchQuery) -> list[str]:
+    """That make it say so."""
+    return [
+        *("--null", "--no-heading", "--line-number", "--with-filename", "--color=never", "--crlf", "--no-messages"),
+        f"--max-columns={_COLUMNS}",
+        "--max-columns-preview",
+        f"--max-count={_PER_FILE}",
+        f"--context={query.context}",
+        "--ignore-case" if query.ignore_case else "--case-sensitive",
+        *(("--fixed-strings",) if query.fixed else ()),
+        f"--regexp={query.pattern}",
+    ]
+
+
+def scan_input(query: SearchQuery, data: bytes, *, text: bool = False) -> bytes:
+    """For `grep_worker.py`: of paths, each ended by NUL, or of a `text` to search."""
+    options = {
+        "pattern": query.pattern,
+        "fixed": query.fixed,
+        "ignoreCase": query.ignore_case,
+        "context": query.context,
+        "maxColumns": _COLUMNS,
+        "perFile": _PER_FILE,
+        "text": text,
+    }
+    return json.dumps(options).encode() + b"\n" + data
+
+
+def checked(code: int, out: bytes, err: bytes) -> bytes:
+    """The output. `ToolError` when the expression is wrong."""
+    if code not in (0, 1) and err.strip():
+        fault = " ".join(err.decode("utf-8", "replace").split())[:500]
+        raise ToolError(f"The pattern is not valid: {fault}. Correct it, or set fixed to true to search literal text.")
+    return out
+
+
+def parse(out: bytes) -> list[FileMatches]:
+    """In the order they were found."""
+    files: dict[bytes, FileMatches] = {}
+    for match in _LINE.finditer(out):
+        name = match[1]
+        if name is None:
+            continue
+        file = files.get(name)
+        if file is None:
+            path = name_text(name).removeprefix("./")
+            file = files[name] = FileMatches(path)
+        text = match[4].decode("utf-8", "replace").removesuffix("\r").removeprefix("\ufeff")
+        file.lines.append(MatchedLine(int(match[2]), text, match[3] == b":"))
+    return list(files.values())
+
+
+def name_text(name: bytes) -> str:
+    """A file name as JSON and people can have it. One that is no UTF-8 names no file in this form."""
+    return name.decode("utf-8", "replace")
