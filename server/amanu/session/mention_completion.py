@@ -29,7 +29,7 @@ MAX_QUERY = 200
 MAX_FILES = 500_000
 WAIT = 0.01
 """Seconds a key waits for the files there are now; then it is answered from those there were at the last key."""
-REST = 10
+REST = 3
 """So many times as long as that took, it is not looked again which files there are."""
 KEPT = 600.0
 """Seconds for which the files are kept that nobody asks for."""
@@ -153,9 +153,11 @@ class MentionCompletion:
                 except ToolError:
                     lists.append(())
             if self._index is None or not await asyncio.to_thread(_are_same, lists, self._lists):
-                self._index = await asyncio.to_thread(self._indexed, lists)
-                self._lists = lists
-                asyncio.get_running_loop().run_in_executor(None, self._index.prepare)
+                index = await asyncio.to_thread(self._indexed, lists)
+                preparing = asyncio.get_running_loop().run_in_executor(None, index.prepare)
+                if self._index is not None:  # keys are answered from that one meanwhile
+                    await preparing
+                self._index, self._lists = index, lists
         finally:
             self._next_update = time.monotonic() + REST * (time.monotonic() - began)
             self._updating = None
