@@ -8,7 +8,6 @@ import re
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
 from heapq import merge, nsmallest
 from itertools import accumulate, islice
 
@@ -18,6 +17,8 @@ MIN_TYPO = 4
 """Characters from which on a query may hold a typing error."""
 SIMILAR = 80
 """How similar, of 100, a name must be to a query with a typing error."""
+SMALL = 20_000
+"""Paths of which everything is made at once: it takes 20 ms."""
 _AT_ONCE = 1 << 17
 """Characters, or about as many paths' worth, that are looked at before another thread may run: milliseconds."""
 _END = "\0"
@@ -39,10 +40,15 @@ class PathIndex:
         self._names = _Lines(map(_name, lower))
         self._hopeless: str | None = None
         """The last query of which nothing contains the letters: then nothing contains those of a longer one either."""
+        self._initials = self._stems = _Lines(())
+        if len(self._paths) <= SMALL:
+            self.prepare()
 
     def prepare(self) -> None:
-        """What queries of more than one letter need: it takes as long as all the rest."""
-        _ = self._initials
+        """Makes what takes as long as all the rest: until it has ended, nothing of many is found by initials, or in
+        spite of a typing error."""
+        self._initials = _Lines(map(_initials, self._paths))
+        self._stems = _Lines(self._names[at].partition(".")[0].rstrip("/") for at in range(len(self._paths)))
 
     def best(self, query: str, recent: Sequence[str] = (), limit: int = 20) -> list[str]:
         """The `limit` best of those, and of `recent`, that contain the letters of `query` in order: at the start of the
@@ -61,14 +67,6 @@ class PathIndex:
                 scores[path] = (place, used, len(path), path)
         best = [path for *_, path in nsmallest(limit, scores.values())]
         return best or (self._similar(query, limit) if len(query) >= MIN_TYPO else [])
-
-    @cached_property
-    def _initials(self) -> "_Lines":
-        return _Lines(map(_initials, self._paths))
-
-    @cached_property
-    def _stems(self) -> list[str]:
-        return [self._names[at].partition(".")[0].rstrip("/") for at in range(len(self._paths))]
 
     def _fitting(self, query: str) -> Iterator[tuple[int, int]]:
         """(how well it fits, where it stands) of each, the best first."""
@@ -100,7 +98,7 @@ class PathIndex:
 
         found: list[tuple[float, int]] = []
         for start in range(0, len(self._paths), _AT_ONCE // 16):
-            stems = self._stems[start : start + _AT_ONCE // 16]
+            stems = self._stems.slice(start, start + _AT_ONCE // 16)
             matches = process.extract(query, stems, scorer=fuzz.ratio, score_cutoff=SIMILAR, limit=limit)
             found += [(-score, start + at) for _, score, at in matches]
         return [self._paths[at] for _, at in nsmallest(limit, found)]
@@ -116,6 +114,10 @@ class _Lines:
 
     def __getitem__(self, at: int) -> str:
         return self._text[self._starts[at] + 1 : self._starts[at + 1]]
+
+    def slice(self, start: int, end: int) -> list[str]:
+        last = min(end, len(self._starts) - 1)
+        return self._text[self._starts[min(start, last)] + 1 : self._starts[last]].split(_END) if start < last else []
 
     def starting(self, part: str) -> Iterator[int]:
         return self.containing(_END + part)
