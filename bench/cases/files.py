@@ -14,6 +14,8 @@ SETTLE = 0.6
 """Seconds before an approval is answered: Amanu takes none earlier (half a second)."""
 
 
+PAUSE = 0.1
+"""Seconds between two keys: who types fast presses ten a second."""
 TYPED = ("@m", "@mo", "@mod", "@modu", "@module_1", "@p7", "@p7g3", "@p7g3m", "@group4/", "@9999.py", "@modlue_777")
 """What stands before the cursor, key after key: names, initials, folders, letters apart, a typing error."""
 
@@ -53,6 +55,7 @@ async def _mention(run: Run, subject: Subject) -> None:
 async def _key(session: Session, text: str) -> float:
     """Milliseconds until something is offered."""
     assert isinstance(session.agent, AmanuAgent)
+    await asyncio.sleep(PAUSE)
     began = time.monotonic()
     answer = await session.agent.call("amanu/mention/complete", session.id, text=text)
     taken = (time.monotonic() - began) * 1000

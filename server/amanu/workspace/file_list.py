@@ -20,14 +20,14 @@ from pathlib import Path
 from weakref import WeakValueDictionary
 
 from amanu.core.protected_paths import is_secret
-from amanu.workspace.ignore import MAX_DEPTH, NEVER, IgnoreRules, open_folder
+from amanu.workspace.ignore import MAX_DEPTH, NEVER, RULES, IgnoreRules, open_folder
 
 SETTLED = 2_000_000_000
 """Nanoseconds after which a change shows in a folder's times: FAT's clock, the coarsest, ticks every two seconds."""
 MAX_CHANGED = 500
 """Folders that are read again one by one; listing anew is faster for more."""
 MOUNTS = "/proc/self/mountinfo"
-_RULES = ".gitignore"
+_GITIGNORE = ".gitignore"
 _FILE_SYSTEMS = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "bcachefs", "zfs", "tmpfs", "overlay"})
 """Those of Linux whose folders are known to keep their times; shared and network ones need not."""
 
@@ -216,8 +216,9 @@ def _read(handle: int, path: str, rules: IgnoreRules, depth: int, listed: _Liste
     with os.scandir(handle) as entries:
         for entry in entries:
             name = entry.name
-            if name == _RULES:
-                own_rules = _require_plain(os.stat(name, dir_fd=handle, follow_symlinks=False), now)
+            if name in RULES:
+                plain = _require_plain(os.stat(name, dir_fd=handle, follow_symlinks=False), now)
+                own_rules = plain if name == _GITIGNORE else own_rules
             if name in NEVER:
                 continue
             if entry.is_file(follow_symlinks=False):
@@ -238,7 +239,7 @@ def _require_one_device(all_times: Iterable[Times]) -> None:
 
 
 def _rules_times(root: int, path: str) -> Times:
-    return _times(os.stat(f"{path}/{_RULES}" if path else _RULES, dir_fd=root, follow_symlinks=False))
+    return _times(os.stat(f"{path}/{_GITIGNORE}" if path else _GITIGNORE, dir_fd=root, follow_symlinks=False))
 
 
 def _require_plain(status: os.stat_result, now: int) -> Times:

@@ -20,7 +20,7 @@ _STARS = re.compile(r"\*\*")
 _MOST_STARS = 3
 _ANY = "[^/]*"  # how pathspec writes a `*`
 _CLASS = re.compile(r"\\.|\[[^\]]*\]")
-_RULES = (".gitignore", ".rgignore")
+RULES = (".gitignore", ".rgignore")
 """What ripgrep opens as we call it; older ones open the second whatever they are told."""
 _MAX_RULES = 1 << 20  # bytes of a .gitignore that are read
 
@@ -147,7 +147,7 @@ def _find_special_below(folder: int, prefix: str, enough: Callable[[], bool], de
 
 
 def _special_file(folder: int) -> str | None:
-    for name in _RULES:
+    for name in RULES:
         with contextlib.suppress(OSError):
             mode = os.stat(name, dir_fd=folder).st_mode
             if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):

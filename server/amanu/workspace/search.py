@@ -197,7 +197,7 @@ class Search:
         ended = threading.Event()
         try:
             finished, _ = await asyncio.wait([running], timeout=PATIENCE)
-            if not finished:
+            if not finished and await self._kept_files(folder) is None:  # beside what is kept, all rules are plain
                 looking = asyncio.create_task(asyncio.to_thread(self._find_special_file, folder, ended.is_set))
                 await asyncio.wait([running, looking], return_when=asyncio.FIRST_COMPLETED)
                 ended.set()

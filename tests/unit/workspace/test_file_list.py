@@ -132,6 +132,15 @@ async def test_what_has_not_changed_is_not_listed_again(tmp_path: Path, monkeypa
     assert await found.secrets(held.root / "sub") == ["sub/deep/.env", "sub/deep/id_rsa", "sub/new.key"]
 
 
+@pytest.mark.parametrize("name", [".gitignore", "keep/.gitignore", "sub/deep/.gitignore", "sub/.rgignore"])
+async def test_a_pipe_in_the_place_of_rules(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside it nothing is kept, so that it is looked for when it holds ripgrep."""
+    held = await kept(tmp_path, monkeypatch)
+    (held.root / name).unlink(missing_ok=True)
+    os.mkfifo(held.root / name)
+    assert not await is_kept(held.environment.search, held.root)
+
+
 @pytest.mark.parametrize("reason", ["its file system keeps no times", "very much has changed", "nobody asks"])
 async def test_what_cannot_be_kept_is_listed_anew(tmp_path: Path, reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
     held = await kept(tmp_path, monkeypatch)
