@@ -43,21 +43,24 @@ class Glob(SessionTool[GlobParams]):
     async def run(self, params: GlobParams, call: CallContext) -> Outcome:
         folders = [self._workspace.resolve(params.path)] if params.path else list(self._workspace.roots)
         pattern = glob_pattern(params.pattern)
+        limit = self._limits.glob_files
         paths: list[str] = []
+        total = 0
         for folder in folders:
             call.require_reviewed(folder)
             names = await self._environment.search.files(folder)
             root_index, relative = self._workspace.guard.locate(folder)
             prefix = "" if not relative.parts else relative.as_posix() + "/"
             matches = await asyncio.to_thread(_matching, names, pattern, len(prefix))
-            paths += [self._workspace.display_path(self._workspace.roots[root_index] / name) for name in matches]
+            total += len(matches)
+            root = self._workspace.roots[root_index]
+            paths += [self._workspace.display_path(root / name) for name in matches[: limit - len(paths)]]
         if not paths:
             return Outcome(f"No file matches {params.pattern}.", "no files")
-        limit = self._limits.glob_files
-        text = "\n".join(paths[:limit])
-        if len(paths) > limit:
-            text += f"\n[{len(paths) - limit} more files left out; use a narrower pattern or a path]"
-        return Outcome(text + "\n", f"{len(paths)} file{'s' * (len(paths) != 1)}")
+        text = "\n".join(paths)
+        if total > limit:
+            text += f"\n[{total - limit} more files left out; use a narrower pattern or a path]"
+        return Outcome(text + "\n", f"{total} file{'s' * (total != 1)}")
 
 
 def _matching(names: Sequence[str], pattern: re.Pattern[str], skip: int) -> list[str]:

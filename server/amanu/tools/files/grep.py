@@ -57,7 +57,7 @@ class Grep(SessionTool[GrepParams]):
                 "The pattern contains a line break, but lines are searched one by one. Search for a single line."
             )
         query = SearchQuery(params.pattern, params.fixed, params.ignore_case, params.context, params.include)
-        matches: list[tuple[str, FileMatches]] = []
+        matches: list[tuple[Path, FileMatches]] = []
         skipped: list[str] = []
         complete = True
         for path in [self._workspace.resolve(params.path)] if params.path else self._workspace.roots:
@@ -67,14 +67,14 @@ class Grep(SessionTool[GrepParams]):
             complete = complete and result.complete
             root = self._workspace.root_of(path)
             readable = await asyncio.to_thread(self._readable, result.files, path, call)
-            matches += [(self._workspace.display_path(root / file.path), file) for file in readable]
+            matches += [(root, file) for file in readable]
             secret = await asyncio.to_thread(self._skipped, secrets, query, path, call)
             skipped += [self._workspace.display_path(root / name) for name in secret]
         total = sum(file.matches for _, file in matches)
         if not total:
             return Outcome(f"Nothing matches {params.pattern}.\n{_left_out(skipped)}".rstrip(), "no matches")
         limit = params.limit or self._limits.grep_lines
-        text = _show(matches, limit, params.context)
+        text = self._show(matches, limit, params.context)
         least = "" if complete else "at least "
         if total > limit or not complete:
             text += (
@@ -103,6 +103,26 @@ class Grep(SessionTool[GrepParams]):
         allowed = {subject.text for subject in call.allowed(Subject(self.name, self.effect, name) for name in secret)}
         return [name for name in secret if name not in allowed]
 
+    def _show(self, matches: list[tuple[Path, FileMatches]], limit: int, context: int) -> str:
+        out: list[str] = []
+        remaining = limit
+        for root, file in matches:
+            if remaining <= 0:
+                break
+            path = self._workspace.display_path(root / file.path)
+            out.append(path + (" (unsaved in the editor)" if file.unsaved else "") + "\n")
+            last = 0
+            for line in file.lines:
+                if line.matches:
+                    if remaining <= 0:
+                        break
+                    remaining -= 1
+                if context and last and line.number > last + 1:
+                    out.append("--\n")
+                out.append(f"{line.number}{':' if line.matches else '-'} {line.text}\n")
+                last = line.number
+        return "".join(out)
+
 
 def _left_out(skipped: list[str]) -> str:
     if not skipped:
@@ -113,23 +133,3 @@ def _left_out(skipped: list[str]) -> str:
         f"[{files} with secrets not searched: {', '.join(skipped[:_NAMED])}{ellipsis}. "
         "To search one, name it as path; the user is asked.]\n"
     )
-
-
-def _show(matches: list[tuple[str, FileMatches]], limit: int, context: int) -> str:
-    out: list[str] = []
-    remaining = limit
-    for path, file in matches:
-        if remaining <= 0:
-            break
-        out.append(path + (" (unsaved in the editor)" if file.unsaved else "") + "\n")
-        last = 0
-        for line in file.lines:
-            if line.matches:
-                if remaining <= 0:
-                    break
-                remaining -= 1
-            if context and last and line.number > last + 1:
-                out.append("--\n")
-            out.append(f"{line.number}{':' if line.matches else '-'} {line.text}\n")
-            last = line.number
-    return "".join(out)
