@@ -20,3 +20,10 @@ class Wire(BaseModel):
         frozen=True,
         json_schema_serialization_defaults_required=True,
     )
+
+
+class Message(Wire):
+    """The params or result of a method. Its schema is built when the first one comes: there are many, and a session
+    needs a few."""
+
+    model_config = ConfigDict(defer_build=True)
