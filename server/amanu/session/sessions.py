@@ -28,7 +28,6 @@ from amanu.session.settings import UserSettings
 from amanu.session.summaries import Summaries
 from amanu.session.title import gist
 from amanu.session.user_rules import UserRules
-from amanu.storage import retention
 from amanu.system.tasks import run_to_completion
 from amanu.text import wording
 from amanu_protocol.errors import AmanuError
@@ -199,6 +198,8 @@ class Sessions:
     async def apply_retention(self) -> None:
         """Remove what is too old by the settings (`[history]`). Open sessions stay as they are; opening one meanwhile
         waits for one removal at most."""
+        from amanu.storage import retention
+
         history = self.settings.current.history
         if history.keep_sessions_days:
             oldest = _now() - history.keep_sessions_days * retention.DAY_MS

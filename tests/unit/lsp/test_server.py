@@ -349,13 +349,18 @@ async def test_a_header_that_never_ends(connect: Connect, monkeypatch: pytest.Mo
     assert await client.read() is None
 
 
-async def test_the_likely_vendor_is_warmed_after_initialized(connect: Connect, core: FakeSessions) -> None:
+@pytest.mark.parametrize(("seconds", "times"), [(0, 1), (3600, 0)])
+async def test_the_likely_vendor_is_warmed_after_initialized(
+    connect: Connect, core: FakeSessions, monkeypatch: pytest.MonkeyPatch, seconds: float, times: int
+) -> None:
+    monkeypatch.setattr(module, "WARM_SECONDS", seconds)
     client = await connect()
     await client.request("initialize", {"capabilities": {}})
     assert core.warmed == []
     client.notify("initialized", {})
+    await client.request("amanu/nothing")
     await client.request("shutdown")
-    assert len(core.warmed) == 1
+    assert len(core.warmed) == times
 
 
 def test_alive() -> None:

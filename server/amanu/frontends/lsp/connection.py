@@ -49,6 +49,9 @@ BODY_SECONDS = 120.0
 """Without another byte of a message that was begun. What came of it, up to 64 MB, is kept as long."""
 FAREWELL_SECONDS = 2.0
 """For what is unsent when a connection ends."""
+WARM_SECONDS = 1.0
+"""After `initialized`, until the likely vendor's SDK is imported. That takes the interpreter for up to a second, and
+who opens a session at once is to have it first; the session then imports what its model needs."""
 PARENT_SECONDS = 2.0
 """Between two looks whether the editor's process is there."""
 
@@ -103,6 +106,7 @@ class Connection:
         self._credit = Credit()
         self._exit = False
         self._parent: asyncio.Task[None] | None = None
+        self._warming: asyncio.Task[None] | None = None
         self._outbox = Outbox(streams.writer, self._item)
         self.protocol.send = self._outbox.put
         self.protocol.mute_initialize = streams.answered
@@ -173,8 +177,9 @@ class Connection:
         return 0 if self.protocol.state == "shutdown" else 1
 
     def _close(self) -> None:
-        if self._parent is not None:
-            self._parent.cancel()
+        for task in (self._parent, self._warming):
+            if task is not None:
+                task.cancel()
         if self.plain_client is not None:
             self.plain_client.close()
         if self.buffers is not None:
@@ -390,10 +395,14 @@ class Connection:
         self.protocol.plain = {**self.protocol.plain, **self.plain_client.listen(features.server)}
 
     def _initialized(self, params: Any) -> None:
-        """Import the likely vendor's SDK while the user still types. The one permitted stall."""
-        _keep(asyncio.create_task(self._sessions.models.warm(self)))
+        self._warming = asyncio.create_task(self._warm())
         if self.plain_client is not None:
             self.plain_client.begin()
+
+    async def _warm(self) -> None:
+        """Import the likely vendor's SDK while the user still types. The one permitted stall."""
+        await asyncio.sleep(WARM_SECONDS)
+        await self._sessions.models.warm(self)
 
     def _shutdown(self, params: Any) -> None:
         self.protocol.state = "shutdown"

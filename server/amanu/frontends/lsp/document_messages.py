@@ -8,30 +8,30 @@ from typing import Annotated
 
 from pydantic import Field
 
-from amanu_protocol.base import Wire
+from amanu_protocol.base import Message
 
 UInteger = Annotated[int, Field(ge=0, le=2**31 - 1)]
 """LSP's `uinteger`."""
 
 
-class Position(Wire):
+class Position(Message):
     line: UInteger
     character: UInteger
 
 
-class Range(Wire):
+class Range(Message):
     start: Position
     end: Position
 
 
-class ContentChange(Wire):
+class ContentChange(Message):
     """Without a range the text is the whole document."""
 
     text: str
     range: Range | None = None
 
 
-class Identifier(Wire):
+class Identifier(Message):
     uri: str
 
 
@@ -43,27 +43,27 @@ class TextDocumentItem(VersionedIdentifier):
     text: str
 
 
-class DidOpenParams(Wire):
+class DidOpenParams(Message):
     text_document: TextDocumentItem
 
 
-class DidChangeParams(Wire):
+class DidChangeParams(Message):
     text_document: VersionedIdentifier
     content_changes: list[ContentChange]
 
 
-class DidCloseParams(Wire):
+class DidCloseParams(Message):
     text_document: Identifier
 
 
-class DidSaveParams(Wire):
+class DidSaveParams(Message):
     text_document: Identifier
 
 
-class FoldersChange(Wire):
+class FoldersChange(Message):
     added: list[Identifier]
     removed: list[Identifier]
 
 
-class DidChangeWorkspaceFoldersParams(Wire):
+class DidChangeWorkspaceFoldersParams(Message):
     event: FoldersChange
