@@ -283,6 +283,7 @@ class Sessions:
 
     async def _attach_new(self, session_id: str, client: Client) -> SessionResult:
         session = await self.get(session_id)  # it may have been closed meanwhile
+        self.models.connect(session.state.model_id, client)  # only now: an import holds up whatever else there is
         attached = session.attach(client, None, None)  # no await from here to the reply: no event comes before it
         return SessionResult(state=session.view(), epoch=attached.epoch, from_seq=attached.from_seq)
 
