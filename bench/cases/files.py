@@ -34,7 +34,7 @@ async def measure_many(run: Run) -> None:
         if subject.name.startswith("Amanu"):
             await run.attempt(subject, "mention", partial(_mention, run, subject))
     async with run.sessions(run.big_tree, "many files") as sessions:
-        for subject in run.turns(min(run.repeat, 3)):
+        for subject in run.turns():
             if session := sessions.get(subject.name):
                 await run.attempt(subject, "grep", partial(_search, run, session, "grep", "needle", ".200k"))
                 await run.attempt(subject, "glob", partial(_search, run, session, "glob", "**/module_*7.py", ".200k"))
