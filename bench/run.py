@@ -95,14 +95,14 @@ class Run:
             if not any(problem.startswith(f"{subject.name}: {what}:") for problem in self.results.problems):
                 self.results.problems.append(f"{subject.name}: {what}: {said}")
 
-    async def start(self, subject: Subject, folder: Path, patience: float = PATIENCE) -> Session:
-        """A new agent with a session, warmed by one short prompt."""
+    async def start(self, subject: Subject, folder: Path, patience: float = PATIENCE, *, asks: bool = True) -> Session:
+        """A new agent with a session (`asks`: see `Agent.open`), warmed by one short prompt."""
         agent: Agent = await subject.start(self.stage.place(subject, folder))
         session = Session(subject, agent, "", folder)
         try:
             async with asyncio.timeout(patience):
                 await agent.initialize()
-                session.id = await agent.open(folder)
+                session.id = await agent.open(folder, asks=asks)
                 await session.say(Plan())
         except BaseException:
             await agent.stop()
@@ -110,12 +110,12 @@ class Run:
         return session
 
     @asynccontextmanager
-    async def sessions(self, folder: Path, what: str) -> AsyncGenerator[dict[str, Session]]:
+    async def sessions(self, folder: Path, what: str, *, asks: bool = True) -> AsyncGenerator[dict[str, Session]]:
         """A running, warm session of each subject, by name; those that do not start are noted and missing."""
         running: dict[str, Session] = {}
 
         async def begin(subject: Subject) -> None:
-            running[subject.name] = await self.start(subject, folder)
+            running[subject.name] = await self.start(subject, folder, asks=asks)
 
         try:
             for subject in self.subjects:
