@@ -153,6 +153,8 @@ class LiveFile:
     def text_with(self, *states: HunkState) -> str:
         """The base with the hunks in one of these states."""
         used = [(first_line(hunk), hunk.old_lines, hunk.new_text) for hunk in self.hunks if hunk.state in states]
+        if not used:
+            return self.base.text
         return compose(split_lines(self.base.text), used)
 
     def current_anchor(self) -> AnchorText:

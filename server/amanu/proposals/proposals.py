@@ -451,7 +451,8 @@ class Proposals:
             for file in files:  # only when something failed that we do not know of
                 settle(file, succeeded=False, reason="Applying it failed unexpectedly; check the file.")
                 undone = {hunk.hunk_id for hunk in file.hunks if hunk.state == "reverted"} & undoing
-                await asyncio.to_thread(file.update_anchor, undone)
+                if file.anchor is not None:
+                    await asyncio.to_thread(file.update_anchor, undone)
                 file.remember_applied()
             self._publish(live)
         await self._tracking.move_others(live, files, before)

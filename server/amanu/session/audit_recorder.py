@@ -5,6 +5,7 @@ import re
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal
 
 from amanu.core.rules import MCP
@@ -245,7 +246,6 @@ class AuditRecorder:
         failed: frozenset[str] = frozenset(),
     ) -> None:
         """Record one change of a file. `failed` are hunks that could not be applied or undone."""
-        result = _text_with(file, "accepted" if kind == "changing" else "undoing")
         deciders = {
             "user" if hunk.reviewed else "rule" for hunk in file.hunks if hunk.hunk_id in applied | undone | failed
         }
@@ -264,7 +264,7 @@ class AuditRecorder:
             failed=sorted(failed) or None,
             decided_by=sorted(deciders),
             base_sha256=file.base_sha256,
-            result_sha256=None if result is None else hashlib.sha256(result).hexdigest(),
+            result_sha256=partial(_hash_with, file, "accepted" if kind == "changing" else "undoing"),
             encoding=file.encoding,
         )
 
@@ -315,8 +315,13 @@ def _hunks(file: ProposedFile, *states: HunkState) -> frozenset[str]:
     return frozenset(hunk.hunk_id for hunk in file.hunks if hunk.state in states)
 
 
-def _text_with(file: ProposedFile, also: HunkState) -> bytes | None:
-    """The file's bytes with the hunks that are applied or in that state; None where the proposal does not tell."""
+def _hash_with(file: ProposedFile, also: HunkState) -> str | None:
+    """SHA-256 of the file with the hunks that are applied or in that state; None where the proposal does not tell."""
+    data = _bytes_with(file, also)
+    return None if data is None else hashlib.sha256(data).hexdigest()
+
+
+def _bytes_with(file: ProposedFile, also: HunkState) -> bytes | None:
     applied = [hunk for hunk in file.hunks if hunk.state in ("applied", also)]
     if file.change == "delete" and applied:
         return b""

@@ -79,7 +79,8 @@ class Workspace:
         buffers = [buffer for _, buffer in self.overlay.documents(path)]
         if buffers:
             return await asyncio.to_thread(self._read_through, path, buffers)
-        spelling = await asyncio.to_thread(self._open_spelling, path, self.overlay.paths())
+        opened = self.overlay.paths()
+        spelling = await asyncio.to_thread(self._open_spelling, path, opened) if opened else None
         buffers = [] if spelling is None else [buffer for _, buffer in self.overlay.documents(spelling)]
         return await asyncio.to_thread(self._read_through, path, buffers)
 
