@@ -1,6 +1,8 @@
 """Proposals while they are decided: files with their hunks, and which call wanted which hunk."""
 
 import itertools
+from bisect import bisect_left, bisect_right
+from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -31,9 +33,6 @@ class TouchedLines:
     call_id: str
     start: int
     end: int
-
-    def meets(self, start: int, end: int) -> bool:
-        return self.start <= end and start <= self.end
 
 
 @dataclass(frozen=True)
@@ -157,6 +156,19 @@ class LiveFile:
             return self.base.text
         return compose(split_lines(self.base.text), used)
 
+    def line_changes(self, *states: HunkState) -> list[LineChange] | None:
+        """What differs between the base and `text_with` these; None where its hunks do not say it line by line."""
+        used = [hunk for hunk in self.hunks if hunk.state in states]
+        if self.change != "edit" or any(hunk.edited_by_user or hunk.applied_text is not None for hunk in used):
+            return None
+        line_changes: list[LineChange] = []
+        shift = 0
+        for hunk in used:
+            start, end = first_line(hunk), first_line(hunk) + hunk.old_lines
+            line_changes.append(LineChange(start, end, start + shift, start + shift + hunk.new_lines))
+            shift += hunk.new_lines - hunk.old_lines
+        return line_changes
+
     def current_anchor(self) -> AnchorText:
         """The anchor text as it is now."""
         if self.anchor is not None:
@@ -259,7 +271,7 @@ class LiveFile:
         old_lines, new_lines = split_lines(self.base.text), split_lines(proposed_text)
         is_first = self.text == self.base.text
         step = changes(old_lines if is_first else split_lines(self.text), new_lines)
-        self.touches = [carry_over(touch, step) for touch in self.touches]
+        self.touches = carry_over(self.touches, step)
         self.touches += [TouchedLines(call_id, change.new_start, change.new_end) for change in step]
         self.text, self.delete = proposed_text, text is None
         self.anchor = None
@@ -271,9 +283,11 @@ class LiveFile:
             sum(change.old_end - change.old_start for change in line_changes),
         )
         all_changes = [LineChange(0, len(old_lines), 0, len(new_lines))] if is_single_hunk else line_changes
+        # A move needs no line to be touched: who had any part in a whole file had a part in its one hunk.
+        owners = [frozenset(self.explanations)] if is_single_hunk else _touching(all_changes, self.touches)
         self.hunks = []
         self.owners = {}
-        for change in all_changes:
+        for change, calls in zip(all_changes, owners, strict=True):
             old_text, new_text = (
                 "".join(old_lines[change.old_start : change.old_end]),
                 "".join(new_lines[change.new_start : change.new_end]),
@@ -289,16 +303,13 @@ class LiveFile:
                 new_text=new_text,
                 state="pending",
                 edited_by_user=False,
+                explanation=self._explanation(calls),
             )
             self.hunks.append(hunk)
-            touched = (touch.call_id for touch in self.touches if touch.meets(change.new_start, change.new_end))
-            # A move needs no line to be touched: who had any part in a whole file had a part in its one hunk.
-            self.owners[hunk.hunk_id] = frozenset(self.explanations if is_single_hunk else touched)
-        self.hunks = [hunk.model_copy(update={"explanation": self._explanation(hunk)}) for hunk in self.hunks]
+            self.owners[hunk.hunk_id] = calls
 
-    def _explanation(self, hunk: Hunk) -> str:
-        owners = self.owners.get(hunk.hunk_id, ())
-        return " ".join(dict.fromkeys(text for call, text in self.explanations.items() if call in owners and text))
+    def _explanation(self, calls: Collection[str]) -> str:
+        return " ".join(dict.fromkeys(text for call, text in self.explanations.items() if call in calls and text))
 
     def hunk(self, hunk_id: str) -> Hunk:
         """The hunk of that id, which is there."""
@@ -444,20 +455,36 @@ def numbered(hunks: Iterable[Hunk]) -> list[Hunk]:
     return numbered_hunks
 
 
-def carry_over(touch: TouchedLines, step: Sequence[LineChange]) -> TouchedLines:
-    """Where the lines of an earlier call stand after a further change; widened by what that changed in them."""
+def carry_over(touches: Sequence[TouchedLines], step: Sequence[LineChange]) -> list[TouchedLines]:
+    """Where the lines of earlier calls stand after a further change; widened by what that changed in them."""
+    starts = [change.old_start for change in step]
 
     def moved(line: int, upwards: bool) -> int:
-        shift = 0
-        for change in step:
-            if line < change.old_start or (line == change.old_start and not upwards):
-                break
-            if line < change.old_end:
-                return change.new_end if upwards else change.new_start
-            shift = change.new_end - change.old_end
-        return line + shift
+        before = bisect_right(starts, line) if upwards else bisect_left(starts, line)
+        if before == 0:
+            return line
+        change = step[before - 1]
+        if line < change.old_end:
+            return change.new_end if upwards else change.new_start
+        return line + change.new_end - change.old_end
 
-    return replace(touch, start=moved(touch.start, False), end=max(moved(touch.end, True), moved(touch.start, False)))
+    return [
+        replace(touch, start=(start := moved(touch.start, False)), end=max(moved(touch.end, True), start))
+        for touch in touches
+    ]
+
+
+def _touching(line_changes: Sequence[LineChange], touches: Iterable[TouchedLines]) -> list[frozenset[str]]:
+    """For each change, in order, the calls that wrote lines of it or next to it. There may be thousands of both."""
+    waiting = deque(sorted(touches, key=lambda touch: touch.start))
+    near: list[TouchedLines] = []
+    calls: list[frozenset[str]] = []
+    for change in line_changes:
+        while waiting and waiting[0].start <= change.new_end:
+            near.append(waiting.popleft())
+        near = [touch for touch in near if touch.end >= change.new_start]
+        calls.append(frozenset(touch.call_id for touch in near))
+    return calls
 
 
 def missing_file(path: Path) -> FileText:

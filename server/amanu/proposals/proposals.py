@@ -313,7 +313,8 @@ class Proposals:
     def _diff(self, file: LiveFile) -> str:
         path = self._workspace.relative(file.base.path)
         if file.new_path is None or file.version_with(LISTED_STATES).path == file.base.path:
-            return unified(path, file.base.text, file.text_with(*LISTED_STATES))
+            line_changes = file.line_changes(*LISTED_STATES)
+            return unified(path, file.base.text, file.text_with(*LISTED_STATES), line_changes=line_changes)
         new_path = self._workspace.relative(file.new_path)
         return f"rename {path} → {new_path}\n{unified(new_path, file.base.text, file.text_with(*LISTED_STATES))}"
 

@@ -57,11 +57,13 @@ def compose(old_lines: Sequence[str], replacements: Iterable[tuple[int, int, str
     return "".join(parts)
 
 
-def unified(path: str, old_text: str, new_text: str, *, context: int = 3) -> str:
-    """A unified diff with `context` lines around each change, "" when nothing differs. Lines end in LF; a
-    carriage return that belongs to a line end is kept, as git keeps it."""
+def unified(
+    path: str, old_text: str, new_text: str, *, context: int = 3, line_changes: Sequence[LineChange] | None = None
+) -> str:
+    """A unified diff with `context` lines around each change, "" when nothing differs. Lines end in LF; a carriage
+    return that belongs to a line end is kept, as git keeps it. `line_changes`: what differs, where that is known."""
     old_lines, new_lines = split_lines(old_text), split_lines(new_text)
-    all_changes = changes(old_lines, new_lines)
+    all_changes = changes(old_lines, new_lines) if line_changes is None else line_changes
     if not all_changes:
         return ""
     out = [
