@@ -20,6 +20,8 @@ STATES_BEFORE: Collection[HunkState] = ("applied", "undoing")
 """What the file has while a decision is not carried out yet."""
 STATES_AFTER: Collection[HunkState] = ("applied", "accepted")
 """What it has when it is."""
+INLINE_CHARACTERS = 64 * 1024
+"""Of a base text; a longer one is kept in a blob, and sent only to a client that asks for it."""
 FILE_CHANGED = "The file changed after this was proposed."
 LINES_CHANGED = "The file changed after this was proposed, in these lines or next to them."
 UNDONE_IN_FILE = "Its lines in the file are as they were before it."
@@ -344,6 +346,7 @@ class LiveFile:
             base_sha256=base.sha256,
             base_version=base.version,
             base_text=base.text,
+            base_blob=base.sha256 if _in_blob(base) else None,
             hunks=list(self.hunks),
             added=added,
             removed=removed,
@@ -490,6 +493,11 @@ def _touching(line_changes: Sequence[LineChange], touches: Iterable[TouchedLines
 def missing_file(path: Path) -> FileText:
     """The base of a file that does not exist yet."""
     return FileText(path, "", sha256(b""), exists=False)
+
+
+def _in_blob(base: FileText) -> bool:
+    """Whether the text of that base is kept apart. Of a file in another encoding the hash is not that of its UTF-8."""
+    return len(base.text) > INLINE_CHARACTERS and (base.from_buffer or base.encoding == "utf-8")
 
 
 def _has_lost_place(hunk: Hunk, base: Sequence[str]) -> bool:
