@@ -23,6 +23,8 @@ class Plan:
     each: int = 0
     chunks: int = 1
     pace: float = 0.0
+    stamped: bool = False
+    """A paced piece is the moment it is sent: `t` and the nanoseconds of the monotonic clock."""
 
     def call(self, step: int) -> dict[str, Any]:
         """The arguments of the call of a step."""
