@@ -106,8 +106,8 @@ class Run:
         *,
         asks: bool = True,
     ) -> Session:
-        """A new agent with a session (`asks`: see `Agent.open`), warmed by one short prompt. `url`: where its service is,
-        if not at the stage."""
+        """A new agent with a session (`asks`: see `Agent.open`), warmed by one short prompt. `url`: of its service, if
+        that is not at the stage."""
         place = self.stage.place(subject, folder)
         agent: Agent = await subject.start(replace(place, url=url or place.url))
         session = Session(subject, agent, "", folder)

@@ -158,18 +158,11 @@ class LiveFile:
             return self.base.text
         return compose(split_lines(self.base.text), used)
 
-    def line_changes(self, *states: HunkState) -> list[LineChange] | None:
-        """What differs between the base and `text_with` these; None where its hunks do not say it line by line."""
-        used = [hunk for hunk in self.hunks if hunk.state in states]
-        if self.change != "edit" or any(hunk.edited_by_user or hunk.applied_text is not None for hunk in used):
-            return None
-        line_changes: list[LineChange] = []
-        shift = 0
-        for hunk in used:
-            start, end = first_line(hunk), first_line(hunk) + hunk.old_lines
-            line_changes.append(LineChange(start, end, start + shift, start + shift + hunk.new_lines))
-            shift += hunk.new_lines - hunk.old_lines
-        return line_changes
+    def plain_hunks(self, *states: HunkState) -> list[Hunk] | None:
+        """Those in one of these states; None where they are not the difference line by line that they were made as."""
+        hunks = [hunk for hunk in self.hunks if hunk.state in states]
+        edited = any(hunk.edited_by_user or hunk.applied_text is not None for hunk in hunks)
+        return None if edited or self.change != "edit" else hunks
 
     def current_anchor(self) -> AnchorText:
         """The anchor text as it is now."""

@@ -5,7 +5,7 @@ Heard of by `Overlay.watch`, looked at when it has been quiet for a moment.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -90,22 +90,29 @@ class FileTracking:
         """Whether what became of that file is known up to the last quiet moment: what is new there the user did."""
         return (live.proposal_id, file.base.path) in self._watched
 
-    async def catch_up(self, live: LiveProposal, files: Iterable[LiveFile]) -> None:
-        """Move the hunks of those files to the text as it is now, and publish that. The lock is held."""
-        moved = [
-            await self._move(live, file, current)
-            for file in {id(file): file for file in files}.values()
-            if (current := await self._read(file.base.path)) is not None
-        ]
-        if any(moved):
+    async def catch_up(self, live: LiveProposal, files: Iterable[LiveFile]) -> dict[Path, FileText]:
+        """Move the hunks of those files to the text as it is now, and publish that. The lock is held. Returns these
+        texts."""
+        texts: dict[Path, FileText] = {}
+        has_news = False
+        for file in {id(file): file for file in files}.values():
+            current = await self._read(file.base.path)
+            if current is not None:
+                texts[file.base.path] = current
+                has_news = await self._move(live, file, current) or has_news
+        if has_news:
             self._publish(live)
+        return texts
 
-    async def catch_up_others(self, live: LiveProposal, files: Sequence[LiveFile]) -> list[FileText]:
-        """Other proposals for these files, before this one changes them. Returns the files as they are."""
+    async def catch_up_others(
+        self, live: LiveProposal, files: Sequence[LiveFile], texts: Mapping[Path, FileText]
+    ) -> list[FileText]:
+        """Other proposals for these files, before this one changes them. Returns the files as they are. `texts`: those
+        that were just read."""
         before: list[FileText] = []
         for path in dict.fromkeys(file.base.path for file in files):
             others = self._others(live, path)
-            current = await self._read(path) if others else None
+            current = (texts.get(path) or await self._read(path)) if others else None
             if current is None:
                 continue
             for proposal in others:

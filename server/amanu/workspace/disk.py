@@ -322,7 +322,8 @@ def _sync_folder(folder: int) -> None:
 
 def _read_all(handle: int) -> bytes:
     parts: list[bytes] = []
-    while part := os.read(handle, 1 << 20):
+    # Nearly always in one piece, which need not be copied once more.
+    while part := os.read(handle, max(1 << 16, os.fstat(handle).st_size + 1)):
         parts.append(part)
     return b"".join(parts)
 
