@@ -111,8 +111,10 @@ def _unified(
 
 
 def _differences(old_lines: Sequence[str], new_lines: Sequence[str]) -> list[LineChange]:
-    if not old_lines or not new_lines:
-        return [LineChange(0, len(old_lines), 0, len(new_lines))] if old_lines or new_lines else []
+    if not old_lines and not new_lines:
+        return []
+    if set(old_lines).isdisjoint(new_lines):  # so is most of what models edit: nothing to search, no import
+        return [LineChange(0, len(old_lines), 0, len(new_lines))]
     if len(old_lines) * len(new_lines) > _MATRIX:
         return _between_anchors(old_lines, new_lines)
     from rapidfuzz.distance import Indel  # pyright: ignore[reportUnknownVariableType]: its stub names no types
