@@ -23,6 +23,7 @@ from amanu_protocol.events import (
     ItemStarted,
     ItemsWithdrawn,
     JobProgress,
+    ProposalChanged,
     RetryChanged,
     SessionChanged,
     TurnEnded,
@@ -193,7 +194,7 @@ class EventStream:
         )
         fold(self.state, event)
         if is_kept:
-            position = self._journal.append(Record(self.epoch, self.seq, timestamp, text, private))
+            position = self._journal.append(Record(self.epoch, self.seq, timestamp, text, private), _base_texts(event))
             for listener in self.listeners:
                 listener(event, position)
         self._partial.on_event(event)
@@ -202,7 +203,8 @@ class EventStream:
             client.send(message)
 
     def _record_only(self, event: Event) -> None:
-        self._journal.append(Record(self.epoch, self.seq, int(time.time() * 1000), _serializable(event)[1], None))
+        record = Record(self.epoch, self.seq, int(time.time() * 1000), _serializable(event)[1], None)
+        self._journal.append(record, _base_texts(event))
 
     def _without_secrets(self, event: Event) -> Event:
         """The event without secrets: messages about failures quote services, which quote what they were sent."""
@@ -247,6 +249,12 @@ def _serializable(value: M) -> tuple[M, str]:
     except ValueError:
         text = json.dumps(value.model_dump(), ensure_ascii=False).encode("utf-8", "replace").decode()
         return type(value).model_validate_json(text), text
+
+
+def _base_texts(event: Event) -> dict[str, str]:
+    """The texts that are no part of the event's JSON but in blobs, by blob."""
+    files = event.proposal.files if isinstance(event, ProposalChanged) else []
+    return {file.base_blob: file.base_text for file in files if file.base_blob and file.base_text is not None}
 
 
 def _is_kept(event: Event) -> bool:
