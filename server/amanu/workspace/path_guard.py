@@ -122,7 +122,9 @@ class PathGuard:
 
     def _inside(self, path: Path) -> Path | None:
         real = Path(os.path.realpath(path))
-        if os.path.realpath(real) != str(real):  # `loop/../link`: past a loop, links are left as they are
+        if real != path and os.path.realpath(real) != str(
+            real
+        ):  # `loop/../link`: past a loop, links are left as they are
             return None
         inside = [
             (len(root.parts), index)
