@@ -115,7 +115,7 @@ class Checkpoints:
         for job in await self._jobs_told_since(first.position):
             self._emit(JobChanged(job=job.model_copy(update={"told": False})))
         self._emit(event, entry=Rewound(position=first.position))
-        spans = rewound(await self._journal.holding(REWINDS))
+        spans = rewound(await self._journal.beginning(REWINDS))
         self._conversation.replace_with(await self._journal.read_through(lambda records: conversation(records, spans)))
         self._shown_files.restore(self._conversation)
         self._queue.forget_turns(turn_ids)
@@ -125,7 +125,7 @@ class Checkpoints:
     async def _jobs_told_since(self, position: int) -> "list[Job]":
         """The background commands from before that record whose end the model was told after it."""
         told: dict[str, bool] = {}
-        for record in await self._journal.holding('"kind":"jobChanged"'):
+        for record in await self._journal.beginning('{"kind":"jobChanged"'):
             if record.position < position:
                 with contextlib.suppress(ValidationError):
                     event = EVENT.validate_json(record.event)
@@ -136,7 +136,9 @@ class Checkpoints:
     async def _todos_before(self, turn_ids: Sequence[str]) -> "list[Todo]":
         """The to-dos as they were left by the turns before these."""
         remaining_turn_ids = {turn.turn_id for turn in await self._turns()} - set(turn_ids)
-        for record in reversed(await self._journal.holding('"kind":"todoList"')):
+        for record in reversed(await self._journal.beginning('{"kind":"itemCompleted"')):
+            if '"kind":"todoList"' not in record.event:
+                continue
             with contextlib.suppress(ValidationError):
                 event = EVENT.validate_json(record.event)
                 if (
@@ -193,8 +195,9 @@ class Checkpoints:
 
     async def _plan_before(self, position: int) -> PlanDocument | None:
         """The session's plan as it stood before that record; None if the session has none."""
-        for record in reversed(await self._journal.holding('"plan":{')):
-            if record.position < position:
+        changes = [*await self._journal.beginning('{"kind":"sessionChanged"'), *await self._journal.beginning(REWINDS)]
+        for record in sorted(changes, key=lambda record: -record.position):
+            if record.position < position and '"plan":{' in record.event:
                 with contextlib.suppress(ValidationError):
                     event = EVENT.validate_json(record.event)
                     if isinstance(event, SessionChanged | SessionRewound) and event.plan is not None:

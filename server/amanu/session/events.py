@@ -245,7 +245,11 @@ def _serializable(value: M) -> tuple[M, str]:
     try:
         return value, value.model_dump_json()
     except ValueError:
-        text = json.dumps(value.model_dump(), ensure_ascii=False).encode("utf-8", "replace").decode()
+        text = (
+            json.dumps(value.model_dump(), ensure_ascii=False, separators=(",", ":"))
+            .encode("utf-8", "replace")
+            .decode()
+        )
         return type(value).model_validate_json(text), text
 
 

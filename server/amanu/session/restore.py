@@ -68,8 +68,8 @@ class Restored:
     history: ItemHistory = field(default_factory=ItemHistory)
 
 
-REWINDS = '"kind":"sessionRewound"'
-"""The part of a record's event by which rewinds are found."""
+REWINDS = '{"kind":"sessionRewound"'
+"""How a rewind's event begins in its record."""
 
 Span = tuple[int, int]
 """Positions (first, end) of the records of a rewind: the model no longer has what they added."""
