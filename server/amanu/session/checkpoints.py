@@ -12,8 +12,9 @@ from pydantic import ValidationError
 
 from amanu.core.conversation import Rewound
 from amanu.session.core import SessionCore
-from amanu.session.history import EVENT, SHOWN_ITEMS
+from amanu.session.history import SHOWN_ITEMS
 from amanu.session.queue import PromptQueue
+from amanu.session.record_format import read_event
 from amanu.session.restore import REWINDS, conversation, rewound
 from amanu.session.review import SelectedHunks, SessionEdits
 from amanu.storage.journal import Record
@@ -128,7 +129,7 @@ class Checkpoints:
         for record in await self._journal.beginning('{"kind":"jobChanged"'):
             if record.position < position:
                 with contextlib.suppress(ValidationError):
-                    event = EVENT.validate_json(record.event)
+                    event = read_event(record)
                     if isinstance(event, JobChanged):
                         told[event.job.job_id] = event.job.told
         return [job for job in self._state.jobs if job.told and told.get(job.job_id) is False]
@@ -140,7 +141,7 @@ class Checkpoints:
             if '"kind":"todoList"' not in record.event:
                 continue
             with contextlib.suppress(ValidationError):
-                event = EVENT.validate_json(record.event)
+                event = read_event(record)
                 if (
                     isinstance(event, ItemCompleted)
                     and isinstance(event.item, TodoList)
@@ -199,7 +200,7 @@ class Checkpoints:
         for record in sorted(changes, key=lambda record: -record.position):
             if record.position < position and '"plan":{' in record.event:
                 with contextlib.suppress(ValidationError):
-                    event = EVENT.validate_json(record.event)
+                    event = read_event(record)
                     if isinstance(event, SessionChanged | SessionRewound) and event.plan is not None:
                         return event.plan
         return self._state.plan and self._plan.draft()
@@ -212,7 +213,7 @@ def _turns(records: Iterable[Record]) -> list[RecordedTurn]:
         if not any(kind in record.event for kind in _RELEVANT):
             continue
         try:
-            event = EVENT.validate_json(record.event)
+            event = read_event(record)
         except ValidationError:
             continue
         match event:

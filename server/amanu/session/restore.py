@@ -28,8 +28,9 @@ from amanu.core.conversation import (
     User,
 )
 from amanu.hooks.report import RUNNING
-from amanu.session.history import EVENT, ItemHistory
+from amanu.session.history import ItemHistory
 from amanu.session.late_decisions import LateDecisions
+from amanu.session.record_format import read_event
 from amanu.storage.journal import Record
 from amanu.text.questions import STILL_OPEN, report
 from amanu.text.wording import summarize_agent, summarize_job
@@ -113,7 +114,7 @@ def _entries(restored: Restored, records: Iterable[Record], spans: Sequence[Span
         if entry is not None:
             yield entry
         with contextlib.suppress(ValidationError):
-            event = EVENT.validate_json(record.event)
+            event = read_event(record, entry)
             if isinstance(entry, Result):
                 event = _sharing(event, entry)
             _fold(restored, event, entry, record.position)
