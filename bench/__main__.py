@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bench.cases import cancel, files, long, servers, start, steps, stream
+from bench.cases import cancel, files, first, long, paced, pauses, rest, servers, start, steps, stream
 from bench.results import Results
 from bench.run import Run
 from bench.stage import Stage
@@ -22,11 +22,15 @@ from bench.table import report
 CASES: dict[str, Callable[[Run], Awaitable[None]]] = {
     "start": start.measure,
     "servers": servers.measure,
+    "pauses": pauses.measure,
+    "first": first.measure,
     "stream": stream.measure,
+    "paced": paced.measure,
     "steps": steps.measure,
     "files": files.measure,
     "cancel": cancel.measure,
     "long": long.measure,
+    "rest": rest.measure,
 }
 OUTPUT = Path(__file__).with_name("results.md")
 

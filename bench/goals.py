@@ -16,8 +16,8 @@ FLOORS = {
 
 @dataclass(frozen=True)
 class Goal:
-    """A row is at most `factor` times what a reference takes, or at most `limit`. `against` names subjects, or
-    "floor" for the one of the same wire; `wires` empty means all."""
+    """A row is at most `factor` times what a reference takes `plus` so much, or at most `limit`. `against` names
+    subjects, or "floor" for the one of the same wire; `wires` empty means all."""
 
     row: str
     against: tuple[str, ...] = ()
@@ -25,6 +25,8 @@ class Goal:
     limit: float = 0.0
     wires: tuple[str, ...] = ()
     reference_row: str | None = None
+    plus: float = 0.0
+    """In the row's unit."""
 
 
 GOALS = (
@@ -36,11 +38,18 @@ GOALS = (
     Goal("cold.warm", ("Codex",), reference_row="cold"),
     Goal("memory", limit=120),
     Goal("memory", ("Codex",)),
-    Goal("token", limit=5),
+    Goal("pause.token", limit=120),
+    Goal("pause.connections", limit=0),
+    Goal("first.growth", limit=1.5),
+    Goal("first.typed.growth", limit=1.5),
+    Goal("token", ("floor",), plus=3),
     Goal("token", ("Gemini CLI",)),
+    Goal("paced.usual", limit=1.5),
+    Goal("paced.late", limit=5),
     Goal("stream.wall", ("Gemini CLI", "OpenCode", "Codex"), wires=("chat", "anthropic")),
     Goal("stream.wall", ("floor",), 1.2, wires=("anthropic", "gemini")),
     Goal("stream.cpu", ("Gemini CLI", "OpenCode")),
+    Goal("stream.cpu", ("raw HTTP",), 1.6, wires=("gemini",)),
     Goal("stream.rate", limit=60),
     Goal("steps.growth", limit=1.5),
     Goal("steps.memory", limit=140),
@@ -53,6 +62,11 @@ GOALS = (
     Goal("heavy.wait", limit=50),
     Goal("heavy.memory", limit=200),
     Goal("heavy.memory.turn", limit=200),
+    Goal("idle.wakeups", ("Codex",)),
+    Goal("idle.cpu", limit=0.2),
+    Goal("sessions.memory", limit=0.5),
+    Goal("sessions.growth", limit=1.2),
+    Goal("clients.growth", limit=1.5),
     Goal("cancel.answered", ("Gemini CLI",)),
     Goal("cancel.dropped", ("Gemini CLI",)),
 )
@@ -87,8 +101,9 @@ def _verdict(results: Results, goal: Goal, subject: str, against: str) -> Verdic
         met = None if value is None else value <= goal.limit
         return Verdict(full_title(goal.row), subject, figure, f"≤ {goal.limit:g} {row.unit}", met)
     ratio = results.ratio(goal.row, subject, against, goal.reference_row)
-    met = None if ratio is None else ratio <= goal.factor
-    said = f"≤ {goal.factor:g} × {against}"
+    theirs = results.median(goal.reference_row or goal.row, against)
+    met = None if value is None or theirs is None else value <= goal.factor * theirs + goal.plus
+    said = f"≤ {goal.factor:g} × {against}" if not goal.plus else f"≤ {against} + {goal.plus:g} {row.unit}"
     return Verdict(full_title(goal.row), subject, figure if ratio is None else f"{ratio:.2f} × ({figure})", said, met)
 
 

@@ -20,6 +20,8 @@ class Plan:
     """`{n}` in a text becomes the number of the step, from 0."""
     chunks: int = 1
     pace: float = 0.0
+    stamped: bool = False
+    """A paced piece is the moment it is sent: `t` and the nanoseconds of the monotonic clock."""
 
     def call(self, step: int) -> dict[str, Any]:
         """The arguments of the call of a step."""

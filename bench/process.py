@@ -81,6 +81,15 @@ class Tree:
                 total += sum(map(int, fields[11:15]))
         return total / TICK
 
+    def wakeups(self) -> int:
+        """How often their threads went to sleep so far, and woke up again."""
+        total = 0
+        for pid in self.pids():
+            for status in Path(f"/proc/{pid}/task").glob("*/status"):
+                with contextlib.suppress(OSError):
+                    total += int(status.read_text().rpartition("\nvoluntary_ctxt_switches:")[2].split()[0])
+        return total
+
     def threads(self) -> int:
         return sum(_count(f"/proc/{pid}/task") for pid in self.pids())
 

@@ -4,7 +4,7 @@ import asyncio
 import subprocess
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bench.plan import Plan
@@ -28,7 +28,9 @@ class Session:
     folder: Path
 
     def prompt(self, plan: Plan) -> Turn:
-        return self.agent.prompt(self.id, plan)
+        turn = self.agent.prompt(self.id, plan)
+        turn.stamps = [] if plan.stamped else None
+        return turn
 
     async def say(self, plan: Plan) -> Turn:
         """A prompt to its end, which must be a good one."""
@@ -95,9 +97,12 @@ class Run:
             if not any(problem.startswith(f"{subject.name}: {what}:") for problem in self.results.problems):
                 self.results.problems.append(f"{subject.name}: {what}: {said}")
 
-    async def start(self, subject: Subject, folder: Path, patience: float = PATIENCE) -> Session:
-        """A new agent with a session, warmed by one short prompt."""
-        agent: Agent = await subject.start(self.stage.place(subject, folder))
+    async def start(
+        self, subject: Subject, folder: Path, patience: float = PATIENCE, url: str | None = None
+    ) -> Session:
+        """A new agent with a session, warmed by one short prompt. `url`: where its service is, if not at the stage."""
+        place = self.stage.place(subject, folder)
+        agent: Agent = await subject.start(replace(place, url=url or place.url))
         session = Session(subject, agent, "", folder)
         try:
             async with asyncio.timeout(patience):

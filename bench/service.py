@@ -143,12 +143,15 @@ class Connection(asyncio.Protocol):
         wire = WIRES[name]
         self._transport.write(HEAD + b"".join(map(chunk, wire.head())))
         started = time.monotonic()
-        for n, text in enumerate(pieces(plan.chunks)):
+        words: list[str] = []
+        for n, word in enumerate(pieces(plan.chunks)):
+            text = f"t{time.monotonic_ns()} " if plan.stamped else word
+            words.append(text)
             seen.first = seen.first or time.monotonic()
             self._transport.write(chunk(wire.piece(text)))
             await asyncio.sleep(started + (n + 1) * plan.pace - time.monotonic())
         seen.ended = time.monotonic()
-        self._transport.write(b"".join(map(chunk, wire.tail(plan.chunks))) + END)
+        self._transport.write(b"".join(map(chunk, wire.tail(words))) + END)
 
     def _json(self, body: bytes) -> None:
         self._transport.write(

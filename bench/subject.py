@@ -41,6 +41,8 @@ class Turn:
     updates: int = 0
     """Messages that carried text."""
     characters: int = 0
+    stamps: list[tuple[float, str]] | None = None
+    """When which text came; a list where somebody asks for it."""
     reason: str = ""
     began: asyncio.Event = field(default_factory=asyncio.Event)
     question: asyncio.Event = field(default_factory=asyncio.Event)
@@ -49,6 +51,8 @@ class Turn:
     def text(self, text: str) -> None:
         self.updates += 1
         self.characters += len(text)
+        if self.stamps is not None:
+            self.stamps.append((time.monotonic(), text))
         if self.first is None and text:
             self.first = time.monotonic()
             self.began.set()

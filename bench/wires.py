@@ -2,7 +2,7 @@
 
 import functools
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,8 +17,8 @@ class Wire:
     """Occurs once in a request for each result of a call."""
     head: Callable[[], list[bytes]]
     piece: Callable[[str], bytes]
-    tail: Callable[[int], list[bytes]]
-    """Takes the number of pieces."""
+    tail: Callable[[Sequence[str]], list[bytes]]
+    """Takes the pieces."""
     call: Callable[[Plan, int], list[bytes]]
 
 
@@ -31,9 +31,9 @@ def pieces(count: int) -> Iterator[str]:
 def text_reply(name: str, count: int) -> tuple[bytes, bytes]:
     """HTTP chunks of a reply of so many pieces: those up to the first piece, and the rest with the end."""
     wire = WIRES[name]
-    words = pieces(count)
-    first = [*wire.head(), wire.piece(next(words))]
-    rest = [*(wire.piece(word) for word in words), *wire.tail(count)]
+    words = list(pieces(count))
+    first = [*wire.head(), wire.piece(words[0])]
+    rest = [*map(wire.piece, words[1:]), *wire.tail(words)]
     return b"".join(map(chunk, first)), b"".join(map(chunk, rest)) + END
 
 
@@ -47,6 +47,8 @@ def chunk(data: bytes) -> bytes:
 
 
 END = b"0\r\n\r\n"
+_FEW = ("",) * 5
+"""As many tokens as a call has."""
 
 
 def _event(value: dict[str, Any], *, named: bool) -> bytes:
@@ -79,11 +81,11 @@ def _anthropic_piece(text: str) -> bytes:
     return _event({"type": "content_block_delta", "index": 0, "delta": delta}, named=True)
 
 
-def _anthropic_tail(count: int, stop: str = "end_turn") -> list[bytes]:
+def _anthropic_tail(words: Sequence[str], stop: str = "end_turn") -> list[bytes]:
     delta = {"stop_reason": stop, "stop_sequence": None}
     return [
         _event({"type": "content_block_stop", "index": 0}, named=True),
-        _event({"type": "message_delta", "delta": delta, "usage": {"output_tokens": count}}, named=True),
+        _event({"type": "message_delta", "delta": delta, "usage": {"output_tokens": len(words)}}, named=True),
         _event({"type": "message_stop"}, named=True),
     ]
 
@@ -95,7 +97,7 @@ def _anthropic_call(plan: Plan, step: int) -> list[bytes]:
         _anthropic_head()[0],
         _event({"type": "content_block_start", "index": 0, "content_block": block}, named=True),
         _event({"type": "content_block_delta", "index": 0, "delta": delta}, named=True),
-        *_anthropic_tail(5, "tool_use"),
+        *_anthropic_tail(_FEW, "tool_use"),
     ]
 
 
@@ -124,7 +126,8 @@ def _chat(delta: dict[str, Any], finish: str | None = None) -> bytes:
     return _event({**rest, "choices": [choice]}, named=False)
 
 
-def _chat_tail(count: int, finish: str = "stop") -> list[bytes]:
+def _chat_tail(words: Sequence[str], finish: str = "stop") -> list[bytes]:
+    count = len(words)
     usage = {"prompt_tokens": 10, "completion_tokens": count, "total_tokens": 10 + count}
     rest = {"id": "chat_bench", "object": "chat.completion.chunk", "created": 1, "model": "gpt-4.1"}
     return [_chat({}, finish), _event({**rest, "choices": [], "usage": usage}, named=False), b"data: [DONE]\n\n"]
@@ -133,7 +136,7 @@ def _chat_tail(count: int, finish: str = "stop") -> list[bytes]:
 def _chat_call(plan: Plan, step: int) -> list[bytes]:
     function = {"name": plan.tool, "arguments": json.dumps(plan.call(step))}
     call = {"index": 0, "id": f"call_{step}", "type": "function", "function": function}
-    return [_chat({"role": "assistant", "content": None, "tool_calls": [call]}), *_chat_tail(5, "tool_calls")]
+    return [_chat({"role": "assistant", "content": None, "tool_calls": [call]}), *_chat_tail(_FEW, "tool_calls")]
 
 
 # OpenAI responses -----------------------------------------------------------------------------------
@@ -168,8 +171,8 @@ def _responses_piece(text: str) -> bytes:
     return _event({"type": "response.output_text.delta", **where, "delta": text}, named=True)
 
 
-def _responses_tail(count: int) -> list[bytes]:
-    return _responses_end(_message("".join(pieces(count)), "completed"), count)
+def _responses_tail(words: Sequence[str]) -> list[bytes]:
+    return _responses_end(_message("".join(words), "completed"), len(words))
 
 
 def _responses_end(item: dict[str, Any], count: int) -> list[bytes]:
@@ -191,7 +194,7 @@ WIRES = {
         b'"functionResponse"',
         lambda: [],
         lambda text: _event(_gemini([{"text": text}]), named=False),
-        lambda count: [_event(_gemini([{"text": "."}], "STOP", count), named=False)],
+        lambda words: [_event(_gemini([{"text": "."}], "STOP", len(words)), named=False)],
         _gemini_call,
     ),
     "chat": Wire(

@@ -6,6 +6,9 @@ from functools import partial
 from bench.plan import Plan
 from bench.run import Failed, Run, Session
 
+BREATH = 0.1
+"""Seconds after a turn: what is still done for it is not the next turn's, and nobody types faster."""
+
 
 async def measure(run: Run) -> None:
     async with run.sessions(run.workspace, "stream") as sessions:
@@ -20,16 +23,27 @@ async def measure(run: Run) -> None:
             run.results.add("stream.memory", session.subject.name, session.agent.tree.memory())
 
 
+async def added(run: Run, session: Session) -> float:
+    """Milliseconds that the agent adds between a prompt and its first token."""
+    return (await _prompt(run, session))[0]
+
+
 async def _token(run: Run, session: Session) -> None:
+    token, end = await _prompt(run, session)
+    run.results.add("token", session.subject.name, token)
+    run.results.add("end", session.subject.name, end)
+
+
+async def _prompt(run: Run, session: Session) -> tuple[float, float]:
+    """Milliseconds added to the first token, and to the end of the reply."""
     await run.seen()
     turn = await session.say(Plan())
-    await asyncio.sleep(0.01)  # what it still does after the turn is not the next turn's
+    await asyncio.sleep(BREATH)
     request = (await run.seen())[-1]
     if turn.first is None or turn.ended is None or request.first is None or request.ended is None:
         raise Failed(f"no text came: {turn.reason}")
-    added = request.arrived - turn.sent + turn.first - request.first
-    run.results.add("token", session.subject.name, added * 1000)
-    run.results.add("end", session.subject.name, (turn.ended - request.ended) * 1000)
+    token = request.arrived - turn.sent + turn.first - request.first
+    return token * 1000, (turn.ended - request.ended) * 1000
 
 
 async def _stream(run: Run, session: Session) -> None:
