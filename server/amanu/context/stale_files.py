@@ -20,11 +20,11 @@ from amanu.workspace.workspace import Workspace
 
 NAMED = 20
 """Files named in one note."""
-LATEST = 50
+LATEST = 30
 """Files, those shown last, that are looked at between any two steps …"""
-OTHERS = 50
+OTHERS = 30
 """… and how many of the others, so that a long turn's steps do not grow with what it has read: of 500 files, each is
-looked at every nine steps."""
+looked at every sixteen steps."""
 _NO_TEXT = "no text"  # instead of a digest
 _Known = tuple[Path, ShownFile]
 
