@@ -270,7 +270,7 @@ def connect(path: Path, mode: str) -> sqlite3.Connection:
 def _is_valid(row: Row) -> bool:
     """Of a file cut short, SQLite gives rows without what was cut off."""
     _, epoch, seq, timestamp, event, private, stored_checksum = row
-    whole = all(isinstance(field, int) for field in (epoch, seq, timestamp)) and isinstance(event, bytes)
+    whole = isinstance(epoch, int) and isinstance(seq, int) and isinstance(timestamp, int) and isinstance(event, bytes)
     return whole and (private is None or isinstance(private, bytes)) and stored_checksum == checksum(*row[1:-1])
 
 
