@@ -197,6 +197,14 @@ class PromptSendParams(Wire):
     attachments: list[Attachment] = []
 
 
+class PromptBeginParams(Wire):
+    """Without `sessionId` the session comes with its first prompt; `modelId` is then the model it will have, or absent
+    for the default one."""
+
+    session_id: Id | None = None
+    model_id: str | None = None
+
+
 class PromptSendResult(Wire):
     """`started`: a turn runs, `turnId` names it. `queued`: it starts when the running turn ends. `answered`: it was a
     command for the daemon (`/memory`, `/mcp`), which has answered with a notice."""

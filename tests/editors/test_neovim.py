@@ -8,6 +8,7 @@ import os
 import random
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -208,6 +209,26 @@ def test_the_main_job_with_a_vendor(
     assert "(mine)" in told and "eleven is enough" in told
     assert "Two taken, one refused." in vim.chat()
     assert not service.refused and not service.lint
+
+
+def test_a_connection_is_opened_while_the_first_prompt_is_typed(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    service = Anthropic([])
+    with serving(service) as url:
+        monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-test")
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", url)
+        vim = start(model=None)
+        vim.keys(":Amanu<CR>")
+        vim.until("require('amanu.client').version")
+        vim.keys("Ch")
+        until(lambda: service.connections == 1)
+    assert service.requests == []
+
+
+def until(reached: Callable[[], bool]) -> None:
+    ends = time.monotonic() + 30
+    while not reached():
+        assert time.monotonic() < ends
+        time.sleep(0.01)
 
 
 def test_prompt_stream_approval_hunks_and_undo(start: Start, folder: Path) -> None:

@@ -1,16 +1,20 @@
-"""A session that is opened opens the way to its model: the first prompt finds a connection. Nothing is asked on it."""
+"""A session that is opened opens the way to its model, and so does the user who begins to type: a prompt finds a
+connection. Nothing is asked on it."""
 
 import asyncio
 import os
+import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from amanu.session.client_models import RECONNECT_SECONDS
 from amanu.session.sessions import Sessions, open_sessions
 from amanu_protocol.errors import AmanuError
-from amanu_protocol.requests import PromptSendParams, SessionAttachParams, SessionCreateParams
+from amanu_protocol.requests import PromptBeginParams, PromptSendParams, SessionAttachParams, SessionCreateParams
 from support.session_client import Client, until
 from support.strict_services.anthropic import Anthropic
 from support.strict_services.http import Say
@@ -73,3 +77,43 @@ async def test_nothing_is_connected_to_without_a_key_nor_for_a_recording(tmp_pat
         await sessions.attach(SessionAttachParams(session_id="s"), client)
         await asyncio.gather(*sessions.services.registry.opening)
         assert service.connections == 0
+
+
+@pytest.mark.parametrize(
+    ("params", "later", "connections"),
+    [
+        pytest.param(PromptBeginParams(session_id="s"), RECONNECT_SECONDS, 2, id="of a session, after a minute"),
+        pytest.param(PromptBeginParams(session_id="s"), RECONNECT_SECONDS - 1, 1, id="of a session, again at once"),
+        pytest.param(PromptBeginParams(session_id="other"), RECONNECT_SECONDS, 1, id="of a session that is not open"),
+        pytest.param(PromptBeginParams(model_id=MODEL), RECONNECT_SECONDS, 2, id="of none yet, with its model"),
+        pytest.param(PromptBeginParams(), RECONNECT_SECONDS, 2, id="of none yet, with the default model"),
+    ],
+)
+async def test_a_connection_that_is_gone_is_opened_again_when_the_user_begins_to_type(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, params: PromptBeginParams, later: float, connections: int
+) -> None:
+    async with opened() as (service, sessions, client):
+        await create(sessions, client, tmp_path)
+        await sessions.attach(SessionAttachParams(session_id="s"), client)
+        await until_true(lambda: service.connections == 1)
+        await service.hang_up()
+        await asyncio.sleep(0.05)  # until we have noticed
+        now = time.monotonic()
+        monkeypatch.setattr("amanu.session.client_models.time", SimpleNamespace(monotonic=lambda: now + later))
+        sessions.begin_prompt(params, client)
+        await until_true(lambda: service.connections == connections)
+        for _ in range(3):
+            sessions.begin_prompt(params, client)
+        await asyncio.gather(*sessions.services.registry.opening)
+        assert (service.connections, service.requests) == (connections, [])
+
+
+async def test_a_connection_that_is_there_is_not_opened_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with opened() as (service, sessions, client):
+        await create(sessions, client, tmp_path)
+        await until_true(lambda: service.connections == 1)
+        begun = time.monotonic()
+        monkeypatch.setattr("amanu.session.client_models.time", SimpleNamespace(monotonic=lambda: begun + 3600))
+        sessions.begin_prompt(PromptBeginParams(session_id="s"), client)
+        await asyncio.gather(*sessions.services.registry.opening)
+        assert service.connections == 1

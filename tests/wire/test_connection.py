@@ -93,6 +93,19 @@ async def test_the_connection_is_open_before_the_first_prompt(vendor: Vendor) ->
 
 
 @over_vendors("http")
+async def test_a_connection_that_the_service_closed_is_open_again_before_the_next_prompt(vendor: Vendor) -> None:
+    async with running(vendor, [Say(text="One."), Say(text="Two.")]) as (service, model):
+        await answer(model, request(vendor))
+        await service.hang_up()
+        while service.connections == 1:
+            await model.connect()
+            await asyncio.sleep(0.001)
+        await model.connect()
+        await answer(model, request(vendor))
+        assert service.connections == 2
+
+
+@over_vendors("http")
 async def test_a_prompt_waits_for_the_connection_that_is_being_opened(vendor: Vendor) -> None:
     async with running(vendor, [Say(text="One.")]) as (service, model):
         await model.connect()

@@ -46,6 +46,9 @@ export function whyIgnored({ status, summary }: ApprovalResolveResult, near: str
   return status === "alreadyResolved" ? { level: "info", text: summary } : undefined;
 }
 
+/** The daemon makes no use of it more often. */
+const BEGIN_MS = 60_000;
+
 /** The session one chat shows, or the draft of one, and the user's intents on it. It decides nothing. */
 export class Desk implements vscode.Disposable {
   /** Whether the chat is on the screen. */
@@ -56,6 +59,8 @@ export class Desk implements vscode.Disposable {
   private draft: SessionState = empty();
   private creating: Promise<void> | undefined;
   private restoring: Promise<void> | undefined;
+  /** When the daemon was last told that the user types (`Date.now()`). */
+  private begun = 0;
   private readonly events = new vscode.EventEmitter<{ event: Event; seq: number }>();
   private readonly resets = new vscode.EventEmitter<void>();
   private readonly words = new vscode.EventEmitter<Told>();
@@ -230,6 +235,15 @@ export class Desk implements vscode.Disposable {
     const params = { sessionId, questionId, outcome, answers, note };
     const result = await this.daemon.request("amanu/question/answer", params);
     if (result.status === "alreadyAnswered") this.tell({ level: "info", text: result.summary });
+  }
+
+  /** The user types: a connection to the model's service that is gone is opened again meanwhile. */
+  beginPrompt(): void {
+    const now = Date.now();
+    if (now - this.begun < BEGIN_MS) return;
+    this.begun = now;
+    const { sessionId, modelId } = this.state;
+    void this.daemon.notify("amanu/prompt/begin", sessionId ? { sessionId } : { modelId: modelId || null });
   }
 
   async setMode(mode: Mode): Promise<void> {

@@ -1230,6 +1230,15 @@ export interface PromptSendParams {
 }
 
 /**
+ * Without `sessionId` the session comes with its first prompt; `modelId` is then the model it will have, or absent
+ * for the default one.
+ */
+export interface PromptBeginParams {
+  sessionId?: Id | null;
+  modelId?: string | null;
+}
+
+/**
  * `started`: a turn runs, `turnId` names it. `queued`: it starts when the running turn ends. `answered`: it was a
  * command for the daemon (`/memory`, `/mcp`), which has answered with a notice.
  */
@@ -2525,6 +2534,8 @@ export interface RequestsToDaemon {
 
 /** What a client tells the daemon. */
 export interface NotificationsToDaemon {
+  /** The user begins to type a prompt: a connection to the model's service that is gone is opened again. At most once a minute. */
+  "amanu/prompt/begin": PromptBeginParams;
   /** The next part of the reply to `amanu/model/run`: some text, or a whole tool call. */
   "amanu/model/part": ModelPartParams;
   /** The client has drawn everything up to `seq`. */

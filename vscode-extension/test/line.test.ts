@@ -30,6 +30,9 @@ vi.mock("vscode-languageclient/node", () => ({
       done.push("stop");
       await slow;
     }
+    async sendNotification(method: string, params: unknown) {
+      done.push(`${method.replace("amanu/", "")} ${JSON.stringify(params)}`);
+    }
     async sendRequest(method: string, params: { sessionId: string }) {
       const name = method.replace("amanu/", "");
       done.push(`${name} ${params.sessionId}`);
@@ -150,4 +153,23 @@ test.each([
   await made.compact();
   expect(done.at(-1)).toBe("session/compact old");
   expect(heard).toEqual(told);
+});
+
+test.each([
+  ["a session", "old", '{"sessionId":"old"}'],
+  ["no session yet, of its model", undefined, '{"modelId":"a:b"}'],
+])("the daemon is told that the user types, once a minute: of %s", async (_, last, expected) => {
+  vi.useFakeTimers({ toFake: ["Date"] });
+  const daemon = line();
+  const chat = desk(daemon, last);
+  await daemon.start();
+  await vi.waitFor(() => expect(chat.state.sessionId).toBe(last ?? ""));
+  if (last === undefined) await chat.setModel("a:b");
+  done = [];
+  for (const seconds of [0, 30, 31]) {
+    vi.setSystemTime(Date.now() + seconds * 1000);
+    chat.beginPrompt();
+  }
+  await vi.waitFor(() => expect(done).toEqual([`prompt/begin ${expected}`, `prompt/begin ${expected}`]));
+  vi.useRealTimers();
 });

@@ -342,15 +342,15 @@ end
 
 ---@param method string
 ---@param params table
+---@return boolean sent
 function M.notify(method, params)
   local client = M.get()
-  if client and ready then
-    if vim.fn.has("nvim-0.11") == 1 then
-      client:notify(method, params)
-    else
-      client.notify(method, params)
-    end
+  if not (client and ready) then
+    return false
+  elseif vim.fn.has("nvim-0.11") == 1 then
+    return client:notify(method, params)
   end
+  return client.notify(method, params)
 end
 
 vim.api.nvim_create_autocmd({ "BufReadPost", "BufNewFile", "BufFilePost", "BufWritePost" }, {

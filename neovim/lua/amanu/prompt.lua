@@ -123,6 +123,7 @@ local function make_buffer()
   map("n", "<C-n>", "later prompt", function()
     recall(-1)
   end)
+  vim.api.nvim_create_autocmd({ "InsertEnter", "TextChangedI" }, { buffer = M.buffer, callback = session.begin_prompt })
   local menu ---@type string? The user's own 'completeopt', which is global, while they write here.
   vim.api.nvim_create_autocmd("InsertEnter", {
     buffer = M.buffer,

@@ -803,6 +803,12 @@
 ---@field text string
 ---@field attachments? amanu.AttachmentInput[]
 
+---Without `sessionId` the session comes with its first prompt; `modelId` is then the model it will have, or absent
+---for the default one.
+---@class amanu.PromptBeginParams
+---@field sessionId? amanu.Id
+---@field modelId? string
+
 ---`started`: a turn runs, `turnId` names it. `queued`: it starts when the running turn ends. `answered`: it was a
 ---command for the daemon (`/memory`, `/mcp`), which has answered with a notice.
 ---@class amanu.PromptSendResult
@@ -1600,6 +1606,7 @@ M.methods = {
   session_set_effort = "amanu/session/setEffort",
   session_compact = "amanu/session/compact",
   session_record = "amanu/session/record",
+  prompt_begin = "amanu/prompt/begin",
   prompt_send = "amanu/prompt/send",
   prompt_steer = "amanu/prompt/steer",
   prompt_unqueue = "amanu/prompt/unqueue",

@@ -186,6 +186,23 @@ function M.begin(method, params, done)
   end)
 end
 
+local BEGIN_MS = 60000 -- the daemon makes no use of it more often
+local begun = -BEGIN_MS
+
+---The user types: a connection to the model's service that is gone is opened again meanwhile.
+function M.begin_prompt()
+  local now = vim.uv.now()
+  local params = vim.empty_dict()
+  if M.state then
+    params.sessionId = M.state.sessionId
+  else
+    params.modelId = config.now.model
+  end
+  if now - begun >= BEGIN_MS and client.notify(methods.prompt_begin, params) then
+    begun = now
+  end
+end
+
 ---A request about the session; what is wrong is said.
 ---@param method string
 ---@param params table

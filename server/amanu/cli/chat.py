@@ -46,6 +46,8 @@ log = logging.getLogger(__name__)
 
 TWICE_SECONDS = 2.0
 """A second Ctrl-C within that time leaves."""
+BEGIN_SECONDS = 60.0
+"""Between two times that the daemon is told that the user types; it makes no use of it more often."""
 SHOWN_ITEMS = 20
 """Of a session that is opened again."""
 RECONNECTS = 6
@@ -190,6 +192,7 @@ class Chat(PromptContext):
         """Prompts on their way to the daemon, which may look for what they mention; the first is being sent."""
         self._sender: asyncio.Task[None] | None = None
         self._changing_mode: asyncio.Task[None] | None = None
+        self._begun_at = -BEGIN_SECONDS
 
     async def run(self, terminal: Terminal) -> int:
         """Until the user leaves. Returns the exit code; raises AmanuError when no session can be had."""
@@ -470,6 +473,12 @@ class Chat(PromptContext):
                 self._send(text)
             case _:
                 self._console.line(("red", why_not(word, self.commands)))
+
+    def begin(self) -> None:
+        now = time.monotonic()
+        if now - self._begun_at >= BEGIN_SECONDS:
+            self._begun_at = now
+            self._view.client.notify("amanu/prompt/begin", r.PromptBeginParams(session_id=self._view.session_id))
 
     async def mentions(self, text: str) -> r.MentionCompleteResult:
         params = r.MentionCompleteParams(session_id=self._view.session_id, text=text)

@@ -22,6 +22,7 @@ from amanu_protocol.requests import MentionCompleteResult
 if TYPE_CHECKING:
     from prompt_toolkit import PromptSession
     from prompt_toolkit.application import Application
+    from prompt_toolkit.buffer import Buffer
     from prompt_toolkit.completion import Completer
     from prompt_toolkit.formatted_text import StyleAndTextTuples
     from prompt_toolkit.input import Input
@@ -64,6 +65,9 @@ class PromptContext:
     async def mentions(self, text: str) -> MentionCompleteResult:
         """What the mention at the end of `text` may become."""
         return MentionCompleteResult(typed="", items=[])
+
+    def begin(self) -> None:
+        """The user types: called after each change of a text that is not empty."""
 
     def above(self) -> list[Span]:
         """Lines above the prompt."""
@@ -114,6 +118,7 @@ class Terminal:
             input=keyboard,
             output=screen,
         )
+        self._prompt.default_buffer.on_text_changed += self._text_changed
         self._question: PromptSession[str] = PromptSession(
             key_bindings=question_keys(),
             interrupt_exception=Interrupted,
@@ -213,6 +218,10 @@ class Terminal:
             return None
         finally:
             asking.cancel()
+
+    def _text_changed(self, buffer: "Buffer") -> None:
+        if buffer.text:
+            self._context.begin()
 
     def _types_command(self) -> bool:
         text = self._prompt.default_buffer.text

@@ -80,14 +80,16 @@ class Surroundings:
         if state == self._told:
             return ""
         self._told = state
-        lines = [f"Today: {state.today:%A, %Y-%m-%d}"]
-        roots = self._workspace.roots
-        if state.trusted:
-            lines += await asyncio.to_thread(_git_lines, roots)
+        lines = await asyncio.to_thread(self.look)
+        return block("environment", "\n".join([f"Today: {state.today:%A, %Y-%m-%d}", *lines]))
+
+    def look(self) -> list[str]:
+        """What there is to tell but the day. Blocks."""
+        roots, trusted = self._workspace.roots, self._trusted()
+        lines = _git_lines(roots) if trusted else []
         if self._allowed([Subject("list_directory", "read", ".")]):
-            lines += await asyncio.to_thread(_tree_lines, roots, state.trusted)
-        lines.append(await asyncio.to_thread(_programs_line, self._environment.get("PATH", "")))
-        return block("environment", "\n".join(lines))
+            lines += _tree_lines(roots, trusted)
+        return [*lines, _programs_line(self._environment.get("PATH", ""))]
 
 
 def _git_lines(roots: Sequence[Path]) -> list[str]:

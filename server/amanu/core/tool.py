@@ -278,6 +278,10 @@ class Tool(ABC, Generic[P]):
 
     def spec(self) -> ToolSpec:
         """The tool as the model sees it; the same to the byte in every run."""
+        return self._spec
+
+    @functools.cached_property
+    def _spec(self) -> ToolSpec:
         return ToolSpec(self.name, self.description, tool_schema(self.params), self.freeform)
 
     def parse(self, arguments: Mapping[str, JsonValue]) -> ParsedCall[P]:

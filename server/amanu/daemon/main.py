@@ -51,6 +51,8 @@ SETTLED_SECONDS = 30.0
 DAY_SECONDS = 24 * 3600.0
 CATALOGUE_SECONDS = 3600.0
 """Between two looks at which vendors have to be asked for their models: each answers once a day, if it can."""
+SWITCH_SECONDS = 0.001
+"""How long a thread that computes keeps the event loop waiting (Python's default: 5 ms)."""
 FULL_SECONDS = 60.0
 """Between two lines in the log that no connection can be accepted."""
 
@@ -82,6 +84,7 @@ def main(
     hide_memory()
     give_back()
     raise_file_limit()
+    sys.setswitchinterval(SWITCH_SECONDS)
     with asyncio.Runner(loop_factory=watched_loop) as runner:
         return runner.run(Daemon(home, settings.idle_seconds, make_core or _sessions).serve(ready))
 

@@ -37,6 +37,9 @@ BASE_URL = "https://generativelanguage.googleapis.com"
 
 VENDOR = "Gemini"
 
+_BUILT_ON_FIRST_USE = ("GenerateContentConfig", "_GenerateContentParameters", "Part", "UserContent")
+"""Types of the SDK that a request passes. Built beforehand, the first prompt waits 20 ms less."""
+
 _OFF = {"automatic_function_calling": {"disable": True}, "automatic_continuation": False}
 
 
@@ -172,19 +175,22 @@ class GeminiModel:
 
     def _connect(self) -> "_Connection":
         """Imports the SDK (0.3 s) and makes the clients."""
-        from google.genai.types import HttpOptions
+        from google.genai import types
 
         # A finish reason newer than the SDK is handled in `GeminiReply`, not printed.
         warnings.filterwarnings("ignore", r".* is not a valid \w+$", UserWarning)
         tls = tls_for(self._base_url)
         # Our own client, so that aiohttp never becomes the transport when it happens to be installed.
         http = http_client(self._base_url, tls, event_hooks={"request": [_send], "response": [_keep]})
-        options = HttpOptions(
+        options = types.HttpOptions(
             base_url=self._base_url,
             api_version=self.api_version,
             httpx_async_client=http,
             async_client_args={"verify": tls, "ssl": tls},  # else the SDK makes two more, 45 ms each
         )
+        for name in _BUILT_ON_FIRST_USE:
+            if (model := getattr(types, name, None)) is not None:
+                model.model_rebuild()
         return _Connection(http, self._client(options))
 
     def _client(self, options: "HttpOptions") -> "genai.Client":

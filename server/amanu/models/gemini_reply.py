@@ -75,8 +75,8 @@ class GeminiReply:
         self._finish: str | None = None
         self._said = ""
         self._blocked: str | None = None
-        self._usage = TokenUsage()
-        """Usage of the current request."""
+        self._counted: dict[str, Any] = {}
+        """The last count of the current request: each chunk has one, of all so far."""
         self._used: list[TokenUsage] = []
         """Usage of the earlier requests for this reply."""
         self._token: str | None = None
@@ -92,7 +92,7 @@ class GeminiReply:
         """Take in a chunk. It may lack candidates, content, parts or a role, and several may say STOP. One of the wrong
         form raises `LookupError`, `TypeError` or `AttributeError`."""
         if (counted := chunk.get("usageMetadata")) is not None:
-            self._usage = _usage(counted)
+            self._counted = _require_object(counted)
         if blocked := _object(chunk.get("promptFeedback")).get("blockReason"):
             self._blocked = require_string(blocked).upper()
         for candidate in _objects(chunk.get("candidates"))[:1]:
@@ -102,7 +102,8 @@ class GeminiReply:
                 yield from self._add_part(part)
             if token := candidate.get("continuationToken"):
                 self._token, self._is_exact = _standard(token), True
-            self._sources += _cited(candidate)
+            if "groundingMetadata" in candidate or "citationMetadata" in candidate:
+                self._sources += _cited(candidate)
             if (finish := candidate.get("finishReason")) is not None and self._finish in (None, "STOP"):
                 self._finish = require_string(finish).upper()
                 self._said = candidate.get("finishMessage") or ""
@@ -173,8 +174,8 @@ class GeminiReply:
         if not can_resume:
             return None
         self._resumed.append(token)
-        self._used.append(self._usage)
-        self._usage = TokenUsage()
+        self._used.append(_usage(self._counted))
+        self._counted = {}
         self._finish, self._said, self._is_exact = None, "", True
         return token
 
@@ -213,7 +214,7 @@ class GeminiReply:
             native=native if self._blocks else None,
             cut=stop == "outputLimit",
         )
-        return ReplyCompleted(message, _sum([*self._used, self._usage]), stop, detail, self._sources)
+        return ReplyCompleted(message, _sum([*self._used, _usage(self._counted)]), stop, detail, self._sources)
 
     def _end_run(self) -> None:
         if self._run is not None:
@@ -279,9 +280,14 @@ def _objects(value: Any) -> Sequence[dict[str, Any]]:
     return value or ()
 
 
+def _require_object(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise TypeError(f"{type(value).__name__} instead of an object")
+    return cast("dict[str, Any]", value)
+
+
 def _usage(counted: dict[str, Any]) -> TokenUsage:
-    """Each chunk's figures are the totals so far. The prompt's include what came from the cache; the
-    candidates' exclude thoughts."""
+    """The prompt's tokens include what came from the cache; the candidates' exclude thoughts."""
     cached = tokens(counted.get("cachedContentTokenCount"))
     prompt = tokens(counted.get("promptTokenCount")) + tokens(counted.get("toolUsePromptTokenCount"))
     return TokenUsage(

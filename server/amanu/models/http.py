@@ -25,7 +25,7 @@ def http_client(base_url: str, tls: ssl.SSLContext, **options: Any) -> "HttpClie
     """A client for one service. `options` as `httpx2.AsyncClient` takes it."""
     import httpx2
 
-    from amanu.models.preconnect import Destination, PreconnectingNetwork
+    from amanu.models.preconnect import Destination, PreconnectingNetwork, is_known
     from amanu.models.transport import HttpClient, Transport
 
     proxy = proxy_for(base_url)
@@ -33,12 +33,12 @@ def http_client(base_url: str, tls: ssl.SSLContext, **options: Any) -> "HttpClie
     inner = httpx2.AsyncHTTPTransport(verify=tls, proxy=proxy, limits=limits, socket_options=_OPTIONS)
     ahead = None
     pool: Any = getattr(inner, "_pool", None)
-    if proxy is None and hasattr(pool, "_network_backend"):  # httpx2 has no way of its own to it
+    if proxy is None and is_known(pool):
         url = httpx2.URL(base_url)
         secure = url.scheme == "https"
         port = url.port or (443 if secure else 80)
         destination = Destination(url.raw_host.decode(), port, tls if secure else None, CONNECT_TIMEOUT, _OPTIONS)
-        ahead = pool._network_backend = PreconnectingNetwork(pool._network_backend, destination)
+        ahead = PreconnectingNetwork(pool, destination)
     timeout = httpx2.Timeout(None, connect=CONNECT_TIMEOUT)
     return HttpClient(Transport(inner, ahead), timeout=timeout, trust_env=False, **options)
 

@@ -1,16 +1,18 @@
 # ruff: noqa: ASYNC109  (parameters are as httpcore2 names them)
-"""The first connection to a service, opened before there is anything to ask of it, so that the first prompt need not
-wait for it. No request is sent; who asks connects as ever when there is none."""
+"""A connection to a service, opened before there is anything to ask of it, so that the next prompt need not wait for
+it. No request is sent; who asks connects as ever when there is none."""
 
 import asyncio
 import logging
 import ssl
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import httpcore2
 from httpcore2 import AsyncNetworkStream
+
+_BACKEND = "_network_backend"
 
 log = logging.getLogger(__name__)
 
@@ -32,16 +34,19 @@ class Destination:
 class PreconnectingNetwork(httpcore2.AsyncNetworkBackend):
     """Connects for a pool. The pool's next connection is the one that `open` opened."""
 
-    def __init__(self, inner: httpcore2.AsyncNetworkBackend, destination: Destination) -> None:
-        """`inner` connects; the rest is for `open`."""
-        self._inner = inner
+    def __init__(self, pool: httpcore2.AsyncConnectionPool, destination: Destination) -> None:
+        """Puts itself in the place of what connects for that pool; httpcore2 has no way of its own to it."""
+        self._pool = pool
+        self._inner: httpcore2.AsyncNetworkBackend = getattr(pool, _BACKEND)
+        setattr(pool, _BACKEND, self)
         self._to = destination
         self._opened: _Opened | None = None
 
     def open(self) -> None:
-        """Begin to open a connection, unless one waits. Nobody hears of a failure."""
-        if self._opened is None or self._opened.gone:
-            self._opened = _Opened(self._connect())
+        """Begin to open a connection, unless there is one. Nobody hears of a failure."""
+        is_waiting = self._opened is not None and not self._opened.gone
+        if not is_waiting and all(connection.has_expired() for connection in self._pool.connections):
+            self._opened = _Opened(self._connect)
 
     async def connect_tcp(
         self,
@@ -78,14 +83,19 @@ class PreconnectingNetwork(httpcore2.AsyncNetworkBackend):
             raise
 
 
+def is_known(pool: object) -> bool:
+    """Whether a pool of httpx2's is made as we know it."""
+    return isinstance(pool, httpcore2.AsyncConnectionPool) and hasattr(pool, _BACKEND)
+
+
 class _Opened:
     """A connection on which nothing was asked yet."""
 
-    def __init__(self, connecting: Coroutine[Any, Any, AsyncNetworkStream]) -> None:
+    def __init__(self, connect: Callable[[], Awaitable[AsyncNetworkStream]]) -> None:
         self._stream: AsyncNetworkStream | None = None
         self._settled = asyncio.Event()
         """It is open, or will not be."""
-        self._holding = asyncio.create_task(self._hold(connecting))
+        self._holding = asyncio.create_task(self._hold(connect))
 
     @property
     def gone(self) -> bool:
@@ -110,11 +120,11 @@ class _Opened:
         if self._stream is not None:
             await self._stream.aclose()
 
-    async def _hold(self, connecting: Coroutine[Any, Any, AsyncNetworkStream]) -> None:
+    async def _hold(self, connect: Callable[[], Awaitable[AsyncNetworkStream]]) -> None:
         """Until it is taken. A service that has something to say before it was asked is about to close it; what TLS
         itself has to say after its handshake is read here, too."""
         try:
-            self._stream = await connecting
+            self._stream = await connect()
             self._settled.set()
             await self._stream.read(1)
         except Exception as error:  # the first request will meet it, and tell

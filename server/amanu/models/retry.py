@@ -7,7 +7,7 @@ import asyncio
 import logging
 import random
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing
+from contextlib import aclosing, closing
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -25,6 +25,7 @@ from amanu.core.model import (
     StreamBroken,
     TextDelta,
 )
+from amanu.models.idle_timer import IdleTimer
 from amanu.models.quotas import in_words
 from amanu_protocol.items import ModelInfo
 
@@ -162,25 +163,25 @@ async def _attempt(model: Model, request: Request, policy: RetryPolicy) -> Async
     """One attempt; silence and an empty reply are errors."""
     limit = policy.idle_whole if request.whole else policy.idle_thinking
     async with aclosing(cast("AsyncGenerator[Delta]", model.stream(request))) as stream:
-        while True:
-            delta = await _next(stream, limit)
-            match delta:
-                case ReplyCompleted():
-                    if (empty := _emptiness(request, delta)) is not None:
-                        raise empty
-                    yield delta
-                    return
-                case TextDelta() | CallDelta() | CallStarted():
-                    limit = policy.idle_text
-                case _:
-                    limit = policy.idle_thinking
-            yield delta
+        with closing(IdleTimer()) as timer:
+            while True:
+                delta = await _next(stream, timer, limit)
+                match delta:
+                    case ReplyCompleted():
+                        if (empty := _emptiness(request, delta)) is not None:
+                            raise empty
+                        yield delta
+                        return
+                    case TextDelta() | CallDelta() | CallStarted():
+                        limit = policy.idle_text
+                    case _:
+                        limit = policy.idle_thinking
+                yield delta
 
 
-async def _next(stream: AsyncIterator[Delta], limit: float) -> Delta:
+async def _next(stream: AsyncIterator[Delta], timer: IdleTimer, limit: float) -> Delta:
     try:
-        async with asyncio.timeout(limit):
-            return await anext(stream)
+        return await timer.wait(anext(stream), limit)
     except TimeoutError:
         raise SilentStream(f"The model was silent for {limit:g} seconds.") from None
     except StopAsyncIteration:

@@ -1,8 +1,6 @@
 """What every exchange with a service passes through, whatever the vendor: limits, recording, replay."""
 
 import asyncio
-import math
-import time
 import zlib
 from collections.abc import AsyncIterator, Iterator
 from types import AsyncGeneratorType
@@ -12,7 +10,7 @@ import httpx2
 
 from amanu.core.model import ReplyTooLong, StreamBroken
 from amanu.models.chunked_body import in_pieces
-from amanu.models.limits import KEPT, MAX_LINE, MAX_LINES, MAX_REPLY
+from amanu.models.limits import MAX_LINE, MAX_LINES, MAX_REPLY
 from amanu.models.preconnect import PreconnectingNetwork
 from amanu.models.recording import Exchange, ExchangeRecorder
 from amanu.models.session_transport import line
@@ -34,7 +32,7 @@ class HttpClient(httpx2.AsyncClient):
         self._sending = transport
 
     def connect(self) -> None:
-        """Begin to open the connection the first request will go over; nobody hears of a failure."""
+        """Begin to open the connection of the next request, unless there is one; nobody hears of a failure."""
         self._sending.connect()
 
 
@@ -46,11 +44,10 @@ class Transport(httpx2.AsyncBaseTransport):
         """`ahead` connects for `inner`."""
         self._inner = inner
         self._ahead = ahead
-        self._used_at = -math.inf
 
     def connect(self) -> None:
-        """See `HttpClient.connect`. Lately used, it has a connection."""
-        if self._ahead is not None and time.monotonic() - self._used_at > KEPT:
+        """See `HttpClient.connect`."""
+        if self._ahead is not None:
             self._ahead.open()
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
@@ -70,7 +67,6 @@ class Transport(httpx2.AsyncBaseTransport):
                 response = _played(over.player.answer(request.method, str(request.url), await _body(request)))
             else:
                 await in_pieces(request)
-                self._used_at = time.monotonic()
                 response = await self._inner.handle_async_request(request)
         except BaseException as error:
             if writing is not None:

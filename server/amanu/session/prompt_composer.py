@@ -91,14 +91,20 @@ class PromptComposer:
         editor_state = editor_state and {
             name: self._services.secrets.mask_content(section) for name, section in editor_state.items()
         }
-        return OpeningMessage(
-            heard,
-            editor_state,
-            await self.turn_factory.memory.recall(window),
-            await self._surroundings.note(),
-            await self.skills.news(window),
-            await self.turn_factory.files_note(),
+        recalled, surroundings, skills, files_note = await asyncio.gather(  # each looks at the disk in a thread
+            self.turn_factory.memory.recall(window),
+            self._surroundings.note(),
+            self.skills.news(window),
+            self.turn_factory.files_note(),
         )
+        return OpeningMessage(heard, editor_state, recalled, surroundings, skills, files_note)
+
+    def prepare(self) -> None:
+        """Make what the first turn of this process would make while its user waits (schemas of tools, expressions), and
+        look where it will look. Blocks."""
+        self.turn_factory.prepare()
+        self._surroundings.look()
+        self._services.trust.standing(self._state.roots)
 
     async def expand(self, text: str, attachments: Sequence[Attachment]) -> ComposedPrompt:
         """The prompt as the model gets it. Raises like `compose`."""

@@ -2,6 +2,7 @@
 or from the queue; at most one turn runs.
 """
 
+import asyncio
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Mapping
@@ -269,10 +270,12 @@ class Prompts:
     async def _start(self, prompt: Prompt) -> str:
         """Start a turn for a prompt. Raises `AmanuError` (modelNotFound, authRequired …) before anything of it
         is on record."""
-        await self._trust.refresh()
+        was_trusted, agents = self._state.trusted, self._turn_factory.agents
+        looks = [self._trust.refresh(), *([] if agents is None else [agents.refresh()])]
+        await asyncio.gather(*looks)
+        if agents is not None and self._state.trusted != was_trusted:
+            await agents.refresh()
         self._turn_factory.mcp.announce()
-        if self._turn_factory.agents is not None:
-            await self._turn_factory.agents.refresh()
         choice = await self._turn_factory.model_chooser.choose(prompt.text, prompt.environment)
         info = choice.candidate.info
         self._core.environment.replace(prompt.environment)

@@ -39,6 +39,7 @@ from amanu_protocol.requests import (
     AuditQueryResult,
     CommitMessageParams,
     CommitMessageResult,
+    PromptBeginParams,
     RewriteStartParams,
     SessionAttachParams,
     SessionAttachResult,
@@ -46,6 +47,9 @@ from amanu_protocol.requests import (
     SessionResult,
 )
 from amanu_protocol.state import SessionState
+
+PREPARE_SECONDS = 0.3
+"""After the first session was opened: a prompt that is sent at once makes what it needs itself."""
 
 log = logging.getLogger(__name__)
 
@@ -66,6 +70,8 @@ class Sessions:
         self._open: dict[str, Session] = {}
         self._clients: list[Client] = []
         self._shutting_down = False
+        self._preparing: asyncio.Task[None] | None = None
+        """Once in a process."""
         self.settings = UserSettings(services, environ, self._settings_changed)
         self.summaries = Summaries(services.home.sessions)
         self.models = ClientModels(services, self.settings)
@@ -120,7 +126,14 @@ class Sessions:
         await session.trust.refresh(client)
         session = await self.get(params.session_id)  # it may have been closed meanwhile
         self.models.connect(session.state.model_id, client)
+        self._prepare_soon()
         return session.attach(client, params.epoch, params.since_seq)
+
+    def begin_prompt(self, params: PromptBeginParams, client: Client) -> None:
+        """The user begins to type: have a connection to the model that will be asked."""
+        session = None if params.session_id is None else self._open.get(params.session_id)
+        if session is not None or params.session_id is None:
+            self.models.reconnect(params.model_id if session is None else session.state.model_id, client)
 
     async def close(self, session_id: str) -> None:
         """Cancel what runs and close the session. Unknown ids are fine. Raises `AmanuError` (storageError), leaving it
@@ -170,6 +183,8 @@ class Sessions:
         async with self.lock:
             await asyncio.gather(*map(self._close_for_shutdown, self._open.values()))
             self._open.clear()
+        if self._preparing is not None:
+            self._preparing.cancel()
         await services.watching.close()
         await services.checkers.end()
         await self._loader.close()
@@ -282,8 +297,19 @@ class Sessions:
 
     async def _attach_new(self, session_id: str, client: Client) -> SessionResult:
         session = await self.get(session_id)  # it may have been closed meanwhile
+        self._prepare_soon()
         attached = session.attach(client, None, None)  # no await from here to the reply: no event comes before it
         return SessionResult(state=session.view(), epoch=attached.epoch, from_seq=attached.from_seq)
+
+    def _prepare_soon(self) -> None:
+        """Make what the first turn needs while its user types."""
+        if self._preparing is None:
+            self._preparing = asyncio.create_task(self._prepare())
+
+    async def _prepare(self) -> None:
+        await asyncio.sleep(PREPARE_SECONDS)
+        for session in list(self._open.values())[:1]:
+            await asyncio.to_thread(session.composer.prepare)
 
     async def _begin(self, session_id: str, first: SessionChanged, assignment: Assignment | None = None) -> None:
         await self._make_room()

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from amanu.agent import reply_endings
 from amanu.agent.budget import LimitGuard
 from amanu.agent.finishing import GRACE, CompleteTaskRequired, FinishTaskRequired
 from amanu.agent.loop import run_compaction, run_turn, run_user_request
@@ -96,6 +97,12 @@ class TurnFactory:
         self._todo_reminder = TodoReminder(core.todos, conversation)
         self.model_chooser = ModelChooser(settings, services.registry, services.availability, state)
         self._cost_limits = core.costs.limits
+
+    def prepare(self) -> None:
+        """See `PromptComposer.prepare`."""
+        for tool in self.tools.values():
+            tool.spec()
+        reply_endings.prepare()
 
     def start_run(self, turn_id: str, prompt: str, window: int) -> AgentRun:
         """The run that answers the user's prompt, which is already the last message of the conversation, with a model

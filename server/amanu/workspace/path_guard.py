@@ -47,7 +47,7 @@ class PathGuard:
         self.plan = plan and Path(os.path.realpath(plan.parent)) / plan.name
         self.memory = memory and Path(os.path.realpath(memory.parent)) / memory.name
         self._admitted = tuple(file for file in (self.plan, self.memory) if file is not None)
-        self._private = tuple({_folded(Path(os.path.realpath(path))) for path in private})
+        self._private = tuple({os.path.realpath(path).casefold() for path in private})
         self._readable: tuple[Path, ...] = ()
         """Folders outside of the roots that may be read, by their real paths."""
 
@@ -55,8 +55,8 @@ class PathGuard:
         """From now on `resolve_to_read` leads into that folder, too, unless one of Amanu's own lies in it: a link to a
         home folder opens no home folder."""
         real = Path(os.path.realpath(folder))
-        folded = _folded(real)
-        if real not in self._readable and not any(folded == path or folded in path.parents for path in self._private):
+        folded = str(real).casefold()
+        if real not in self._readable and not any(_is_in(path, folded) for path in self._private):
             self._readable = (*self._readable, real)
 
     def resolve_to_read(self, path: str) -> Path:
@@ -121,32 +121,26 @@ class PathGuard:
         return None if inside is None or self.is_private(inside) else inside
 
     def _inside(self, path: Path) -> Path | None:
-        real = Path(os.path.realpath(path))
-        if real != path and os.path.realpath(real) != str(
-            real
-        ):  # `loop/../link`: past a loop, links are left as they are
+        real = os.path.realpath(path)
+        # `loop/../link`: past a loop, links are left as they are
+        if real != str(path) and os.path.realpath(real) != real:
             return None
-        inside = [
-            (len(root.parts), index)
-            for index, root in enumerate(self.real_roots)
-            if real == root or root in real.parents
-        ]
+        inside = [(len(root.parts), index) for index, root in enumerate(self.real_roots) if _is_in(real, str(root))]
         if not inside:
             return None
         root_index = max(inside)[1]
-        return self.roots[root_index] / real.relative_to(self.real_roots[root_index])
+        return self.roots[root_index] / Path(real).relative_to(self.real_roots[root_index])
 
     def locate(self, path: Path) -> tuple[int, Path]:
         """(index of its root, path relative to it) of a resolved path. An admitted file lies in a root of its own,
         after the others; its folder does not. Admitted folders are the last roots."""
         if path in self._admitted:
             return len(self.roots) + self._admitted.index(path), Path(path.name)
-        inside = [
-            (len(root.parts), index) for index, root in enumerate(self.roots) if path == root or root in path.parents
-        ]
+        name = str(path)
+        inside = [(len(root.parts), index) for index, root in enumerate(self.roots) if _is_in(name, str(root))]
         if not inside:
             for at, folder in enumerate(self._readable):
-                if path == folder or folder in path.parents:
+                if _is_in(name, str(folder)):
                     return len(self.roots) + len(self._admitted) + at, path.relative_to(folder)
             raise ToolError(f"{path} is outside the workspace.")
         root_index = max(inside)[1]
@@ -170,15 +164,16 @@ class PathGuard:
         the same file."""
         if self.is_plan(path):
             return False
-        real = _folded(self.real(path))
-        return any(real == root or root in real.parents for root in self._private)
+        real = str(self.real(path)).casefold()
+        return any(_is_in(real, folder) for folder in self._private)
 
     def private_below(self, folder: Path) -> list[str]:
         """Amanu's own folders in the root of a resolved folder, relative to it and in lower case: searches leave them
         out."""
         index, _ = self.locate(folder)
-        real = _folded(self._real_root(index))
-        return [root.relative_to(real).as_posix() for root in self._private if real in root.parents]
+        real = str(self._real_root(index)).casefold()
+        below = [private for private in self._private if private != real and _is_in(private, real)]
+        return [Path(private).relative_to(real).as_posix() for private in below]
 
     def same(self, path: Path, other: Path) -> bool:
         """Whether `other`, spelt in any way, is the file at the resolved `path`."""
@@ -256,8 +251,12 @@ class PathGuard:
         return descriptor
 
 
-def _folded(path: Path) -> Path:
-    return Path(str(path).casefold())
+def _is_in(path: str, folder: str) -> bool:
+    """Whether an absolute, normalized path is the folder or below it. On text, for `Path.parents` takes ten times as
+    long and each prompt and each call asks this often."""
+    if os.name == "nt":
+        path, folder = os.path.normcase(path), os.path.normcase(folder)
+    return path == folder or path.startswith(folder if folder.endswith(os.sep) else folder + os.sep)
 
 
 def require_regular_file(status: os.stat_result, path: Path) -> None:

@@ -22,6 +22,8 @@ from amanu.cli.console import PlainConsole
 from amanu.cli.terminal import Terminal
 from amanu.cli.view import GUARD_SECONDS, SessionView
 from amanu.home import find_home
+from amanu_protocol.base import Wire
+from amanu_protocol.requests import PromptBeginParams
 
 ENTER, CTRL_C, CTRL_D, ALT_ENTER = "\r", "\x03", "\x04", "\x1b\r"
 
@@ -111,6 +113,24 @@ async def test_trust_is_asked_for_once(desk: Desk, tmp_path: Path) -> None:
     desk.types("/quit" + ENTER)
     assert await desk.left() == 0
     assert "not trusted" not in desk.out.getvalue()
+
+
+async def test_the_daemon_is_told_once_that_the_user_types(desk: Desk, tmp_path: Path) -> None:
+    await started(desk, tmp_path)
+    assert desk.client is not None
+    told: list[Wire] = []
+    desk.client.notify = lambda method, params: told.append(params) if method == "amanu/prompt/begin" else None
+    desk.types("half a")
+    await until_written(desk, "half a")
+    desk.types(" sentence")
+    await until_written(desk, "half a sentence")
+    assert told == [PromptBeginParams(session_id=desk.chat._view.session_id)]  # pyright: ignore[reportPrivateUsage]
+
+
+async def until_written(desk: Desk, text: str) -> None:
+    async with asyncio.timeout(15):
+        while desk.terminal.app.current_buffer.text != text:
+            await asyncio.sleep(0.01)
 
 
 async def started(desk: Desk, tmp_path: Path, *steps: dict[str, Any]) -> None:

@@ -309,6 +309,7 @@ export class Panel implements vscode.Disposable {
         return undefined;
       case "draft":
         this.unsent = message.text;
+        if (message.text !== "") desk.beginPrompt();
         return this.memory?.update(DRAFT, message.text || undefined);
       case "say":
         return desk.tell({ level: "warning", text: message.text });

@@ -211,6 +211,7 @@ class Connection:
             "amanu/session/setEffort": self._on(r.SessionSetEffortParams, lambda s, p: s.set_effort(p.effort)),
             "amanu/session/compact": self._on(r.SessionCompactParams, lambda s, p: s.prompts.compact(p.focus, self)),
             "amanu/session/record": self._on(r.SessionRecordParams, lambda s, p: s.record(p.path)),
+            "amanu/prompt/begin": RequestRoute(r.PromptBeginParams, lambda p: s.begin_prompt(p, self)),
             "amanu/prompt/send": self._on(r.PromptSendParams, lambda s, p: s.send_prompt(p, self)),
             "amanu/prompt/steer": self._on(r.PromptSteerParams, lambda s, p: s.prompts.steer(p, self)),
             "amanu/prompt/unqueue": self._on(r.PromptUnqueueParams, lambda s, p: s.prompts.unqueue(p.prompt_id)),

@@ -29,6 +29,7 @@ METHODS = (
     "amanu/session/setEffort",
     "amanu/session/compact",
     "amanu/session/record",
+    "amanu/prompt/begin",
     "amanu/prompt/send",
     "amanu/prompt/steer",
     "amanu/prompt/unqueue",

@@ -165,6 +165,9 @@ class PlainClient(ConnectionClient):
         """The user opened or changed that document."""
         self._rule_editor.document_used(uri)
         self._diagnostics.document_used(uri)
+        path = path_of(uri)
+        if path is not None and path.name == CHAT and (session_id := self._documents.session_of(path)) is not None:
+            self._sessions.begin_prompt(r.PromptBeginParams(session_id=session_id), self)
 
     def close(self) -> None:
         self._progress.close()
