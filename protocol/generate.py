@@ -8,11 +8,12 @@ Exit code 1: something was (is) stale. The method table and the pydantic models 
 import sys
 from pathlib import Path
 
-from amanu_protocol.base import Wire
+from amanu_protocol.base import Message, Wire
 
 # The strings under fields become descriptions. Set before any model exists, and only here: it makes pydantic read
 # the source of every class, which the daemon's start should not pay for.
-Wire.model_config["use_attribute_docstrings"] = True
+for _base in (Wire, Message):
+    _base.model_config["use_attribute_docstrings"] = True
 
 from generators import hidden, labels, lua, markdown, schema, typescript  # noqa: E402  (see above)
 

@@ -32,12 +32,14 @@ async def _begin(run: Run, subject: Subject, start: Start, variant: str | None) 
         await agent.initialize()
         answered = time.monotonic()
         session = await agent.open(run.workspace)
+        ready = time.monotonic()
         turn = agent.prompt(session, Plan())
         await turn.over.wait()
         if turn.first is None:
             raise Failed(turn.reason)
         if variant is not None:
             run.results.add(f"initialize{variant}", subject.name, (answered - started) * 1000)
+            run.results.add(f"session{variant or '.cold'}", subject.name, (ready - started) * 1000)
             run.results.add(f"cold{variant}", subject.name, (turn.first - started) * 1000)
         if variant == "":
             await asyncio.sleep(1)

@@ -1,5 +1,7 @@
 """The base of everything that travels between daemon and clients."""
 
+from functools import cache
+
 from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
 
@@ -12,7 +14,7 @@ class Wire(BaseModel):
     """
 
     model_config = ConfigDict(
-        alias_generator=to_camel,
+        alias_generator=cache(to_camel),
         validate_by_name=True,
         validate_by_alias=True,
         serialize_by_alias=True,
@@ -20,3 +22,10 @@ class Wire(BaseModel):
         frozen=True,
         json_schema_serialization_defaults_required=True,
     )
+
+
+class Message(Wire):
+    """The params or result of a method. Its schema is built when the first one comes: there are many, and a session
+    needs a few."""
+
+    model_config = ConfigDict(defer_build=True)

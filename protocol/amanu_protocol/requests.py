@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue
 
-from amanu_protocol.base import Wire
+from amanu_protocol.base import Message
 from amanu_protocol.events import EventMessage
 from amanu_protocol.items import (
     Attachment,
@@ -28,14 +28,14 @@ Id = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[A-Za-z0-9._:
 """Minted by whoever starts the thing; a repeat with the same id is harmless."""
 
 
-class Empty(Wire):
+class Empty(Message):
     """Nothing to say."""
 
 
 # initialize: capabilities.experimental.amanu --------------------------------------------------------
 
 
-class ClientCapabilities(Wire):
+class ClientCapabilities(Message):
     """What a client says of itself under `capabilities.experimental.amanu`."""
 
     protocol: list[int]
@@ -51,7 +51,7 @@ class ClientCapabilities(Wire):
     """Path of a ripgrep the editor ships."""
 
 
-class ServerCapabilities(Wire):
+class ServerCapabilities(Message):
     """What the daemon answers in the same place."""
 
     protocol: int
@@ -63,7 +63,7 @@ class ServerCapabilities(Wire):
 # session --------------------------------------------------------------------------------------------
 
 
-class SessionCreateParams(Wire):
+class SessionCreateParams(Message):
     session_id: Id
     roots: list[str] = Field(min_length=1)
     """Absolute paths of workspace folders."""
@@ -73,11 +73,11 @@ class SessionCreateParams(Wire):
     effort: Effort | None = None
 
 
-class SessionParams(Wire):
+class SessionParams(Message):
     session_id: Id
 
 
-class SessionResult(Wire):
+class SessionResult(Message):
     """A session as it is now; events from `fromSeq` on follow."""
 
     state: SessionState
@@ -85,7 +85,7 @@ class SessionResult(Wire):
     from_seq: int
 
 
-class OpenQuestion(Wire):
+class OpenQuestion(Message):
     """What a session waits for, as far as a list of sessions tells."""
 
     tool_call_id: str
@@ -95,7 +95,7 @@ class OpenQuestion(Wire):
     """None: it is about an approval."""
 
 
-class SessionSummary(Wire):
+class SessionSummary(Message):
     session_id: str
     title: str
     roots: list[str]
@@ -121,7 +121,7 @@ class SessionSummary(Wire):
     purpose: Purpose = "chat"
 
 
-class SessionListParams(Wire):
+class SessionListParams(Message):
     root: str | None = None
     """Only sessions of this workspace folder."""
     limit: int = Field(default=50, ge=1, le=500)
@@ -129,18 +129,18 @@ class SessionListParams(Wire):
     """Also the sessions of sub-agents, which `parentSessionId` tells apart."""
 
 
-class SessionListResult(Wire):
+class SessionListResult(Message):
     sessions: list[SessionSummary]
 
 
-class SessionAttachParams(Wire):
+class SessionAttachParams(Message):
     session_id: Id
     epoch: int | None = None
     since_seq: int | None = None
     """The last event the client has; with the `epoch` it came in."""
 
 
-class SessionAttachResult(Wire):
+class SessionAttachResult(Message):
     """Either the events that were missed, or the whole state."""
 
     epoch: int
@@ -150,39 +150,39 @@ class SessionAttachResult(Wire):
     state: SessionState | None = None
 
 
-class SessionRenameParams(Wire):
+class SessionRenameParams(Message):
     session_id: Id
     title: str = Field(min_length=1, max_length=200)
 
 
-class SessionCompactParams(Wire):
+class SessionCompactParams(Message):
     session_id: Id
     focus: str = ""
     """What the summary must not lose, in the user's words."""
 
 
-class SessionCompactResult(Wire):
+class SessionCompactResult(Message):
     status: Literal["started", "queued"]
     """`queued`: a turn runs; it happens at its next step."""
 
 
-class SessionRecordParams(Wire):
+class SessionRecordParams(Message):
     session_id: Id
     path: str | None = None
     """Absolute path of a file that does not exist yet; None ends the recording."""
 
 
-class SessionSetModeParams(Wire):
+class SessionSetModeParams(Message):
     session_id: Id
     mode: Mode
 
 
-class SessionSetModelParams(Wire):
+class SessionSetModelParams(Message):
     session_id: Id
     model_id: str
 
 
-class SessionSetEffortParams(Wire):
+class SessionSetEffortParams(Message):
     session_id: Id
     effort: Effort
 
@@ -190,14 +190,14 @@ class SessionSetEffortParams(Wire):
 # prompt, turn ---------------------------------------------------------------------------------------
 
 
-class PromptSendParams(Wire):
+class PromptSendParams(Message):
     session_id: Id
     prompt_id: Id
     text: str = Field(min_length=1)
     attachments: list[Attachment] = []
 
 
-class PromptBeginParams(Wire):
+class PromptBeginParams(Message):
     """Without `sessionId` the session comes with its first prompt; `modelId` is then the model it will have, or absent
     for the default one."""
 
@@ -205,7 +205,7 @@ class PromptBeginParams(Wire):
     model_id: str | None = None
 
 
-class PromptSendResult(Wire):
+class PromptSendResult(Message):
     """`started`: a turn runs, `turnId` names it. `queued`: it starts when the running turn ends. `answered`: it was a
     command for the daemon (`/memory`, `/mcp`), which has answered with a notice."""
 
@@ -213,7 +213,7 @@ class PromptSendResult(Wire):
     turn_id: str | None = None
 
 
-class PromptSteerParams(Wire):
+class PromptSteerParams(Message):
     session_id: Id
     prompt_id: Id
     turn_id: str
@@ -222,17 +222,17 @@ class PromptSteerParams(Wire):
     attachments: list[Attachment] = []
 
 
-class PromptUnqueueParams(Wire):
+class PromptUnqueueParams(Message):
     session_id: Id
     prompt_id: Id
 
 
-class TurnCancelParams(Wire):
+class TurnCancelParams(Message):
     session_id: Id
     turn_id: str
 
 
-class TurnCancelResult(Wire):
+class TurnCancelResult(Message):
     """The acknowledgement: nothing more is written, run or sent."""
 
     status: Literal["cancelled", "alreadyEnded"]
@@ -241,7 +241,7 @@ class TurnCancelResult(Wire):
 # rewrite, commit ------------------------------------------------------------------------------------
 
 
-class RewriteStartParams(Wire):
+class RewriteStartParams(Message):
     """Failures: `permissionDenied` for a file that may not be read without asking; `proposalConflict` when the document
     has another version; `invalidParams` for lines that are not there, or too many."""
 
@@ -265,7 +265,7 @@ class RewriteStartParams(Wire):
     """None: as `[routing] rewrite` says, else the default."""
 
 
-class RewriteRefineParams(Wire):
+class RewriteRefineParams(Message):
     """Failures: `staleTurn` when the session rewrites nothing any more; `proposalConflict` when its lines cannot be
     told from what the user changed."""
 
@@ -274,7 +274,7 @@ class RewriteRefineParams(Wire):
     instruction: str = Field(min_length=1, max_length=20_000)
 
 
-class CommitMessageParams(Wire):
+class CommitMessageParams(Message):
     """Failures: `invalidParams` when nothing of the diff may be shown to a model."""
 
     root: str
@@ -289,7 +289,7 @@ class CommitMessageParams(Wire):
     """Of an open session whose cost it adds to."""
 
 
-class CommitMessageResult(Wire):
+class CommitMessageResult(Message):
     message: str
     spend: Spend
     left_out: list[str] = []
@@ -299,26 +299,26 @@ class CommitMessageResult(Wire):
 # job ------------------------------------------------------------------------------------------------
 
 
-class JobParams(Wire):
+class JobParams(Message):
     session_id: Id
     job_id: Id
 
 
-class JobResult(Wire):
+class JobResult(Message):
     job: Job
 
 
-class AgentParams(Wire):
+class AgentParams(Message):
     session_id: Id
     """Of the session it works for."""
     agent_id: Id
 
 
-class AgentResult(Wire):
+class AgentResult(Message):
     agent: SubAgent
 
 
-class JobOutputParams(Wire):
+class JobOutputParams(Message):
     session_id: Id
     job_id: Id
     offset: int = Field(default=0, ge=0)
@@ -327,7 +327,7 @@ class JobOutputParams(Wire):
     """For a terminal: with its colours and cursor movements."""
 
 
-class JobOutputResult(Wire):
+class JobOutputResult(Message):
     """What it has printed since `offset`, a piece at a time; "" when there is nothing more yet."""
 
     text: str
@@ -336,7 +336,7 @@ class JobOutputResult(Wire):
     """Bytes before `text` that are no longer kept: of a long output only the beginning and the end are."""
 
 
-class JobInputParams(Wire):
+class JobInputParams(Message):
     session_id: Id
     job_id: Id
     text: str = Field(max_length=65_536)
@@ -346,7 +346,7 @@ class JobInputParams(Wire):
 # approval, proposal ---------------------------------------------------------------------------------
 
 
-class ApprovalResolveParams(Wire):
+class ApprovalResolveParams(Message):
     session_id: Id
     tool_call_id: str
     decision: str
@@ -369,7 +369,7 @@ class ApprovalResolveParams(Wire):
     """When approving a plan: the model forgets the conversation before it."""
 
 
-class ApprovalResolveResult(Wire):
+class ApprovalResolveResult(Message):
     """`tooSoon`: within half a second of the question; `stale`: an approval of something else than is asked by now, or
     of nothing in particular. Either way the question still stands."""
 
@@ -381,7 +381,7 @@ class ApprovalResolveResult(Wire):
     """`alreadyResolved`: one line that tells the user that the answer came too late, and what was decided."""
 
 
-class QuestionAnswerParams(Wire):
+class QuestionAnswerParams(Message):
     """Failures: `questionNotFound`; `invalidParams`, with `path` `answers.<fieldId>`, when an answer does not fit; the
     question then stays open."""
 
@@ -394,7 +394,7 @@ class QuestionAnswerParams(Wire):
     """What the user adds, or says instead of answering."""
 
 
-class QuestionAnswerResult(Wire):
+class QuestionAnswerResult(Message):
     """`alreadyAnswered`: it was over before."""
 
     status: Literal["answered", "alreadyAnswered"]
@@ -405,7 +405,7 @@ class QuestionAnswerResult(Wire):
     """A sentence for the user."""
 
 
-class HunkDecision(Wire):
+class HunkDecision(Message):
     hunk_id: str
     decision: str
     """`accept` or `reject` what is open; `keep` or `undo` what is applied; `redo` what was taken back or rejected. Any
@@ -415,11 +415,11 @@ class HunkDecision(Wire):
     reason: str | None = None
 
 
-class ProposalResult(Wire):
+class ProposalResult(Message):
     proposal: Proposal
 
 
-class ProposalResolveParams(Wire):
+class ProposalResolveParams(Message):
     session_id: Id
     proposal_id: str
     version: int
@@ -427,12 +427,12 @@ class ProposalResolveParams(Wire):
     hunks: list[HunkDecision] = Field(min_length=1)
 
 
-class ProposalResolveResult(Wire):
+class ProposalResolveResult(Message):
     status: Literal["resolved", "tooSoon"]
     proposal: Proposal
 
 
-class EditScope(Wire):
+class EditScope(Message):
     """Edits of a session: of one proposal, of one turn, of one file, or of all that is named together; nothing named:
     all of them."""
 
@@ -443,12 +443,12 @@ class EditScope(Wire):
     path: str | None = None
 
 
-class SeenProposal(Wire):
+class SeenProposal(Message):
     proposal_id: str
     version: int
 
 
-class ProposalDecideParams(Wire):
+class ProposalDecideParams(Message):
     session_id: Id
     scope: EditScope
     decision: Literal["accept", "reject", "keep", "redo"]
@@ -458,13 +458,13 @@ class ProposalDecideParams(Wire):
     """What the user saw; of others nothing is decided, and `proposalConflict` if one has another version now."""
 
 
-class ProposalDecideResult(Wire):
+class ProposalDecideResult(Message):
     status: Literal["resolved", "tooSoon"]
     proposals: list[Proposal]
     """Those the decision was about, as they are now."""
 
 
-class ProposalReviseParams(Wire):
+class ProposalReviseParams(Message):
     """The user's own text for an open hunk, without deciding it."""
 
     session_id: Id
@@ -474,7 +474,7 @@ class ProposalReviseParams(Wire):
     new_text: str
 
 
-class ProposalSetReviewParams(Wire):
+class ProposalSetReviewParams(Message):
     """`after` applies what is open, to be kept or undone; `before` takes back what was applied and not yet kept, to be
     accepted or rejected."""
 
@@ -484,14 +484,14 @@ class ProposalSetReviewParams(Wire):
     review: Literal["before", "after"]
 
 
-class ProposalUndoParams(Wire):
+class ProposalUndoParams(Message):
     session_id: Id
     scope: EditScope
     dry_run: bool = False
     """Only say what would happen."""
 
 
-class SkippedHunk(Wire):
+class SkippedHunk(Message):
     """A hunk that was not taken back, and why."""
 
     proposal_id: str
@@ -499,12 +499,12 @@ class SkippedHunk(Wire):
     reason: str
 
 
-class UndoneHunk(Wire):
+class UndoneHunk(Message):
     proposal_id: str
     hunk_id: str
 
 
-class UndoneFile(Wire):
+class UndoneFile(Message):
     """What undoing does, or did, to one file."""
 
     path: str
@@ -518,16 +518,16 @@ class UndoneFile(Wire):
     skipped: list[SkippedHunk]
 
 
-class ProposalUndoResult(Wire):
+class ProposalUndoResult(Message):
     files: list[UndoneFile]
 
 
-class ProposalDiffParams(Wire):
+class ProposalDiffParams(Message):
     session_id: Id
     scope: EditScope
 
 
-class FileChange(Wire):
+class FileChange(Message):
     path: str
     change: Literal["edit", "create", "delete", "rename"]
     new_path: str | None = None
@@ -535,7 +535,7 @@ class FileChange(Wire):
     removed: int
 
 
-class ProposalDiffResult(Wire):
+class ProposalDiffResult(Message):
     """What is applied of these edits, one file after the other, without what the user typed between them."""
 
     diff: str
@@ -546,7 +546,7 @@ class ProposalDiffResult(Wire):
 # checkpoint -----------------------------------------------------------------------------------------
 
 
-class CheckpointFile(Wire):
+class CheckpointFile(Message):
     path: str
     added: int
     removed: int
@@ -557,7 +557,7 @@ class CheckpointFile(Wire):
     """Hunks."""
 
 
-class Checkpoint(Wire):
+class Checkpoint(Message):
     """The moment before a turn that proposed edits or ran commands."""
 
     turn_id: str
@@ -571,21 +571,21 @@ class Checkpoint(Wire):
     """What the turn ran; what those changed is not covered."""
 
 
-class CheckpointListParams(Wire):
+class CheckpointListParams(Message):
     session_id: Id
 
 
-class CheckpointListResult(Wire):
+class CheckpointListResult(Message):
     checkpoints: list[Checkpoint]
     """Oldest first."""
 
 
-class CheckpointPreviewParams(Wire):
+class CheckpointPreviewParams(Message):
     session_id: Id
     turn_id: str
 
 
-class CheckpointPreviewResult(Wire):
+class CheckpointPreviewResult(Message):
     """What going back to before that turn would do."""
 
     files: list[UndoneFile]
@@ -595,7 +595,7 @@ class CheckpointPreviewResult(Wire):
     """How many turns would leave the conversation."""
 
 
-class CheckpointRestoreParams(Wire):
+class CheckpointRestoreParams(Message):
     """Undo what that turn and all later ones did to files, take them out of the conversation, or both. Not while a turn
     runs (`turnInProgress`)."""
 
@@ -605,7 +605,7 @@ class CheckpointRestoreParams(Wire):
     conversation: bool = False
 
 
-class CheckpointRestoreResult(Wire):
+class CheckpointRestoreResult(Message):
     files: list[UndoneFile]
     text: str | None = None
     """With `conversation`: the prompt of that turn, to be edited and sent again."""
@@ -615,20 +615,20 @@ class CheckpointRestoreResult(Wire):
 # history, blob --------------------------------------------------------------------------------------
 
 
-class HistoryPageParams(Wire):
+class HistoryPageParams(Message):
     session_id: Id
     before_item_id: str
     limit: int = Field(default=100, ge=1, le=1000)
 
 
-class HistoryPageResult(Wire):
+class HistoryPageResult(Message):
     """Items in order, the last one just before `beforeItemId`."""
 
     items: list[Item]
     has_earlier: bool
 
 
-class BlobGetParams(Wire):
+class BlobGetParams(Message):
     session_id: Id
     blob_id: str
     offset: int = Field(default=0, ge=0)
@@ -638,7 +638,7 @@ class BlobGetParams(Wire):
     """`base64` for what is no text: a picture."""
 
 
-class BlobGetResult(Wire):
+class BlobGetResult(Message):
     text: str
     next_offset: int | None = None
 
@@ -646,12 +646,12 @@ class BlobGetResult(Wire):
 # command ----------------------------------------------------------------------------------------------
 
 
-class CommandListParams(Wire):
+class CommandListParams(Message):
     session_id: Id | None = None
     """None: those of no particular workspace."""
 
 
-class Command(Wire):
+class Command(Message):
     """A prompt that begins with `/name` means something of its own to the daemon."""
 
     name: str
@@ -662,14 +662,14 @@ class Command(Wire):
     server."""
 
 
-class CommandListResult(Wire):
+class CommandListResult(Message):
     commands: list[Command]
 
 
 # memory -----------------------------------------------------------------------------------------------
 
 
-class RememberedFact(Wire):
+class RememberedFact(Message):
     """What the agent was asked to remember: an item of the section "Remembered" of a memory file."""
 
     number: int
@@ -680,7 +680,7 @@ class RememberedFact(Wire):
     text: str
 
 
-class MemoryListResult(Wire):
+class MemoryListResult(Message):
     facts: list[RememberedFact]
     files: list[str]
     """The memory files that models are given."""
@@ -688,14 +688,14 @@ class MemoryListResult(Wire):
     """The whole list for the user, on several lines."""
 
 
-class MemoryStrikeParams(Wire):
+class MemoryStrikeParams(Message):
     session_id: Id
     number: int = Field(ge=1)
     text: str
     """As it was listed: if the number now belongs to another fact, nothing is struck."""
 
 
-class MemoryStrikeResult(Wire):
+class MemoryStrikeResult(Message):
     summary: str
     """What was done, for the user."""
 
@@ -703,7 +703,7 @@ class MemoryStrikeResult(Wire):
 # MCP servers ------------------------------------------------------------------------------------------
 
 
-class McpTool(Wire):
+class McpTool(Message):
     """A tool of an MCP server. All of its text but `fullName` is the server's, with hidden characters made visible."""
 
     name: str
@@ -717,7 +717,7 @@ class McpTool(Wire):
     open_world: bool
 
 
-class McpChangedTool(Wire):
+class McpChangedTool(Message):
     """A tool that is off until the user approves its text, which is new or has changed."""
 
     name: str
@@ -725,7 +725,7 @@ class McpChangedTool(Wire):
     """Unified; of a new tool its whole text."""
 
 
-class McpServer(Wire):
+class McpServer(Message):
     """An MCP server that is configured for a session's folders."""
 
     name: str
@@ -750,7 +750,7 @@ class McpServer(Wire):
     """All of that for the user; the first line stands for the whole."""
 
 
-class McpListResult(Wire):
+class McpListResult(Message):
     servers: list[McpServer]
     deferred: bool
     """Their tools would take too much of the model's window, so it finds them by a search; they take no tokens then."""
@@ -758,7 +758,7 @@ class McpListResult(Wire):
     """The list for the user, on several lines."""
 
 
-class McpServerParams(Wire):
+class McpServerParams(Message):
     session_id: Id
     name: str
 
@@ -772,20 +772,20 @@ class McpApproveToolsParams(McpServerParams):
     tools_digest: str
 
 
-class McpServerResult(Wire):
+class McpServerResult(Message):
     server: McpServer
     summary: str
     """What was done, for the user."""
 
 
-class McpSignInResult(Wire):
+class McpSignInResult(Message):
     url: str | None
     """The page to open, of the server's authorization server; None when signing in has ended already. How it ends is a
     notice."""
     summary: str
 
 
-class MentionCompleteParams(Wire):
+class MentionCompleteParams(Message):
     session_id: Id | None = None
     roots: list[str] = []
     """Absolute paths of the folders, where there is no session yet."""
@@ -798,7 +798,7 @@ class MentionCompleteParams(Wire):
 MentionKind = Literal["file", "folder", "symbol", "problems", "diff", "terminal", "resource"]
 
 
-class MentionItem(Wire):
+class MentionItem(Message):
     text: str
     """As it goes into the prompt, with the `@`."""
     detail: str = ""
@@ -806,7 +806,7 @@ class MentionItem(Wire):
     kind: MentionKind = "file"
 
 
-class MentionCompleteResult(Wire):
+class MentionCompleteResult(Message):
     typed: str
     """The end of the text, which the chosen item replaces; "" where nothing is mentioned."""
     items: list[MentionItem]
@@ -816,7 +816,7 @@ class MentionCompleteResult(Wire):
 # model, auth, trust, rule -----------------------------------------------------------------------------
 
 
-class ModelListResult(Wire):
+class ModelListResult(Message):
     models: list[ModelInfo]
     default_model_id: str | None = None
     """What a new session gets that names none."""
@@ -825,7 +825,7 @@ class ModelListResult(Wire):
     part before the slash."""
 
 
-class OfferedModel(Wire):
+class OfferedModel(Message):
     """A model that an editor has from its other extensions."""
 
     vendor: str = Field(min_length=1, max_length=100, pattern=r"^[^/\s]+$")
@@ -837,24 +837,24 @@ class OfferedModel(Wire):
     max_input_tokens: int = Field(ge=0, le=1_000_000_000)
 
 
-class ModelOfferParams(Wire):
+class ModelOfferParams(Message):
     models: list[OfferedModel] = Field(max_length=500)
     """All of them, instead of those offered before."""
 
 
-class RunTextPart(Wire):
+class RunTextPart(Message):
     kind: Literal["text"] = "text"
     text: str
 
 
-class RunImagePart(Wire):
+class RunImagePart(Message):
     kind: Literal["image"] = "image"
     media_type: str
     data: str
     """Base64."""
 
 
-class RunCallPart(Wire):
+class RunCallPart(Message):
     """A tool call."""
 
     kind: Literal["call"] = "call"
@@ -863,7 +863,7 @@ class RunCallPart(Wire):
     arguments: dict[str, JsonValue]
 
 
-class RunResultPart(Wire):
+class RunResultPart(Message):
     """The result of the call of that id, which the message before asked for."""
 
     kind: Literal["result"] = "result"
@@ -871,21 +871,21 @@ class RunResultPart(Wire):
     text: str
 
 
-class RunMessage(Wire):
+class RunMessage(Message):
     """What either side says. There are no system messages: the first one of the user's has the system prompt."""
 
     role: Literal["user", "assistant"]
     parts: list[Annotated[RunTextPart | RunImagePart | RunCallPart | RunResultPart, Field(discriminator="kind")]]
 
 
-class RunTool(Wire):
+class RunTool(Message):
     name: str
     description: str
     parameters: dict[str, JsonValue]
     """JSON Schema."""
 
 
-class ModelRunParams(Wire):
+class ModelRunParams(Message):
     run_id: Id
     vendor: str
     id: str
@@ -894,7 +894,7 @@ class ModelRunParams(Wire):
     tools: list[RunTool]
 
 
-class ModelRunResult(Wire):
+class ModelRunResult(Message):
     """How the reply ended; its parts came before."""
 
     error: Literal["notAllowed", "blocked", "notFound", "other"] | None = None
@@ -903,12 +903,12 @@ class ModelRunResult(Wire):
     """The editor's own words about the error."""
 
 
-class ModelPartParams(Wire):
+class ModelPartParams(Message):
     run_id: str
     part: Annotated[RunTextPart | RunCallPart, Field(discriminator="kind")]
 
 
-class AuthStatus(Wire):
+class AuthStatus(Message):
     vendor: str
     title: str = ""
     """The vendor's name for the user; "" where it has none but `vendor`."""
@@ -924,23 +924,23 @@ class AuthStatus(Wire):
     """Who is signed in, also while a key of the environment goes before that."""
 
 
-class AuthStatusResult(Wire):
+class AuthStatusResult(Message):
     vendors: list[AuthStatus]
 
 
-class AuthSetParams(Wire):
+class AuthSetParams(Message):
     vendor: str
     key: str | None
     """None forgets it."""
 
 
-class AuthCheckParams(Wire):
+class AuthCheckParams(Message):
     vendor: str
     key: str | None = None
     """A key to try before it is kept; None: the one that requests would use."""
 
 
-class AuthCheckResult(Wire):
+class AuthCheckResult(Message):
     status: Literal["accepted", "refused", "unreachable", "untested"]
     """`refused`: the service does not take this key. `untested`: the service has nothing that could be asked for."""
     summary: str
@@ -950,7 +950,7 @@ class AuthCheckResult(Wire):
 SettingKind = Literal["text", "number", "switch", "choice", "list", "other"]
 
 
-class Setting(Wire):
+class Setting(Message):
     """One key of the user's `config.toml`."""
 
     key: str
@@ -977,19 +977,19 @@ class Setting(Wire):
     """A change takes effect only when the daemon has been started again; else in new sessions."""
 
 
-class SettingsListResult(Wire):
+class SettingsListResult(Message):
     path: str
     """The user's `config.toml`, which need not exist."""
     settings: list[Setting]
 
 
-class SettingsSetParams(Wire):
+class SettingsSetParams(Message):
     key: str
     value: JsonValue = None
     """None takes the key out of the file: the default holds."""
 
 
-class SettingsSetResult(Wire):
+class SettingsSetResult(Message):
     settings: SettingsListResult
     """As they are now."""
     summary: str
@@ -1001,7 +1001,7 @@ RuleOrigin = Literal["config", "user", "workspace", "folder"]
 """The user's `config.toml`; remembered for all workspaces, or for some (`rules.toml`); a trusted folder's own file."""
 
 
-class StoredRule(Wire):
+class StoredRule(Message):
     """A rule that holds beyond a session."""
 
     decision: RuleDecision
@@ -1017,38 +1017,38 @@ class StoredRule(Wire):
     """False for a `[[rule]]`, and for what is in a folder's own file: those are edited there."""
 
 
-class RuleListParams(Wire):
+class RuleListParams(Message):
     roots: list[str] = []
     """Folders whose rules are listed, too."""
 
 
-class RuleListResult(Wire):
+class RuleListResult(Message):
     rules: list[StoredRule]
 
 
-class RuleAddParams(Wire):
+class RuleAddParams(Message):
     """Goes into the user's `config.toml`."""
 
     decision: RuleDecision
     rule: str
 
 
-class RuleRemoveParams(Wire):
+class RuleRemoveParams(Message):
     decision: RuleDecision
     rule: str
     origin: Literal["config", "user", "workspace"]
     root: str | None = None
 
 
-class RuleChangeResult(Wire):
+class RuleChangeResult(Message):
     summary: str
 
 
-class TrustGetParams(Wire):
+class TrustGetParams(Message):
     root: str
 
 
-class TrustedItem(Wire):
+class TrustedItem(Message):
     """Something in a folder that trust lets Amanu read as instructions, or interpret."""
 
     path: str
@@ -1067,7 +1067,7 @@ TrustState = Literal["untrusted", "trusted", "changed"]
 """`changed`: the user trusted the folder, but what it enables is not what it was: not trusted until they look."""
 
 
-class TrustGetResult(Wire):
+class TrustGetResult(Message):
     """Whether a folder is trusted, and what that enables."""
 
     state: TrustState
@@ -1078,14 +1078,14 @@ class TrustGetResult(Wire):
     """All of this for the user, but for the diffs."""
 
 
-class TrustSetParams(Wire):
+class TrustSetParams(Message):
     root: str
     trusted: bool
     digest: str | None = None
     """Of what the user was shown (`amanu/trust/get`); None: whatever is there now."""
 
 
-class RulePreviewParams(Wire):
+class RulePreviewParams(Message):
     rule: str
     """One or several, one a line."""
     decision: RuleDecision = "allow"
@@ -1095,7 +1095,7 @@ class RulePreviewParams(Wire):
     """Of the question it is meant to answer."""
 
 
-class RulePreviewResult(Wire):
+class RulePreviewResult(Message):
     """How the daemon understands the text of a rule, or why it does not."""
 
     valid: bool
@@ -1133,7 +1133,7 @@ AuditKind = Literal[
 of it begins."""
 
 
-class AuditQueryParams(Wire):
+class AuditQueryParams(Message):
     session_id: Id
     tool_call_id: str | None = None
     """Only what is about that call."""
@@ -1144,7 +1144,7 @@ class AuditQueryParams(Wire):
     """`lines` say all that is known of each entry, not only what happened."""
 
 
-class AuditEntry(Wire):
+class AuditEntry(Message):
     """One entry of the audit log. Each holds the hash of the one before."""
 
     number: int
@@ -1159,7 +1159,7 @@ class AuditEntry(Wire):
     hash: str
 
 
-class AuditQueryResult(Wire):
+class AuditQueryResult(Message):
     entries: list[AuditEntry]
     """Latest last."""
     intact: bool
@@ -1173,18 +1173,18 @@ class AuditQueryResult(Wire):
 # event, editor ----------------------------------------------------------------------------------------
 
 
-class EventAckParams(Wire):
+class EventAckParams(Message):
     session_id: str
     seq: int
 
 
-class SessionListChangedParams(Wire):
+class SessionListChangedParams(Message):
     """Some session was created, renamed, closed or deleted, or its status changed."""
 
     session_id: str
 
 
-class ActiveEditor(Wire):
+class ActiveEditor(Message):
     """What the user has before them. Lines 1-based, inclusive; `path` None: no file."""
 
     path: str | None = None
@@ -1194,12 +1194,12 @@ class ActiveEditor(Wire):
     """None when nothing is selected."""
 
 
-class FileFindings(Wire):
+class FileFindings(Message):
     path: str
     findings: list[Finding]
 
 
-class ContextChangedParams(Wire):
+class ContextChangedParams(Message):
     """What changed of what the user looks at: a field that is absent is as it was."""
 
     active: ActiveEditor | None = None
@@ -1213,12 +1213,12 @@ EditorStatus = Literal["success", "starting", "noServer", "error"]
 """`starting`: a language server is there but does not answer yet, ask again; `noServer`: none for this file."""
 
 
-class EditorDiagnosticsParams(Wire):
+class EditorDiagnosticsParams(Message):
     paths: list[str] = []
     """Absolute; empty asks about every file the editor knows of."""
 
 
-class EditorDiagnosticsResult(Wire):
+class EditorDiagnosticsResult(Message):
     """Asked files that have no findings may be left out."""
 
     status: EditorStatus
@@ -1226,7 +1226,7 @@ class EditorDiagnosticsResult(Wire):
     message: str | None = None
 
 
-class EditorPositionParams(Wire):
+class EditorPositionParams(Message):
     """A place in a file: line 1-based, `character` the Unicode code points before it in that line."""
 
     path: str
@@ -1234,7 +1234,7 @@ class EditorPositionParams(Wire):
     character: int
 
 
-class Location(Wire):
+class Location(Message):
     """Lines of a file, 1-based, inclusive."""
 
     path: str
@@ -1242,20 +1242,20 @@ class Location(Wire):
     end_line: int
 
 
-class EditorLocationsResult(Wire):
+class EditorLocationsResult(Message):
     status: EditorStatus
     locations: list[Location] = []
     message: str | None = None
 
 
-class EditorSymbolsParams(Wire):
+class EditorSymbolsParams(Message):
     """The symbols of one file, or those of the workspace that fit a query; one of the two is given."""
 
     path: str | None = None
     query: str | None = None
 
 
-class Symbol(Wire):
+class Symbol(Message):
     """`kind` is LSP's word for it, lower case: "class", "method". `container` encloses it, "" at the top."""
 
     name: str
@@ -1266,13 +1266,13 @@ class Symbol(Wire):
     container: str = ""
 
 
-class EditorSymbolsResult(Wire):
+class EditorSymbolsResult(Message):
     status: EditorStatus
     symbols: list[Symbol] = []
     message: str | None = None
 
 
-class EditorHoverResult(Wire):
+class EditorHoverResult(Message):
     """`text` is Markdown: what the language server shows on hover; "" for nothing."""
 
     status: EditorStatus
@@ -1286,14 +1286,14 @@ class EditorCallHierarchyParams(EditorPositionParams):
     direction: Literal["incoming", "outgoing"]
 
 
-class Call(Wire):
+class Call(Message):
     """The other function, and the lines of the calls: in its file (incoming) or in the file asked about (outgoing)."""
 
     symbol: Symbol
     lines: list[int] = []
 
 
-class EditorCallHierarchyResult(Wire):
+class EditorCallHierarchyResult(Message):
     status: EditorStatus
     calls: list[Call] = []
     message: str | None = None
@@ -1305,7 +1305,7 @@ class EditorRenameParams(EditorPositionParams):
     new_name: str
 
 
-class RangeEdit(Wire):
+class RangeEdit(Message):
     """As LSP's TextEdit: lines from 0, characters in units of the encoding that the answer names."""
 
     start_line: int
@@ -1315,7 +1315,7 @@ class RangeEdit(Wire):
     new_text: str
 
 
-class RenamedFile(Wire):
+class RenamedFile(Message):
     """What a rename changes in one file."""
 
     path: str
@@ -1327,7 +1327,7 @@ class RenamedFile(Wire):
     edits: list[RangeEdit] = []
 
 
-class EditorRenameResult(Wire):
+class EditorRenameResult(Message):
     """No files: the language server renames nothing there. `error` when it would also create or delete files."""
 
     status: EditorStatus
@@ -1336,7 +1336,7 @@ class EditorRenameResult(Wire):
     message: str | None = None
 
 
-class TextEdit(Wire):
+class TextEdit(Message):
     """Replace the characters [start, end) of the text, counted in Unicode code points, by `newText`."""
 
     start: int
@@ -1344,7 +1344,7 @@ class TextEdit(Wire):
     new_text: str
 
 
-class EditorApplyParams(Wire):
+class EditorApplyParams(Message):
     """Apply in one tick, as one undo step of its own, only if the buffer's text has this hash."""
 
     path: str
@@ -1355,7 +1355,7 @@ class EditorApplyParams(Wire):
     save: bool
 
 
-class EditorApplyResult(Wire):
+class EditorApplyResult(Message):
     status: Literal["success", "conflict", "notOpen", "error"]
     sha256: str | None = None
     """Of the text after the edits."""

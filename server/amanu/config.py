@@ -264,8 +264,9 @@ class Settings(SettingsSection):
     checks: CheckSettings = CheckSettings()
     history: HistorySettings = HistorySettings()
     catalogue: CatalogueSettings = CatalogueSettings()
-    idle_seconds: float = Field(default=600, gt=0)
-    """The daemon leaves after that long without clients and turns."""
+    idle_seconds: float = Field(default=28_800, gt=0)
+    """The daemon leaves after that long without clients and turns: by default eight hours, so that an editor seldom
+    waits for one to start. An idle one takes no CPU time."""
     max_sessions: int = Field(default=100, ge=1)
     """Sessions that are open at once. One more puts away the one nobody looks at, that does nothing and was used
     longest ago; where there is none it is refused."""

@@ -302,6 +302,7 @@ def test_what_is_allowed_is_not_found(module: str, source: str) -> None:
         ("amanu.daemon.standalone", (*BEFORE_INITIALIZE, "asyncio", "socket")),
         ("amanu.frontends.lsp.handshake", BEFORE_INITIALIZE),
         ("amanu.session.sessions", HEAVY),
+        ("amanu.frontends.lsp.connection", HEAVY),
         ("amanu.models.registry", HEAVY),
     ],
 )

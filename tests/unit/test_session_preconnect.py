@@ -45,6 +45,20 @@ async def until_true(reached: Callable[[], bool]) -> None:
             await asyncio.sleep(0.005)
 
 
+async def settled(sessions: Sessions) -> None:
+    """What was opened in the background has come to its end."""
+    models, registry = sessions.models, sessions.services.registry
+    while opening := [*models._warming, *registry.opening]:  # pyright: ignore[reportPrivateUsage]
+        await asyncio.gather(*opening, return_exceptions=True)
+
+
+async def test_a_new_session_is_answered_before_its_connection_is_opened(tmp_path: Path) -> None:
+    async with opened() as (service, sessions, client):
+        await create(sessions, client, tmp_path)
+        assert sessions.services.registry.opening == set(), "an import would hold up the answer"
+        await until_true(lambda: service.connections == 1)
+
+
 async def test_a_new_session_has_its_connection_before_its_first_prompt(tmp_path: Path) -> None:
     async with opened(Say(text="Hi.")) as (service, sessions, client):
         await create(sessions, client, tmp_path)
@@ -69,13 +83,13 @@ async def test_nothing_is_connected_to_without_a_key_nor_for_a_recording(tmp_pat
     async with opened() as (service, sessions, client):
         sessions.services.registry.replays = True
         await create(sessions, client, tmp_path)
-        await asyncio.gather(*sessions.services.registry.opening)
+        await settled(sessions)
         sessions.services.registry.replays = False
         del client.environment["ANTHROPIC_API_KEY"]
         with pytest.raises(AmanuError, match="No key for"):
             await sessions.services.registry.check(MODEL, client.environment)
         await sessions.attach(SessionAttachParams(session_id="s"), client)
-        await asyncio.gather(*sessions.services.registry.opening)
+        await settled(sessions)
         assert service.connections == 0
 
 
@@ -104,7 +118,7 @@ async def test_a_connection_that_is_gone_is_opened_again_when_the_user_begins_to
         await until_true(lambda: service.connections == connections)
         for _ in range(3):
             sessions.begin_prompt(params, client)
-        await asyncio.gather(*sessions.services.registry.opening)
+        await settled(sessions)
         assert (service.connections, service.requests) == (connections, [])
 
 
@@ -115,5 +129,5 @@ async def test_a_connection_that_is_there_is_not_opened_again(tmp_path: Path, mo
         begun = time.monotonic()
         monkeypatch.setattr("amanu.session.client_models.time", SimpleNamespace(monotonic=lambda: begun + 3600))
         sessions.begin_prompt(PromptBeginParams(session_id="s"), client)
-        await asyncio.gather(*sessions.services.registry.opening)
+        await settled(sessions)
         assert service.connections == 1

@@ -52,7 +52,8 @@ def farewell(state: SessionState, idle_seconds: float | None) -> str:
     one = len(jobs) == 1
     if idle_seconds is None:
         return f"{count} {'ends' if one else 'end'} with the chat: {titles}."
-    how_long = seconds(idle_seconds).removesuffix(" 0 s")
+    hour = 3600
+    how_long = f"{idle_seconds / hour:.3g} h" if idle_seconds >= hour else seconds(idle_seconds).removesuffix(" 0 s")
     return (
         f"{count} {'keeps' if one else 'keep'} running for at least {how_long}: {titles}. "
         f"amanu chat --continue returns to {'it' if one else 'them'}."

@@ -36,9 +36,6 @@ END_SECONDS = 5.0
 """For the daemon to finish what it writes after the editor closed stdin."""
 DAEMON = (sys.executable, "-P", "-m", "amanu.daemon.main")
 """`-P`: never import from the folder the editor runs in (invariant 16)."""
-_ORPHAN = "import os, sys\nif not os.fork():\n    os.execv(sys.argv[1], sys.argv[1:])"
-"""Starts a program and ends, so that it is nobody's child: editors kill what they started with all its children
-(vscode-languageclient does two seconds after it said goodbye), and the daemon serves others by then."""
 MAX_HELLO = 4 * 1024 * 1024
 """Bytes of a hello line; it carries the environment."""
 
@@ -50,7 +47,7 @@ class NoDaemon(Exception):
 def main(argv: Sequence[str], command: Sequence[str] = DAEMON) -> int:
     """Run until the editor or the daemon leaves. Returns the exit code LSP wants, 1 when the daemon died.
 
-    `command` starts a daemon; it is given `--ready FD`.
+    `command` starts a daemon; it is given `--detach --ready FD`.
     """
     del argv  # the relay has no options: what matters is in the environment
     if os.name == "nt":
@@ -136,7 +133,7 @@ def _spawn(home: Home, command: Sequence[str]) -> None:
     output = os.open(home.logs / "daemon.out", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     try:
         process = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", _ORPHAN, *command, "--ready", str(theirs)],
+            [*command, "--detach", "--ready", str(theirs)],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,

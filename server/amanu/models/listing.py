@@ -86,7 +86,7 @@ Names = Annotated[frozenset[str] | None, _or_none(_names)]
 
 
 class _Entry(BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True)
+    model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)  # used once a day
 
 
 class ListedModel(_Entry):

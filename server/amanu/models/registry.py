@@ -216,15 +216,16 @@ class ModelRegistry:
         facts = await self._facts(vendor, base_url, model_id)
         return await self._client(vendor, base_url, key), _priced(facts, key)
 
-    async def check(self, model_id: str, environment: Mapping[str, str]) -> ModelInfo:
-        """The facts about a model that can be used; raises as `resolve` does. Its modules are imported and its
-        connection is opened in the background, so that neither opening a session nor the first prompt waits."""
+    async def check(self, model_id: str, environment: Mapping[str, str], *, opens: bool = True) -> ModelInfo:
+        """The facts about a model that can be used; raises as `resolve` does. If it `opens`, its modules are imported
+        and its connection is opened in the background, so that the first prompt need not wait."""
         if model_id.startswith((_SCRIPTED, _OFFERED)):
             return (await self.resolve(model_id, environment))[1]
         vendor, base_url, key = await self._way(model_id, environment)
-        opening = asyncio.create_task(self._open(vendor, base_url, key))
-        self.opening.add(opening)
-        opening.add_done_callback(self._opened)
+        if opens:
+            opening = asyncio.create_task(self._open(vendor, base_url, key))
+            self.opening.add(opening)
+            opening.add_done_callback(self._opened)
         return _priced(await self._facts(vendor, base_url, model_id), key)
 
     async def _way(self, model_id: str, environment: Mapping[str, str]) -> tuple[Vendor, str, Credential]:

@@ -176,12 +176,12 @@ def otherwise(settings: Settings, registry: ModelRegistry, environment: Mapping[
 
 
 async def check(
-    model_id: str, settings: Settings, registry: ModelRegistry, environment: Mapping[str, str]
+    model_id: str, settings: Settings, registry: ModelRegistry, environment: Mapping[str, str], *, opens: bool = True
 ) -> ModelInfo:
     """The facts of a model the user wants to choose. Raises `AmanuError`, as `ModelRegistry.check` does."""
     if model_id != AUTO:
-        return await registry.check(model_id, environment)
-    info = await registry.check(otherwise(settings, registry, environment), environment)
+        return await registry.check(model_id, environment, opens=opens)
+    info = await registry.check(otherwise(settings, registry, environment), environment, opens=opens)
     return info.model_copy(update={"model_id": AUTO, "name": "Automatic", **_NO_PRICES})
 
 

@@ -42,9 +42,10 @@ class ClientModels:
         )
 
     async def choose(self, model_id: str | None, client: Client) -> str:
-        """That model, or the default one, for a new session. Raises `AmanuError` when it cannot be used."""
+        """That model, or the default one, for a new session; not connected yet. Raises `AmanuError` when it cannot be
+        used."""
         chosen = self._require(model_id, client)
-        await routing.check(chosen, self._settings.current, self._registry, client.environment)
+        await routing.check(chosen, self._settings.current, self._registry, client.environment, opens=False)
         return chosen
 
     async def warm(self, client: Client) -> None:

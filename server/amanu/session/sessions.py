@@ -28,7 +28,6 @@ from amanu.session.settings import UserSettings
 from amanu.session.summaries import Summaries
 from amanu.session.title import gist
 from amanu.session.user_rules import UserRules
-from amanu.storage import retention
 from amanu.system.tasks import run_to_completion
 from amanu.text import wording
 from amanu_protocol.errors import AmanuError
@@ -214,6 +213,8 @@ class Sessions:
     async def apply_retention(self) -> None:
         """Remove what is too old by the settings (`[history]`). Open sessions stay as they are; opening one meanwhile
         waits for one removal at most."""
+        from amanu.storage import retention
+
         history = self.settings.current.history
         if history.keep_sessions_days:
             oldest = _now() - history.keep_sessions_days * retention.DAY_MS
@@ -297,6 +298,7 @@ class Sessions:
 
     async def _attach_new(self, session_id: str, client: Client) -> SessionResult:
         session = await self.get(session_id)  # it may have been closed meanwhile
+        self.models.connect(session.state.model_id, client)  # only now: an import holds up whatever else there is
         self._prepare_soon()
         attached = session.attach(client, None, None)  # no await from here to the reply: no event comes before it
         return SessionResult(state=session.view(), epoch=attached.epoch, from_seq=attached.from_seq)

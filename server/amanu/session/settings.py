@@ -9,7 +9,6 @@ from amanu.config import Settings, load_settings, set_by_environment, settings_f
 from amanu.permissions.rule_store import RuleStore
 from amanu.session.services import Services
 from amanu.session.setting_fields import SettingField, setting_fields
-from amanu.storage.toml_file import read_document, write_document
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.requests import (
     Setting,
@@ -50,6 +49,8 @@ class UserSettings:
         return SettingsSetResult(settings=await self.list(), summary=f"{what} {_since(field)}".strip())
 
     def _list(self) -> SettingsListResult:
+        from amanu.storage.toml_file import read_document
+
         document = read_document(self._home.settings)
         tree: dict[str, Any] = document.unwrap()
         text = document.as_string()
@@ -79,6 +80,8 @@ class UserSettings:
 
     def _write(self, field: SettingField, value: Any) -> Settings:
         import tomlkit
+
+        from amanu.storage.toml_file import read_document, write_document
 
         if field.kind == "other":
             raise AmanuError("invalidParams", f"{field.key} is a table; edit it in {self._home.settings}.", path="key")

@@ -59,6 +59,11 @@ TWO = [job(), job(job_id="job-2", title="make serve")]
             "2 background commands keep running for at least 1 min 30 s: make watch, make serve. "
             "amanu chat --continue returns to them.",
         ),
+        (
+            [job()],
+            28_800,
+            "1 background command keeps running for at least 8 h: make watch. amanu chat --continue returns to it.",
+        ),
         (TWO, None, "2 background commands end with the chat: make watch, make serve."),
     ],
 )

@@ -117,8 +117,8 @@ async def test_a_turn_is_heard_in_order_after_its_reply(connect: Connect) -> Non
             -32603,
             {"kind": "internalError", "hint": "`amanu logs` shows what happened."},
         ),
-        ("workspace/executeCommand", {"arguments": []}, -32602, {"kind": "invalidParams", "path": "command"}),
-        ("workspace/executeCommand", {"command": "none"}, -32602, None),
+        ("textDocument/didOpen", {"textDocument": 3}, -32602, {"kind": "invalidParams", "path": "textDocument"}),
+        ("workspace/executeCommand", {"command": "none"}, -32601, None),
     ],
 )
 async def test_errors(connect: Connect, method: str, params: Any, code: int, data: Any) -> None:
@@ -304,7 +304,7 @@ async def test_nothing_is_left_of_what_is_done(connect: Connect) -> None:
         for name, value in vars(connection.protocol).items()
         if isinstance(value, (dict, set)) and name.startswith("_")
     }
-    for name in ("_open", "_reads", "_background", "_pending_requests", "_request_futures", "_result_types"):
+    for name in ("_open", "_reads", "_background", "_pending_requests"):
         assert kept[name] == 0, kept
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.05):
@@ -349,13 +349,18 @@ async def test_a_header_that_never_ends(connect: Connect, monkeypatch: pytest.Mo
     assert await client.read() is None
 
 
-async def test_the_likely_vendor_is_warmed_after_initialized(connect: Connect, core: FakeSessions) -> None:
+@pytest.mark.parametrize(("seconds", "times"), [(0, 1), (3600, 0)])
+async def test_the_likely_vendor_is_warmed_after_initialized(
+    connect: Connect, core: FakeSessions, monkeypatch: pytest.MonkeyPatch, seconds: float, times: int
+) -> None:
+    monkeypatch.setattr(module, "WARM_SECONDS", seconds)
     client = await connect()
     await client.request("initialize", {"capabilities": {}})
     assert core.warmed == []
     client.notify("initialized", {})
+    await client.request("amanu/nothing")
     await client.request("shutdown")
-    assert len(core.warmed) == 1
+    assert len(core.warmed) == times
 
 
 def test_alive() -> None:

@@ -13,6 +13,7 @@ from amanu.permissions.policy import built_in, decide, of_mode
 from amanu.workspace import editor_queries as asking
 from amanu.workspace.overlay import Question
 from amanu_protocol import requests as r
+from amanu_protocol.base import Wire
 from support.tool_harness import FakeEditor, ToolHarness
 
 CART = "def subtotal(items):\n    return sum(items)\n\n\nprint(subtotal([1]), cart.subtotal)\n"
@@ -27,7 +28,7 @@ class FakeLanguage:
     def __init__(self, *answers: dict[str, Any], offers: bool = True) -> None:
         self.answer_with = list(answers)
         self.offers = offers
-        self.asked: list[r.Wire] = []
+        self.asked: list[Wire] = []
 
     def answers(self, question: Question, path: Path) -> bool:
         return self.offers
@@ -53,7 +54,7 @@ class FakeLanguage:
     async def rename(self, params: r.EditorRenameParams) -> r.EditorRenameResult:
         return r.EditorRenameResult.model_validate(self._next(params))
 
-    def _next(self, params: r.Wire) -> dict[str, Any]:
+    def _next(self, params: Wire) -> dict[str, Any]:
         self.asked.append(params)
         return self.answer_with.pop(0) if len(self.answer_with) > 1 else self.answer_with[0]
 

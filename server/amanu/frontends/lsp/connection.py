@@ -6,32 +6,31 @@ protocol, outbox, open documents. Many connections share one `Sessions`.
 
 import asyncio
 import contextlib
+import importlib
 import inspect
 import logging
 import os
 import socket
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 from typing import Protocol as TypingProtocol
 
-from lsprotocol import types
-
 from amanu.context.editor import EditorContext
+from amanu.frontends.lsp import document_messages as d
 from amanu.frontends.lsp import handshake
 from amanu.frontends.lsp.buffers import Buffers, EditorClient, path_of
 from amanu.frontends.lsp.document_text import Position
 from amanu.frontends.lsp.editor_queries import EditorLanguage
 from amanu.frontends.lsp.errors import INVALID_REQUEST, PARSE_ERROR
 from amanu.frontends.lsp.flow_control import Credit
-from amanu.frontends.lsp.jsonrpc import Protocol, RequestRoute, Server
+from amanu.frontends.lsp.jsonrpc import Protocol, RequestRoute
 from amanu.frontends.lsp.message_weight import LARGE, MAX_VALUES, weigh
 from amanu.frontends.lsp.model_host import EditorModelHost
 from amanu.frontends.lsp.outbox import Outbox
-from amanu.frontends.lsp.plain.client import PlainClient
-from amanu.frontends.lsp.plain.editor import PlainEditor
 from amanu.system.frames import BrokenStream, FrameReader
 from amanu_protocol import requests as r
 from amanu_protocol.base import Wire
@@ -40,6 +39,7 @@ from amanu_protocol.events import EventMessage, SessionChanged
 from amanu_protocol.items import Item
 
 if TYPE_CHECKING:
+    from amanu.frontends.lsp.plain.client import PlainClient
     from amanu.session.session import Session
     from amanu.session.sessions import Sessions
 
@@ -49,6 +49,9 @@ BODY_SECONDS = 120.0
 """Without another byte of a message that was begun. What came of it, up to 64 MB, is kept as long."""
 FAREWELL_SECONDS = 2.0
 """For what is unsent when a connection ends."""
+WARM_SECONDS = 1.0
+"""After `initialized`, until the likely vendor's SDK is imported. That takes the interpreter for up to a second, and
+who opens a session at once is to have it first; the session then imports what its model needs."""
 PARENT_SECONDS = 2.0
 """Between two looks whether the editor's process is there."""
 
@@ -88,12 +91,13 @@ class Connection:
         self.capabilities: Mapping[str, Any] = {}
         self.context: EditorContext | None = None
         """What the user looks at; None until the client says something of it."""
-        self.server = Server()
-        self.protocol: Protocol = self.server.protocol
+        self.protocol = Protocol()
         self.models = EditorModelHost(self.protocol.ask)
         self.buffers: Buffers | None = None
         self.plain_client: PlainClient | None = None
         """For a client without a plugin of ours."""
+        self._begin_plain: Callable[[], Coroutine[Any, Any, None]] | None = None
+        """What comes after its `initialize`."""
         self._sessions = sessions
         self._reader = streams.reader
         self._received = streams.received
@@ -102,6 +106,7 @@ class Connection:
         self._credit = Credit()
         self._exit = False
         self._parent: asyncio.Task[None] | None = None
+        self._warming: asyncio.Task[None] | None = None
         self._outbox = Outbox(streams.writer, self._item)
         self.protocol.send = self._outbox.put
         self.protocol.mute_initialize = streams.answered
@@ -113,7 +118,7 @@ class Connection:
             "shutdown": self._shutdown,
         }
         self.protocol.routes = self._routes()
-        self._add_features()
+        self.protocol.documents = self._documents()
 
     async def run(self) -> int:
         """Serve until the client leaves. Returns the exit code LSP wants: 0 after `shutdown`, else 1. The writer
@@ -132,6 +137,9 @@ class Connection:
                         duration = time.thread_time() - started_at
                     if self._exit:
                         return self._code
+                    if self._begin_plain is not None:
+                        await self._begin_plain()
+                        self._begin_plain = None
                     await asyncio.sleep(self._credit.charge(duration))  # 0: a flood must not starve the others either
                 data = await self._read(frames)
             return self._code
@@ -169,8 +177,9 @@ class Connection:
         return 0 if self.protocol.state == "shutdown" else 1
 
     def _close(self) -> None:
-        if self._parent is not None:
-            self._parent.cancel()
+        for task in (self._parent, self._warming):
+            if task is not None:
+                task.cancel()
         if self.plain_client is not None:
             self.plain_client.close()
         if self.buffers is not None:
@@ -364,26 +373,37 @@ class Connection:
             self.buffers.language = EditorLanguage(self.name, self.protocol.ask, offers, self.buffers, self._places)
         self._sessions.overlay.add(self.buffers)
         if handshake.is_plain(params):
-            self._serve_plain(params, client, self.buffers)
+            if not self.folders and isinstance(params.get("rootUri"), str):
+                self._add_folder(params["rootUri"])
+            self._begin_plain = partial(self._serve_plain, client, self.buffers, handshake.options(params))
         process = params.get("processId")
         if process is not None and alive(process):  # one we cannot see lives in another container
             self._parent = asyncio.create_task(self._watch(process))
         return result
 
-    def _serve_plain(self, params: Any, client: EditorClient, buffers: Buffers) -> None:
-        if not self.folders and isinstance(params.get("rootUri"), str):
-            self._add_folder(params["rootUri"])
+    async def _serve_plain(self, client: EditorClient, buffers: Buffers, options: Mapping[str, Any]) -> None:
+        """Before its next message is looked at. A thread imports what that takes: the others must not wait for it."""
+        await asyncio.to_thread(importlib.import_module, "amanu.frontends.lsp.plain.client")
+        from amanu.frontends.lsp.plain.client import PlainClient
+        from amanu.frontends.lsp.plain.editor import PlainEditor
+        from amanu.frontends.lsp.plain.features import Features
+
         editor = PlainEditor(client, buffers, self.capabilities, self.protocol.send_notification)
-        model = handshake.options(params).get("model")
+        model = options.get("model")
         model_id = model if isinstance(model, str) else None
         self.plain_client = PlainClient(self._sessions, self, editor, self.folders.values, model_id)
-        self.protocol.plain = {**self.protocol.plain, **self.plain_client.listen(self.server)}
+        self.protocol.features = features = Features()
+        self.protocol.plain = {**self.protocol.plain, **self.plain_client.listen(features.server)}
 
     def _initialized(self, params: Any) -> None:
-        """Import the likely vendor's SDK while the user still types. The one permitted stall."""
-        _keep(asyncio.create_task(self._sessions.models.warm(self)))
+        self._warming = asyncio.create_task(self._warm())
         if self.plain_client is not None:
             self.plain_client.begin()
+
+    async def _warm(self) -> None:
+        """Import the likely vendor's SDK while the user still types. The one permitted stall."""
+        await asyncio.sleep(WARM_SECONDS)
+        await self._sessions.models.warm(self)
 
     def _shutdown(self, params: Any) -> None:
         self.protocol.state = "shutdown"
@@ -398,35 +418,36 @@ class Connection:
         log.info("the editor's process %d is gone", process)
         self._reader.feed_eof()
 
-    def _add_features(self) -> None:
-        """LSP methods with typed params."""
-        on = self.server.feature
-        buffers = self._open_buffers
+    def _documents(self) -> dict[str, RequestRoute]:
+        return {
+            "textDocument/didOpen": RequestRoute(d.DidOpenParams, self._opened),
+            "textDocument/didChange": RequestRoute(d.DidChangeParams, self._changed),
+            "textDocument/didClose": RequestRoute(
+                d.DidCloseParams, lambda p: self._open_buffers().closed(p.text_document.uri)
+            ),
+            "textDocument/didSave": RequestRoute(
+                d.DidSaveParams, lambda p: self._open_buffers().saved(p.text_document.uri)
+            ),
+            "workspace/didChangeWorkspaceFolders": RequestRoute(
+                d.DidChangeWorkspaceFoldersParams, self._folders_changed
+            ),
+        }
 
-        @on(types.TEXT_DOCUMENT_DID_OPEN)
-        def opened(p: types.DidOpenTextDocumentParams) -> None:  # pyright: ignore[reportUnusedFunction]
-            buffers().opened(p.text_document.uri, p.text_document.version, p.text_document.text)
-            self._document_used(p.text_document.uri)
+    def _opened(self, params: d.DidOpenParams) -> None:
+        document = params.text_document
+        self._open_buffers().opened(document.uri, document.version, document.text)
+        self._document_used(document.uri)
 
-        @on(types.TEXT_DOCUMENT_DID_CHANGE)
-        def changed(p: types.DidChangeTextDocumentParams) -> None:  # pyright: ignore[reportUnusedFunction]
-            buffers().changed(p.text_document.uri, p.text_document.version, map(_change, p.content_changes))
-            self._document_used(p.text_document.uri)
+    def _changed(self, params: d.DidChangeParams) -> None:
+        document = params.text_document
+        self._open_buffers().changed(document.uri, document.version, map(_change, params.content_changes))
+        self._document_used(document.uri)
 
-        @on(types.TEXT_DOCUMENT_DID_CLOSE)
-        def closed(p: types.DidCloseTextDocumentParams) -> None:  # pyright: ignore[reportUnusedFunction]
-            buffers().closed(p.text_document.uri)
-
-        @on(types.TEXT_DOCUMENT_DID_SAVE)
-        def saved(p: types.DidSaveTextDocumentParams) -> None:  # pyright: ignore[reportUnusedFunction]
-            buffers().saved(p.text_document.uri)
-
-        @on(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
-        def folders(p: types.DidChangeWorkspaceFoldersParams) -> None:  # pyright: ignore[reportUnusedFunction]
-            for folder in p.event.removed:
-                self.folders.pop(folder.uri, None)
-            for folder in p.event.added:
-                self._add_folder(folder.uri)
+    def _folders_changed(self, params: d.DidChangeWorkspaceFoldersParams) -> None:
+        for folder in params.event.removed:
+            self.folders.pop(folder.uri, None)
+        for folder in params.event.added:
+            self._add_folder(folder.uri)
 
     def _document_used(self, uri: str) -> None:
         if self.plain_client is not None:
@@ -506,10 +527,8 @@ class _UnreadableStream(Exception):
     """The stream has no frames any more."""
 
 
-def _change(
-    change: types.TextDocumentContentChangePartial | types.TextDocumentContentChangeWholeDocument,
-) -> tuple[Position, Position, str] | str:
-    if isinstance(change, types.TextDocumentContentChangeWholeDocument):
+def _change(change: d.ContentChange) -> tuple[Position, Position, str] | str:
+    if change.range is None:
         return change.text
     start, end = change.range.start, change.range.end
     return Position(start.line, start.character), Position(end.line, end.character), change.text

@@ -8,10 +8,7 @@ field · −32803 with `data.kind` for what a user can act on · −32603 our bu
 import os
 from typing import Any
 
-from cattrs import BaseValidationError
-from cattrs.errors import AttributeValidationNote, IterableValidationNote
 from pydantic import ValidationError
-from pygls.exceptions import JsonRpcException
 
 from amanu.frontends.lsp.handshake import BadParams
 from amanu_protocol.errors import INVALID_PARAMS, REQUEST_FAILED, AmanuError, ErrorData
@@ -49,28 +46,12 @@ def failure(method: str, error: Exception) -> tuple[int, str, Any]:
         case AmanuError():
             bad = error.kind in ("invalidParams", "unsupportedVersion")
             return INVALID_PARAMS if bad else REQUEST_FAILED, str(error), _plain(error.data)
-        case JsonRpcException():
-            return error.code, error.message, None
         case OSError(errno=int(number)):
             data = ErrorData(kind="storageError", hint="`amanu logs` shows what happened.")
             return REQUEST_FAILED, f"{method}: {os.strerror(number)}.", _plain(data)
         case _:
             data = ErrorData(kind="internalError", hint="`amanu logs` shows what happened.")
             return INTERNAL_ERROR, f"{method} failed: internal error.", _plain(data)
-
-
-def bad_path(error: BaseException) -> str:
-    """The field cattrs could not read, as `field.index.field` in the names of the wire."""
-    path: list[str] = []
-    while isinstance(error, BaseValidationError):
-        error = error.exceptions[0]
-        for note in getattr(error, "__notes__", ()):
-            if isinstance(note, AttributeValidationNote):
-                first, *parts = note.name.split("_")
-                path.append(first + "".join(part.capitalize() for part in parts))
-            elif isinstance(note, IterableValidationNote):
-                path.append(str(note.index))
-    return ".".join(path) or "params"
 
 
 def _plain(data: ErrorData) -> Any:

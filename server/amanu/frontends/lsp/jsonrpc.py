@@ -1,29 +1,22 @@
-"""Messages in, exactly one reply out: JSON-RPC as LSP wants it, on pygls' types and feature table.
+"""Messages in, exactly one reply out: JSON-RPC as LSP wants it.
 
-Of pygls we use the feature table, the converter and the LSP types. Its read loop, dispatch, bookkeeping of
-requests and error reporting are replaced here, because they leave requests unanswered, mangle keys and leak
-(`tests/e2e/test_lsp_conformance.py` shows each on stock pygls). `amanu/*` params go raw → pydantic, results
-pydantic → JSON; nothing else touches them.
+Pygls' read loop, dispatch, bookkeeping of requests and error reporting are replaced here, because they leave requests
+unanswered, mangle keys and leak (`tests/e2e/test_lsp_conformance.py` shows each on stock pygls). Its feature table and
+the LSP types serve plain clients (`plain/features.py`). `amanu/*` params go raw → pydantic, results pydantic → JSON;
+nothing else touches them.
 """
 
 import asyncio
-import functools
 import inspect
 import json
 import logging
-from collections import ChainMap
-from collections.abc import Awaitable, Callable, Generator, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, cast
+from typing import Protocol as TypingProtocol
 
-from cattrs import BaseValidationError, Converter
-from lsprotocol import converters, types
 from pydantic import ValidationError
-from pygls.feature_manager import is_thread_function  # pyright: ignore[reportUnknownVariableType]
-from pygls.lsp.server import LanguageServer
-from pygls.protocol import LanguageServerProtocol
 
-from amanu import __version__
 from amanu.frontends.lsp.errors import (
     CANCELLED,
     INTERNAL_ERROR,
@@ -31,7 +24,6 @@ from amanu.frontends.lsp.errors import (
     NOT_INITIALIZED,
     PARSE_ERROR,
     UnknownMethod,
-    bad_path,
     failure,
 )
 from amanu.frontends.lsp.handshake import BadParams
@@ -41,8 +33,6 @@ from amanu_protocol.errors import REQUEST_FAILED, AmanuError
 from amanu_protocol.methods import BY_NAME
 from amanu_protocol.requests import Empty
 
-NAMED_SIZE = 16 * 1024
-"""Bytes of a message above which an ill-typed field of LSP's is not named."""
 MAX_OPEN = 1000
 """Requests of one client that wait for their answer at once."""
 MAX_READING = 16
@@ -59,7 +49,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class RequestRoute:
-    """How an `amanu/*` message is handled. Requests are async, notifications are not.
+    """How a message with params of ours is handled. Requests are async, notifications are not.
 
     `reads`: it has no effect, so `$/cancelRequest` and the end of the connection cut it short. Others run to
     their end: an effect is never cut in half, and its reply tells what became of it.
@@ -74,38 +64,36 @@ class ClientError(Exception):
     """The client answered a request of ours with an error, or can answer no more."""
 
 
-class Server(LanguageServer):
-    """pygls' object of one connection: features are registered on it."""
+class Features(TypingProtocol):
+    """Requests of LSP that only a plain client sends."""
 
-    protocol: "Protocol"  # pyright: ignore[reportIncompatibleVariableOverride]
+    def call(self, method: str, params: Any, size: int) -> Callable[[], Any] | None:
+        """The call to make, params (of a message of `size` bytes) checked; None when nothing handles it."""
+        ...
 
-    def __init__(self) -> None:
-        super().__init__(  # pyright: ignore[reportUnknownMemberType]
-            "amanu", __version__, protocol_cls=Protocol, converter_factory=_converter
-        )
+    def is_request(self, method: str) -> bool:
+        """Whether LSP wants an answer to it."""
+        ...
 
-    def report_server_error(self, error: Exception, source: object) -> None:
-        """Log instead of pygls' pop-up."""
-        log.error("in a handler: %s", type(error).__name__)
+    def as_json(self, value: Any) -> Any:
+        """A value of LSP's types as plain JSON."""
+        ...
 
 
-class Protocol(LanguageServerProtocol):
+class Protocol:
     """One connection's messages. Given by the owner after construction: `send`, `routes`, `admit`, `ended`."""
 
-    def __init__(self, server: LanguageServer, converter: Converter) -> None:
-        super().__init__(server, converter)
-        builtin = cast("dict[str, Handler]", self.fm.builtin_features)  # pyright: ignore[reportUnknownMemberType]
-        for method in _NOT_PYGLS:
-            builtin.pop(method, None)
-        self._features = ChainMap(
-            builtin,
-            cast("dict[str, Handler]", self.fm.features),  # pyright: ignore[reportUnknownMemberType]
-        )
+    def __init__(self) -> None:
         self.send: Callable[[bytes], None] = lambda body: None
         """Takes a message body."""
         self.routes: Mapping[str, RequestRoute] = {}
+        """`amanu/*`."""
+        self.documents: Mapping[str, RequestRoute] = {}
+        """LSP's notifications of every client."""
         self.plain: Mapping[str, Handler] = {}
         """LSP methods that want their params as JSON."""
+        self.features: Features | None = None
+        """Of a plain client."""
         self.admit: Callable[[], None] = lambda: None
         """Raises when the client may not use `amanu/*`."""
         self.ended: Callable[[], None] = lambda: None
@@ -224,7 +212,7 @@ class Protocol(LanguageServerProtocol):
         if self.state != "running":
             log.info("notification %a dropped: connection is %s", method, self.state)
             return
-        if _is_request(method):
+        if self._is_request(method):
             log.info("request %a without an id dropped: nobody would hear what became of it", method[:100])
             return
         if method == "$/cancelRequest":
@@ -258,33 +246,25 @@ class Protocol(LanguageServerProtocol):
         route = self.routes.get(method)
         if route is not None:
             self.admit()
+        else:
+            route = self.documents.get(method)
+        if route is not None:
             checked = route.params.model_validate({} if params is None else params, by_alias=True, by_name=False)
             return lambda: route.handler(checked), route.reads
         if method in self.plain:
             plain = self.plain[method]
             return lambda: plain(params), False
-        handler = self._features.get(method)
-        if handler is None:
+        call = None if self.features is None else self.features.call(method, params, self._size)
+        if call is None:
             raise UnknownMethod(method)
-        kind = types.METHOD_TO_TYPES.get(method)
-        arguments = params if kind is None or kind[2] is None else self._structured(params, kind[2])
-        return lambda: _call(handler, arguments), True
+        return call, True
 
-    def _structured(self, params: Any, kind: Any) -> Any:
-        """Raises `BadParams`, naming the field if that is cheap: to look for all that is wrong, as cattrs does for it,
-        takes half a minute for a text of 200,000 characters in the place of a list, and everybody would wait."""
-        try:
-            return self._converter.structure(params, kind)
-        except Exception:
-            path = "params"
-            if self._size <= NAMED_SIZE:
-                try:
-                    _converter(detailed=True).structure(params, kind)
-                except BaseValidationError as error:
-                    path = bad_path(error)
-                except Exception:
-                    log.debug("the field that is wrong cannot be told")
-            raise BadParams(path, "as the LSP specification says") from None
+    def _is_request(self, method: str) -> bool:
+        """By the tables of the protocols. Such a message without an id is a client's mistake; taken as it is, it would
+        start the connection anew, or answer a question, and nobody would be told."""
+        if method in BY_NAME:
+            return BY_NAME[method].result is not None
+        return method in _LIFECYCLE or (self.features is not None and self.features.is_request(method))
 
     # out --------------------------------------------------------------------------------------------
 
@@ -325,11 +305,7 @@ class Protocol(LanguageServerProtocol):
     def _json(self, value: Any) -> bytes:
         if isinstance(value, Wire):
             return to_json(value)
-        return json.dumps(value, default=self._serialize_message).encode()
-
-    def _send_data(self, data: Any) -> None:
-        """pygls' way out, used by its `notify`."""
-        self.send(self._json(data))
+        return json.dumps(value, default=None if self.features is None else self.features.as_json).encode()
 
     async def ask(self, method: str, params: Any) -> Any:
         """Send a request to the client and wait for its result, as JSON. Raises `ClientError`.
@@ -356,21 +332,6 @@ class Protocol(LanguageServerProtocol):
         """Send a notification to the client."""
         head = json.dumps({"jsonrpc": "2.0", "method": method})
         self.send(b'%b,"params":%b}' % (head[:-1].encode(), self._json(params)))
-
-    def send_request(self, method: str, params: Any = None, callback: Any = None, msg_id: Any = None) -> Any:
-        """Not offered: a result that nobody awaits cannot be cancelled or cleaned up."""
-        raise RuntimeError(f"await the async form of {method}")
-
-    async def send_request_async(  # pyright: ignore[reportIncompatibleMethodOverride]
-        self, method: str, params: Any = None, msg_id: Any = None
-    ) -> Any:
-        """pygls' way to ask, used by its `*_async` methods: `ask`, with the result as an LSP type."""
-        result = await self.ask(method, params)
-        kind = types.METHOD_TO_TYPES.get(method)
-        if kind is None:
-            return result
-        reply = self._converter.structure({"jsonrpc": "2.0", "id": 0, "result": result}, kind[1])
-        return cast("Any", reply).result
 
     def _answered(self, message: dict[str, Any]) -> None:
         future = self._pending_requests.get(message["id"]) if isinstance(message.get("id"), str) else None
@@ -411,28 +372,8 @@ class Protocol(LanguageServerProtocol):
 _TOO_MANY = (REQUEST_FAILED, f"More than {MAX_OPEN} requests of this client are pending.")
 
 
-_NOT_PYGLS = (
-    types.INITIALIZE,
-    types.INITIALIZED,
-    types.SHUTDOWN,
-    types.EXIT,
-    types.TEXT_DOCUMENT_DID_OPEN,
-    types.TEXT_DOCUMENT_DID_CHANGE,
-    types.TEXT_DOCUMENT_DID_CLOSE,
-    types.NOTEBOOK_DOCUMENT_DID_OPEN,
-    types.NOTEBOOK_DOCUMENT_DID_CHANGE,
-    types.NOTEBOOK_DOCUMENT_DID_CLOSE,
-    types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS,
-    types.WINDOW_WORK_DONE_PROGRESS_CANCEL,
-)
-"""Built-in handlers of pygls we put aside: they keep a second copy of every document, in its own idea of lines."""
-
-
-@functools.cache
-def _converter(detailed: bool = False) -> Converter:
-    """One for all connections: making it costs 2 ms, its first use 18 ms. `detailed`: tells all
-    that is wrong, and where; else it stops at the first."""
-    return converters.get_converter(Converter(detailed_validation=detailed))
+_LIFECYCLE = ("initialize", "shutdown")
+"""Requests of LSP that every client sends."""
 
 
 def _no_constant(name: str) -> Any:
@@ -459,34 +400,3 @@ def _id_of(message: Any) -> Id | None:
     """The id of a request, if it has one that an answer can carry."""
     id: Any = cast("dict[str, Any]", message).get("id") if isinstance(message, dict) else None
     return id if type(id) in (int, str) and len(str(id)) <= _LONGEST_ID else None
-
-
-def _is_request(method: str) -> bool:
-    """By the tables of the protocols. Such a message without an id is a client's mistake; taken as it is, it would
-    start the connection anew, or answer a question, and nobody would be told."""
-    if method in BY_NAME:
-        return BY_NAME[method].result is not None
-    kind: Any = types.METHOD_TO_TYPES.get(method)
-    return kind is not None and kind[1] is not None  # the stubs say that everything has an answer
-
-
-def _call(handler: Handler, params: Any) -> Any:
-    """Call a feature of any of the kinds pygls knows."""
-    if is_thread_function(handler):
-        return asyncio.to_thread(handler, params)
-    if inspect.isgeneratorfunction(handler):
-        return _drive(handler(params))
-    return handler(params)
-
-
-async def _drive(steps: Generator[Any, Any, Any]) -> Any:
-    """Run a generator feature: it yields calls and gets their results."""
-    value: Any = None
-    while True:
-        try:
-            handler, args, kwargs = steps.send(value)
-        except StopIteration as end:
-            return end.value
-        value = handler(*(args or ()), **(kwargs or {}))
-        if inspect.isawaitable(value):
-            value = await value

@@ -16,7 +16,6 @@ from amanu.core.tool import ToolError
 from amanu.sandbox.process_records import MARK
 from amanu.sandbox.rlimits import KernelLimits, limited_entry_shell, limits
 from amanu.sandbox.sandbox import SandboxedCommand, SandboxError
-from amanu.shell.programs.git import LOOKING
 from amanu.system.process_tree import end_all, interrupt_all, without_git_settings, without_secrets
 from amanu.system.tasks import run_to_completion, start_process, wait_killed
 from amanu.tools.environment import ToolEnvironment
@@ -187,6 +186,8 @@ class CommandLauncher:
             environment["TERM"] = "xterm-256color"
             del environment["NO_COLOR"]
         if need.writes == "nothing":
+            from amanu.shell.programs.git import LOOKING
+
             return {**without_git_settings(environment), **LOOKING}
         return environment if self._trusted() else without_git_settings(environment, hooks=self.runs_hooks(need))
 

@@ -21,9 +21,6 @@ from amanu.core.protected_paths import npmrc_holds_token
 from amanu.core.requirements import SandboxRequirements
 from amanu.core.tool import CallContext, Outcome, Params, Preview, Subject, ToolError
 from amanu.sandbox.process_records import MARK
-from amanu.shell.analyze import read
-from amanu.shell.programs.git import writes_settings
-from amanu.shell.self_edits import rewritten
 from amanu.system.tasks import run_to_completion
 from amanu.text.display import one_line, visible
 from amanu.tools.environment import SessionTool, ToolEnvironment
@@ -160,7 +157,11 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
         return await self.preview(params, call)
 
     def _analyze(self, params: RunShellCommandParams, folder: Path, call: CallContext) -> _Analysis:
-        """Blocking: it looks at the files that the command would run."""
+        """Blocking: it looks at the files that the command would run. What reads command lines is imported with the
+        first one: it is a tenth of all there is of ours."""
+        from amanu.shell.analyze import read
+        from amanu.shell.self_edits import rewritten
+
         real = self._workspace.guard.real(folder)
         reading = read(params.command, self._command_context(real, call))
         reading = _with_asks(reading, self._asks(params))
@@ -211,6 +212,8 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
     ) -> SandboxRequirements:
         """What the sandbox must allow. `pinned`: files that must stay as they were approved; `stored`: path → content
         of those that are small enough."""
+        from amanu.shell.programs.git import writes_settings
+
         effective = [command for command in reading.commands if command.effect != "none"]
         read_only = self._read_only()
         only_git = reading.unclear is None and bool(effective) and all(command.git for command in effective)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from lsprotocol import types
 from pydantic import ValidationError
+from pygls.lsp.server import LanguageServer
 
 from amanu.frontends.lsp.buffers import path_of
-from amanu.frontends.lsp.jsonrpc import Server
 from amanu.frontends.lsp.plain import command_arguments as c
 from amanu.frontends.lsp.plain import patch_file as patch
 from amanu.frontends.lsp.plain import review
@@ -124,7 +124,7 @@ class PlainClient(ConnectionClient):
 
     # LSP --------------------------------------------------------------------------------------------
 
-    def listen(self, server: Server) -> Mapping[str, Callable[[Any], Any]]:
+    def listen(self, server: LanguageServer) -> Mapping[str, Callable[[Any], Any]]:
         """Register what is answered with typed params. Returns what wants them as JSON."""
         on = server.feature
 
