@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bench.cases import cancel, files, first, long, paced, pauses, rest, servers, start, steps, stream
+from bench.cases import cancel, edits, files, first, long, paced, pauses, rest, servers, start, steps, stream
 from bench.results import Results
 from bench.run import Run
 from bench.stage import Stage
@@ -28,6 +28,7 @@ CASES: dict[str, Callable[[Run], Awaitable[None]]] = {
     "paced": paced.measure,
     "steps": steps.measure,
     "files": files.measure,
+    "edits": edits.measure,
     "cancel": cancel.measure,
     "long": long.measure,
     "rest": rest.measure,

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 _MARK = re.compile(rb"bench:([A-Za-z0-9_-]+=*):")
+_EACH = re.compile(r"\{each:(.*?):each\}", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -17,7 +18,9 @@ class Plan:
     steps: int = 0
     tool: str = ""
     arguments: dict[str, Any] = field(default_factory=dict[str, Any])
-    """`{n}` in a text becomes the number of the step, from 0."""
+    """In a text `{n}` becomes the number of the step, from 0, and what stands in `{each:…:each}` comes `each` times,
+    with `{i}` as its number: so a long text is made by the service, and is not in the prompt."""
+    each: int = 0
     chunks: int = 1
     pace: float = 0.0
     stamped: bool = False
@@ -26,9 +29,17 @@ class Plan:
     def call(self, step: int) -> dict[str, Any]:
         """The arguments of the call of a step."""
         return {
-            name: value.replace("{n}", str(step)) if isinstance(value, str) else value
+            name: self._filled(value, step) if isinstance(value, str) else value
             for name, value in self.arguments.items()
         }
+
+    def _filled(self, text: str, step: int) -> str:
+        return _EACH.sub(lambda found: filled(found[1], self.each), text.replace("{n}", str(step)))
+
+
+def filled(block: str, count: int) -> str:
+    """The block so many times, `{i}` in it being its number."""
+    return "".join(block.replace("{i}", str(i)) for i in range(count))
 
 
 def prompt(plan: Plan) -> str:

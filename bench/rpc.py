@@ -30,6 +30,8 @@ class Rpc:
         self._asked = asked
         self._waiting: dict[int, asyncio.Future[Any]] = {}
         self._last = 0
+        self.received = 0
+        """Bytes the subject has sent."""
         self._answering: set[asyncio.Task[None]] = set()
         self._reading = asyncio.create_task(self._read())
 
@@ -60,6 +62,7 @@ class Rpc:
         try:
             while more := await self._in.read(1 << 18):
                 data += more
+                self.received += len(more)
                 used = self._lines(data) if self._framing == "lines" else self._frames(data)
                 del data[:used]
         finally:

@@ -98,16 +98,23 @@ class Run:
                 self.results.problems.append(f"{subject.name}: {what}: {said}")
 
     async def start(
-        self, subject: Subject, folder: Path, patience: float = PATIENCE, url: str | None = None
+        self,
+        subject: Subject,
+        folder: Path,
+        patience: float = PATIENCE,
+        url: str | None = None,
+        *,
+        asks: bool = True,
     ) -> Session:
-        """A new agent with a session, warmed by one short prompt. `url`: where its service is, if not at the stage."""
+        """A new agent with a session (`asks`: see `Agent.open`), warmed by one short prompt. `url`: of its service, if
+        that is not at the stage."""
         place = self.stage.place(subject, folder)
         agent: Agent = await subject.start(replace(place, url=url or place.url))
         session = Session(subject, agent, "", folder)
         try:
             async with asyncio.timeout(patience):
                 await agent.initialize()
-                session.id = await agent.open(folder)
+                session.id = await agent.open(folder, asks=asks)
                 await session.say(Plan())
         except BaseException:
             await agent.stop()
@@ -115,12 +122,12 @@ class Run:
         return session
 
     @asynccontextmanager
-    async def sessions(self, folder: Path, what: str) -> AsyncGenerator[dict[str, Session]]:
+    async def sessions(self, folder: Path, what: str, *, asks: bool = True) -> AsyncGenerator[dict[str, Session]]:
         """A running, warm session of each subject, by name; those that do not start are noted and missing."""
         running: dict[str, Session] = {}
 
         async def begin(subject: Subject) -> None:
-            running[subject.name] = await self.start(subject, folder)
+            running[subject.name] = await self.start(subject, folder, asks=asks)
 
         try:
             for subject in self.subjects:

@@ -10,8 +10,9 @@ from typing import Any, Literal
 
 from bench.plan import Plan
 from bench.process import Tree
+from bench.rpc import Rpc
 
-Deed = Literal["read", "grep", "glob", "edit"]
+Deed = Literal["read", "grep", "glob", "edit", "hunks"]
 
 
 @dataclass
@@ -71,16 +72,23 @@ class Turn:
 class Agent(ABC):
     """One running subject."""
 
+    _rpc: Rpc
+
     def __init__(self) -> None:
         self.tree = Tree()
+
+    @property
+    def received(self) -> int:
+        """Bytes its client has read so far."""
+        return self._rpc.received
 
     @abstractmethod
     async def initialize(self) -> None:
         """The handshake; returns when it is answered."""
 
     @abstractmethod
-    async def open(self, folder: Path) -> str:
-        """A new session there; its id."""
+    async def open(self, folder: Path, *, asks: bool = True) -> str:
+        """A new session there; its id. Not `asks`: edits need no approval, where the subject has such a mode."""
 
     @abstractmethod
     def prompt(self, session: str, plan: Plan) -> Turn: ...

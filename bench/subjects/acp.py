@@ -29,7 +29,7 @@ class AcpAgent(Agent):
         capabilities = {"fs": {"readTextFile": False, "writeTextFile": False}, "terminal": False}
         await self._rpc.call("initialize", {"protocolVersion": 1, "clientCapabilities": capabilities})
 
-    async def open(self, folder: Path) -> str:
+    async def open(self, folder: Path, *, asks: bool = True) -> str:
         if self._login:
             await self._rpc.call("authenticate", {"methodId": self._login})
         answer = await self._rpc.call("session/new", {"cwd": str(folder), "mcpServers": []})

@@ -73,6 +73,9 @@ def uses(deed: Deed, what: Mapping[str, str]) -> dict[str, Any] | None:
         case "edit":
             arguments = {"path": what["path"], "old_text": what["old"], "new_text": what["new"]}
             return {"tool": "edit_file", "arguments": arguments}
+        case "hunks":
+            content = f"{{each:{what['kept']}\n{what['new']}\n:each}}"
+            return {"tool": "write_file", "arguments": {"path": what["path"], "content": content}}
 
 
 class AmanuAgent(Agent):
@@ -105,9 +108,10 @@ class AmanuAgent(Agent):
         )
         self._rpc.notify("initialized", {})
 
-    async def open(self, folder: Path) -> str:
+    async def open(self, folder: Path, *, asks: bool = True) -> str:
         session = uuid.uuid4().hex
-        params = {"sessionId": session, "roots": [str(folder)], "modelId": self._model}
+        mode = "ask" if asks else "acceptEdits"
+        params = {"sessionId": session, "roots": [str(folder)], "modelId": self._model, "mode": mode}
         await self._rpc.call("amanu/session/create", params)
         return session
 

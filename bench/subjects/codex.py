@@ -40,6 +40,8 @@ class CodexAgent(Agent):
         super().__init__()
         self._turns: dict[str, Turn] = {}
         self._ids: dict[str, str] = {}
+        self._asking: set[str] = set()
+        """Sessions in which edits are asked about, as they are elsewhere."""
         self._pending: dict[str, asyncio.Future[Any]] = {}
 
     async def start(self, command: Sequence[str], environment: Mapping[str, str], place: Place) -> "CodexAgent":
@@ -51,15 +53,18 @@ class CodexAgent(Agent):
         await self._rpc.call("initialize", {"clientInfo": {"name": "bench", "title": "Bench", "version": "1"}})
         self._rpc.notify("initialized", {})
 
-    async def open(self, folder: Path) -> str:
+    async def open(self, folder: Path, *, asks: bool = True) -> str:
         answer = await self._rpc.call("thread/start", {"cwd": str(folder)})
-        return answer["thread"]["id"]
+        session: str = answer["thread"]["id"]
+        if asks:
+            self._asking.add(session)
+        return session
 
     def prompt(self, session: str, plan: Plan) -> Turn:
         turn = self._turns[session] = Turn()
         content = [{"type": "text", "text": prompt(plan)}]
         params: dict[str, Any] = {"threadId": session, "input": content}
-        if "apply_patch" in plan.arguments.get("cmd", ""):  # asked about, as edits are elsewhere
+        if session in self._asking and "apply_patch" in plan.arguments.get("cmd", ""):
             params |= {"approvalPolicy": "on-request", "sandboxPolicy": {"type": "readOnly"}}
         self._rpc.call("turn/start", params).add_done_callback(lambda answer: _refused(turn, answer))
         return turn

@@ -33,4 +33,6 @@ async def _start(module: list[str], place: Place) -> Agent:
 
 
 def _uses(deed: Deed, what: Mapping[str, str]) -> dict[str, Any] | None:
+    if deed not in PARAMETERS:
+        return None
     return {"tool": deed, "arguments": {name: what[name] for name in PARAMETERS[deed]}}

@@ -85,6 +85,8 @@ def _gemini_uses(deed: Deed, what: Mapping[str, str]) -> dict[str, Any] | None:
         case "edit":
             arguments = {"file_path": what["path"], "old_string": what["old"], "new_string": what["new"]}
             return {"tool": "replace", "arguments": {**arguments, "instruction": "Change the line."}}
+        case "hunks":
+            return {"tool": "write_file", "arguments": {"file_path": what["path"], "content": _rewritten(what)}}
 
 
 # OpenCode -------------------------------------------------------------------------------------------
@@ -128,6 +130,8 @@ def _opencode_uses(deed: Deed, what: Mapping[str, str]) -> dict[str, Any] | None
         case "edit":
             arguments = {"filePath": what["path"], "oldString": what["old"], "newString": what["new"]}
             return {"tool": "edit", "arguments": arguments}
+        case "hunks":
+            return {"tool": "write", "arguments": {"filePath": what["path"], "content": _rewritten(what)}}
 
 
 # Codex ----------------------------------------------------------------------------------------------
@@ -157,12 +161,23 @@ def _codex_uses(deed: Deed, what: Mapping[str, str]) -> dict[str, Any] | None:
             return _codex_shell(f"rg --files -g '{what['pattern']}'")
         case "edit":
             lines = re.sub(r"^", "-", what["old"], flags=re.M) + "\n" + re.sub(r"^", "+", what["new"], flags=re.M)
-            patch = f"*** Begin Patch\n*** Update File: {what['path']}\n@@\n{lines}\n*** End Patch"
-            return _codex_shell(f"apply_patch <<'EOF'\n{patch}\nEOF")
+            return _codex_patch(what["path"], f"@@\n{lines}\n")
+        case "hunks":
+            return _codex_patch(what["path"], f"{{each:@@\n {what['kept']}\n-{what['old']}\n+{what['new']}\n:each}}")
+
+
+def _codex_patch(path: str, hunks: str) -> dict[str, Any]:
+    patch = f"*** Begin Patch\n*** Update File: {path}\n{hunks}*** End Patch"
+    return _codex_shell(f"apply_patch <<'EOF'\n{patch}\nEOF")
 
 
 def _codex_shell(command: str) -> dict[str, Any]:
     return {"tool": "exec_command", "arguments": {"cmd": command}}
+
+
+def _rewritten(what: Mapping[str, str]) -> str:
+    """The whole new text of a file with many hunks, as a template."""
+    return f"{{each:{what['kept']}\n{what['new']}\n:each}}"
 
 
 def _write(path: Path, settings: dict[str, Any]) -> None:

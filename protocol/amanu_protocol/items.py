@@ -5,7 +5,7 @@ Items go *started → deltas → completed*; the completed form is authoritative
 
 from typing import Annotated, Literal
 
-from pydantic import Field, JsonValue
+from pydantic import Field, JsonValue, field_serializer
 
 from amanu_protocol.base import Wire
 
@@ -480,7 +480,10 @@ class ProposedFile(Wire):
     base_version: int | None = None
     """Document version, when the base was an open buffer."""
     base_text: str | None = None
-    """None in a later version: the same as in the one before."""
+    """None in a later version: the same as in the one before. None with a `baseBlob`: it is there."""
+    base_blob: str | None = None
+    """The blob (UTF-8) that has the base text when it has more than 64 K characters: it would be sent again with each
+    edit of the file, and few ask for it. In a later version with another one the base has moved."""
     hunks: list[Hunk]
     added: int
     removed: int
@@ -492,6 +495,10 @@ class ProposedFile(Wire):
     checks: list[Check] = []
     mode: int | None = None
     """Permission bits of the base on disk."""
+
+    @field_serializer("base_text", when_used="json")
+    def _inline_text(self, base_text: str | None) -> str | None:
+        return base_text if self.base_blob is None else None
 
 
 class Proposal(Wire):

@@ -146,9 +146,11 @@ class SessionState(Wire):
         known = next((each for each in self.proposals if each.proposal_id == proposal.proposal_id), None)
         if known is None:
             return proposal
-        bases = {file.path: file.base_text for file in known.files}
+        bases = {file.path: (file.base_blob, file.base_text) for file in known.files}
         files = [
-            file.model_copy(update={"base_text": None}) if bases.get(file.path) == file.base_text else file
+            file.model_copy(update={"base_text": None})
+            if bases.get(file.path) == (file.base_blob, file.base_text)
+            else file
             for file in proposal.files
         ]
         return proposal.model_copy(update={"files": files})
@@ -308,8 +310,11 @@ def _put_agent(state: SessionState, agent: SubAgent) -> None:
 
 def _with_base_texts(proposal: Proposal, known: Proposal) -> Proposal:
     bases = {file.path: file.base_text for file in known.files}
+    blobs = {file.path: file.base_blob for file in known.files}
     files = [
-        file if file.base_text is not None else file.model_copy(update={"base_text": bases.get(file.path)})
+        file.model_copy(update={"base_text": bases.get(file.path)})
+        if file.base_text is None and file.base_blob == blobs.get(file.path)
+        else file
         for file in proposal.files
     ]
     return proposal.model_copy(update={"files": files})

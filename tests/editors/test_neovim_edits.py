@@ -369,6 +369,24 @@ def test_comments_reach_the_model(start: Start, folder: Path) -> None:
     assert "┆ with notes.txt:21 “too loud”" in vim.chat()
 
 
+def test_the_diff_of_a_big_file(start: Start, folder: Path) -> None:
+    lines = [f"line {n} of a file that is too big to be in an event" for n in range(1, 9001)]
+    text = "\n".join(lines) + "\n"
+    (folder / "notes.txt").write_text(text)
+    changed = text.replace("line 7000 ", "agent 7000 ")
+    edited = edit("notes.txt", lines[6999], lines[6999].replace("line", "agent"))
+    vim = start("notes.txt", steps=[{"calls": [edited]}, {"text": "Done."}])
+    vim.keys(":Amanu go<CR>")
+    vim.until(f"#({STATE} or {{ approvals = {{}} }}).approvals > 0")
+    assert vim.lua(f"return {STATE}.proposals[1].files[1].baseText == nil"), "it is not sent unasked"
+    vim.lua("vim.cmd.wincmd('h') vim.cmd.stopinsert()")
+    vim.keys(":Amanu /diff<CR>")
+    vim.until("#vim.api.nvim_list_tabpages() == 2 and vim.api.nvim_win_get_cursor(0)[1] == 7000")
+    assert vim.text() == changed.rstrip("\n")
+    vim.keys("<C-w>h")
+    assert vim.text() == text.rstrip("\n")
+
+
 def test_back_to_before_a_turn(start: Start, folder: Path) -> None:
     (folder / "notes.txt").write_text("\n".join(LINES) + "\n")
     run: dict[str, Any] = {"tool": "run_shell_command", "arguments": {"command": "echo kept > kept.txt"}}

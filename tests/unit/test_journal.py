@@ -302,6 +302,25 @@ async def test_blobs_come_back_and_are_kept_once(tmp_path: Path, data: bytes) ->
         assert [path.name for path in (tmp_path / "s" / "blobs").iterdir()] == [first.blob_id]
 
 
+async def test_a_record_brings_the_texts_it_names(tmp_path: Path) -> None:
+    text = "as – it\nwas\n" * 1000
+    blob_id = hashlib.sha256(text.encode()).hexdigest()
+    async with opened(tmp_path / "s") as journal:
+        journal.append(record(0), {blob_id: text})
+        assert await journal.get_blob(blob_id) == text.encode(), "before anybody waits for the disk"
+        later, later_id = text + "more\n", hashlib.sha256(f"{text}more\n".encode()).hexdigest()
+        with full_from(0):
+            journal.append(record(1), {later_id: later})
+            with fails("storageError"):
+                await journal.durable()
+            assert await journal.records() == [record(0), record(1)]
+        await journal.durable()  # there is room again
+    journal = await Journal.read(tmp_path / "s")
+    assert (journal.blob_text(blob_id), journal.blob_text(later_id)) == (text, later)
+    assert journal.blob_text("1" * 64) is None
+    await journal.close()
+
+
 async def test_a_session_keeps_only_so_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("amanu.storage.journal.MAX_BLOBS", 1000)
     async with opened(tmp_path / "s") as journal:

@@ -5,6 +5,7 @@ import { Questions } from "./questions";
 import { Running } from "./running";
 import { apply } from "./apply";
 import { showAudit } from "./audit";
+import { BaseTexts } from "./baseTexts";
 import { Chats } from "./chat/chats";
 import { messageMenu } from "./chat/messageMenu";
 import { TAB } from "./chat/tab";
@@ -73,7 +74,7 @@ export function activate(context: vscode.ExtensionContext): void {
     daemon,
     (sessionId, text, attachments) => void chats.giveBack(sessionId, text, attachments),
   );
-  const proposals = new Proposals(sessions, desks, edits);
+  const proposals = new Proposals(sessions, desks, edits, new BaseTexts(daemon));
   const review = new Review(sessions, desks, proposals, edits);
   const pages = new Pages();
   const highlighter = new Highlighter(context.extensionUri);

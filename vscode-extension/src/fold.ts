@@ -226,11 +226,11 @@ export class Folded {
       return;
     }
     // later versions leave out a base text that has not changed
-    const bases = new Map(known.files.map((file) => [file.path, file.baseText]));
-    const files = proposal.files.map((file) => ({
-      ...file,
-      baseText: file.baseText ?? bases.get(file.path) ?? null,
-    }));
+    const earlier = new Map(known.files.map((file) => [file.path, file]));
+    const files = proposal.files.map((file) => {
+      const was = earlier.get(file.path);
+      return was?.baseBlob === file.baseBlob ? { ...file, baseText: file.baseText ?? was.baseText } : file;
+    });
     proposals[at] = { ...proposal, files };
   }
 }

@@ -40,19 +40,35 @@ export function compose(
   own: ReadonlyMap<string, string> = new Map(),
 ): { text: string; places: Place[] } {
   const lines = split(base);
+  const places = placesIn(hunks, states, own);
   const made: string[] = [];
-  const places: Place[] = [];
   let at = 0;
-  for (const hunk of [...hunks].sort((a, b) => begin(a) - begin(b))) {
+  for (const { hunk } of places) {
     made.push(...lines.slice(at, begin(hunk)));
     at = begin(hunk) + hunk.oldLines;
-    const chosen = states.has(hunk.state);
-    const text = chosen ? split(own.get(hunk.hunkId) ?? hunk.newText) : lines.slice(begin(hunk), at);
-    places.push({ hunk, start: made.length, lines: text.length });
-    made.push(...text);
+    if (states.has(hunk.state)) made.push(own.get(hunk.hunkId) ?? hunk.newText);
+    else made.push(...lines.slice(begin(hunk), at));
   }
   made.push(...lines.slice(at));
   return { text: made.join(""), places };
+}
+
+/** Where the hunks stand in that text, in order: no base needs to be known for that. */
+export function placesIn(
+  hunks: Hunk[],
+  states: ReadonlySet<HunkState>,
+  own: ReadonlyMap<string, string> = new Map(),
+): Place[] {
+  let shift = 0;
+  return [...hunks]
+    .sort((a, b) => begin(a) - begin(b))
+    .map((hunk) => {
+      const chosen = states.has(hunk.state);
+      const lines = chosen ? split(own.get(hunk.hunkId) ?? hunk.newText).length : hunk.oldLines;
+      const start = begin(hunk) + shift;
+      shift += lines - hunk.oldLines;
+      return { hunk, start, lines };
+    });
 }
 
 /** The user's own text of hunks, read from an edited copy of the composed text. */
@@ -89,26 +105,36 @@ export function ownTexts(composed: string, places: Place[], edited: string): Own
 
 /**
  * Where hunks stand in the present text of a file: by their new lines where they are applied, else by their old ones,
- * for the user may have edited around them. Without `wanted`: those that wait for something.
+ * for the user may have edited around them. `base`: undefined where it is not loaded; a hunk that has no lines there
+ * then stands where the daemon last saw it. Without `wanted`: those that wait for something.
  */
 export function locate(
   text: string,
-  base: string,
+  base: string | undefined,
   hunks: Hunk[],
   wanted: (hunk: Hunk) => boolean = (hunk) => waits(hunk) !== undefined,
 ): Place[] {
   const lines = split(text).map(bare);
-  const { text: expected, places } = compose(base, hunks, DONE);
-  const exact =
-    split(expected).length === lines.length && split(expected).every((line, at) => bare(line) === lines[at]);
-  return places.flatMap((place) => {
+  const found = placesIn(hunks, DONE);
+  const texts = new Map(
+    hunks.map(({ hunkId, state, oldText, newText }) => [
+      hunkId,
+      split(DONE.has(state) ? newText : oldText).map(bare),
+    ]),
+  );
+  const stands = ({ hunk, start }: Place) =>
+    texts.get(hunk.hunkId)?.every((line, at) => line === lines[start + at]) ?? false;
+  const exact = base === undefined ? found.every(stands) : same(lines, split(present(base, hunks)).map(bare));
+  return found.flatMap((place) => {
     if (!wanted(place.hunk)) return [];
     if (exact) return [place];
-    const { state, oldText, newText } = place.hunk;
-    const own = split(DONE.has(state) ? newText : oldText).map(bare);
-    const start = nearest(lines, own, place.start);
+    const start = nearest(lines, texts.get(place.hunk.hunkId) ?? [], place.start);
     return start === undefined ? [] : [{ ...place, start }];
   });
+}
+
+function same(one: string[], other: string[]): boolean {
+  return one.length === other.length && one.every((line, at) => line === other[at]);
 }
 
 /** One proposal's part in a file, for `original`. */

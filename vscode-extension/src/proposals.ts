@@ -1,8 +1,9 @@
 import * as vscode from "vscode";
+import type { BaseTexts } from "./baseTexts";
 import { type Target, targets, title, waiting, whereabouts } from "./changes";
 import type { Desks } from "./desks";
 import type { Edits } from "./edits";
-import { compose, OPEN, original, ownTexts, type Place, present, SHOWN, waits } from "./hunks";
+import { compose, OPEN, original, ownTexts, type Place, placesIn, present, SHOWN, waits } from "./hunks";
 import { inline } from "./inlineDiff";
 import type { Hunk, HunkDecision, ProposedFile, SessionState } from "./protocol";
 import type { SessionEvent, Sessions } from "./sessions";
@@ -56,6 +57,7 @@ export class Proposals implements vscode.FileSystemProvider {
     private readonly sessions: Pick<Sessions, "states" | "get" | "onReset">,
     private readonly desks: Pick<Desks, "tell" | "attempt">,
     private readonly edits: Edits,
+    private readonly bases: Pick<BaseTexts, "get" | "load">,
   ) {}
 
   /** All files of all proposals of all sessions with something that waits for the user, in order. */
@@ -72,10 +74,11 @@ export class Proposals implements vscode.FileSystemProvider {
     return this.all.find(({ proposal, file }) => proposal.proposalId === uri.query && file.path === uri.path);
   }
 
-  /** The proposed text as it stands, with the user's own texts, and where its hunks are. */
+  /** The proposed text as it stands, with the user's own texts, and where its hunks are; the text only with a base that
+   * is loaded. */
   composed(target: Target): { text: string; places: Place[] } {
     const own = this.own.get(proposedUri(target).toString());
-    return compose(target.file.baseText ?? "", target.file.hunks, SHOWN, own);
+    return compose(this.bases.get(target.file) ?? "", target.file.hunks, SHOWN, own);
   }
 
   /** Where the hunks are in the document, saved or not. */
@@ -87,12 +90,7 @@ export class Proposals implements vscode.FileSystemProvider {
     const known = this.own.get(document.uri.toString());
     const { texts } = ownTexts(text, places, document.getText());
     const now = new Map(target.file.hunks.map((hunk) => [hunk.hunkId, hunk]));
-    const there = compose(
-      file.baseText ?? "",
-      file.hunks,
-      SHOWN,
-      new Map([...(known ?? []), ...texts]),
-    ).places;
+    const there = placesIn(file.hunks, SHOWN, new Map([...(known ?? []), ...texts]));
     return there.flatMap((place) => {
       const hunk = now.get(place.hunk.hunkId);
       return hunk === undefined ? [] : [{ ...place, hunk }];
@@ -212,7 +210,7 @@ export class Proposals implements vscode.FileSystemProvider {
   // FileSystemProvider: only what documents need; everything else is no permission
 
   async stat(uri: vscode.Uri): Promise<vscode.FileStat> {
-    await this.attached(uri);
+    await this.loaded(uri);
     const key = uri.toString();
     // one that is saved only to be clean again must not be told that it moved on meanwhile
     const held = this.settling.has(key) ? this.given.get(key) : undefined;
@@ -221,13 +219,20 @@ export class Proposals implements vscode.FileSystemProvider {
   }
 
   async readFile(uri: vscode.Uri): Promise<Uint8Array> {
-    await this.attached(uri);
+    await this.loaded(uri);
     const content = this.content(uri);
     const target = this.target(uri);
     const key = uri.toString();
     if (target && uri.scheme === PROPOSED)
       this.given.set(key, { ...this.made(target), mtime: this.time(key), size: content.length });
     return content;
+  }
+
+  /** The base texts are there of which the document is made. */
+  private async loaded(uri: vscode.Uri): Promise<void> {
+    await this.attached(uri);
+    const target = uri.authority === "" ? this.target(uri) : this.touching(uri).at(-1);
+    if (target !== undefined) await this.bases.load(target.sessionId, target.file);
   }
 
   /** A window that is loaded anew asks for the documents of its tabs before it has their sessions. */
@@ -292,19 +297,24 @@ export class Proposals implements vscode.FileSystemProvider {
   private text(uri: vscode.Uri): string {
     const target = this.target(uri);
     if (target === undefined) throw vscode.FileSystemError.FileNotFound(uri);
-    return uri.scheme === BASE ? (target.file.baseText ?? "") : this.composed(target).text;
+    return uri.scheme === BASE ? (this.bases.get(target.file) ?? "") : this.composed(target).text;
+  }
+
+  /** The files of proposals of which a baseline is made. */
+  private touching(uri: vscode.Uri): Target[] {
+    const own = (sessionId: string) => uri.query === "" || uri.query === sessionId;
+    return this.all.filter(({ sessionId, file }) => own(sessionId) && whereabouts(file) === uri.path);
   }
 
   /** A file without what we did to it. */
   private baseline(uri: vscode.Uri): string {
-    const own = (sessionId: string) => uri.query === "" || uri.query === sessionId;
-    const all = this.all.filter(({ sessionId, file }) => own(sessionId) && whereabouts(file) === uri.path);
+    const all = this.touching(uri);
     const last = all.at(-1)?.file;
     if (last === undefined) return "";
-    const parts = all.map(({ file }) => ({ base: file.baseText ?? "", hunks: file.hunks }));
+    const parts = all.map(({ file }) => ({ base: this.bases.get(file) ?? "", hunks: file.hunks }));
     const unreviewed = (hunk: Hunk) => waits(hunk) === "review";
     const wanted = uri.authority === "unreviewed" ? unreviewed : undefined;
-    return original(present(last.baseText ?? "", last.hunks), parts, wanted);
+    return original(present(this.bases.get(last) ?? "", last.hunks), parts, wanted);
   }
 
   /** Read the user's edits from an unsaved diff, and leave it clean. */

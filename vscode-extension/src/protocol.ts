@@ -532,8 +532,13 @@ export interface ProposedFile {
   baseSha256: string;
   /** Document version, when the base was an open buffer. */
   baseVersion: number | null;
-  /** None in a later version: the same as in the one before. */
+  /** None in a later version: the same as in the one before. None with a `baseBlob`: it is there. */
   baseText: string | null;
+  /**
+   * The blob (UTF-8) that has the base text when it has more than 64 K characters: it would be sent again with each
+   * edit of the file, and few ask for it. In a later version with another one the base has moved.
+   */
+  baseBlob: string | null;
   hunks: Hunk[];
   added: number;
   /** Line counts over all hunks. */

@@ -58,8 +58,10 @@ test.each<[string, string, Hunk[], [string, number, number][]]>([
     [["b", 5, 1]],
   ],
 ])("where hunks stand: %s", (_, text, hunks, expected) => {
-  const found = locate(text, BASE, hunks).map(({ hunk: { hunkId }, start, lines }) => [hunkId, start, lines]);
-  expect(found).toEqual(expected);
+  for (const base of [BASE, undefined]) {
+    const found = locate(text, base, hunks).map(({ hunk, start, lines }) => [hunk.hunkId, start, lines]);
+    expect(found).toEqual(expected);
+  }
 });
 
 const review = (each: Hunk) => waits(each) === "review";

@@ -41,6 +41,7 @@ export function file(
     baseSha256: "",
     baseVersion: null,
     baseText,
+    baseBlob: null,
     hunks,
     added: 0,
     removed: 0,

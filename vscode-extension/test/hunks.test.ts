@@ -89,9 +89,10 @@ test.each<[string, string, [string, number][]]>([
   ["its lines edited", BASE.replace("two", "2"), [["b", 4]]],
   ["everything gone", "", []],
 ])("where pending hunks stand in the file: %s", (_, text, expected) => {
-  expect(locate(text, BASE, [TWO, FIVE]).map(({ hunk: { hunkId }, start }) => [hunkId, start])).toEqual(
-    expected,
-  );
+  for (const base of [BASE, undefined])
+    expect(locate(text, base, [TWO, FIVE]).map(({ hunk: { hunkId }, start }) => [hunkId, start])).toEqual(
+      expected,
+    );
 });
 
 test.each<[string, string, string, [from: number, lines: number][]]>([

@@ -94,6 +94,7 @@ function proposal(calls: string[], states: HunkState[]): Proposal {
     baseSha256: "",
     baseVersion: null,
     baseText: "a\na\n",
+    baseBlob: null,
     hunks,
     added: 2,
     removed: 2,

@@ -2,6 +2,7 @@
 ---the hunks.
 
 local ask = require("amanu.ask")
+local bases = require("amanu.bases")
 local config = require("amanu.config")
 local hunks = require("amanu.hunks")
 local say = require("amanu.say")
@@ -52,6 +53,15 @@ local function draw(view)
   if not file then
     return
   end
+  if not bases.text(file) then -- it has moved
+    return bases.load(session.state.sessionId, file, function(why)
+      if why then
+        say.now(why)
+      elseif views[view.right] then
+        draw(view)
+      end
+    end)
+  end
   fill(view.left, hunks.text(file, hunks.kept))
   fill(view.right, hunks.text(file, proposed))
   local open = #vim.tbl_filter(hunks.to_review, file.hunks)
@@ -94,7 +104,7 @@ end
 
 ---@param proposal amanu.Proposal
 ---@param file amanu.ProposedFile
-local function show(proposal, file)
+local function open_view(proposal, file)
   local view = { proposal_id = proposal.proposalId, path = file.path }
   vim.cmd("tab split")
   vim.api.nvim_win_set_buf(0, make_buffer(view, "left"))
@@ -110,6 +120,17 @@ local function show(proposal, file)
   if first then
     vim.api.nvim_win_set_cursor(right, { math.min(first + 1, vim.api.nvim_buf_line_count(view.right)), 0 })
   end
+end
+
+---@param proposal amanu.Proposal
+---@param file amanu.ProposedFile
+local function show(proposal, file)
+  bases.load(session.state.sessionId, file, function(why)
+    if why then
+      return say.now(why)
+    end
+    open_view(proposal, file)
+  end)
 end
 
 ---Show a proposal: that one, or the one for the file before the user, or the last with something open, or the last.

@@ -115,10 +115,13 @@ local function put_proposal(state, proposal)
     if known.proposalId == proposal.proposalId then
       local bases = {}
       for _, file in ipairs(known.files) do
-        bases[file.path] = file.baseText
+        bases[file.path] = file
       end
       for _, file in ipairs(proposal.files) do
-        file.baseText = file.baseText or bases[file.path]
+        local was = bases[file.path]
+        if was and was.baseBlob == file.baseBlob then
+          file.baseText = file.baseText or was.baseText
+        end
       end
       state.proposals[at] = proposal
       return

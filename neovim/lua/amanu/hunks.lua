@@ -1,5 +1,6 @@
 ---Hunks of the session, and texts made of them. Rows are 0-based; a hunk's own lines are 1-based.
 
+local bases = require("amanu.bases")
 local session = require("amanu.session")
 local visible = require("amanu.visible")
 
@@ -179,12 +180,12 @@ function M.title(place)
   return vim.trim(words .. " " .. visible.line(vim.trim(explanation ~= "" and explanation or first), 80))
 end
 
----The file's text with those hunks, as lines.
+---The file's text with those hunks, as lines. Its base is loaded (`bases.lua`).
 ---@param file amanu.ProposedFile
 ---@param has fun(hunk: amanu.Hunk): boolean
 ---@return string[]
 function M.text(file, has)
-  local base = M.lines(file.baseText or "")
+  local base = M.lines(bases.text(file) or "")
   local found, at = {}, 1
   for _, hunk in ipairs(file.hunks) do
     local first = hunk.oldLines > 0 and hunk.oldStart or hunk.oldStart + 1

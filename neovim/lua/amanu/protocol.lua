@@ -341,7 +341,8 @@
 ---@field newPath? string Absolute; of `rename`. Once that is applied the file is there.
 ---@field baseSha256 string Of the base text's bytes; of nothing for `create`.
 ---@field baseVersion? integer Document version, when the base was an open buffer.
----@field baseText? string None in a later version: the same as in the one before.
+---@field baseText? string None in a later version: the same as in the one before. None with a `baseBlob`: it is there.
+---@field baseBlob? string The blob (UTF-8) that has the base text when it has more than 64 K characters: it would be sent again with each edit of the file, and few ask for it. In a later version with another one the base has moved.
 ---@field hunks amanu.Hunk[]
 ---@field added integer
 ---@field removed integer Line counts over all hunks.

@@ -5,6 +5,7 @@ Checkers that have to write into the workspace are left out: rust-analyzer build
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 Reads = Literal["lsp", "eslint", "shellcheck"]
@@ -95,3 +96,8 @@ CHECKERS: tuple[Checker, ...] = (
         "shellcheck", {".sh": "sh", ".bash": "bash"}, (("shellcheck", "--format=json", "--norc", "-"),), "shellcheck"
     ),
 )
+
+
+def has_checker(path: Path) -> bool:
+    """Whether there is a checker for such files, installed or not."""
+    return any(path.suffix.lower() in checker.languages for checker in CHECKERS)

@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from amanu.checks.applied_checks import AppliedChecks, no_check
 from amanu.checks.applied_checks import Check as CheckText
+from amanu.checks.catalog import has_checker
 from amanu.core.tool import ToolError
 from amanu.proposals.model import STATES_BEFORE
 from amanu.workspace.diagnostics import (
@@ -179,7 +180,12 @@ class EditorFeedback:
     def _have_checked(self, proposal_id: str, file: ProposedFile, was: Sequence[str], applied: Sequence[str]) -> None:
         """Have Amanu's own checkers look at what was just applied; not at what was taken back."""
         path = _place(file, was)
-        if not set(applied) - set(was) or file.change not in ("edit", "create") or file.base_text is None:
+        if (
+            not set(applied) - set(was)
+            or file.change not in ("edit", "create")
+            or file.base_text is None
+            or not has_checker(path)
+        ):
             self._checked.forget(path)
             return
         lines = split_lines(file.base_text)

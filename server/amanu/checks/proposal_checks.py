@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
+from amanu.checks.catalog import has_checker
 from amanu.checks.editor_feedback import Note
 from amanu.checks.process import CheckFailed
 from amanu.checks.runner import Checkers, ReadyChecker, TextChange
@@ -267,7 +268,8 @@ class ProposalChecks:
 def _change(file: ProposedFile) -> TextChange | None:
     """What the undecided hunks of a file would make of it; None where there is nothing to check."""
     is_open = any(hunk.state in ("pending", "accepted") for hunk in file.hunks)
-    if not is_open or file.change not in ("edit", "create") or file.base_text is None:
+    path = Path(file.path)
+    if not is_open or file.change not in ("edit", "create") or file.base_text is None or not has_checker(path):
         return None
     lines = split_lines(file.base_text)
 
@@ -276,7 +278,7 @@ def _change(file: ProposedFile) -> TextChange | None:
         return compose(lines, used)
 
     old_text = None if file.change == "create" else having("applied", "undoing")
-    return TextChange(Path(file.path), old_text, having("applied", "undoing", "pending", "accepted"))
+    return TextChange(path, old_text, having("applied", "undoing", "pending", "accepted"))
 
 
 def _done(ready: ReadyChecker, difference: FindingsChange) -> Check:

@@ -15,6 +15,7 @@ from typing import get_args
 
 from amanu.cli import exits
 from amanu.cli.agent_commands import AgentCommands
+from amanu.cli.base_texts import load_base_texts
 from amanu.cli.client import DaemonClient, Disconnected
 from amanu.cli.console import Console, Span, open_console
 from amanu.cli.diff import show_proposal
@@ -415,6 +416,7 @@ class Chat(PromptContext):
             case "/diff" if argument:
                 await self._edit_commands.diff(argument)
             case "/diff":
+                await load_base_texts(self._view.client, self._view.state, self._view.state.proposals)
                 for proposal in self._view.state.proposals:
                     show_proposal(self._console, proposal, self._view.state.roots)
             case "/accept":

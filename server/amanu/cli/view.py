@@ -7,10 +7,11 @@ from typing import Literal
 
 from pydantic import JsonValue
 
+from amanu.cli.base_texts import lacks_base_texts, load_open_base_texts, with_base_texts
 from amanu.cli.client import DaemonClient
 from amanu_protocol import requests as r
-from amanu_protocol.events import EventMessage, ItemsReplaced, TurnEnded
-from amanu_protocol.items import AllowOption, Approval, Attachment, Effort, Grant, Mode
+from amanu_protocol.events import EventMessage, ItemsReplaced, ProposalChanged, TurnEnded
+from amanu_protocol.items import AllowOption, Approval, Attachment, Effort, Grant, Mode, Proposal
 from amanu_protocol.state import SessionState, fold
 
 ACK_SECONDS = 0.1
@@ -35,6 +36,9 @@ class SessionView:
         """Set with each event; who waits for something clears it, looks, and waits again."""
         self._acking: asyncio.TimerHandle | None = None
         self._catching_up: asyncio.Task[None] | None = None
+        self._loading: asyncio.Task[None] | None = None
+        self._held: list[EventMessage] | None = None
+        """While base texts are fetched: the event of the proposal they belong to, and what came after it."""
         client.on_event = self.receive
 
     @property
@@ -43,6 +47,9 @@ class SessionView:
 
     def receive(self, message: EventMessage) -> None:
         """Fold one event. Others' and repeated ones are dropped; after a gap what was missed is fetched."""
+        if self._held is not None:
+            self._held.append(message)
+            return
         if message.session_id != self.session_id:
             return
         if message.epoch != self.epoch:
@@ -53,6 +60,11 @@ class SessionView:
         first = message.event.replaces_from if isinstance(message.event, ItemsReplaced) else message.seq
         if first > self.seq + 1:
             self._catch_up()
+            return
+        if isinstance(message.event, ProposalChanged) and lacks_base_texts(message.event.proposal, self.state):
+            self._held = [message]
+            self._loading = asyncio.create_task(self._load(message.event.proposal))
+            self._loading.add_done_callback(_quiet)
             return
         self._take(message)
 
@@ -177,6 +189,12 @@ class SessionView:
         params = r.EventAckParams(session_id=self.session_id, seq=self.seq)
         self.client.notify("amanu/event/ack", params)
 
+    async def _load(self, proposal: Proposal) -> None:
+        whole = await with_base_texts(self.client, self.session_id, proposal)
+        held, self._held = self._held or [], None
+        for message in (held[0].model_copy(update={"event": ProposalChanged(proposal=whole)}), *held[1:]):
+            self.receive(message)
+
     def _catch_up(self) -> None:
         later: list[EventMessage] = []
         self.client.on_event = later.append
@@ -194,6 +212,8 @@ class SessionView:
         try:
             params = r.SessionAttachParams(session_id=self.session_id, epoch=self.epoch, since_seq=max(self.seq, 0))
             answer = await client.request("amanu/session/attach", params, r.SessionAttachResult)
+            if answer.state is not None:
+                await load_open_base_texts(client, answer.state)
         finally:
             self.client = client
             client.on_event = self.receive
@@ -225,6 +245,7 @@ async def attach(client: DaemonClient, session_id: str) -> SessionView:
     params = r.SessionAttachParams(session_id=session_id)
     answer = await client.request("amanu/session/attach", params, r.SessionAttachResult)
     assert answer.state is not None, "without sinceSeq the whole state is the answer"
+    await load_open_base_texts(client, answer.state)
     view = SessionView(client, r.SessionResult(state=answer.state, epoch=answer.epoch, from_seq=answer.from_seq))
     for message in (*(answer.events or ()), *early):
         view.receive(message)

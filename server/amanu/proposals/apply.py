@@ -33,6 +33,11 @@ class _Plan:
     current: FileText | None
     old_version: FileVersion
     new_version: FileVersion
+    old_bytes: bytes | None
+    new_bytes: bytes | None
+    """The file before and after, as it is on disk; None where there is none."""
+    new_sha256: str | None
+    """Of the new text in UTF-8."""
 
 
 class _Refused(Exception):
@@ -59,12 +64,8 @@ async def apply(
     try:
         plans = await _plans_for(workspace, files)
         for plan in plans:
-            old_bytes = (
-                None if plan.current is None else await asyncio.to_thread(plan.current.encode, plan.current.text)
-            )
-            await save_preimage(
-                turn_id, plan.old_version.path, old_bytes, None if plan.current is None else plan.current.mode
-            )
+            mode = None if plan.current is None else plan.current.mode
+            await save_preimage(turn_id, plan.old_version.path, plan.old_bytes, mode)
         for plan in plans:
             if _is_written_by_editor(plan):
                 await _write_in_editor(workspace, plan)
@@ -93,9 +94,9 @@ def _note_shown(workspace: Workspace, plan: _Plan, shown_files: ShownFiles) -> N
     if plan.old_version.path == workspace.guard.memory:  # told with the next prompt; no tool reads it again
         return
     moves = plan.new_version.path != plan.old_version.path
-    shown_files.edited(plan.old_version.path, plan.current, None if moves else plan.new_version.text)
+    shown_files.edited(plan.old_version.path, plan.current, None if moves else plan.new_sha256)
     if moves:
-        shown_files.edited(plan.new_version.path, None, plan.new_version.text)
+        shown_files.edited(plan.new_version.path, None, plan.new_sha256)
 
 
 def settle(file: LiveFile, *, succeeded: bool, reason: str | None = None) -> None:
@@ -161,8 +162,23 @@ async def _plan(workspace: Workspace, file: LiveFile) -> _Plan | None:
         if current.unsaved and (moves or new_version.text is None):
             verb = "moved" if moves else "deleted"
             raise ToolError(f"The file has unsaved changes in the editor; it was not {verb}.")
-    await asyncio.to_thread((current or file.base).encode, new_version.text or "")
-    return _Plan(file, current, old_version, new_version)
+    return await asyncio.to_thread(_encoded_plan, file, current, old_version, new_version)
+
+
+def _encoded_plan(
+    file: LiveFile, current: FileText | None, old_version: FileVersion, new_version: FileVersion
+) -> _Plan:
+    """Raises `ToolError` when the file's encoding cannot hold the new text."""
+    text = new_version.text
+    return _Plan(
+        file,
+        current,
+        old_version,
+        new_version,
+        None if current is None else current.encode(current.text),
+        None if text is None else (current or file.base).encode(text),
+        None if text is None else sha256(text.encode("utf-8", "surrogatepass")),
+    )
 
 
 def _text_of(current: FileText | None) -> str | None:
@@ -186,9 +202,8 @@ def _is_written_by_editor(plan: _Plan) -> bool:
 
 
 async def _write_on_disk(workspace: Workspace, plans: Sequence[_Plan]) -> None:
-    replacements = await asyncio.to_thread(lambda: [each for plan in plans for each in _replacements(plan)])
     try:
-        await workspace.replace(replacements)
+        await workspace.replace([each for plan in plans for each in _replacements(plan)])
     except (disk.BaseChanged, disk.NotWritten) as error:
         failed_plan = next(each for each in plans if error.path in (each.old_version.path, each.new_version.path))
         raise _Refused(failed_plan.file, FILE_CHANGED if isinstance(error, disk.BaseChanged) else str(error)) from None
@@ -197,16 +212,14 @@ async def _write_on_disk(workspace: Workspace, plans: Sequence[_Plan]) -> None:
 
 
 def _replacements(plan: _Plan) -> list[disk.Replacement]:
-    base, current, old_version, new_version = plan.file.base, plan.current, plan.old_version, plan.new_version
-    data = None if new_version.text is None else (current or base).encode(new_version.text)
-    if current is None:
-        return [disk.Replacement(new_version.path, None, data, base.mode)]
-    expected = sha256(current.encode(current.text))
-    if new_version.path == old_version.path:
-        return [disk.Replacement(new_version.path, expected, data)]
+    old_path, new_path = plan.old_version.path, plan.new_version.path
+    if plan.old_bytes is None:
+        return [disk.Replacement(new_path, None, plan.new_bytes, plan.file.base.mode)]
+    if new_path == old_path:
+        return [disk.Replacement(new_path, plan.old_bytes, plan.new_bytes)]
     return [
-        disk.Replacement(new_version.path, None, data, like=old_version.path),
-        disk.Replacement(old_version.path, expected, None),
+        disk.Replacement(new_path, None, plan.new_bytes, like=old_path),
+        disk.Replacement(old_path, plan.old_bytes, None),
     ]
 
 

@@ -12,7 +12,6 @@ from amanu.core.tool import ToolError
 from amanu.proposals.apply import settle
 from amanu.proposals.model import STATES_AFTER, STATES_BEFORE, FileVersion, LiveFile, LiveProposal
 from amanu.workspace import disk
-from amanu.workspace.text_file import sha256
 from amanu.workspace.workspace import Workspace
 
 CHANGED_WHILE_STOPPED = "The file changed while Amanu was not running."
@@ -100,13 +99,13 @@ def _finish(workspace: Workspace, file: LiveFile) -> _Standing:
     data = None if new_version.text is None else file.base.encode(new_version.text)
     try:
         stored_files = {path: disk.read(workspace.guard, path) for path in (old_version.path, new_version.path)}
-        expected = {path: None if each is None else sha256(each.data) for path, each in stored_files.items()}
+        expected = {path: None if each is None else each.data for path, each in stored_files.items()}
         replacements = [disk.Replacement(new_version.path, expected[new_version.path], data, file.base.mode)]
         if new_version.path != old_version.path:
             removal = disk.Replacement(old_version.path, expected[old_version.path], None)
             replacements = (
                 [removal]
-                if expected[new_version.path]
+                if expected[new_version.path] is not None
                 else [disk.Replacement(new_version.path, None, data, like=old_version.path), removal]
             )
         disk.replace(workspace.guard, replacements)

@@ -1,6 +1,8 @@
 """Proposals while they are decided: files with their hunks, and which call wanted which hunk."""
 
 import itertools
+from bisect import bisect_left, bisect_right
+from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,6 +20,8 @@ STATES_BEFORE: Collection[HunkState] = ("applied", "undoing")
 """What the file has while a decision is not carried out yet."""
 STATES_AFTER: Collection[HunkState] = ("applied", "accepted")
 """What it has when it is."""
+INLINE_CHARACTERS = 64 * 1024
+"""Of a base text; a longer one is kept in a blob, and sent only to a client that asks for it."""
 FILE_CHANGED = "The file changed after this was proposed."
 LINES_CHANGED = "The file changed after this was proposed, in these lines or next to them."
 UNDONE_IN_FILE = "Its lines in the file are as they were before it."
@@ -31,9 +35,6 @@ class TouchedLines:
     call_id: str
     start: int
     end: int
-
-    def meets(self, start: int, end: int) -> bool:
-        return self.start <= end and start <= self.end
 
 
 @dataclass(frozen=True)
@@ -153,7 +154,15 @@ class LiveFile:
     def text_with(self, *states: HunkState) -> str:
         """The base with the hunks in one of these states."""
         used = [(first_line(hunk), hunk.old_lines, hunk.new_text) for hunk in self.hunks if hunk.state in states]
+        if not used:
+            return self.base.text
         return compose(split_lines(self.base.text), used)
+
+    def plain_hunks(self, *states: HunkState) -> list[Hunk] | None:
+        """Those in one of these states; None where they are not the difference line by line that they were made as."""
+        hunks = [hunk for hunk in self.hunks if hunk.state in states]
+        edited = any(hunk.edited_by_user or hunk.applied_text is not None for hunk in hunks)
+        return None if edited or self.change != "edit" else hunks
 
     def current_anchor(self) -> AnchorText:
         """The anchor text as it is now."""
@@ -257,7 +266,7 @@ class LiveFile:
         old_lines, new_lines = split_lines(self.base.text), split_lines(proposed_text)
         is_first = self.text == self.base.text
         step = changes(old_lines if is_first else split_lines(self.text), new_lines)
-        self.touches = [carry_over(touch, step) for touch in self.touches]
+        self.touches = carry_over(self.touches, step)
         self.touches += [TouchedLines(call_id, change.new_start, change.new_end) for change in step]
         self.text, self.delete = proposed_text, text is None
         self.anchor = None
@@ -269,9 +278,11 @@ class LiveFile:
             sum(change.old_end - change.old_start for change in line_changes),
         )
         all_changes = [LineChange(0, len(old_lines), 0, len(new_lines))] if is_single_hunk else line_changes
+        # A move needs no line to be touched: who had any part in a whole file had a part in its one hunk.
+        owners = [frozenset(self.explanations)] if is_single_hunk else _touching(all_changes, self.touches)
         self.hunks = []
         self.owners = {}
-        for change in all_changes:
+        for change, calls in zip(all_changes, owners, strict=True):
             old_text, new_text = (
                 "".join(old_lines[change.old_start : change.old_end]),
                 "".join(new_lines[change.new_start : change.new_end]),
@@ -287,16 +298,13 @@ class LiveFile:
                 new_text=new_text,
                 state="pending",
                 edited_by_user=False,
+                explanation=self._explanation(calls),
             )
             self.hunks.append(hunk)
-            touched = (touch.call_id for touch in self.touches if touch.meets(change.new_start, change.new_end))
-            # A move needs no line to be touched: who had any part in a whole file had a part in its one hunk.
-            self.owners[hunk.hunk_id] = frozenset(self.explanations if is_single_hunk else touched)
-        self.hunks = [hunk.model_copy(update={"explanation": self._explanation(hunk)}) for hunk in self.hunks]
+            self.owners[hunk.hunk_id] = calls
 
-    def _explanation(self, hunk: Hunk) -> str:
-        owners = self.owners.get(hunk.hunk_id, ())
-        return " ".join(dict.fromkeys(text for call, text in self.explanations.items() if call in owners and text))
+    def _explanation(self, calls: Collection[str]) -> str:
+        return " ".join(dict.fromkeys(text for call, text in self.explanations.items() if call in calls and text))
 
     def hunk(self, hunk_id: str) -> Hunk:
         """The hunk of that id, which is there."""
@@ -331,6 +339,7 @@ class LiveFile:
             base_sha256=base.sha256,
             base_version=base.version,
             base_text=base.text,
+            base_blob=base.sha256 if _in_blob(base) else None,
             hunks=list(self.hunks),
             added=added,
             removed=removed,
@@ -442,25 +451,46 @@ def numbered(hunks: Iterable[Hunk]) -> list[Hunk]:
     return numbered_hunks
 
 
-def carry_over(touch: TouchedLines, step: Sequence[LineChange]) -> TouchedLines:
-    """Where the lines of an earlier call stand after a further change; widened by what that changed in them."""
+def carry_over(touches: Sequence[TouchedLines], step: Sequence[LineChange]) -> list[TouchedLines]:
+    """Where the lines of earlier calls stand after a further change; widened by what that changed in them."""
+    starts = [change.old_start for change in step]
 
     def moved(line: int, upwards: bool) -> int:
-        shift = 0
-        for change in step:
-            if line < change.old_start or (line == change.old_start and not upwards):
-                break
-            if line < change.old_end:
-                return change.new_end if upwards else change.new_start
-            shift = change.new_end - change.old_end
-        return line + shift
+        before = bisect_right(starts, line) if upwards else bisect_left(starts, line)
+        if before == 0:
+            return line
+        change = step[before - 1]
+        if line < change.old_end:
+            return change.new_end if upwards else change.new_start
+        return line + change.new_end - change.old_end
 
-    return replace(touch, start=moved(touch.start, False), end=max(moved(touch.end, True), moved(touch.start, False)))
+    return [
+        replace(touch, start=(start := moved(touch.start, False)), end=max(moved(touch.end, True), start))
+        for touch in touches
+    ]
+
+
+def _touching(line_changes: Sequence[LineChange], touches: Iterable[TouchedLines]) -> list[frozenset[str]]:
+    """For each change, in order, the calls that wrote lines of it or next to it. There may be thousands of both."""
+    waiting = deque(sorted(touches, key=lambda touch: touch.start))
+    near: list[TouchedLines] = []
+    calls: list[frozenset[str]] = []
+    for change in line_changes:
+        while waiting and waiting[0].start <= change.new_end:
+            near.append(waiting.popleft())
+        near = [touch for touch in near if touch.end >= change.new_start]
+        calls.append(frozenset(touch.call_id for touch in near))
+    return calls
 
 
 def missing_file(path: Path) -> FileText:
     """The base of a file that does not exist yet."""
     return FileText(path, "", sha256(b""), exists=False)
+
+
+def _in_blob(base: FileText) -> bool:
+    """Whether the text of that base is kept apart. Of a file in another encoding the hash is not that of its UTF-8."""
+    return len(base.text) > INLINE_CHARACTERS and (base.from_buffer or base.encoding == "utf-8")
 
 
 def _has_lost_place(hunk: Hunk, base: Sequence[str]) -> bool:

@@ -9,7 +9,7 @@ afterwards: kept or undone. Both are states of the same hunks, and each can be t
 import asyncio
 import contextlib
 import secrets
-from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -22,7 +22,7 @@ from amanu.proposals.report import report
 from amanu.proposals.tracking import SMALL_TEXT, FileTracking
 from amanu.proposals.undo import UndoResult, mark_hunks
 from amanu.system.tasks import run_to_completion
-from amanu.workspace.diff import unified
+from amanu.workspace.diff import unified, unified_hunks
 from amanu.workspace.shown_files import ShownFiles
 from amanu.workspace.text_file import FileText, line_end
 from amanu.workspace.workspace import Workspace
@@ -139,13 +139,13 @@ class Proposals:
         async with self._lock:
             live = self._find(proposal_id)
             live.allowed_calls |= set(live.tool_call_ids if call_id is None else [call_id])
-            await self._tracking.catch_up(live, [file for file, hunk in live.hunks() if live.is_waiting(hunk)])
+            texts = await self._tracking.catch_up(live, [file for file, hunk in live.hunks() if live.is_waiting(hunk)])
             for file, hunk in live.hunks():
                 if live.is_waiting(hunk) and live.owners(file, hunk) <= live.allowed_calls:
                     # A plan is reviewed as a whole, when it is to be approved.
                     reviewed = by_user or self._workspace.guard.is_plan(file.base.path)
                     _accept(live, file, hunk, None, reviewed=reviewed)
-            return await run_to_completion(self._apply(live))
+            return await run_to_completion(self._apply(live, texts))
 
     async def wait_for_shared_hunks(self, call_id: str) -> None:
         """Until other calls of the step that wrote the same hunk had their say, if they soon do: what is told of it
@@ -313,6 +313,9 @@ class Proposals:
     def _diff(self, file: LiveFile) -> str:
         path = self._workspace.relative(file.base.path)
         if file.new_path is None or file.version_with(LISTED_STATES).path == file.base.path:
+            hunks = file.plain_hunks(*LISTED_STATES)
+            if hunks is not None:
+                return unified_hunks(path, file.base.text, hunks)
             return unified(path, file.base.text, file.text_with(*LISTED_STATES))
         new_path = self._workspace.relative(file.new_path)
         return f"rename {path} → {new_path}\n{unified(new_path, file.base.text, file.text_with(*LISTED_STATES))}"
@@ -429,7 +432,8 @@ class Proposals:
             reasons |= result.reasons
         return reasons
 
-    async def _apply(self, live: LiveProposal) -> Proposal:
+    async def _apply(self, live: LiveProposal, texts: Mapping[Path, FileText] | None = None) -> Proposal:
+        """`texts`: of its files, if they were just read."""
         files = interrupted_files(live)
         if not files:
             return self._publish(live)
@@ -437,7 +441,7 @@ class Proposals:
         undoing = {hunk.hunk_id for _, hunk in live.hunks() if hunk.state == "undoing"}
         self._publish(live)
         try:
-            before = await self._tracking.catch_up_others(live, files)
+            before = await self._tracking.catch_up_others(live, files, texts or {})
             shown_files = self.shown_files.get(live.agent_id) or ShownFiles()  # of an agent that is gone: nobody's
             changed = await apply(self._workspace, files, self._save_preimage, live.turn_id, shown_files)
             if self._accept_change is not None:
@@ -451,7 +455,8 @@ class Proposals:
             for file in files:  # only when something failed that we do not know of
                 settle(file, succeeded=False, reason="Applying it failed unexpectedly; check the file.")
                 undone = {hunk.hunk_id for hunk in file.hunks if hunk.state == "reverted"} & undoing
-                await asyncio.to_thread(file.update_anchor, undone)
+                if file.anchor is not None:
+                    await asyncio.to_thread(file.update_anchor, undone)
                 file.remember_applied()
             self._publish(live)
         await self._tracking.move_others(live, files, before)

@@ -300,5 +300,5 @@ def _checked_result(
     touches = file.touches
     if touches and file.is_undecided:
         step = changes(split_lines(file.text), split_lines(proposed))
-        touches = [carry_over(touch, step) for touch in touches]
+        touches = carry_over(touches, step)
     return Reanchored(base, proposed, hunks, touches, anchor, conflicting)

@@ -5,7 +5,7 @@ Heard of by `Overlay.watch`, looked at when it has been quiet for a moment.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -90,45 +90,37 @@ class FileTracking:
         """Whether what became of that file is known up to the last quiet moment: what is new there the user did."""
         return (live.proposal_id, file.base.path) in self._watched
 
-    async def catch_up(self, live: LiveProposal, files: Iterable[LiveFile], *, by_user: bool = True) -> None:
-        """Move the hunks of those files to the text as it is now, and publish that. The lock is held."""
+    async def catch_up(self, live: LiveProposal, files: Iterable[LiveFile]) -> dict[Path, FileText]:
+        """Move the hunks of those files to the text as it is now, and publish that. The lock is held. Returns these
+        texts."""
+        texts: dict[Path, FileText] = {}
         has_news = False
         for file in {id(file): file for file in files}.values():
-            try:
-                current = await self._workspace.read_if_exists(file.base.path)
-                if current is None or (file.deferred is not None and file.deferred.sha256 == current.sha256):
-                    continue
-                if len(file.base.text) + len(current.text) < SMALL_TEXT:
-                    moved = reanchor(file, current, by_user=by_user)
-                else:
-                    moved = await asyncio.to_thread(reanchor, file, current, by_user=by_user)
-            except ToolError:  # what is there now is no text of ours; applying will say why
-                continue
-            if moved is not None:
-                substance = _reportable_state(file)
-                moved.write_to(file)
-                live.attempted -= {hunk.hunk_id for hunk in file.hunks if hunk.state == "pending"}
-                # Where applied hunks are now is found again from any earlier text, best from the one they landed in:
-                # only what the user made of them is told.
-                is_open, small = not file.is_settled, len(file.base.text) < SMALL_TEXT
-                has_news = (
-                    has_news or (is_open and small) or ((is_open or by_user) and _reportable_state(file) != substance)
-                )
+            current = await self._read(file.base.path)
+            if current is not None:
+                texts[file.base.path] = current
+                has_news = await self._move(live, file, current) or has_news
         if has_news:
             self._publish(live)
+        return texts
 
-    async def catch_up_others(self, live: LiveProposal, files: Sequence[LiveFile]) -> list[FileText]:
-        """Other proposals for these files, before this one changes them. Returns the files as they are."""
+    async def catch_up_others(
+        self, live: LiveProposal, files: Sequence[LiveFile], texts: Mapping[Path, FileText]
+    ) -> list[FileText]:
+        """Other proposals for these files, before this one changes them. Returns the files as they are. `texts`: those
+        that were just read."""
         before: list[FileText] = []
         for path in dict.fromkeys(file.base.path for file in files):
             others = self._others(live, path)
-            current = await self._read(path) if others else None
+            current = (texts.get(path) or await self._read(path)) if others else None
+            if current is None:
+                continue
             for proposal in others:
-                await self.catch_up(proposal, proposal.files_at(path))
-                if current is not None:
-                    await asyncio.to_thread(_begin_deferring, proposal.files_at(path), current)
-            if current is not None:
-                before.append(current)
+                theirs = proposal.files_at(path)
+                await self._move_all(proposal, theirs, current)
+                if any(file.deferred is None for file in theirs):
+                    await asyncio.to_thread(_begin_deferring, theirs, current)
+            before.append(current)
         return before
 
     async def move_others(self, live: LiveProposal, files: Sequence[LiveFile], before: Sequence[FileText]) -> None:
@@ -141,8 +133,35 @@ class FileTracking:
             edits = None if old is None or new is None else await asyncio.to_thread(_edits_between, old, new)
             for proposal in others:
                 theirs = proposal.files_at(path)
-                if old is None or new is None or edits is None or not _defer(theirs, edits, old, new):
-                    await self.catch_up(proposal, theirs, by_user=False)
+                if new is not None and (old is None or edits is None or not _defer(theirs, edits, old, new)):
+                    await self._move_all(proposal, theirs, new, by_user=False)
+
+    async def _move_all(
+        self, live: LiveProposal, files: Sequence[LiveFile], current: FileText, *, by_user: bool = True
+    ) -> None:
+        if any([await self._move(live, file, current, by_user=by_user) for file in files]):
+            self._publish(live)
+
+    async def _move(self, live: LiveProposal, file: LiveFile, current: FileText, *, by_user: bool = True) -> bool:
+        """Move the hunks of that file to that text of it. Whether there is something to tell."""
+        if file.deferred is not None and file.deferred.sha256 == current.sha256:
+            return False
+        try:
+            if len(file.base.text) + len(current.text) < SMALL_TEXT:
+                moved = reanchor(file, current, by_user=by_user)
+            else:
+                moved = await asyncio.to_thread(reanchor, file, current, by_user=by_user)
+        except ToolError:  # what is there now is no text of ours; applying will say why
+            return False
+        if moved is None:
+            return False
+        substance = _reportable_state(file)
+        moved.write_to(file)
+        live.attempted -= {hunk.hunk_id for hunk in file.hunks if hunk.state == "pending"}
+        # Where applied hunks are now is found again from any earlier text, best from the one they landed in: only what
+        # the user made of them is told.
+        is_open, small = not file.is_settled, len(file.base.text) < SMALL_TEXT
+        return (is_open and small) or ((is_open or by_user) and _reportable_state(file) != substance)
 
     async def _read(self, path: Path) -> FileText | None:
         try:

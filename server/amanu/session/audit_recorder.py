@@ -3,8 +3,9 @@
 import hashlib
 import re
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal
 
 from amanu.core.rules import MCP
@@ -60,6 +61,8 @@ class AuditRecorder:
     _changing: dict[tuple[str, str], frozenset[str]] = field(default_factory=dict[tuple[str, str], frozenset[str]])
     """(Proposal, path) → hunks on their way into the file or out of it, including those a crash interrupted."""
 
+    _last_hash: tuple[object, str | None] | None = None
+    """What a file was made of that was hashed last, and its hash."""
     _ended_jobs: set[str] = field(default_factory=set[str])
     """Background commands whose end is on record."""
 
@@ -245,7 +248,6 @@ class AuditRecorder:
         failed: frozenset[str] = frozenset(),
     ) -> None:
         """Record one change of a file. `failed` are hunks that could not be applied or undone."""
-        result = _text_with(file, "accepted" if kind == "changing" else "undoing")
         deciders = {
             "user" if hunk.reviewed else "rule" for hunk in file.hunks if hunk.hunk_id in applied | undone | failed
         }
@@ -264,9 +266,19 @@ class AuditRecorder:
             failed=sorted(failed) or None,
             decided_by=sorted(deciders),
             base_sha256=file.base_sha256,
-            result_sha256=None if result is None else hashlib.sha256(result).hexdigest(),
+            result_sha256=partial(self._hash_with, file, "accepted" if kind == "changing" else "undoing"),
             encoding=file.encoding,
         )
+
+    def _hash_with(self, file: ProposedFile, also: HunkState) -> str | None:
+        """SHA-256 of the file with the hunks that are applied or in that state; None where the proposal does not tell.
+        Called in the thread that writes the log."""
+        hunks = [hunk for hunk in file.hunks if hunk.state in ("applied", also)]
+        made_of = (file.path, file.change, file.base_sha256, file.encoding, _replacements(hunks))
+        if self._last_hash is None or self._last_hash[0] != made_of:  # a change is recorded before and after it is made
+            data = _bytes_with(file, hunks)
+            self._last_hash = made_of, None if data is None else hashlib.sha256(data).hexdigest()
+        return self._last_hash[1]
 
     def _on_session_changed(self, event: SessionChanged, position: int) -> None:
         if event.mode is not None:
@@ -315,15 +327,13 @@ def _hunks(file: ProposedFile, *states: HunkState) -> frozenset[str]:
     return frozenset(hunk.hunk_id for hunk in file.hunks if hunk.state in states)
 
 
-def _text_with(file: ProposedFile, also: HunkState) -> bytes | None:
-    """The file's bytes with the hunks that are applied or in that state; None where the proposal does not tell."""
-    applied = [hunk for hunk in file.hunks if hunk.state in ("applied", also)]
-    if file.change == "delete" and applied:
+def _bytes_with(file: ProposedFile, hunks: Sequence[Hunk]) -> bytes | None:
+    if file.change == "delete" and hunks:
         return b""
     if file.base_text is None:
         return None
     try:
-        return encode(compose(split_lines(file.base_text), _replacements(applied)), file.encoding)
+        return encode(compose(split_lines(file.base_text), _replacements(hunks)), file.encoding)
     except ToolError:
         return None
 

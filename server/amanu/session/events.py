@@ -21,6 +21,7 @@ from amanu_protocol.events import (
     ItemStarted,
     ItemsWithdrawn,
     JobProgress,
+    ProposalChanged,
     RetryChanged,
     SessionChanged,
     TurnEnded,
@@ -188,7 +189,7 @@ class EventStream:
         )
         fold(self.state, event)
         if is_kept:
-            position = self._journal.append(Record(self.epoch, self.seq, timestamp, text, private))
+            position = self._journal.append(Record(self.epoch, self.seq, timestamp, text, private), _base_texts(event))
             for listener in self.listeners:
                 listener(event, position)
         self._partial.on_event(event)
@@ -197,7 +198,8 @@ class EventStream:
             client.send(message)
 
     def _record_only(self, event: Event) -> None:
-        self._journal.append(Record(self.epoch, self.seq, int(time.time() * 1000), serializable(event)[1], None))
+        record = Record(self.epoch, self.seq, int(time.time() * 1000), serializable(event)[1], None)
+        self._journal.append(record, _base_texts(event))
 
     def _without_secrets(self, event: Event) -> Event:
         """The event without secrets: messages about failures quote services, which quote what they were sent."""
@@ -232,6 +234,12 @@ class EventStream:
         self._text = []
         self._size = 0
         self._publish(delta, None)
+
+
+def _base_texts(event: Event) -> dict[str, str]:
+    """The texts that are no part of the event's JSON but in blobs, by blob."""
+    files = event.proposal.files if isinstance(event, ProposalChanged) else []
+    return {file.base_blob: file.base_text for file in files if file.base_blob and file.base_text is not None}
 
 
 def _is_kept(event: Event) -> bool:

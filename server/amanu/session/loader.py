@@ -78,7 +78,9 @@ class SessionLoader:
     ) -> Session:
         try:
             spans = rewound(await journal.beginning(REWINDS))
-            restoring = partial(restore, session_id, spans=spans, read_only=journal.read_only)
+            restoring = partial(
+                restore, session_id, spans=spans, read_only=journal.read_only, blob_text=journal.blob_text
+            )
             restored = await journal.read_through(restoring)
             is_gone = journal.empty and not begins and not journal.read_only
             if is_gone or journal.damage:

@@ -5,7 +5,7 @@ proposals are open again, and nothing is run twice.
 """
 
 import contextlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from pydantic import ValidationError
@@ -45,7 +45,7 @@ from amanu_protocol.events import (
     SessionRewound,
     TurnEnded,
 )
-from amanu_protocol.items import Answer, Job, Notice, Question, Thought, ToolCall, UserMessage
+from amanu_protocol.items import Answer, Job, Notice, Proposal, Question, Thought, ToolCall, UserMessage
 from amanu_protocol.state import SessionState, fold
 
 OPEN_STATES = ("validating", "awaitingApproval", "scheduled", "executing")
@@ -92,16 +92,34 @@ def conversation(records: Iterable[Record], spans: Sequence[Span]) -> Conversati
     return Conversation.load(filter(None, (_entry(record, spans) for record in records)))
 
 
-def restore(session_id: str, records: Iterable[Record], spans: Sequence[Span] = (), *, read_only: bool) -> Restored:
+def restore(
+    session_id: str,
+    records: Iterable[Record],
+    spans: Sequence[Span] = (),
+    *,
+    read_only: bool,
+    blob_text: Callable[[str], str | None] = lambda blob_id: None,
+) -> Restored:
     """Fold the records one by one: of a long session only what is needed is ever in memory. A record that cannot be
-    read (from a newer version, say) is skipped."""
+    read (from a newer version, say) is skipped. `blob_text` reads a blob; None when it cannot be read."""
     state = SessionState(
         session_id=session_id, title="", roots=[], mode="ask", model_id="", trusted=False, read_only=read_only
     )
     restored = Restored(state)
     restored.conversation = Conversation.load(_entries(restored, records, spans))
     restored.prompt_ids |= {prompt.prompt_id for prompt in state.queue}
+    state.proposals = [_with_base_texts(proposal, blob_text) for proposal in state.proposals]
     return restored
+
+
+def _with_base_texts(proposal: Proposal, blob_text: Callable[[str], str | None]) -> Proposal:
+    files = [
+        file.model_copy(update={"base_text": blob_text(file.base_blob)})
+        if file.base_blob is not None and file.base_text is None
+        else file
+        for file in proposal.files
+    ]
+    return proposal.model_copy(update={"files": files})
 
 
 def _entries(restored: Restored, records: Iterable[Record], spans: Sequence[Span]) -> Iterator[AnyEntry]:

@@ -38,7 +38,10 @@ from amanu_protocol.requests import (
     AuditQueryResult,
     CommitMessageParams,
     CommitMessageResult,
+    EventAckParams,
     PromptBeginParams,
+    PromptSendParams,
+    PromptSendResult,
     RewriteStartParams,
     SessionAttachParams,
     SessionAttachResult,
@@ -49,6 +52,9 @@ from amanu_protocol.state import SessionState
 
 PREPARE_SECONDS = 0.3
 """After the first session was opened: a prompt that is sent at once makes what it needs itself."""
+
+_MESSAGES = (PromptSendParams, PromptSendResult, EventAckParams)
+"""What a first turn exchanges; their schemas are built on first use."""
 
 log = logging.getLogger(__name__)
 
@@ -310,6 +316,8 @@ class Sessions:
 
     async def _prepare(self) -> None:
         await asyncio.sleep(PREPARE_SECONDS)
+        for message in _MESSAGES:
+            message.model_rebuild()
         for session in list(self._open.values())[:1]:
             await asyncio.to_thread(session.composer.prepare)
 

@@ -1,18 +1,20 @@
 """What the list of sessions says of one."""
 
-from collections.abc import Iterator
-
-from amanu_protocol.items import Hunk, ProposedFile
 from amanu_protocol.requests import OpenQuestion, SessionSummary
 from amanu_protocol.state import SessionState
 
 
 def summarize(state: SessionState, *, created_at: int, updated_at: int, closed: bool) -> SessionSummary:
-    edits = [(file, hunk) for file, hunk in _hunks(state) if hunk.state not in ("rejected", "reverted")]
-    lines = [hunk for file, hunk in edits if file.change != "rename"]
-    renamed = {
-        id(file): file for file, _ in edits if file.change == "rename"
-    }.values()  # whose one hunk is all its text
+    paths: set[str] = set()
+    added = removed = 0
+    for file in (file for proposal in state.proposals for file in proposal.files):
+        hunks = [hunk for hunk in file.hunks if hunk.state not in ("rejected", "reverted")]
+        if not hunks:
+            continue
+        paths.add(file.path)
+        renamed = file.change == "rename"  # its one hunk is all its text
+        added += file.added if renamed else sum(hunk.new_lines for hunk in hunks)
+        removed += file.removed if renamed else sum(hunk.old_lines for hunk in hunks)
     return SessionSummary(
         session_id=state.session_id,
         title=state.title,
@@ -23,21 +25,14 @@ def summarize(state: SessionState, *, created_at: int, updated_at: int, closed: 
         status="closed" if closed else state.status,
         questions=[] if closed else _open_questions(state),
         changes=sum(proposal.waiting for proposal in state.proposals),
-        files=len({file.path for file, _ in edits}),
-        added=sum(hunk.new_lines for hunk in lines) + sum(file.added for file in renamed),
-        removed=sum(hunk.old_lines for hunk in lines) + sum(file.removed for file in renamed),
+        files=len(paths),
+        added=added,
+        removed=removed,
         cost="" if state.usage is None else state.usage.cost,
         parent_session_id=state.parent_session_id,
         agent=state.agent,
         purpose=state.purpose,
     )
-
-
-def _hunks(state: SessionState) -> Iterator[tuple[ProposedFile, Hunk]]:
-    for proposal in state.proposals:
-        for file in proposal.files:
-            for hunk in file.hunks:
-                yield file, hunk
 
 
 def _open_questions(state: SessionState) -> list[OpenQuestion]:

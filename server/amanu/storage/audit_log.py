@@ -32,7 +32,7 @@ class AuditLog:
         """`keep_mb`: the oldest entries go when the log is larger; 0: none does."""
 
         def write(entries: Sequence[chain.Fields]) -> None:
-            chain.append(folder, entries, keep_mb << 20)
+            chain.append(folder, [_worked_out(entry) for entry in entries], keep_mb << 20)
 
         self._folder = folder
         self._mask = secrets.mask
@@ -49,7 +49,8 @@ class AuditLog:
         **data: Any,
     ) -> None:
         """Put down what happened, at once. `text` is a sentence for the user; `data` are JSON values, None is left
-        out. Never fails: `durable` tells whether it is safe."""
+        out, and functions that work one out: they are called in the thread that writes. Never fails: `durable` tells
+        whether it is safe."""
         told = {name: self._plain(value) for name, value in data.items() if value is not None}
         about = {"session": session_id, "call": tool_call_id}
         named = {name: value for name, value in about.items() if value is not None}
@@ -105,6 +106,11 @@ class AuditLog:
             return plain
         whole = hashlib.sha256(plain.encode("utf-8", "surrogatepass")).hexdigest()
         return f"{plain[:LONGEST]} [… {len(plain):,} characters in all, sha256 {whole}]"
+
+
+def _worked_out(entry: chain.Fields) -> chain.Fields:
+    told = {name: value() if callable(value) else value for name, value in entry["data"].items()}
+    return {**entry, "data": {name: value for name, value in told.items() if value is not None}}
 
 
 def about(session_id: str | None, tool_call_id: str | None) -> Callable[[bytes], bool]:

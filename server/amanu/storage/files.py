@@ -45,9 +45,10 @@ def size(folder: Path) -> int:
     return total
 
 
-def write_blob(folder: Path, data: bytes) -> str:
-    """Keep bytes under their SHA-256, which is returned; the same bytes only once. Raises `OSError`."""
-    blob_id = hashlib.sha256(data).hexdigest()
+def write_blob(folder: Path, data: bytes, blob_id: str | None = None) -> str:
+    """Keep bytes under their SHA-256 (`blob_id`, if it is known), which is returned; the same bytes only once. Raises
+    `OSError`."""
+    blob_id = blob_id or hashlib.sha256(data).hexdigest()
     path = folder / blob_id
     if not path.exists():
         if not folder.is_dir():

@@ -14,7 +14,7 @@ import asyncio
 import contextlib
 import os
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
@@ -31,6 +31,9 @@ MAX_BLOB = 16 * 1024 * 1024
 """Bytes. Bigger payloads are cut by who makes them."""
 MAX_BLOBS = 1 << 30
 """Bytes in one session after which no output or picture is kept. Pre-images are: nothing is changed without one."""
+
+_ADD_BLOB = "blob"
+"""Instead of a statement: (blob id, text)."""
 
 T = TypeVar("T")
 
@@ -71,9 +74,7 @@ class Journal:
         """What was found broken when it was opened, as a sentence for the user; "" if nothing."""
         self._db = db
         self._lease = writer_lease
-        self._commits = GroupCommit[journal_file.Entry](
-            folder, "amanu-journal", lambda entries: journal_file.insert(db, list(map(journal_file.packed, entries)))
-        )
+        self._commits = GroupCommit[journal_file.Entry](folder, "amanu-journal", self._write)
         self._last = last  # position of the last record
         self._closed = False
         self._kept: int | None = None  # bytes of blobs; None: not counted yet
@@ -111,12 +112,14 @@ class Journal:
         """Nothing is on record. Of a journal that can be written."""
         return self._last == 0
 
-    def append(self, record: Record) -> int:
+    def append(self, record: Record, texts: Mapping[str, str] | None = None) -> int:
         """Add a record, in order, at once; its position. Never fails for want of disk: `durable` tells whether it is
-        safe.
+        safe. `texts`: the blobs it names and that are not there yet, by id; they are on the disk before it is.
 
         Raises `AmanuError` `sessionReadOnly`; `RuntimeError` after `close`.
         """
+        for entry in (texts or {}).items():
+            self._add(_ADD_BLOB, entry)
         event = _encode(record.event)
         private = None if record.private is None else _encode(record.private)
         row = (self._last + 1, record.epoch, record.seq, record.timestamp, event, private)
@@ -196,7 +199,15 @@ class Journal:
 
     async def get_blob(self, blob_id: str) -> bytes:
         """The payload. Raises `AmanuError` `blobNotFound` when it is unknown, gone or no longer what it was."""
+        if any(entry[0] == _ADD_BLOB and entry[1][0] == blob_id for entry in self._commits.waiting()):
+            await self.durable()
         return await asyncio.to_thread(files.read_blob, self._blobs, blob_id)
+
+    def blob_text(self, blob_id: str) -> str | None:
+        """The payload as text, None when it cannot be read. Blocking."""
+        with contextlib.suppress(AmanuError, UnicodeDecodeError):
+            return files.read_blob(self._blobs, blob_id).decode("utf-8", "surrogatepass")
+        return None
 
     async def find_blob(self, beginning: str) -> bytes:
         """The payload whose id begins so. Raises `AmanuError` `blobNotFound` when there is none, or several."""
@@ -248,6 +259,13 @@ class Journal:
             return await asyncio.to_thread(files.write_blob, self._blobs, data)
         except OSError as error:
             raise storage_error(error, self.folder) from error
+
+    def _write(self, entries: Sequence[journal_file.Entry]) -> None:
+        for statement, row in entries:
+            if statement == _ADD_BLOB:
+                blob_id, text = row
+                files.write_blob(self._blobs, text.encode("utf-8", "surrogatepass"), blob_id)
+        journal_file.insert(self._db, [journal_file.packed(entry) for entry in entries if entry[0] != _ADD_BLOB])
 
     def _waiting(self) -> list[journal_file.Row]:
         """Records that are not on the disk yet. On the journal's thread."""

@@ -61,31 +61,60 @@ def unified(path: str, old_text: str, new_text: str, *, context: int = 3) -> str
     """A unified diff with `context` lines around each change, "" when nothing differs. Lines end in LF; a
     carriage return that belongs to a line end is kept, as git keeps it."""
     old_lines, new_lines = split_lines(old_text), split_lines(new_text)
-    all_changes = changes(old_lines, new_lines)
-    if not all_changes:
+    replacements = [
+        _Replaced(change.old_start, change.old_end, new_lines[change.new_start : change.new_end])
+        for change in changes(old_lines, new_lines)
+    ]
+    return _unified(path, old_lines, replacements, context, exists=bool(new_text))
+
+
+def unified_hunks(path: str, old_text: str, hunks: Iterable[Hunk]) -> str:
+    """The same of hunks of an edit, in order, without a search for what differs."""
+    replacements = [
+        _Replaced(first_line(hunk), first_line(hunk) + hunk.old_lines, split_lines(hunk.new_text)) for hunk in hunks
+    ]
+    return _unified(path, split_lines(old_text), replacements, 3, exists=True)
+
+
+@dataclass(frozen=True)
+class _Replaced:
+    """Lines [start, end) of the old text, 0-based, and what they become."""
+
+    start: int
+    end: int
+    new_lines: Sequence[str]
+
+
+def _unified(
+    path: str, old_lines: Sequence[str], replacements: Sequence[_Replaced], context: int, *, exists: bool
+) -> str:
+    if not replacements:
         return ""
     out = [
-        f"--- {'a/' + path if old_text else '/dev/null'}\n",
-        f"+++ {'b/' + path if new_text else '/dev/null'}\n",
+        f"--- {'a/' + path if old_lines else '/dev/null'}\n",
+        f"+++ {'b/' + path if exists else '/dev/null'}\n",
     ]
-    for group in _grouped(all_changes, 2 * context):
-        first, last = group[0], group[-1]
-        start, end = max(0, first.old_start - context), min(len(old_lines), last.old_end + context)
-        new_start, new_end = first.new_start - (first.old_start - start), last.new_end + (end - last.old_end)
-        out.append(f"@@ -{_range(start, end)} +{_range(new_start, new_end)} @@\n")
+    shift = 0
+    for group in _grouped(replacements, 2 * context):
+        start, end = max(0, group[0].start - context), min(len(old_lines), group[-1].end + context)
+        grown = sum(len(each.new_lines) - (each.end - each.start) for each in group)
+        out.append(f"@@ -{_range(start, end)} +{_range(start + shift, end + shift + grown)} @@\n")
+        shift += grown
         line_index = start
-        for change in group:
-            out += [_marked(" ", line) for line in old_lines[line_index : change.old_start]]
-            out += [_marked("-", line) for line in old_lines[change.old_start : change.old_end]]
-            out += [_marked("+", line) for line in new_lines[change.new_start : change.new_end]]
-            line_index = change.old_end
+        for each in group:
+            out += [_marked(" ", line) for line in old_lines[line_index : each.start]]
+            out += [_marked("-", line) for line in old_lines[each.start : each.end]]
+            out += [_marked("+", line) for line in each.new_lines]
+            line_index = each.end
         out += [_marked(" ", line) for line in old_lines[line_index:end]]
     return "".join(out)
 
 
 def _differences(old_lines: Sequence[str], new_lines: Sequence[str]) -> list[LineChange]:
-    if not old_lines or not new_lines:
-        return [LineChange(0, len(old_lines), 0, len(new_lines))] if old_lines or new_lines else []
+    if not old_lines and not new_lines:
+        return []
+    if set(old_lines).isdisjoint(new_lines):  # so is most of what models edit: nothing to search, no import
+        return [LineChange(0, len(old_lines), 0, len(new_lines))]
     if len(old_lines) * len(new_lines) > _MATRIX:
         return _between_anchors(old_lines, new_lines)
     from rapidfuzz.distance import Indel  # pyright: ignore[reportUnknownVariableType]: its stub names no types
@@ -164,13 +193,13 @@ def _joined(line_changes: Sequence[LineChange], old_lines: Sequence[str]) -> lis
     return joined
 
 
-def _grouped(line_changes: Sequence[LineChange], gap: int) -> list[list[LineChange]]:
-    groups: list[list[LineChange]] = []
-    for change in line_changes:
-        if groups and change.old_start - groups[-1][-1].old_end <= gap:
-            groups[-1].append(change)
+def _grouped(replacements: Sequence[_Replaced], gap: int) -> list[list[_Replaced]]:
+    groups: list[list[_Replaced]] = []
+    for each in replacements:
+        if groups and each.start - groups[-1][-1].end <= gap:
+            groups[-1].append(each)
         else:
-            groups.append([change])
+            groups.append([each])
     return groups
 
 

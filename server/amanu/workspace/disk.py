@@ -16,7 +16,7 @@ from pathlib import Path
 
 from amanu.core.tool import ToolError
 from amanu.workspace.path_guard import PathGuard
-from amanu.workspace.text_file import MAX_FILE, sha256
+from amanu.workspace.text_file import MAX_FILE
 
 _TEMPORARY = ".amanu-tmp"
 
@@ -47,10 +47,10 @@ class StoredFile:
 
 @dataclass(frozen=True)
 class Replacement:
-    """`data` (None: no file) instead of the bytes with the hash `expected` (None: no file)."""
+    """`data` (None: no file) instead of the bytes `expected` (None: no file)."""
 
     path: Path
-    expected: str | None
+    expected: bytes | None
     data: bytes | None
     mode: int | None = None
     """Permission bits of a new file; None: what the umask leaves."""
@@ -182,7 +182,7 @@ def _check(staged: _Staged) -> None:
             raise BaseChanged(replacement.path)
         return
     os.lseek(staged.target, 0, os.SEEK_SET)
-    if sha256(_read_all(staged.target)) != replacement.expected:
+    if _read_all(staged.target) != replacement.expected:
         raise BaseChanged(replacement.path)
     status = os.fstat(staged.target)
     try:
@@ -244,11 +244,10 @@ def _commit(staged: _Staged) -> StoredFile | None:
     """Returns what was replaced."""
     replacement, name = staged.replacement, staged.replacement.path.name
     try:
-        previous = None
-        if staged.target is not None:
-            os.lseek(staged.target, 0, os.SEEK_SET)
-            previous = StoredFile(_read_all(staged.target), stat.S_IMODE(os.fstat(staged.target).st_mode))
         _check(staged)
+        previous = None
+        if staged.target is not None and replacement.expected is not None:
+            previous = StoredFile(replacement.expected, stat.S_IMODE(os.fstat(staged.target).st_mode))
         if replacement.data is None:
             os.unlink(name, dir_fd=staged.folder)
         elif staged.in_place:
@@ -304,10 +303,9 @@ def _write_in_place(staged: _Staged, data: bytes) -> None:
 
 def _put_back(guard: PathGuard, replacement: Replacement, previous: StoredFile | None) -> None:
     """Reverse one replacement; if somebody has written since, theirs stays."""
-    expected = None if replacement.data is None else sha256(replacement.data)
     data, mode = (None, None) if previous is None else (previous.data, previous.mode)
     with contextlib.suppress(BaseChanged, ToolError, OSError):
-        staged = _stage(guard, Replacement(replacement.path, expected, data, mode))
+        staged = _stage(guard, Replacement(replacement.path, replacement.data, data, mode))
         try:
             _commit(staged)
         finally:
@@ -324,7 +322,8 @@ def _sync_folder(folder: int) -> None:
 
 def _read_all(handle: int) -> bytes:
     parts: list[bytes] = []
-    while part := os.read(handle, 1 << 20):
+    # Nearly always in one piece, which need not be copied once more.
+    while part := os.read(handle, max(1 << 16, os.fstat(handle).st_size + 1)):
         parts.append(part)
     return b"".join(parts)
 

@@ -38,12 +38,12 @@ class ShownFiles:
         """The model is shown that text, or a part of it."""
         self._remember(file.path, ShownFile(digest(file), source))
 
-    def edited(self, path: Path, old_file: FileText | None, new_text: str | None) -> None:
-        """An edit of the model's made that text of the file (None: no file). It knows the outcome if it knew what was
-        there before, or nothing of the file."""
+    def edited(self, path: Path, old_file: FileText | None, new_digest: str | None) -> None:
+        """An edit of the model's made the text of that digest of the file (None: no file). It knows the outcome if it
+        knew what was there before, or nothing of the file."""
         previous = self.files.get(path)
         if previous is None or previous.digest == (None if old_file is None else digest(old_file)):
-            self._remember(path, ShownFile(None if new_text is None else _digest(new_text)))
+            self._remember(path, ShownFile(new_digest))
 
     def take_unrecorded(self) -> dict[str, tuple[str | None, str]]:
         """What became known since this was last asked, for the record (`Result.knows`)."""

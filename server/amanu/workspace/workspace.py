@@ -12,7 +12,10 @@ from amanu.workspace import disk
 from amanu.workspace.overlay import Buffer, Editor, Overlay
 from amanu.workspace.path_guard import PathGuard
 from amanu.workspace.shown_files import ShownFiles
-from amanu.workspace.text_file import FileText, as_editors_show, decode, sha256, survives
+from amanu.workspace.text_file import REMEMBERED, FileText, as_editors_show, decode, sha256, survives
+
+DECODED = 2
+"""Big files whose text is kept while their bytes stay the same."""
 
 
 class Workspace:
@@ -38,6 +41,8 @@ class Workspace:
         self.overlay = overlay
         self.ripgrep = ripgrep
         self.shown_files = ShownFiles()
+        self._decoded_last: tuple[tuple[bytes, str, str, str], ...] = ()
+        """The big files that were decoded last: bytes, text, encoding, hash."""
 
     def resolve(self, path: str) -> Path:
         """The absolute path meant, links followed. `ToolError` outside the roots."""
@@ -79,7 +84,8 @@ class Workspace:
         buffers = [buffer for _, buffer in self.overlay.documents(path)]
         if buffers:
             return await asyncio.to_thread(self._read_through, path, buffers)
-        spelling = await asyncio.to_thread(self._open_spelling, path, self.overlay.paths())
+        opened = self.overlay.paths()
+        spelling = await asyncio.to_thread(self._open_spelling, path, opened) if opened else None
         buffers = [] if spelling is None else [buffer for _, buffer in self.overlay.documents(spelling)]
         return await asyncio.to_thread(self._read_through, path, buffers)
 
@@ -132,10 +138,10 @@ class Workspace:
         if stored is None:
             return _from_buffer(path, _authoritative_buffer(buffers), exists=False, unsaved=True) if buffers else None
         if not buffers:
-            text, encoding = decode(stored.data, path)
-            return FileText(path, text, sha256(stored.data), encoding, mode=stored.mode)
+            text, encoding, digest = self._decoded(path, stored.data)
+            return FileText(path, text, digest, encoding, mode=stored.mode)
         try:
-            text, encoding = decode(stored.data, path)
+            text, encoding, digest = self._decoded(path, stored.data)
         except ToolError:  # binary on disk, text in the editor: it cannot go back unchanged
             return _from_buffer(path, _authoritative_buffer(buffers), unsaved=True, lossy=True, mode=stored.mode)
         if survives(text, encoding):
@@ -144,8 +150,20 @@ class Workspace:
         forms = as_editors_show(stored.data, text)
         buffer = _authoritative_buffer(buffers, forms)
         if buffer.text in forms:
-            return FileText(path, text, sha256(stored.data), encoding, mode=stored.mode)
+            return FileText(path, text, digest, encoding, mode=stored.mode)
         return _from_buffer(path, buffer, encoding, unsaved=True, lossy=True, mode=stored.mode)
+
+    def _decoded(self, path: Path, data: bytes) -> tuple[str, str, str]:
+        """(text, encoding, SHA-256). Raises `ToolError`. An edit reads the same big file half a dozen times: where the
+        bytes are the same, so is all of this, to the very text object."""
+        for known in self._decoded_last:
+            if known[0] == data:
+                return known[1:]
+        text, encoding = decode(data, path)
+        digest = sha256(data)
+        if len(data) >= REMEMBERED:
+            self._decoded_last = ((data, text, encoding, digest), *self._decoded_last[: DECODED - 1])
+        return text, encoding, digest
 
     def _missing_file(self, path: Path) -> ToolError:
         """There is no such file: with the names that were perhaps meant."""

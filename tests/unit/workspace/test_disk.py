@@ -11,7 +11,6 @@ from amanu.core.tool import ToolError
 from amanu.workspace import disk
 from amanu.workspace.disk import BaseChanged, Replacement
 from amanu.workspace.path_guard import PathGuard
-from amanu.workspace.text_file import sha256
 
 
 def names(folder: Path) -> list[str]:
@@ -22,7 +21,7 @@ def test_keeps_mode_and_leaves_nothing_behind(tmp_path: Path) -> None:
     path = tmp_path / "run.sh"
     path.write_bytes(b"old")
     path.chmod(0o751)
-    disk.replace(PathGuard([tmp_path]), [Replacement(path, sha256(b"old"), b"new")])
+    disk.replace(PathGuard([tmp_path]), [Replacement(path, b"old", b"new")])
     assert (path.read_bytes(), stat.S_IMODE(path.stat().st_mode)) == (b"new", 0o751)
     assert names(tmp_path) == ["run.sh"]
 
@@ -41,7 +40,7 @@ def test_every_name_of_a_file_changes(tmp_path: Path) -> None:
     one, two = tmp_path / "one", tmp_path / "two"
     one.write_bytes(b"longer old")
     os.link(one, two)
-    disk.replace(PathGuard([tmp_path]), [Replacement(one, sha256(b"longer old"), b"new")])
+    disk.replace(PathGuard([tmp_path]), [Replacement(one, b"longer old", b"new")])
     assert one.read_bytes() == two.read_bytes() == b"new"
     assert one.stat().st_ino == two.stat().st_ino
     assert names(tmp_path) == ["one", "two"]
@@ -50,7 +49,7 @@ def test_every_name_of_a_file_changes(tmp_path: Path) -> None:
 def test_deletes(tmp_path: Path) -> None:
     path = tmp_path / "gone"
     path.write_bytes(b"old")
-    disk.replace(PathGuard([tmp_path]), [Replacement(path, sha256(b"old"), None)])
+    disk.replace(PathGuard([tmp_path]), [Replacement(path, b"old", None)])
     assert names(tmp_path) == []
 
 
@@ -67,7 +66,7 @@ def test_what_changed_is_not_overwritten(tmp_path: Path, when: str, monkeypatch:
 
         monkeypatch.setattr(disk, "_commit", late)
     with pytest.raises(BaseChanged):
-        disk.replace(PathGuard([tmp_path]), [Replacement(path, sha256(b"old"), b"new")])
+        disk.replace(PathGuard([tmp_path]), [Replacement(path, b"old", b"new")])
     assert path.read_bytes() == b"theirs"
     assert names(tmp_path) == ["f"]
 
@@ -78,8 +77,8 @@ def test_all_or_none(tmp_path: Path, fails: str, nth: int, monkeypatch: pytest.M
     for name in ("a", "b"):
         (tmp_path / name).write_bytes(b"old")
     changes = [
-        Replacement(tmp_path / "a", sha256(b"old"), b"new"),
-        Replacement(tmp_path / "b", sha256(b"old"), b"new"),
+        Replacement(tmp_path / "a", b"old", b"new"),
+        Replacement(tmp_path / "b", b"old", b"new"),
         Replacement(tmp_path / "c", None, b"new"),
     ]
     calls = 0
@@ -110,7 +109,7 @@ def test_a_read_only_file_is_not_changed(tmp_path: Path) -> None:
     path.write_bytes(b"old")
     path.chmod(0o444)
     with pytest.raises(ToolError, match="read-only"):
-        disk.replace(PathGuard([tmp_path]), [Replacement(path, sha256(b"old"), b"new")])
+        disk.replace(PathGuard([tmp_path]), [Replacement(path, b"old", b"new")])
     assert names(tmp_path) == ["f"]
 
 

@@ -1,5 +1,6 @@
 """Every tool sees what the user sees: text of open buffers, of every editor, over the disk."""
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 from amanu.core.tool import ToolError
 from amanu.frontends.lsp.buffers import Buffers, EditorClient
 from amanu.workspace import search
+from amanu.workspace.text_file import sha256
 from amanu_protocol.requests import EditorApplyParams
 from support.required_programs import needs_ripgrep
 from support.tool_harness import ToolHarness, states
@@ -226,3 +228,16 @@ async def test_one_file_by_two_names(tmp_path: Path) -> None:
     assert (await held.run("grep", {"pattern": "link|disk a"})).for_model == (
         "a.py (unsaved in the editor)\n1: by the link\n"
     )
+
+
+async def test_a_big_file_is_what_the_disk_says_whatever_its_times_say(tmp_path: Path) -> None:
+    held = ToolHarness(tmp_path, {"a.txt": ""})
+    path = held.root / "a.txt"
+    for encoding, letter in (("utf-8", "a"), ("utf-8", "b"), ("utf-8", "a"), ("utf-16", "a"), ("latin-1", "ä")):
+        text = f"{letter}\n" * 100_000
+        path.write_bytes(text.encode(encoding))
+        os.utime(path, (1, 1))
+        for _ in range(2):
+            file = await held.workspace.read(path)
+            assert (file.text, file.encode(text)) == (text, path.read_bytes())
+            assert file.sha256 == sha256(path.read_bytes())

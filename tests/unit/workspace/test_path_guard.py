@@ -160,9 +160,8 @@ def test_a_link_put_in_after_the_check_is_not_followed(
     (root / swapped).symlink_to(outside / swapped)
     with pytest.raises(ToolError):
         disk.read(held, path)
-    expected = disk.sha256(b"outside")
     with pytest.raises((ToolError, disk.BaseChanged)):
-        disk.replace(held, [disk.Replacement(path, expected, b"changed")])
+        disk.replace(held, [disk.Replacement(path, b"outside", b"changed")])
     assert (outside / "src" / "deep" / "a.txt").read_text() == "outside"
 
 

@@ -31,11 +31,12 @@ export class Places {
   in(document: vscode.TextDocument, wanted = waiting): LocatedChange[] {
     return this.targets(document, wanted)
       .flatMap((target) => {
-        const { baseText, hunks } = target.file;
+        const { baseText, baseBlob, hunks } = target.file;
+        const base = baseBlob === null ? (baseText ?? "") : undefined;
         const places =
           document.uri.scheme === PROPOSED
             ? this.proposals.places(document).filter(({ hunk }) => wanted(hunk))
-            : locate(document.getText(), baseText ?? "", hunks, wanted);
+            : locate(document.getText(), base, hunks, wanted);
         return places.map((place) => ({ ...place, target }));
       })
       .sort((a, b) => a.start - b.start);

@@ -312,13 +312,10 @@ class EditTool(SessionTool[P]):
             )
         if file_change.change is None:
             return base.text, ()
-        changed = (
-            file_change.change(base) if len(base.text) < _SMALL else await asyncio.to_thread(file_change.change, base)
+        small = len(base.text) < _SMALL
+        return (
+            _changed(file_change.change, base) if small else await asyncio.to_thread(_changed, file_change.change, base)
         )
-        text, forgiven = (changed.text, changed.forgiven) if isinstance(changed, MatchedText) else (changed, ())
-        if text is not None and mask_added(base.text, text):
-            raise ToolError(f"{_MASKED_SECRET} Nothing was changed.")
-        return text, forgiven
 
     async def _check_spelling(self, path: Path, changes: _CallChanges) -> None:
         """Two names of one file would be written one over the other."""
@@ -431,6 +428,15 @@ class EditTool(SessionTool[P]):
 _ONE_PART_PER_FILE = "put all changes to a file in one part, or call again in the next step."
 _DIFFERENCE_LABELS = {"blank lines around it": "blank lines around", "small differences": "words or signs in places"}
 """What was forgiven, where the name of it does not go with "matched with other …"."""
+
+
+def _changed(change: Change, base: FileText) -> tuple[str | None, Sequence[str]]:
+    """The text, and what was forgiven. Raises `ToolError`."""
+    changed = change(base)
+    text, forgiven = (changed.text, changed.forgiven) if isinstance(changed, MatchedText) else (changed, ())
+    if text is not None and mask_added(base.text, text):
+        raise ToolError(f"{_MASKED_SECRET} Nothing was changed.")
+    return text, forgiven
 
 
 def _binary_file_error(file_change: FileChange) -> BinaryFile:

@@ -66,7 +66,7 @@ class EditFile(EditTool[EditFileParams]):
         old_text, new_text, name = edit.old_text, edit.new_text, self.display_path(base)
         if old_text == new_text:
             raise ToolError("old_text and new_text are the same; nothing would change.")
-        refuse_placeholders(new_text, old_text + base.text)
+        refuse_placeholders(new_text, old_text, base.text)
         if old_text == "":
             if text:
                 raise ToolError(

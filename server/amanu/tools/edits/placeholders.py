@@ -22,10 +22,10 @@ _PLACEHOLDER = re.compile(
 )
 
 
-def refuse_placeholders(new_text: str, old_text: str) -> None:
-    """Raise `ToolError` when a line of `new` stands for text that was left out and is not in `old` as well."""
+def refuse_placeholders(new_text: str, *old: str) -> None:
+    """Raise `ToolError` when a line of `new` stands for text that was left out and is in no text of `old`."""
     for index, line in enumerate(new_text.split("\n")):
-        if len(line) < 200 and _PLACEHOLDER.match(line) and line.strip() not in old_text:
+        if len(line) < 200 and _PLACEHOLDER.match(line) and not any(line.strip() in text for text in old):
             raise ToolError(
                 f"Line {index + 1} of the text, {line.strip()!r}, stands for text that was left out. Nothing was "
                 "changed: write the text in full, or use edit_file to change only a part."

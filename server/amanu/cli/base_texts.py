@@ -1,0 +1,63 @@
+"""The base texts of proposals: of big files they come only when asked for, and the terminal shows lines of them."""
+
+from collections.abc import Sequence
+
+from amanu.cli.client import DaemonClient, Disconnected
+from amanu_protocol import requests as r
+from amanu_protocol.errors import AmanuError
+from amanu_protocol.events import ProposalChanged
+from amanu_protocol.items import Proposal, ProposedFile
+from amanu_protocol.state import SessionState, fold
+
+PAGE = 4_194_304
+"""Bytes asked for at once: the most the daemon gives."""
+
+
+def lacks_base_texts(proposal: Proposal, state: SessionState) -> bool:
+    """Whether there is something to fetch. What an earlier version in the state has is there."""
+    known = next((each for each in state.proposals if each.proposal_id == proposal.proposal_id), None)
+    texts = {file.base_blob for file in (known.files if known else ()) if file.base_text is not None}
+    return any(_is_apart(file) and file.base_blob not in texts for file in proposal.files)
+
+
+async def with_base_texts(client: DaemonClient, session_id: str, proposal: Proposal) -> Proposal:
+    """The proposal with the base texts of all its files. One that cannot be had is empty: its hunks are then shown
+    without the lines around them."""
+    files = [
+        file.model_copy(update={"base_text": await _fetched(client, session_id, file.base_blob)})
+        if _is_apart(file) and file.base_blob is not None
+        else file
+        for file in proposal.files
+    ]
+    return proposal.model_copy(update={"files": files})
+
+
+async def load_base_texts(client: DaemonClient, state: SessionState, proposals: Sequence[Proposal]) -> None:
+    """Have in the state the base texts of these proposals of it."""
+    for proposal in proposals:
+        if lacks_base_texts(proposal, state):
+            whole = await with_base_texts(client, state.session_id, proposal)
+            fold(state, ProposalChanged(proposal=whole))
+
+
+async def load_open_base_texts(client: DaemonClient, state: SessionState) -> None:
+    """The same of those that wait for a decision."""
+    await load_base_texts(client, state, [proposal for proposal in state.proposals if proposal.state == "pending"])
+
+
+def _is_apart(file: ProposedFile) -> bool:
+    return file.base_blob is not None and file.base_text is None
+
+
+async def _fetched(client: DaemonClient, session_id: str, blob_id: str) -> str:
+    pages: list[str] = []
+    offset: int | None = 0
+    try:
+        while offset is not None:
+            params = r.BlobGetParams(session_id=session_id, blob_id=blob_id, offset=offset, limit=PAGE)
+            page = await client.request("amanu/blob/get", params, r.BlobGetResult)
+            pages.append(page.text)
+            offset = page.next_offset
+    except (AmanuError, Disconnected):
+        return ""
+    return "".join(pages)
