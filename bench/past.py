@@ -9,6 +9,7 @@ from typing import Any
 
 from amanu.core.conversation import Assistant, Call, Entry, Native, Result, Text, Thinking, User
 from amanu.home import find_home
+from amanu.session import record_format
 from amanu.storage.journal import Journal, Record
 from amanu_protocol.events import (
     Event,
@@ -44,22 +45,21 @@ class Size:
 LONG = Size(2_000)
 SHORT = Size(20)
 HEAVY = Size(2_400, 29_000, 29_900)
-"""About 60 MB of journal: the most that commands show, to user and model."""
+"""About 60 MB of events and entries: the most that commands show, to user and model."""
 
 
 async def write(
     home: Path, session_id: str, workspace: Path, model_id: str, size: Size, title: str = "A long one"
 ) -> int:
-    """Put such a session into that AMANU_HOME. Returns the bytes of its records."""
+    """Put such a session into that AMANU_HOME. Returns how many characters its events and entries are."""
     folder = find_home({"AMANU_HOME": str(home)}).make().sessions / session_id
     journal = await Journal.open(folder)
     total = 0
     try:
         for seq, (event, entry) in enumerate(_Past(workspace, model_id, size, title).records()):
-            text = event.model_dump_json()
-            private = None if entry is None else entry.model_dump_json()
+            event, text, private = record_format.write(event, entry)
             journal.append(Record(EPOCH, seq, EPOCH + seq, text, private))
-            total += len(text) + len(private or "")
+            total += len(event.model_dump_json()) + len(private or "")
             if seq % 500 == 0:
                 await journal.durable()
     finally:
@@ -256,10 +256,23 @@ def _chat(thought: str | None, text: str, call: Call | None) -> tuple[str, Any]:
     return "openai-compatible", wire
 
 
+def _responses(thought: str | None, text: str, call: Call | None) -> tuple[str, Any]:
+    items: list[dict[str, Any]] = []
+    if thought:
+        items.append({"type": "reasoning", "summary": [], "encrypted_content": "c2lnbmF0dXJl" * 20})
+    if text:
+        content: list[Any] = [{"type": "output_text", "text": text, "annotations": []}]
+        items.append({"type": "message", "role": "assistant", "content": content})
+    if call:
+        items.append({"type": "function_call", "call_id": call.call_id, "name": call.tool, "arguments": "{}"})
+    return "openai-responses", items
+
+
 _NATIVE: dict[str, Callable[[str | None, str, Call | None], tuple[str, Any]]] = {
     "anthropic": _anthropic,
     "gemini": _gemini,
-    "openai": _chat,
+    "openrouter": _chat,
+    "openai": _responses,
 }
 
 

@@ -2,7 +2,8 @@
 
 Lax on purpose: it looks for the plan in a request (`plan.py`), counts the results of calls after it and sends a
 reply made ahead. What it saw of each request is at `GET /bench/log` (and forgotten), in seconds of the monotonic
-clock, which all processes of a machine share.
+clock, which all processes of a machine share. `GET /bench/aside/2` makes it take two seconds for each later request
+beside the conversation.
 """
 
 import asyncio
@@ -12,6 +13,7 @@ import re
 import signal
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -60,6 +62,8 @@ class Seen:
 class Service:
     def __init__(self) -> None:
         self.log: list[Seen] = []
+        self.aside_seconds = 0.0
+        """For the answer to a request beside the conversation: as long as a model takes."""
 
     def connection(self) -> asyncio.Protocol:
         return Connection(self)
@@ -112,12 +116,15 @@ class Connection(asyncio.Protocol):
         if path == "/bench/log":
             log, self._service.log = self._service.log, []
             return self._json(json.dumps([asdict(seen) for seen in log]).encode())
+        if path.startswith("/bench/aside/"):
+            self._service.aside_seconds = float(path.rpartition("/")[2])
+            return self._json(b"{}")
         name = next((name for part, name in PATHS if part in path), None)
         found = find(body)
         if SAVE:
             (Path(SAVE) / f"{time.monotonic_ns()}.txt").write_bytes(head + b"\n\n" + body)
         if ":generateContent" in path:
-            return self._json(VERDICT)
+            return self._aside(self._json, VERDICT)
         if name is None or "count_tokens" in path:
             return self._json(b'{"totalTokens":10,"input_tokens":10,"data":[],"models":[],"object":"list"}')
         aside = b'"tools"' not in body or found is None
@@ -132,6 +139,8 @@ class Connection(asyncio.Protocol):
             self._transport.write(reply)
         elif plan.pace:
             self._replying = asyncio.ensure_future(self._paced(name, plan, seen))
+        elif aside and self._service.aside_seconds:
+            self._aside(self._transport.write, HEAD + b"".join(text_reply(name, plan.chunks)))
         else:
             first, rest = text_reply(name, plan.chunks)
             seen.first = time.monotonic()
@@ -152,6 +161,9 @@ class Connection(asyncio.Protocol):
             await asyncio.sleep(started + (n + 1) * plan.pace - time.monotonic())
         seen.ended = time.monotonic()
         self._transport.write(b"".join(map(chunk, wire.tail(words))) + END)
+
+    def _aside(self, answer: Callable[[bytes], None], data: bytes) -> None:
+        asyncio.get_running_loop().call_later(self._service.aside_seconds, answer, data)
 
     def _json(self, body: bytes) -> None:
         self._transport.write(

@@ -45,10 +45,18 @@ class Stage:
 
     async def seen(self) -> list[Seen]:
         """The requests since the last call, those aside from the conversation left out."""
+        log: list[dict[str, Any]] = await self._get("/bench/log")
+        return [seen for seen in (Seen(**each) for each in log) if not seen.aside]
+
+    async def answer_aside_in(self, seconds: float) -> None:
+        """How long the service takes from now on for requests beside the conversation."""
+        await self._get(f"/bench/aside/{seconds}")
+
+    async def _get(self, path: str) -> Any:
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port, limit=1 << 26)
-        writer.write(b"GET /bench/log HTTP/1.1\r\n\r\n")
+        writer.write(f"GET {path} HTTP/1.1\r\n\r\n".encode())
         head = await reader.readuntil(b"\r\n\r\n")
         length = int(head.lower().partition(b"content-length:")[2].split(b"\r\n")[0])
-        log: list[dict[str, Any]] = json.loads(await reader.readexactly(length))
+        answer = json.loads(await reader.readexactly(length))
         writer.close()
-        return [seen for seen in (Seen(**each) for each in log) if not seen.aside]
+        return answer

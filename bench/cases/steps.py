@@ -1,12 +1,23 @@
-"""Many steps of one turn, and of many sessions at once."""
+"""Many steps of one turn, and of many sessions at once; what they leave on the disk."""
 
 import asyncio
+import itertools
+import os
+import statistics
 import time
 from functools import partial
+from pathlib import Path
 
 from bench.plan import Plan
 from bench.run import Failed, Run, Session
+from bench.subject import Subject
+from bench.subjects.amanu import AmanuAgent
 
+ASIDE = 2.0
+"""Seconds that a model takes to judge whether a turn goes in circles."""
+KEPT_STEPS = 100
+TEXT = 2_000
+"""Characters of a file, at most."""
 CROWD = 8
 CROWD_STEPS = 20
 
@@ -22,21 +33,84 @@ async def measure(run: Run) -> None:
         for subject in run.turns(max(1, run.repeat // 2)):
             if session := sessions.get(subject.name):
                 await run.attempt(subject, "crowd", partial(_crowd, run, session))
+        for subject in run.turns(max(1, run.repeat // 2)):
+            if subject.name.startswith("Amanu") and (session := sessions.get(subject.name)):
+                await run.attempt(subject, "judged steps", partial(_judged, run, session))
+    for subject in run.turns(1):
+        if subject.name.startswith("Amanu"):
+            await run.attempt(subject, "kept steps", partial(_kept, run, subject))
 
 
 async def _steps(run: Run, session: Session) -> None:
+    spent = await _taken(run, session)
+    first, last = statistics.median(spent[:10]), statistics.median(spent[-10:])
+    name = session.subject.name
+    run.results.add("steps.first", name, first)
+    run.results.add("steps.last", name, last)
+    run.results.add("steps.growth", name, last / first)
+    run.results.add("steps.each", name, statistics.mean(spent))
+
+
+async def _judged(run: Run, session: Session) -> None:
+    """Right after steps whose requests beside the conversation were answered at once."""
+    usual = statistics.mean(await _taken(run, session))
+    await run.stage.answer_aside_in(ASIDE)
+    try:
+        judged = statistics.mean(await _taken(run, session))
+    finally:
+        await run.stage.answer_aside_in(0)
+    run.results.add("steps.judged", session.subject.name, judged)
+    run.results.add("steps.judged.growth", session.subject.name, judged / usual)
+
+
+async def _taken(run: Run, session: Session) -> list[float]:
+    """Milliseconds of each step of a turn of read steps, in a session of its own: from a reply to the next request.
+    What the service takes to look at a request, longer for a long one, is not the agent's."""
     session.id = await session.agent.open(session.folder)
     await session.say(Plan())
     await run.seen()
     await session.say(reads(session, run.steps))
-    arrived = [request.arrived for request in await run.seen()]
-    if len(arrived) != run.steps + 1:
-        raise Failed(f"{len(arrived) - 1} of {run.steps} steps were taken")
-    first, last = (arrived[10] - arrived[0]) / 10, (arrived[-1] - arrived[-11]) / 10
-    name = session.subject.name
-    run.results.add("steps.first", name, first * 1000)
-    run.results.add("steps.last", name, last * 1000)
-    run.results.add("steps.growth", name, last / first)
+    requests = await run.seen()
+    if len(requests) != run.steps + 1:
+        raise Failed(f"{len(requests) - 1} of {run.steps} steps were taken")
+    pairs = itertools.pairwise(requests)
+    return [(after.arrived - before.first) * 1000 for before, after in pairs if before.first is not None]
+
+
+async def _kept(run: Run, subject: Subject) -> None:
+    """How much the state folder grows: journal, audit log and index."""
+    folder = _texts(run)
+    place = run.stage.place(subject, folder)
+    agent = await subject.start(place)
+    assert isinstance(agent, AmanuAgent)
+    try:
+        await agent.initialize()
+        session = Session(subject, agent, await agent.open(folder), folder)
+        await session.say(Plan())
+        await agent.close(session.id)
+        before = _size(place.home / "amanu" / "state")
+        await agent.attach(session.id)
+        await session.say(reads(session, KEPT_STEPS))
+        await agent.close(session.id)
+        run.results.add("steps.disk", subject.name, (_size(place.home / "amanu" / "state") - before) / 1e6)
+    finally:
+        await agent.stop()
+
+
+def _texts(run: Run) -> Path:
+    """Files as a model reads them: real source, for it is kept compressed."""
+    folder = run.stage.folder / "texts"
+    if not folder.exists():
+        folder.mkdir()
+        sources = sorted(Path(os.__file__).parent.glob("*.py"))
+        texts = (source.read_text(errors="replace")[5_000 : 5_000 + TEXT] for source in sources)
+        for n, text in enumerate(itertools.islice((text for text in texts if len(text) == TEXT), KEPT_STEPS)):
+            (folder / f"file{n}.txt").write_text(text)
+    return folder
+
+
+def _size(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
 async def _crowd(run: Run, session: Session) -> None:

@@ -172,12 +172,12 @@ class SessionState(Wire):
         """Replace the item of the same id in its place, or append."""
         if isinstance(item, Question):
             self._put_question(item)
-        at = self._index.get(item.item_id)
-        if at is None:
-            self._index[item.item_id] = len(self.items)
-            self.items.append(item)
+        index, items = self._index, self.items
+        at = index.setdefault(item.item_id, len(items))
+        if at == len(items):
+            items.append(item)
         else:
-            self.items[at] = item
+            items[at] = item
         if isinstance(item, TodoList):
             self.todos, self.todos_summary = item.todos, item.summary
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from amanu.session.history import EVENT
+from amanu.session.record_format import read_event
 from amanu.storage.journal import Journal
 from amanu_protocol.events import ProposalChanged
 from amanu_protocol.items import Proposal
@@ -103,7 +103,7 @@ async def _recovered(folder: Path, broken: Break) -> str:
     try:
         known: dict[str, Proposal] = {}
         for record in await journal.records():
-            event = EVENT.validate_json(record.event)
+            event = read_event(record)
             if isinstance(event, ProposalChanged):
                 known[event.proposal.proposal_id] = event.proposal
         kept = Kept(work, journal, 2)

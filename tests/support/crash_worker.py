@@ -13,7 +13,6 @@ from pathlib import Path
 from amanu.core.conversation import Entry
 from amanu.core.tool import CallContext
 from amanu.proposals.proposals import FileEdit, Proposals
-from amanu.session.history import EVENT
 from amanu.storage.journal import Journal, Record
 from amanu.workspace.overlay import Overlay
 from amanu.workspace.workspace import Workspace
@@ -45,7 +44,7 @@ class Kept:
         event: Event = ProposalChanged(proposal=proposal)
         entry: Entry | None = None
         at = int(time.time() * 1000)
-        self.journal.append(Record(self._epoch, self._seq, at, EVENT.dump_json(event).decode(), entry))
+        self.journal.append(Record(self._epoch, self._seq, at, event.model_dump_json(), entry))
 
 
 async def propose(proposals: Proposals, folder: Path) -> Proposal:

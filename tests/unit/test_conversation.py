@@ -10,8 +10,11 @@ from amanu.core.conversation import (
     Assistant,
     BrokenConversation,
     Call,
+    Compacted,
     Conversation,
+    Masked,
     Message,
+    Native,
     Result,
     Results,
     Text,
@@ -121,3 +124,31 @@ def test_whatever_was_journalled_loads_into_a_conversation_that_may_be_sent(
 @given(entries)
 def test_entries_survive_the_journal(journalled: list[User | Assistant | Result | Results]) -> None:
     assert [ENTRY.validate_json(ENTRY.dump_json(entry)) for entry in journalled] == journalled
+
+
+@given(st.lists(st.integers(0, 4), max_size=30), st.integers(1, 5))
+def test_who_follows_it_is_told_which_messages_are_still_the_first(moves: list[int], every: int) -> None:
+    conversation = Conversation([user()])
+    seen, rewrites = list(conversation), conversation.rewrites
+    for number, move in enumerate(moves):
+        match move:
+            case 0:
+                native = Native(wire="w", model="m", blocks=[], call_ids={f"theirs{number}": f"c{number}"})
+                conversation.append(reply(f"c{number}").model_copy(update={"native": native}))
+                conversation.append(results(f"c{number}"))
+            case 1:
+                conversation.add_notes("listen")
+            case 2:
+                conversation.mask(Masked(texts={f"c{n}": "short" for n in range(number)}))
+            case 3:
+                conversation.compact(Compacted(replaced=2, text="all before", snapshot=""))
+            case _:
+                conversation.replace_with(Conversation([*conversation][:-1]))
+        if number % every == 0:
+            same = conversation.unchanged(seen, rewrites)
+            assert all(old is new for old, new in zip(seen[:same], conversation, strict=False))
+            assert same in (len(seen), len(conversation)) or seen[same] is not conversation[same]
+            seen, rewrites = list(conversation), conversation.rewrites
+    natives = [message.native for message in conversation if isinstance(message, Assistant)]
+    known = {wire_id for native in natives if native is not None for wire_id in native.call_ids}
+    assert known == {f"theirs{n}" for n in range(len(moves)) if conversation.has_wire_id(f"theirs{n}")}

@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import importlib.resources
 import os
 import random
 import sqlite3
@@ -16,17 +17,22 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from amanu.storage import journal_sqlite
 from amanu.storage.group_commit import LINGER
 from amanu.storage.journal import MAX_BLOB, Journal, Preimage, Record
 from amanu.storage.journal_sqlite import SCHEMA_VERSION
 from amanu_protocol.errors import AmanuError, ErrorKind
+from amanu_protocol.events import ItemChanged
+from amanu_protocol.items import ToolCall
 from support.full_disk import full_from
 
 SERVER = Path(__file__).parents[2]
 
 
 def record(seq: int, size: int = 10, private: str | None = None) -> Record:
-    return Record(epoch=1, seq=seq, timestamp=1_700_000_000_000 + seq, event=f"{seq}:" + "x" * size, private=private)
+    """Of a text that cannot be made shorter."""
+    noise = "".join(map(chr, random.Random(seq).choices(range(33, 127), k=size)))
+    return Record(epoch=1, seq=seq, timestamp=1_700_000_000_000 + seq, event=f"{seq}:{noise}", private=private)
 
 
 @asynccontextmanager
@@ -472,7 +478,7 @@ def cut(to: float) -> Callable[[Path], None]:
 
 def flip_in_text(path: Path) -> None:
     data = bytearray(path.read_bytes())
-    at = data.index(b"150:xxxx")
+    at = data.index(record(150).event.encode())
     data[at + 20] ^= 1
     path.write_bytes(data)
 
@@ -558,17 +564,68 @@ async def test_a_newer_format_is_not_written(tmp_path: Path) -> None:
     await reader.close()
 
 
-async def test_an_older_format_is_neither_written_nor_read(tmp_path: Path) -> None:
+async def test_a_format_of_protocol_version_1_is_neither_written_nor_read(tmp_path: Path) -> None:
     folder = tmp_path / "s"
     await write(folder, 3)
     db = sqlite3.connect(folder / "journal.sqlite")
-    db.execute(f"PRAGMA user_version = {SCHEMA_VERSION - 1}")
+    db.execute("PRAGMA user_version = 1")
     db.close()
     before = (folder / "journal.sqlite").read_bytes()
     for open_ in (Journal.open, Journal.read):
         with fails("unsupportedVersion", "older version of Amanu"):
             await open_(folder)
     assert (folder / "journal.sqlite").read_bytes() == before
+
+
+async def test_a_format_without_packed_texts_is_read_and_goes_on_as_todays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "s"
+    with monkeypatch.context() as version_2:
+        version_2.setattr(journal_sqlite, "pack", bytes)
+        written = await write(folder, 3, 1_000)
+    db = sqlite3.connect(folder / "journal.sqlite")
+    db.execute("PRAGMA user_version = 2")
+    db.close()
+    reader = await Journal.read(folder)
+    assert await reader.records() == written
+    await reader.close()
+    async with opened(folder) as journal:
+        journal.append(record(3, 1_000))
+    async with opened(folder) as journal:
+        assert await journal.records() == [*written, record(3, 1_000)]
+        assert journal.damage == ""
+    db = sqlite3.connect(folder / "journal.sqlite")
+    assert db.execute("PRAGMA user_version").fetchone() == (SCHEMA_VERSION,), "an older Amanu could not read it"
+    db.close()
+
+
+@pytest.mark.parametrize("written", [True, False])
+async def test_records_are_found_by_how_their_events_begin(tmp_path: Path, written: bool) -> None:
+    texts = ['{"kind":"rare","n":1}', '{"kind":"rare","n":"' + "x" * 2_000 + '"}', '{"kind":"common","of":"rare"}']
+    async with opened(tmp_path / "s") as journal:
+        for seq, text in enumerate(texts):
+            journal.append(Record(1, seq, 0, text, None))
+        if written:
+            await journal.durable()
+        assert [each.event for each in await journal.beginning('{"kind":"rare"')] == texts[:2]
+
+
+async def test_records_are_kept_in_less_room(tmp_path: Path) -> None:
+    call = ToolCall(
+        item_id="call_1", turn_id="t", tool="grep", title="", effect="read", arguments={}, state="executing", output=""
+    )
+    text = ItemChanged(item=call).model_dump_json()
+    async with opened(tmp_path / "s") as journal:
+        for seq in range(1_000):
+            journal.append(Record(1, seq, 0, text, text))
+    assert (tmp_path / "s" / "journal.sqlite").stat().st_size < 1_000 * len(text)
+
+
+def test_the_dictionary_never_changes() -> None:
+    """What was written with it is read with it. With another one, packed texts need another mark."""
+    digest = hashlib.sha256(importlib.resources.files("amanu.storage").joinpath("dictionary.txt").read_bytes())
+    assert digest.hexdigest() == "e1d80bbc0c80b0bddd84237a8c4eae8c299b4d2d8ba754e996615841cef2a2d6"
 
 
 async def test_a_place_that_is_no_folder(tmp_path: Path) -> None:

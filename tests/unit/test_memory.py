@@ -300,6 +300,7 @@ def rewrite(d: ScriptedSession, change: Callable[[str], str]) -> None:
         if isinstance(message, Results):
             said = tuple(SystemText(text=change(each.text)) for each in cast("Sequence[SystemText]", message.notes))
             messages[at] = message.model_copy(update={"notes": said})
+    kept.rewrites += 1
     kept.generation += 1
 
 

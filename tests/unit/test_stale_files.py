@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from amanu.context.stale_files import StaleFiles
+from amanu.context.stale_files import LATEST, OTHERS, StaleFiles
 from amanu.core.conversation import Assistant, Call, Compacted, Conversation, Masked, Result, Results, User
 from amanu.workspace import shown_files as seen
 from support.tool_harness import FakeEditor, ToolHarness
@@ -207,3 +207,31 @@ async def test_the_many_and_the_odd(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     for name in names:
         talk.held.put(name, "z\n")
     assert await talk.named() == "f08, f09"
+
+
+async def test_between_steps_some_are_looked_at_and_all_once_one_has_changed(tmp_path: Path) -> None:
+    count = LATEST + 3 * OTHERS
+    names = [f"f{n:03}.py" for n in range(count)]
+    talk = Talk(tmp_path)
+    for name in names:
+        talk.held.put(name, "one\n")
+        await talk.call("read_file", {"path": name})
+
+    async def told_after(*changed: str) -> tuple[int, str]:
+        """How many steps pass until something is told, and what it is."""
+        for name in changed:
+            talk.held.put(name, f"another than {(tmp_path / name).read_text()}")
+        for steps in range(1, 10):
+            if (news := await talk.outdated.collect_note(every=False)) is not None:
+                return steps, news[0]
+        return 0, ""
+
+    assert await told_after() == (0, "")
+    steps, news = await told_after(names[-1])
+    assert steps == 1 and names[-1] in news
+    steps, news = await told_after(names[3])
+    assert 1 <= steps <= 4 and names[3] in news
+    steps, news = await told_after(names[3], names[70], names[-1])
+    assert steps == 1 and all(name in news for name in (names[3], names[70], names[-1]))
+    talk.held.put(names[5], "with a prompt\n")
+    assert names[5] in await talk.named()

@@ -247,6 +247,7 @@ def test_what_was_replaced_is_written_anew() -> None:
     assert before["messages"][2] != after["messages"][2]
     assert before["messages"][3:] == after["messages"][3:]
     conversation._messages[2] = changed  # pyright: ignore[reportPrivateUsage]
+    conversation.rewrites += 1
     assert body(bodies, conversation) == after
 
 

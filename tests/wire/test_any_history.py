@@ -40,6 +40,8 @@ class Talk:
 
     @property
     def messages(self) -> list[Any]:
+        """To be rewritten."""
+        self.conversation.rewrites += 1
         return self.conversation._messages  # pyright: ignore[reportPrivateUsage]
 
 

@@ -35,6 +35,7 @@ def answered(conversation: Conversation, *, cut: bool = False) -> None:
     if cut:
         conversation.append(reply.model_copy(update={"cut": True}))
         del conversation._messages[-2]  # pyright: ignore[reportPrivateUsage]
+        conversation.rewrites += 1
         conversation.close_calls("Not run: the reply was cut.")
     else:
         made = results(reply, "text", "No such file.", "")

@@ -1,12 +1,14 @@
 """Tells the model which of the files it has read have changed since, before it relies on them.
 
-Between steps and with each prompt this checks the status of every file the model has seen, and the version of those
-open in an editor; where one differs, the text decides. A file whose text is no longer in the conversation is not
-mentioned.
+Between steps and with each prompt this checks the status of the files the model has seen, and the version of those
+open in an editor; where one differs, the text decides. With a prompt that is every file, between steps the latest and
+some of the others in turn: all of them, once one has changed, for what changes one (a branch switch) changes many. A
+file whose text is no longer in the conversation is not mentioned.
 """
 
 import asyncio
 from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 
 from amanu.core.conversation import STUB, Conversation, Results
@@ -18,7 +20,13 @@ from amanu.workspace.workspace import Workspace
 
 NAMED = 20
 """Files named in one note."""
+LATEST = 30
+"""Files, those shown last, that are looked at between any two steps …"""
+OTHERS = 30
+"""… and how many of the others, so that a long turn's steps do not grow with what it has read: of 500 files, each is
+looked at every sixteen steps."""
 _NO_TEXT = "no text"  # instead of a digest
+_Known = tuple[Path, ShownFile]
 
 
 class StaleFiles:
@@ -28,17 +36,21 @@ class StaleFiles:
         self._workspace = workspace
         self._seen = workspace.shown_files
         self._conversation = conversation
+        self._turn = 0
+        """Whose turn it is among the others, from the one shown last."""
 
-    async def collect_note(self) -> tuple[str, str] | None:
+    async def collect_note(self, *, every: bool = True) -> tuple[str, str] | None:
         """(note for the model, notice for the user about it) on the files that changed since the model last saw them or
-        was told of a change, other than by its own edits. None when there are none. Each change is told once."""
+        was told of a change, other than by its own edits. None when there are none. Each change is told once. `every`:
+        look at every file, not only at those whose turn it is."""
         if self._conversation.generation != self._seen.generation:  # what the model was told may be gone
             self._seen.generation = self._conversation.generation
             self._forget(all_that_no_result_holds=True)
-        changes: dict[Path, str] = {}
-        for path, shown_text in await self._doubtful():
-            if (change := await self._compare(path, shown_text)) is not None:
-                changes[path] = change
+        files = list(self._seen.files.items())
+        chosen = files if every else self._chosen(files)
+        changes = await self._changes(chosen)
+        if changes and len(chosen) < len(files):
+            changes |= await self._changes(files)
         if not changes:
             return None
         self._forget()
@@ -58,15 +70,31 @@ class StaleFiles:
     def _name(self, path: Path) -> str:
         return one_line(self._workspace.display_path(path))
 
-    async def _doubtful(self) -> Sequence[tuple[Path, ShownFile]]:
+    def _chosen(self, files: Sequence[_Known]) -> Sequence[_Known]:
+        """The latest, and those of the others whose turn it is."""
+        others = len(files) - LATEST
+        if others <= OTHERS:
+            return files
+        first = self._turn % others
+        self._turn = first + OTHERS
+        return [*files[others:], *islice((*files[:others], *files[:others]), first, first + OTHERS)]
+
+    async def _changes(self, files: Sequence[_Known]) -> dict[Path, str]:
+        """Of these files, those whose text is not the one the model knows; what to say after the name of each."""
+        changes: dict[Path, str] = {}
+        for path, shown_text in await self._doubtful(files):
+            if (change := await self._compare(path, shown_text)) is not None:
+                changes[path] = change
+        return changes
+
+    async def _doubtful(self, files: Sequence[_Known]) -> Sequence[_Known]:
         """The files that do not look as they did when their text was last compared."""
-        files = dict(self._seen.files)
         if not files:
             return []
-        statuses = await asyncio.to_thread(lambda: {path: status(path) for path in files})
-        doubtful: list[tuple[Path, ShownFile]] = []
-        for path, shown_text in files.items():
-            state = (statuses[path], self._versions(path))
+        statuses = await asyncio.to_thread(lambda: [status(path) for path, _ in files])
+        doubtful: list[_Known] = []
+        for (path, shown_text), status_now in zip(files, statuses, strict=True):
+            state = (status_now, self._versions(path))
             if shown_text.state != state:
                 shown_text.state = state
                 doubtful.append((path, shown_text))

@@ -5,7 +5,7 @@ user sees of a session is another fold of the journal; this one is made of the p
 """
 
 import json
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter
@@ -250,8 +250,12 @@ class Conversation:
     def __init__(self, messages: Iterable[Message] = ()) -> None:
         self._messages: list[Message] = []
         self._has_pictures = False
+        self._wire_ids: set[str] = set()
+        """Of its calls, as vendors named them."""
         for message in messages:
             self.append(message)
+        self.rewrites = 0
+        """Grows when messages before the last were replaced or removed; all else only adds, or adds to the last."""
         self.generation = 0
         """Grows when earlier messages were removed: the model may no longer know what they said."""
         self.compacted: Compacted | None = None
@@ -274,9 +278,28 @@ class Conversation:
     def last(self) -> Message | None:
         return self._messages[-1] if self._messages else None
 
+    def unchanged(self, seen: Sequence[Message], rewrites: int) -> int:
+        """How many of `seen` are still its first messages. `seen` is what it held when `rewrites` was its count of
+        them; whoever follows a conversation so looks only at what is new in it."""
+        if rewrites != self.rewrites:
+            pairs = zip(seen, self._messages, strict=False)
+            return next((index for index, (old, new) in enumerate(pairs) if old is not new), min(len(seen), len(self)))
+        return len(seen) - (bool(seen) and seen[-1] is not self._messages[len(seen) - 1])
+
     def append(self, message: Message) -> None:
         self._messages.append(message)
         self._has_pictures |= any(_pictures(message))
+        self._note_wire_ids(message)
+
+    def has_wire_id(self, wire_id: str) -> bool:
+        """A reply has a call under that id of its vendor. Servers that number their calls anew in each reply exist;
+        services that refuse an id they have seen do too."""
+        return wire_id in self._wire_ids
+
+    def _note_wire_ids(self, *messages: Message) -> None:
+        for message in messages:
+            if isinstance(message, Assistant) and message.native is not None:
+                self._wire_ids.update(message.native.call_ids)
 
     def add_notes(self, *notes: Note) -> None:
         """Add notes, pictures before the text they go with: to the last results if the conversation ends with them,
@@ -299,6 +322,7 @@ class Conversation:
         """Replace the texts of results by shorter ones. Between steps only: it invalidates prompt caches and thinking
         blocks."""
         texts = masked.texts
+        self.rewrites += 1
         for index, message in enumerate(self._messages):
             if isinstance(message, Results) and any(result.call_id in texts for result in message.results):
                 results = tuple(
@@ -311,6 +335,7 @@ class Conversation:
 
     def refuse_pictures(self, refused: PicturesRefused) -> None:
         """Send these no more; the model is told instead. Between steps only, and only what no reply has followed."""
+        self.rewrites += 1
         for index, message in enumerate(self._messages):
             if any(picture.blob_id in refused.blob_ids for picture in _pictures(message)):
                 self._messages[index] = _with_refused(message, refused.blob_ids)
@@ -323,13 +348,19 @@ class Conversation:
             replaced -= 1
         self._messages[:replaced] = [User(text=compacted.text, from_system=True)]
         self.compacted = compacted
-        self.generation += 1
+        self._replaced()
 
     def replace_with(self, source: "Conversation") -> None:
         """Take over the messages, compaction and memory of another conversation. Between turns only."""
         self._messages = list(source)
         self.compacted, self.memory = source.compacted, source.memory
+        self._replaced()
+
+    def _replaced(self) -> None:
+        self.rewrites += 1
         self.generation += 1
+        self._wire_ids.clear()
+        self._note_wire_ids(*self._messages)
 
     def iter_pictures(self) -> Iterator[Picture]:
         """Its pictures that may be sent, in order; one that was shown twice comes twice. Costs nothing if there never

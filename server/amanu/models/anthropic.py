@@ -11,7 +11,6 @@ import re
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import orjson
@@ -22,7 +21,6 @@ from amanu.models.anthropic_request import Dispensable, RequestBodies
 from amanu.models.errors import mask, retry_after, status_error, transport_error, with_request_id
 from amanu.models.http import LazyValue, http_client, tls_for
 from amanu.models.sse import SseParser
-from amanu.models.wire_messages import is_taken
 
 if TYPE_CHECKING:
     from anthropic import AsyncStream
@@ -107,7 +105,7 @@ class AnthropicModel:
         from anthropic import BadRequestError
 
         model = request.model.model_id.partition(":")[2]
-        taken = partial(is_taken, request.conversation)
+        taken = request.conversation.has_wire_id
         while True:
             without = set(self._bodies.left_out)
             body, prefix = self._bodies.body(request)

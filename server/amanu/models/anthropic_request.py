@@ -62,7 +62,7 @@ class RequestBodies:
         if history is None or history.start != start:
             history = self._kept[request.conversation] = _History(start, request.model, facts.prefix_checked)
         history.follow(request.conversation)
-        head = _head(request, facts, think=not history.loop_without_thinking())
+        head = _head(request, facts, history)
         head |= {"model": model} if self._version is None else {"anthropic_version": self._version}
         # Neither marks nor wishes are part of the digest above: they change nothing the model sees. All marks of a
         # request are alike, for none may outlast one before it.
@@ -85,14 +85,14 @@ class RequestBodies:
         return history is not None and history.forget_thinking()
 
 
-def _head(request: Request, facts: ModelFamily, *, think: bool) -> dict[str, Any]:
+def _head(request: Request, facts: ModelFamily, history: "_History") -> dict[str, Any]:
     most = min(request.model.max_output, request.max_output or facts.max_output)
     head: dict[str, Any] = {"max_tokens": most, "stream": not request.whole}
     match facts.effort_value(request.effort):
         case str() as word:
             head["thinking"] = {"type": "adaptive", "display": "summarized"}
             head["output_config"] = {"effort": word}
-        case int() as budget if think and most >= 2_048:
+        case int() as budget if most >= 2_048 and not history.loop_without_thinking():
             head["thinking"] = {"type": "enabled", "budget_tokens": min(budget, most - 1_024)}
         case _:
             pass
@@ -127,6 +127,7 @@ class _Wire:
     """One message as sent. `data` is empty when nothing of it can be sent."""
 
     message: Message
+    role: str
     data: bytes
     status: bytes
     """Content of the message that goes right after it, from the daemon; empty if there is none."""
@@ -149,22 +150,23 @@ class _History:
         self._model = info.model_id.partition(":")[2]
         self._prefix_checked = prefix_checked
         self._kept: list[_Wire] = []
+        self._messages: list[Message] = []
+        self._rewrites = 0
+        """Of the conversation, when it was followed last."""
         self._unwelcome = 0
         """Of so many messages, thinking is left out: the service refused some of it."""
 
     def follow(self, conversation: Conversation) -> None:
-        """Make what is new, drop what was replaced. By identity: results grow and masking works by replacement."""
+        """Make what is new, drop what was replaced."""
         translated = self._kept
-        same = 0
-        for message, wire in zip(conversation, translated, strict=False):
-            if message is not wire.message:
-                break
-            same += 1
+        same = conversation.unchanged(self._messages, self._rewrites)
+        self._rewrites = conversation.rewrites
         if same < len(translated):
-            del translated[same:]
+            del translated[same:], self._messages[same:]
             self._unwelcome = min(self._unwelcome, same)
         for index in range(len(translated), len(conversation)):
             translated.append(self._translate(conversation[index], conversation))
+            self._messages.append(conversation[index])
 
     def forget_thinking(self) -> bool:
         """Make everything anew, without thinking. False if there was none."""
@@ -172,6 +174,7 @@ class _History:
             return False
         self._unwelcome = len(self._kept)
         self._kept.clear()
+        self._messages.clear()
         return True
 
     def loop_without_thinking(self) -> bool:
@@ -190,7 +193,7 @@ class _History:
         sent = [wire for wire in self._kept if wire.data]
         for wire, after in zip_longest(sent, sent[1:]):
             messages.append(wire.data)
-            roles.append("assistant" if isinstance(wire.message, Assistant) else "user")
+            roles.append(wire.role)
             if wire.status:
                 # As the user's it is joined with what they say next. What a reply was made of does not change: which
                 # it is depends on nothing that comes after the reply.
@@ -232,6 +235,7 @@ class _History:
         thinking = [block["type"] in THINKING for block in blocks]
         return _Wire(
             message,
+            role,
             data,
             status,
             prefix,

@@ -165,9 +165,9 @@ class GeminiModel:
                 for tool in request.tools
             ]
             others["tools"] = [{"functionDeclarations": declarations}]
-        contents = pieces(
-            self._messages.of(request.conversation, request.model), loop_start(list(request.conversation))
-        )
+        made = self._messages.of(request.conversation, request.model)
+        has_loop = any(content is not None and content.in_loop for content in made)
+        contents = pieces(made, loop_start(list(request.conversation)) if has_loop else 0)
         return b"".join((b'{"contents":', *contents, b",", dumps(others)[1:]))
 
     async def _authorize(self) -> None:

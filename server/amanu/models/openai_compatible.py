@@ -68,10 +68,14 @@ class OpenAICompatibleModel:
 
     def _body(self, request: Request, streaming: bool) -> bytes:
         """The request. The messages are joined as they are kept; only the rest is made anew."""
-        pairs = zip(request.conversation, self._messages.of(request.conversation, request.model), strict=True)
-        sent = [(message, objects) for message, objects in pairs if objects.data]
-        loop = loop_start([message for message, _ in sent], notes_apart=False)
-        messages = [(index > loop and converted.in_loop) or converted.data for index, (_, converted) in enumerate(sent)]
+        made = self._messages.of(request.conversation, request.model)
+        if any(objects.in_loop for objects in made):
+            pairs = zip(request.conversation, made, strict=True)
+            sent = [(message, objects) for message, objects in pairs if objects.data]
+            loop = loop_start([message for message, _ in sent], notes_apart=False)
+            messages = [(index > loop and objects.in_loop) or objects.data for index, (_, objects) in enumerate(sent)]
+        else:
+            messages = [objects.data for objects in made if objects.data]
         if request.system:
             messages.insert(0, dumps({"role": "system", "content": request.system}))
         facts = family(request.model.model_id)

@@ -27,7 +27,6 @@ from amanu.core.model import (
 from amanu.models.limits import check_arguments, check_calls, tokens
 from amanu.models.openai_messages import WIRE, call_of
 from amanu.models.reply_values import parse_arguments, require_string
-from amanu.models.wire_messages import is_taken
 from amanu_protocol.items import Source
 
 _CUT = {"length", "max_tokens", "model_length"}
@@ -229,7 +228,7 @@ class OpenAIReply:
         for writing, call in zip(self._named, calls, strict=True):
             # An id that is missing, or was used for an earlier call, is replaced by ours.
             theirs = writing.theirs
-            if not theirs or theirs in ids or is_taken(self._conversation, theirs):
+            if not theirs or theirs in ids or self._conversation.has_wire_id(theirs):
                 theirs = call.call_id
             ids[theirs] = call.call_id
             well_formed = isinstance(call.arguments, dict) and bool(writing.arguments)

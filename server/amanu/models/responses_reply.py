@@ -28,7 +28,6 @@ from amanu.core.model import (
 from amanu.models.limits import check_arguments, check_calls, tokens
 from amanu.models.reply_values import parse_arguments, require_string
 from amanu.models.responses_items import CALLS, WIRE, call_item
-from amanu.models.wire_messages import is_taken
 from amanu_protocol.items import Source
 
 _GAP = "\n\n"
@@ -224,7 +223,7 @@ class ResponsesReply:
                     call = Call(call_id=item.call_id, tool=item.tool, arguments=self._arguments(item))
                     theirs = str(final.get("call_id") or "")[-64:]
                     # Our own id stands in for one that is missing or was used by an earlier call.
-                    if not theirs or theirs in ids or is_taken(self._conversation, theirs):
+                    if not theirs or theirs in ids or self._conversation.has_wire_id(theirs):
                         theirs = call.call_id
                     ids[theirs] = call.call_id
                     parts.append(call)

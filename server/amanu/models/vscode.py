@@ -31,7 +31,7 @@ from amanu.models.errors import mask, quota_exhausted, sentence, status_error
 from amanu.models.limits import MAX_REPLY, check_arguments, check_calls, too_deep
 from amanu.models.offered import WHAT_TO_DO, OfferedModels, not_offered
 from amanu.models.vscode_messages import WIRE, clean, message, run_tool, system_message
-from amanu.models.wire_messages import WireMessages, dumps, is_taken
+from amanu.models.wire_messages import WireMessages, dumps
 from amanu_protocol.requests import ModelRunParams, ModelRunResult, OfferedModel, RunCallPart, RunTextPart
 
 
@@ -109,7 +109,7 @@ class _Reply:
         arguments = written if too_deep(part.arguments) else orjson.loads(written)
         call = Call(call_id=f"call_{uuid4().hex[:16]}", tool=part.tool, arguments=arguments)
         theirs = part.call_id
-        if not theirs or theirs in self._ids or is_taken(self._request.conversation, theirs):
+        if not theirs or theirs in self._ids or self._request.conversation.has_wire_id(theirs):
             theirs = call.call_id
         self._ids[theirs] = call.call_id
         self._parts.append(call)

@@ -1,21 +1,31 @@
 """The wire form of a conversation's messages, each made once.
 
 A step sends everything that went before it again. Making the wire form anew each time costs in proportion to
-the history on each step; kept, it costs one look per message.
+the history on each step; kept, it costs what is new.
 """
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 from weakref import WeakKeyDictionary
 
 import orjson
 
-from amanu.core.conversation import Assistant, Conversation, Message, Note, Results, SystemText, User
+from amanu.core.conversation import Conversation, Message, Note, Results, SystemText, User
 from amanu.core.model_families import family
 from amanu_protocol.items import ModelInfo
 
 W = TypeVar("W")
+
+
+@dataclass(slots=True)
+class _Kept(Generic[W]):
+    made_for: tuple[str, bool]
+    messages: list[Message] = field(default_factory=list[Message])
+    wires: list[W] = field(default_factory=list[W])
+    rewrites: int = 0
+    """Of the conversation, when it was followed last."""
 
 
 class WireMessages(Generic[W]):
@@ -27,36 +37,21 @@ class WireMessages(Generic[W]):
 
     def __init__(self, convert: Callable[[Conversation, int, ModelInfo], W]) -> None:
         self._convert = convert
-        self._kept: WeakKeyDictionary[Conversation, tuple[tuple[str, bool], list[tuple[Message, W]]]] = (
-            WeakKeyDictionary()
-        )
+        self._kept: WeakKeyDictionary[Conversation, _Kept[W]] = WeakKeyDictionary()
 
     def of(self, conversation: Conversation, model: ModelInfo) -> list[W]:
-        """The wire form of all messages, in order. Not to be changed by the caller."""
+        """The wire form of all messages, in order."""
         made_for = (model.model_id, model.images)
-        kept_for, converted = self._kept.get(conversation, (made_for, []))
-        if kept_for != made_for:
-            converted = []
-        same = 0
-        for message, (converted_message, _) in zip(conversation, converted, strict=False):
-            # By identity: `Results` grow by replacement, rewriting (masking, compaction) replaces too.
-            if message is not converted_message:
-                break
-            same += 1
-        del converted[same:]
-        for index in range(len(converted), len(conversation)):
-            converted.append((conversation[index], self._convert(conversation, index, model)))
-        self._kept[conversation] = (made_for, converted)
-        return [wire for _, wire in converted]
-
-
-def is_taken(conversation: Conversation, wire_id: str) -> bool:
-    """An earlier reply has a call under that id of its vendor. Servers that number their calls anew in each reply
-    exist; services that refuse an id they have seen do too."""
-    return any(
-        isinstance(message, Assistant) and message.native is not None and wire_id in message.native.call_ids
-        for message in conversation
-    )
+        kept = self._kept.get(conversation)
+        if kept is None or kept.made_for != made_for:
+            kept = self._kept[conversation] = _Kept(made_for)
+        same = conversation.unchanged(kept.messages, kept.rewrites)
+        del kept.messages[same:], kept.wires[same:]
+        kept.rewrites = conversation.rewrites
+        for index in range(same, len(conversation)):
+            kept.wires.append(self._convert(conversation, index, model))
+            kept.messages.append(conversation[index])
+        return list(kept.wires)
 
 
 def loop_start(sent: Sequence[Message], *, notes_apart: bool = True) -> int:

@@ -55,11 +55,12 @@ def _names_tool(rule: Rule, subject: Subject) -> bool:
     if rule.servers and (not subject.server or not {subject.server, "*"} & {*rule.servers}):
         return False
     beyond = subject.reach != "workspace" or (subject.server and not rule.servers)
-    everything = () if rule.kind == "allow" and beyond else ("*", f"@{subject.effect}")
-    own_name = (subject.text,) if rule.servers else ()
-    return any(
-        target in (subject.tool, *own_name, *everything) or _names_mcp_tool(rule, target, subject)
-        for target in rule.targets
+    targets = rule.targets
+    return (
+        subject.tool in targets
+        or (bool(rule.servers) and subject.text in targets)
+        or (not (rule.kind == "allow" and beyond) and ("*" in targets or f"@{subject.effect}" in targets))
+        or any(_names_mcp_tool(rule, target, subject) for target in targets if subject.server)
     ) and all(
         name in subject.arguments and _matches(rule, glob, _as_text(subject.arguments[name]))
         for name, glob in rule.arguments.items()

@@ -1,9 +1,11 @@
 """The rules that hold beyond a session: those of the settings, and those the user had remembered.
 
 `rules.toml` in the configuration folder holds the remembered ones: allow rules of the scopes user and workspace. It is
-small, read on each use, and replaced whole.
+small, and replaced whole. Every use looks at it and at the workspace's file, and reads what is another than it was.
 """
 
+import stat
+import time
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,6 +16,12 @@ from amanu.core.rules import Rule, RuleTable, parse_rule
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Scope
 
+_FRESH = 0.1
+"""Seconds in which a file may change once more without another time on it: file systems count in ticks. Its rules are
+read again on each use until then."""
+_Look = tuple[int, ...] | None
+"""What changes when a file does; None: there is none."""
+
 
 class RuleStore:
     """The rules of one user. `folder` is their configuration folder. Raises `AmanuError` (invalidRule)."""
@@ -21,12 +29,34 @@ class RuleStore:
     def __init__(self, folder: Path, settings: Settings) -> None:
         self._rules_file = folder / "rules.toml"
         self._settings = _rules(settings.rules, settings.rule, "your config.toml")
+        self._known: dict[tuple[tuple[str, ...], bool], tuple[list[_Look], list[Rule]]] = {}
+        """(roots, trusted) → how their files looked, and the rules in them."""
 
     def rules(self, roots: Sequence[str], *, trusted: bool) -> list[Rule]:
         """All stored rules for a session of those roots. A trusted workspace's own file adds deny
         and must-ask rules. Raises `AmanuError` (storageError, invalidRule)."""
+        key = (tuple(roots), trusted)
+        looks = self._looks(roots)
+        known = self._known.get(key)
+        if known is None or known[0] != looks:
+            known = (looks, self._stored(roots, trusted=trusted))
+            self._known.pop(key, None)
+            if all(look is None or look[-1] < time.time_ns() - _FRESH * 1e9 for look in looks):
+                self._known[key] = known
+        return [*self._settings, *known[1]]
+
+    def _looks(self, roots: Sequence[str]) -> list[_Look]:
+        """At the remembered rules, and at the workspace's own and all on the way to them: a link is seen to change, and
+        what it leads to."""
+        looks = [_look(self._rules_file)]
+        for root in map(Path, roots):
+            own = root / ".amanu" / "config.toml"
+            looks += [_look(root), _look(own.parent, follow=False), _look(own, follow=False), _look(own)]
+        return looks
+
+    def _stored(self, roots: Sequence[str], *, trusted: bool) -> list[Rule]:
         stored = self._read()
-        rules = [*self._settings, *_allow_rules(stored.get("user"), "rules.toml, user")]
+        rules = _allow_rules(stored.get("user"), "rules.toml, user")
         for root in roots:
             rules += _allow_rules(_table(stored.get("workspace")).get(root), "rules.toml, workspace")
             if trusted:
@@ -100,6 +130,16 @@ class RuleStore:
             raise AmanuError("storageError", f"{self._rules_file} is not valid TOML: {error}.") from error
         except OSError as error:
             raise AmanuError("storageError", f"{self._rules_file} cannot be read: {error.strerror}.") from error
+
+
+def _look(path: Path, *, follow: bool = True) -> _Look:
+    try:
+        status = path.stat(follow_symlinks=follow)
+    except OSError:
+        return None
+    if stat.S_ISDIR(status.st_mode):  # what else lies in it does not matter
+        return status.st_dev, status.st_ino, 0
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def _rules(texts: RuleSettings, tables: Sequence[RuleTable], origin: str) -> list[Rule]:

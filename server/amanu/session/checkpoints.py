@@ -12,8 +12,9 @@ from pydantic import ValidationError
 
 from amanu.core.conversation import Rewound
 from amanu.session.core import SessionCore
-from amanu.session.history import EVENT, SHOWN_ITEMS
+from amanu.session.history import SHOWN_ITEMS
 from amanu.session.queue import PromptQueue
+from amanu.session.record_format import read_event
 from amanu.session.restore import REWINDS, conversation, rewound
 from amanu.session.review import SelectedHunks, SessionEdits
 from amanu.storage.journal import Record
@@ -115,7 +116,7 @@ class Checkpoints:
         for job in await self._jobs_told_since(first.position):
             self._emit(JobChanged(job=job.model_copy(update={"told": False})))
         self._emit(event, entry=Rewound(position=first.position))
-        spans = rewound(await self._journal.holding(REWINDS))
+        spans = rewound(await self._journal.beginning(REWINDS))
         self._conversation.replace_with(await self._journal.read_through(lambda records: conversation(records, spans)))
         self._shown_files.restore(self._conversation)
         self._queue.forget_turns(turn_ids)
@@ -125,10 +126,10 @@ class Checkpoints:
     async def _jobs_told_since(self, position: int) -> "list[Job]":
         """The background commands from before that record whose end the model was told after it."""
         told: dict[str, bool] = {}
-        for record in await self._journal.holding('"kind":"jobChanged"'):
+        for record in await self._journal.beginning('{"kind":"jobChanged"'):
             if record.position < position:
                 with contextlib.suppress(ValidationError):
-                    event = EVENT.validate_json(record.event)
+                    event = read_event(record)
                     if isinstance(event, JobChanged):
                         told[event.job.job_id] = event.job.told
         return [job for job in self._state.jobs if job.told and told.get(job.job_id) is False]
@@ -136,9 +137,11 @@ class Checkpoints:
     async def _todos_before(self, turn_ids: Sequence[str]) -> "list[Todo]":
         """The to-dos as they were left by the turns before these."""
         remaining_turn_ids = {turn.turn_id for turn in await self._turns()} - set(turn_ids)
-        for record in reversed(await self._journal.holding('"kind":"todoList"')):
+        for record in reversed(await self._journal.beginning('{"kind":"itemCompleted"')):
+            if '"kind":"todoList"' not in record.event:
+                continue
             with contextlib.suppress(ValidationError):
-                event = EVENT.validate_json(record.event)
+                event = read_event(record)
                 if (
                     isinstance(event, ItemCompleted)
                     and isinstance(event.item, TodoList)
@@ -193,10 +196,11 @@ class Checkpoints:
 
     async def _plan_before(self, position: int) -> PlanDocument | None:
         """The session's plan as it stood before that record; None if the session has none."""
-        for record in reversed(await self._journal.holding('"plan":{')):
-            if record.position < position:
+        changes = [*await self._journal.beginning('{"kind":"sessionChanged"'), *await self._journal.beginning(REWINDS)]
+        for record in sorted(changes, key=lambda record: -record.position):
+            if record.position < position and '"plan":{' in record.event:
                 with contextlib.suppress(ValidationError):
-                    event = EVENT.validate_json(record.event)
+                    event = read_event(record)
                     if isinstance(event, SessionChanged | SessionRewound) and event.plan is not None:
                         return event.plan
         return self._state.plan and self._plan.draft()
@@ -209,7 +213,7 @@ def _turns(records: Iterable[Record]) -> list[RecordedTurn]:
         if not any(kind in record.event for kind in _RELEVANT):
             continue
         try:
-            event = EVENT.validate_json(record.event)
+            event = read_event(record)
         except ValidationError:
             continue
         match event:

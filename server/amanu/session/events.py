@@ -1,17 +1,15 @@
 """`emit`: each event of a session is folded, journalled and sent to its clients, in this order, once."""
 
 import asyncio
-import json
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from typing import Protocol, TypeVar
-
-from pydantic import BaseModel
+from typing import Protocol
 
 from amanu.context.editor import EditorContext
 from amanu.core.conversation import Entry
 from amanu.session.partial_text import PartialText
+from amanu.session.record_format import serializable, write
 from amanu.storage.journal import Journal, Record
 from amanu_protocol.events import (
     Event,
@@ -42,8 +40,6 @@ FULL_FRAME = 16 * 1024
 KEPT_EVENTS = 5000
 """Events kept for clients that attach with `sinceSeq`; older ones get the whole state."""
 KEPT_CHARACTERS = 8_000_000
-
-M = TypeVar("M", bound=BaseModel)
 
 
 class Client(Protocol):
@@ -186,8 +182,7 @@ class EventStream:
         is_kept = entry is not None or _is_kept(event)
         text, private = "", None
         if is_kept:
-            event, text = _serializable(event)
-            private = None if entry is None else _serializable(entry)[1]
+            event, text, private = write(event, entry)
         self.seq += 1
         message = EventMessage(
             session_id=self.state.session_id, epoch=self.epoch, seq=self.seq, at=timestamp, event=event
@@ -203,7 +198,7 @@ class EventStream:
             client.send(message)
 
     def _record_only(self, event: Event) -> None:
-        record = Record(self.epoch, self.seq, int(time.time() * 1000), _serializable(event)[1], None)
+        record = Record(self.epoch, self.seq, int(time.time() * 1000), serializable(event)[1], None)
         self._journal.append(record, _base_texts(event))
 
     def _without_secrets(self, event: Event) -> Event:
@@ -239,16 +234,6 @@ class EventStream:
         self._text = []
         self._size = 0
         self._publish(delta, None)
-
-
-def _serializable(value: M) -> tuple[M, str]:
-    """The value and its JSON. A half of a surrogate pair, which has no UTF-8 (prompts, file names and command output
-    may hold one), becomes "?": an event must never fail to be sent."""
-    try:
-        return value, value.model_dump_json()
-    except ValueError:
-        text = json.dumps(value.model_dump(), ensure_ascii=False).encode("utf-8", "replace").decode()
-        return type(value).model_validate_json(text), text
 
 
 def _base_texts(event: Event) -> dict[str, str]:

@@ -3,8 +3,9 @@ back."""
 
 from itertools import islice
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
+from amanu.session.record_format import read_event
 from amanu.storage.journal import Journal, Record
 from amanu_protocol.events import Event, ItemChanged, ItemCompleted, ItemStarted, ItemsWithdrawn, SessionRewound
 from amanu_protocol.items import Item, Question
@@ -14,9 +15,6 @@ HELD_ITEMS = 200
 """Items of a session that stay in memory: at least the last so many, at most twice as many."""
 SHOWN_ITEMS = 200
 """Items that a client gets with the state."""
-
-EVENT: TypeAdapter[Event] = TypeAdapter(Event)
-"""Parses the event of a record."""
 
 
 class ItemHistory:
@@ -95,7 +93,7 @@ class ItemHistory:
 
 def _item(record: Record) -> Item | None:
     try:
-        event = EVENT.validate_json(record.event)
+        event = read_event(record)
     except ValidationError:
         return None
     return event.item if isinstance(event, ItemStarted | ItemChanged | ItemCompleted) else None

@@ -77,7 +77,7 @@ class SessionLoader:
         self, session_id: str, journal: Journal, *, begins: bool = False, assignment: Assignment | None = None
     ) -> Session:
         try:
-            spans = rewound(await journal.holding(REWINDS))
+            spans = rewound(await journal.beginning(REWINDS))
             restoring = partial(
                 restore, session_id, spans=spans, read_only=journal.read_only, blob_text=journal.blob_text
             )

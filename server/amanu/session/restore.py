@@ -28,8 +28,9 @@ from amanu.core.conversation import (
     User,
 )
 from amanu.hooks.report import RUNNING
-from amanu.session.history import EVENT, ItemHistory
+from amanu.session.history import ItemHistory
 from amanu.session.late_decisions import LateDecisions
+from amanu.session.record_format import read_event
 from amanu.storage.journal import Record
 from amanu.text.questions import STILL_OPEN, report
 from amanu.text.wording import summarize_agent, summarize_job
@@ -68,8 +69,8 @@ class Restored:
     history: ItemHistory = field(default_factory=ItemHistory)
 
 
-REWINDS = '"kind":"sessionRewound"'
-"""The part of a record's event by which rewinds are found."""
+REWINDS = '{"kind":"sessionRewound"'
+"""How a rewind's event begins in its record."""
 
 Span = tuple[int, int]
 """Positions (first, end) of the records of a rewind: the model no longer has what they added."""
@@ -130,27 +131,31 @@ def _entries(restored: Restored, records: Iterable[Record], spans: Sequence[Span
         entry = _entry(record, spans)
         if entry is not None:
             yield entry
-        with contextlib.suppress(ValidationError):
-            event = EVENT.validate_json(record.event)
-            if isinstance(entry, Result):
-                event = _sharing(event, entry)
-            _fold(restored, event, entry, record.position)
+        try:
+            event = read_event(record, entry)
+        except ValidationError:
+            continue
+        if isinstance(entry, Result):
+            event = _sharing(event, entry)
+        _fold(restored, event, entry, record.position)
     restored.closing_events = _close_what_is_open(restored.state)
     yield from (entry for _, entry in restored.closing_events if entry is not None)
 
 
 def _entry(record: Record, spans: Sequence[Span]) -> AnyEntry | None:
     """What the record adds to the conversation; None for nothing, or when it was rewound."""
-    if record.private is not None and not any(start <= record.position < end for start, end in spans):
-        with contextlib.suppress(ValidationError):
-            return ENTRY.validate_json(record.private)
-    return None
+    if record.private is None or any(start <= record.position < end for start, end in spans):
+        return None
+    try:
+        return ENTRY.validate_json(record.private)
+    except ValidationError:
+        return None
 
 
 def _sharing(event: Event, result: Result) -> Event:
     """The event, sharing the output text with the conversation: there are many of these, and they are long."""
     match event:
-        case ItemCompleted(item=ToolCall(output=output) as call) if output == result.text:
+        case ItemCompleted(item=ToolCall(output=output) as call) if output == result.text and output is not result.text:
             return ItemCompleted(item=call.model_copy(update={"output": result.text}))
         case _:
             return event

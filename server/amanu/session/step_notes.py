@@ -38,7 +38,7 @@ class StepNotes(TurnListener):
         if step == 1 or self._generation == self._conversation.generation:
             self._generation = self._conversation.generation
             return ()
-        return await self._collect_notes()
+        return await self._collect_notes(rewritten=True)
 
     async def after_call(self, call: Call, result: Result) -> Result:
         known_files = self._workspace.shown_files.take_unrecorded()
@@ -48,19 +48,21 @@ class StepNotes(TurnListener):
         self._plan.begin_afresh(turn.turn_id, step.number)
         return await self._collect_notes()
 
-    async def files_note(self) -> SystemNote | None:
-        """Which files the model read have changed, and which findings came too late for the results of its edits."""
+    async def files_note(self, *, every: bool = True) -> SystemNote | None:
+        """Which files the model read have changed (`every`: see `StaleFiles`), and which findings came too late for the
+        results of its edits."""
         late = await self._feedback.collect_late(self._readable)
-        notices = [news for news in (await self._stale.collect_note(), late) if news]
+        notices = [news for news in (await self._stale.collect_note(every=every), late) if news]
         if not notices:
             return None
         texts, user_texts = zip(*notices, strict=True)
         return SystemNote(self._mask("\n\n".join(texts)), self._mask("\n".join(user_texts)))
 
-    async def _collect_notes(self) -> Notes:
+    async def _collect_notes(self, *, rewritten: bool = False) -> Notes:
         """The notes on the session's status and on files, if they have changed."""
         self._generation = self._conversation.generation
-        news, status, plan = await self.files_note(), self._status.note(), self._plan.note()
+        news = await self.files_note(every=rewritten)
+        status, plan = self._status.note(), self._plan.note()
         notice = f"The model was told that the mode is {self._state.mode}."
         notes = [SystemNote(status, notice, status=True)] if status else []
         notes += [SystemNote(plan, "The model was given the approved plan.")] if plan else []

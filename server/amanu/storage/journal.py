@@ -23,6 +23,7 @@ from amanu.storage import files, lease
 from amanu.storage import journal_sqlite as journal_file
 from amanu.storage.errors import storage_error, sync_folder
 from amanu.storage.group_commit import GroupCommit
+from amanu.storage.packing import unpack
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import BlobRef
 
@@ -121,8 +122,8 @@ class Journal:
             self._add(_ADD_BLOB, entry)
         event = _encode(record.event)
         private = None if record.private is None else _encode(record.private)
-        row = (record.epoch, record.seq, record.timestamp, event, private)
-        self._add(journal_file.ADD_RECORD, (self._last + 1, *row, journal_file.checksum(*row)))
+        row = (self._last + 1, record.epoch, record.seq, record.timestamp, event, private)
+        self._add(journal_file.ADD_RECORD, row)
         self._last += 1
         return self._last
 
@@ -162,12 +163,14 @@ class Journal:
 
         return list(map(_record, await self._commits.on_thread(read)))
 
-    async def holding(self, text: str) -> list[Record]:
-        """The records whose event's JSON holds that text. Raises `AmanuError` `storageError`."""
+    async def beginning(self, text: str) -> list[Record]:
+        """The records whose event's JSON begins with that text (of at most `packing.HEAD` bytes). Raises `AmanuError`
+        `storageError`."""
+        data = _encode(text)
 
         def read() -> list[journal_file.Row]:
-            waiting = [row for row in self._waiting() if _encode(text) in row[4]]
-            return [*journal_file.holding(self._db, _encode(text)), *waiting]
+            waiting = [row for row in self._waiting() if row[4].startswith(data)]
+            return [*journal_file.beginning(self._db, data), *waiting]
 
         return list(map(_record, await self._commits.on_thread(read)))
 
@@ -262,7 +265,7 @@ class Journal:
             if statement == _ADD_BLOB:
                 blob_id, text = row
                 files.write_blob(self._blobs, text.encode("utf-8", "surrogatepass"), blob_id)
-        journal_file.insert(self._db, [entry for entry in entries if entry[0] != _ADD_BLOB])
+        journal_file.insert(self._db, [journal_file.packed(entry) for entry in entries if entry[0] != _ADD_BLOB])
 
     def _waiting(self) -> list[journal_file.Row]:
         """Records that are not on the disk yet. On the journal's thread."""
@@ -315,7 +318,8 @@ def _read_only() -> AmanuError:
 
 
 def _record(row: journal_file.Row) -> Record:
-    position, epoch, seq, timestamp, event, private, _ = row
+    """Of a row as it is kept, or as it waits."""
+    position, epoch, seq, timestamp, event, private, *_ = row
     return Record(epoch, seq, timestamp, _decode(event), None if private is None else _decode(private), position)
 
 
@@ -324,4 +328,4 @@ def _encode(text: str) -> bytes:
 
 
 def _decode(data: bytes) -> str:
-    return data.decode("utf-8", "surrogatepass")
+    return unpack(data).decode("utf-8", "surrogatepass")

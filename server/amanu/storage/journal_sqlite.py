@@ -1,7 +1,8 @@
 """The SQLite file of a journal: its schema, how it is opened, and what is done when it is damaged.
 
 A new file is built under another name and renamed when complete, so a `journal.sqlite` without its tables is
-damage, never a crash of ours. SQLite notices broken pages; the checksum of each record notices broken text.
+damage, never a crash of ours. SQLite notices broken pages; the checksum of each record notices broken text. In rows,
+event and private part are as they are kept (packing.py).
 """
 
 import os
@@ -14,11 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from amanu.storage.errors import is_damage, sync_folder
+from amanu.storage.packing import HEAD, pack
 from amanu_protocol.errors import AmanuError
 
 NAME = "journal.sqlite"
-SCHEMA_VERSION = 2
-"""Of the tables and of the events in them: version 1 holds events of protocol version 1."""
+SCHEMA_VERSION = 3
+"""Of the tables and of what is in them: version 1 holds events of protocol version 1, version 2 no packed texts."""
+_OLDEST = 2
+"""The first that is read. It is written on as one of today's."""
 
 ADD_RECORD = "INSERT INTO records (position, epoch, seq, at, event, private, checksum) VALUES (?, ?, ?, ?, ?, ?, ?)"
 ADD_PREIMAGE = "INSERT INTO preimages (turn_id, path, blob_id, mode) VALUES (?, ?, ?, ?)"
@@ -71,7 +75,14 @@ def open_to_write(folder: Path) -> tuple[sqlite3.Connection, str]:
         damage = _sentence(content, asides[-1])
     else:
         _create(path, JournalContent())
-    return connect(path, "rw"), damage
+    db = connect(path, "rw")
+    try:
+        if _version(db, SCHEMA_VERSION) < SCHEMA_VERSION:
+            db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+        return db, damage
+    except BaseException:
+        db.close()
+        raise
 
 
 def open_to_read(folder: Path) -> tuple[sqlite3.Connection, str]:
@@ -173,10 +184,13 @@ def record(db: sqlite3.Connection, position: int) -> Row | None:
     return row if row is not None and _is_valid(row) else None
 
 
-def holding(db: sqlite3.Connection, text: bytes) -> list[Row]:
-    """The valid rows whose event holds that text, in order; none when the file is damaged where they may be."""
+def beginning(db: sqlite3.Connection, text: bytes) -> list[Row]:
+    """The valid rows whose event begins with that text, of at most `HEAD` bytes, in order; none when the file is
+    damaged where they may be."""
+    assert len(text) <= HEAD
+    query = f"{_COLUMNS} WHERE substr(event, 1, {len(text)}) = ? ORDER BY position"
     try:
-        rows: list[Row] = db.execute(f"{_COLUMNS} WHERE instr(event, ?) ORDER BY position", (text,)).fetchall()
+        rows: list[Row] = db.execute(query, (text,)).fetchall()
     except sqlite3.DatabaseError as error:
         if is_damage(error):
             return []
@@ -195,8 +209,8 @@ def preimages(db: sqlite3.Connection, turn_id: str) -> list[Row]:
 
 
 def is_ours(db: sqlite3.Connection) -> bool:
-    """Of the schema this Amanu writes."""
-    return _version(db, None) == SCHEMA_VERSION
+    """Of a schema that this Amanu reads."""
+    return 0 < _version(db, None) <= SCHEMA_VERSION
 
 
 def insert(db: sqlite3.Connection, entries: Iterable[Entry]) -> None:
@@ -212,8 +226,26 @@ def insert(db: sqlite3.Connection, entries: Iterable[Entry]) -> None:
         raise
 
 
+def packed(entry: Entry) -> Entry:
+    """The entry as it goes into the file. `ADD_RECORD` takes the row without checksum, its texts in UTF-8."""
+    statement, row = entry
+    if statement != ADD_RECORD:
+        return entry
+    position, epoch, seq, timestamp, event, private = row
+    event, private = pack(event), None if private is None else pack(private)
+    return statement, (
+        position,
+        epoch,
+        seq,
+        timestamp,
+        event,
+        private,
+        checksum(epoch, seq, timestamp, event, private),
+    )
+
+
 def checksum(epoch: int, seq: int, timestamp: int, event: bytes, private: bytes | None) -> int:
-    """CRC-32 over a record."""
+    """CRC-32 over a record, as it is kept."""
     start = zlib.crc32(b"%d %d %d " % (epoch, seq, timestamp))
     return zlib.crc32(private or b"", zlib.crc32(event, start))
 
@@ -238,7 +270,7 @@ def connect(path: Path, mode: str) -> sqlite3.Connection:
 def _is_valid(row: Row) -> bool:
     """Of a file cut short, SQLite gives rows without what was cut off."""
     _, epoch, seq, timestamp, event, private, stored_checksum = row
-    whole = all(isinstance(field, int) for field in (epoch, seq, timestamp)) and isinstance(event, bytes)
+    whole = isinstance(epoch, int) and isinstance(seq, int) and isinstance(timestamp, int) and isinstance(event, bytes)
     return whole and (private is None or isinstance(private, bytes)) and stored_checksum == checksum(*row[1:-1])
 
 
@@ -268,11 +300,11 @@ def _version(db: sqlite3.Connection, newest: int | None) -> int:
         if not is_damage(error):
             raise
         version = 0
-    if 0 < version < SCHEMA_VERSION:
+    if 0 < version < _OLDEST:
         raise AmanuError(
             "unsupportedVersion",
             f"This session was written by an older version of Amanu (format {version}, this one reads "
-            f"{SCHEMA_VERSION}).",
+            f"{_OLDEST} to {SCHEMA_VERSION}).",
             hint="Start a new session, or delete this one. Nothing in it was changed.",
         )
     if newest is not None and version > newest:

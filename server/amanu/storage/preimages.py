@@ -16,6 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 from amanu.storage import journal_sqlite as journal_file
 from amanu.storage import lease
 from amanu.storage.errors import storage_error
+from amanu.storage.packing import unpack
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import Event, ProposalChanged, TurnEnded, TurnStarted
 from amanu_protocol.items import HunkState
@@ -122,7 +123,7 @@ def _told(records: journal_file.JournalRows) -> tuple[dict[str, int], int, set[s
         if _TOLD.match(event) is None:
             continue
         with contextlib.suppress(ValidationError):
-            match _EVENT.validate_json(event):
+            match _EVENT.validate_json(unpack(event)):
                 case TurnStarted(turn_id=turn_id) | TurnEnded(turn_id=turn_id):
                     times[turn_id] = timestamp
                 case ProposalChanged(proposal=proposal):
@@ -143,7 +144,7 @@ def _free(db: sqlite3.Connection, turn_ids: frozenset[str]) -> set[str]:
             (going if turn_id in turn_ids else staying).add(blob_id)
     free: set[str] = going - staying
     for _, _, _, _, event, private, _ in journal_file.JournalRows(db):
-        for text in (event, private or b""):
+        for text in (unpack(event), unpack(private or b"")):
             prefixes: list[bytes] = _NAMED.findall(_HASH.sub(b"", text))
             named = {prefix[:_SHORT].decode() for prefix in prefixes}
             if named:

@@ -122,7 +122,8 @@ class PathGuard:
 
     def _inside(self, path: Path) -> Path | None:
         real = os.path.realpath(path)
-        if os.path.realpath(real) != real:  # `loop/../link`: past a loop, links are left as they are
+        # `loop/../link`: past a loop, links are left as they are
+        if real != str(path) and os.path.realpath(real) != real:
             return None
         inside = [(len(root.parts), index) for index, root in enumerate(self.real_roots) if _is_in(real, str(root))]
         if not inside:

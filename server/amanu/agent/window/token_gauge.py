@@ -129,10 +129,13 @@ def _part_tokens(part: Text | Thinking | Call) -> float:
 
 
 class TokenGauge:
-    """Measures one conversation. A step costs the weighing of its new messages and one look at each old one."""
+    """Measures one conversation. A step costs the weighing of its new messages."""
 
     def __init__(self) -> None:
-        self._weighed: list[tuple[Message, MessageWeight]] = []
+        self._weighed: list[Message] = []
+        self._weights: list[MessageWeight] = []
+        self._rewrites = 0
+        """Of the conversation, when it was followed last."""
         self._text = 0.0
         self._output = 0.0
         self._head = PromptHead()
@@ -145,21 +148,19 @@ class TokenGauge:
     def follow(self, conversation: Conversation, head: PromptHead) -> None:
         """Bring the gauge up to date with the conversation. Messages are compared by identity: they are replaced, never
         changed."""
-        unchanged = 0
-        for (weighed, _), message in zip(self._weighed, conversation, strict=False):
-            if weighed is not message:
-                break
-            unchanged += 1
-        for _, weight in self._weighed[unchanged:]:
+        unchanged = conversation.unchanged(self._weighed, self._rewrites)
+        self._rewrites = conversation.rewrites
+        for weight in self._weights[unchanged:]:
             self._text -= weight.text
             self._output -= weight.output
-        del self._weighed[unchanged:]
+        del self._weighed[unchanged:], self._weights[unchanged:]
         if self._counted is not None and (unchanged < self._counted[0] or head != self._head):
             self._counted = None
         self._head = head
         for index in range(unchanged, len(conversation)):
             weight = weigh(conversation[index])
-            self._weighed.append((conversation[index], weight))
+            self._weighed.append(conversation[index])
+            self._weights.append(weight)
             self._text += weight.text
             self._output += weight.output
 
@@ -187,7 +188,7 @@ class TokenGauge:
     @property
     def weights(self) -> list[float]:
         """Calibrated tokens of each message."""
-        return [weight.total * self._ratio for _, weight in self._weighed]
+        return [weight.total * self._ratio for weight in self._weights]
 
     def calibrated(self, estimated: float) -> int:
         """An estimate in tokens as the service counts them."""
