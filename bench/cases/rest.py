@@ -9,7 +9,9 @@ from bench.cases.stream import added
 from bench.run import Run, Session
 from bench.subjects.amanu import AmanuAgent
 
-REST = 5.0
+SETTLING = 8.0
+"""Seconds after the last one has started: what agents look after in their first seconds is not their rest."""
+REST = 10.0
 """Seconds that nothing is asked of it."""
 SESSIONS = 50
 CLIENTS = 5
@@ -17,7 +19,7 @@ CLIENTS = 5
 
 async def measure(run: Run) -> None:
     async with run.sessions(run.workspace, "rest") as sessions:
-        await asyncio.sleep(2)
+        await asyncio.sleep(SETTLING)
         before = {name: _spent(session) for name, session in sessions.items()}
         await asyncio.sleep(REST)
         for name, session in sessions.items():

@@ -76,6 +76,8 @@ class Journal:
         self._lease = writer_lease
         self._commits = GroupCommit[journal_file.Entry](folder, "amanu-journal", self._write)
         self._last = last  # position of the last record
+        self._just_checked = writer_lease is not None
+        """All of it was found valid when it was opened, and has not been read since."""
         self._closed = False
         self._kept: int | None = None  # bytes of blobs; None: not counted yet
 
@@ -147,7 +149,8 @@ class Journal:
         """
 
         def rows() -> Iterator[journal_file.Row]:
-            yield from journal_file.JournalRows(self._db)
+            checked, self._just_checked = self._just_checked, False
+            yield from journal_file.CheckedRows(self._db) if checked else journal_file.JournalRows(self._db)
             yield from self._waiting()
 
         return await self._commits.on_thread(lambda: action(map(_record, rows())))

@@ -157,6 +157,14 @@ class _Valid:
         return self._wrong or self._rows.damaged
 
 
+class CheckedRows(_Rows):
+    """As `JournalRows`, of a journal that has just been looked through: not computing the checksums again saves an
+    eighth of the time that reading takes."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        super().__init__(db, _RECORDS)
+
+
 class JournalRows(_Valid):
     """The valid rows (position, epoch, seq, at, event, private, checksum), in order, each read when it is asked for.
     `damaged` once all were read: some were not valid."""
