@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from amanu.session.client_models import RECONNECT_SECONDS
+from amanu.models.preconnect import AGAIN_SECONDS
 from amanu.session.sessions import Sessions, open_sessions
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.requests import PromptBeginParams, PromptSendParams, SessionAttachParams, SessionCreateParams
@@ -96,11 +96,11 @@ async def test_nothing_is_connected_to_without_a_key_nor_for_a_recording(tmp_pat
 @pytest.mark.parametrize(
     ("params", "later", "connections"),
     [
-        pytest.param(PromptBeginParams(session_id="s"), RECONNECT_SECONDS, 2, id="of a session, after a minute"),
-        pytest.param(PromptBeginParams(session_id="s"), RECONNECT_SECONDS - 1, 1, id="of a session, again at once"),
-        pytest.param(PromptBeginParams(session_id="other"), RECONNECT_SECONDS, 1, id="of a session that is not open"),
-        pytest.param(PromptBeginParams(model_id=MODEL), RECONNECT_SECONDS, 2, id="of none yet, with its model"),
-        pytest.param(PromptBeginParams(), RECONNECT_SECONDS, 2, id="of none yet, with the default model"),
+        pytest.param(PromptBeginParams(session_id="s"), AGAIN_SECONDS, 2, id="of a session, after a minute"),
+        pytest.param(PromptBeginParams(session_id="s"), AGAIN_SECONDS - 1, 1, id="of a session, again at once"),
+        pytest.param(PromptBeginParams(session_id="other"), AGAIN_SECONDS, 1, id="of a session that is not open"),
+        pytest.param(PromptBeginParams(model_id=MODEL), AGAIN_SECONDS, 2, id="of none yet, with its model"),
+        pytest.param(PromptBeginParams(), AGAIN_SECONDS, 2, id="of none yet, with the default model"),
     ],
 )
 async def test_a_connection_that_is_gone_is_opened_again_when_the_user_begins_to_type(
@@ -113,7 +113,7 @@ async def test_a_connection_that_is_gone_is_opened_again_when_the_user_begins_to
         await service.hang_up()
         await asyncio.sleep(0.05)  # until we have noticed
         now = time.monotonic()
-        monkeypatch.setattr("amanu.session.client_models.time", SimpleNamespace(monotonic=lambda: now + later))
+        monkeypatch.setattr("amanu.models.preconnect.time", SimpleNamespace(monotonic=lambda: now + later))
         sessions.begin_prompt(params, client)
         await until_true(lambda: service.connections == connections)
         for _ in range(3):
@@ -127,7 +127,7 @@ async def test_a_connection_that_is_there_is_not_opened_again(tmp_path: Path, mo
         await create(sessions, client, tmp_path)
         await until_true(lambda: service.connections == 1)
         begun = time.monotonic()
-        monkeypatch.setattr("amanu.session.client_models.time", SimpleNamespace(monotonic=lambda: begun + 3600))
+        monkeypatch.setattr("amanu.models.preconnect.time", SimpleNamespace(monotonic=lambda: begun + 3600))
         sessions.begin_prompt(PromptBeginParams(session_id="s"), client)
         await settled(sessions)
         assert service.connections == 1

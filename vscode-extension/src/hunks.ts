@@ -139,7 +139,8 @@ function same(one: string[], other: string[]): boolean {
 
 /** One proposal's part in a file, for `original`. */
 export interface Part {
-  base: string;
+  /** Undefined where it is not known. */
+  base: string | undefined;
   hunks: Hunk[];
 }
 

@@ -231,8 +231,9 @@ export class Proposals implements vscode.FileSystemProvider {
   /** The base texts are there of which the document is made. */
   private async loaded(uri: vscode.Uri): Promise<void> {
     await this.attached(uri);
-    const target = uri.authority === "" ? this.target(uri) : this.touching(uri).at(-1);
-    if (target !== undefined) await this.bases.load(target.sessionId, target.file);
+    const targets = uri.authority === "" ? [this.target(uri)] : this.touching(uri);
+    for (const target of targets)
+      if (target !== undefined) await this.bases.load(target.sessionId, target.file);
   }
 
   /** A window that is loaded anew asks for the documents of its tabs before it has their sessions. */
@@ -311,7 +312,7 @@ export class Proposals implements vscode.FileSystemProvider {
     const all = this.touching(uri);
     const last = all.at(-1)?.file;
     if (last === undefined) return "";
-    const parts = all.map(({ file }) => ({ base: this.bases.get(file) ?? "", hunks: file.hunks }));
+    const parts = all.map(({ file }) => ({ base: this.bases.get(file), hunks: file.hunks }));
     const unreviewed = (hunk: Hunk) => waits(hunk) === "review";
     const wanted = uri.authority === "unreviewed" ? unreviewed : undefined;
     return original(present(this.bases.get(last) ?? "", last.hunks), parts, wanted);

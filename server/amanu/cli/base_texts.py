@@ -21,8 +21,8 @@ def lacks_base_texts(proposal: Proposal, state: SessionState) -> bool:
 
 
 async def with_base_texts(client: DaemonClient, session_id: str, proposal: Proposal) -> Proposal:
-    """The proposal with the base texts of all its files. One that cannot be had is empty: its hunks are then shown
-    without the lines around them."""
+    """The proposal with the base texts of all its files. One that the daemon does not give is empty: its hunks are then
+    shown without the lines around them. What a broken connection kept away is fetched the next time."""
     files = [
         file.model_copy(update={"base_text": await _fetched(client, session_id, file.base_blob)})
         if _is_apart(file) and file.base_blob is not None
@@ -49,7 +49,7 @@ def _is_apart(file: ProposedFile) -> bool:
     return file.base_blob is not None and file.base_text is None
 
 
-async def _fetched(client: DaemonClient, session_id: str, blob_id: str) -> str:
+async def _fetched(client: DaemonClient, session_id: str, blob_id: str) -> str | None:
     pages: list[str] = []
     offset: int | None = 0
     try:
@@ -58,6 +58,8 @@ async def _fetched(client: DaemonClient, session_id: str, blob_id: str) -> str:
             page = await client.request("amanu/blob/get", params, r.BlobGetResult)
             pages.append(page.text)
             offset = page.next_offset
-    except (AmanuError, Disconnected):
+    except AmanuError:
         return ""
+    except Disconnected:
+        return None
     return "".join(pages)

@@ -4,7 +4,9 @@ it. No request is sent; who asks connects as ever when there is none."""
 
 import asyncio
 import logging
+import math
 import ssl
+import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +14,8 @@ from typing import Any
 import httpcore2
 from httpcore2 import AsyncNetworkStream
 
+AGAIN_SECONDS = 60.0
+"""Services and the routers on the way close what is idle after a minute at the earliest."""
 _BACKEND = "_network_backend"
 
 log = logging.getLogger(__name__)
@@ -41,11 +45,17 @@ class PreconnectingNetwork(httpcore2.AsyncNetworkBackend):
         setattr(pool, _BACKEND, self)
         self._to = destination
         self._opened: _Opened | None = None
+        self._opened_at = -math.inf
 
     def open(self) -> None:
-        """Begin to open a connection, unless there is one. Nobody hears of a failure."""
+        """Begin to open a connection, unless there is one or one was opened within `AGAIN_SECONDS`. Nobody hears of a
+        failure."""
+        now = time.monotonic()
         is_waiting = self._opened is not None and not self._opened.gone
-        if not is_waiting and all(connection.has_expired() for connection in self._pool.connections):
+        if is_waiting or now - self._opened_at < AGAIN_SECONDS:
+            return
+        if all(connection.has_expired() for connection in self._pool.connections):
+            self._opened_at = now
             self._opened = _Opened(self._connect)
 
     async def connect_tcp(

@@ -16,9 +16,9 @@ from amanu.core.rules import Rule, RuleTable, parse_rule
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Scope
 
-_FRESH = 0.1
-"""Seconds in which a file may change once more without another time on it: file systems count in ticks. Its rules are
-read again on each use until then."""
+_FRESH = 2.0
+"""Seconds in which a file may change once more without another time on it: file systems count in ticks, FAT in the
+longest. Its rules are read again on each use until then."""
 _Look = tuple[int, ...] | None
 """What changes when a file does; None: there is none."""
 
@@ -41,7 +41,7 @@ class RuleStore:
         if known is None or known[0] != looks:
             known = (looks, self._stored(roots, trusted=trusted))
             self._known.pop(key, None)
-            if all(look is None or look[-1] < time.time_ns() - _FRESH * 1e9 for look in looks):
+            if all(look is None or max(look[3:], default=0) < time.time_ns() - _FRESH * 1e9 for look in looks):
                 self._known[key] = known
         return [*self._settings, *known[1]]
 
@@ -138,7 +138,7 @@ def _look(path: Path, *, follow: bool = True) -> _Look:
     except OSError:
         return None
     if stat.S_ISDIR(status.st_mode):  # what else lies in it does not matter
-        return status.st_dev, status.st_ino, 0
+        return status.st_dev, status.st_ino
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 

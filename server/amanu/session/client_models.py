@@ -2,8 +2,6 @@
 
 import asyncio
 import contextlib
-import math
-import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
@@ -18,9 +16,6 @@ from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import ModelInfo
 from amanu_protocol.requests import CommitMessageParams, CommitMessageResult, ModelListResult
 
-RECONNECT_SECONDS = 60.0
-"""Services and the routers on the way close what is idle after a minute at the earliest."""
-
 
 class ClientModels:
     """One per process."""
@@ -30,8 +25,6 @@ class ClientModels:
         self._settings = settings
         self._registry = services.registry
         self._warming: set[asyncio.Task[None]] = set()
-        self._connected_at: dict[str, float] = {}
-        """Model → when it was last connected to ahead of a prompt."""
 
     async def list(self, client: Client) -> ModelListResult:
         models = await routing.listed(self._settings.current, self._registry, client.environment)
@@ -56,18 +49,14 @@ class ClientModels:
         if model_id is not None:
             await self._registry.warm(model_id.partition(":")[0])
 
-    def connect(self, model_id: str, client: Client) -> None:
-        """Connect to that model in the background, unless there is a connection: a prompt may follow."""
-        self._connected_at[model_id] = time.monotonic()
-        connecting = asyncio.create_task(self._connect(model_id, client))
-        self._warming.add(connecting)
-        connecting.add_done_callback(self._warming.discard)
-
-    def reconnect(self, model_id: str | None, client: Client) -> None:
-        """As `connect`, to that model or the default one; at most once in `RECONNECT_SECONDS`."""
-        chosen, now = model_id or self._default(client), time.monotonic()
-        if chosen is not None and now - self._connected_at.get(chosen, -math.inf) >= RECONNECT_SECONDS:
-            self.connect(chosen, client)
+    def connect(self, model_id: str | None, client: Client) -> None:
+        """Connect to that model, or the default one, in the background, unless there is a connection: a prompt may
+        follow."""
+        chosen = model_id or self._default(client)
+        if chosen is not None:
+            connecting = asyncio.create_task(self._connect(chosen, client))
+            self._warming.add(connecting)
+            connecting.add_done_callback(self._warming.discard)
 
     async def write_commit_message(
         self, params: CommitMessageParams, client: Client, count: Callable[[ModelInfo, TokenUsage], None] | None

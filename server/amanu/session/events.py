@@ -180,7 +180,7 @@ class EventStream:
     def _publish(self, event: Event, entry: Entry | None) -> None:
         timestamp = int(time.time() * 1000)
         is_kept = entry is not None or _is_kept(event)
-        text, private = "", None
+        text, private, base_texts = "", None, _base_texts(event)
         if is_kept:
             event, text, private = write(event, entry)
         self.seq += 1
@@ -189,7 +189,7 @@ class EventStream:
         )
         fold(self.state, event)
         if is_kept:
-            position = self._journal.append(Record(self.epoch, self.seq, timestamp, text, private), _base_texts(event))
+            position = self._journal.append(Record(self.epoch, self.seq, timestamp, text, private), base_texts)
             for listener in self.listeners:
                 listener(event, position)
         self._partial.on_event(event)

@@ -104,7 +104,6 @@ class PromptComposer:
         look where it will look. Blocks."""
         self.turn_factory.prepare()
         self._surroundings.look()
-        self._services.trust.standing(self._state.roots)
 
     async def expand(self, text: str, attachments: Sequence[Attachment]) -> ComposedPrompt:
         """The prompt as the model gets it. Raises like `compose`."""

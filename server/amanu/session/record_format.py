@@ -57,6 +57,6 @@ def serializable(value: M) -> tuple[M, str]:
     try:
         return value, value.model_dump_json()
     except ValueError:
-        dumped = json.dumps(value.model_dump(), ensure_ascii=False, separators=(",", ":"))
+        dumped = json.dumps(value.model_dump(mode="json"), ensure_ascii=False, separators=(",", ":"))
         text = dumped.encode("utf-8", "replace").decode()
         return type(value).model_validate_json(text), text

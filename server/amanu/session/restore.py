@@ -28,6 +28,7 @@ from amanu.core.conversation import (
     User,
 )
 from amanu.hooks.report import RUNNING
+from amanu.proposals.model import UNDECIDED
 from amanu.session.history import ItemHistory
 from amanu.session.late_decisions import LateDecisions
 from amanu.session.record_format import read_event
@@ -45,10 +46,12 @@ from amanu_protocol.events import (
     SessionRewound,
     TurnEnded,
 )
-from amanu_protocol.items import Answer, Job, Notice, Proposal, Question, Thought, ToolCall, UserMessage
+from amanu_protocol.items import Answer, Job, Notice, Proposal, ProposedFile, Question, Thought, ToolCall, UserMessage
 from amanu_protocol.state import SessionState, fold
 
 OPEN_STATES = ("validating", "awaitingApproval", "scheduled", "executing")
+
+_BASE_LOST = "the text that it was made for cannot be read any more"
 
 
 @dataclass
@@ -113,13 +116,19 @@ def restore(
 
 
 def _with_base_texts(proposal: Proposal, blob_text: Callable[[str], str | None]) -> Proposal:
-    files = [
-        file.model_copy(update={"base_text": blob_text(file.base_blob)})
-        if file.base_blob is not None and file.base_text is None
-        else file
-        for file in proposal.files
-    ]
-    return proposal.model_copy(update={"files": files})
+    return proposal.model_copy(update={"files": [_with_base_text(file, blob_text) for file in proposal.files]})
+
+
+def _with_base_text(file: ProposedFile, blob_text: Callable[[str], str | None]) -> ProposedFile:
+    """Without the text its hunks have no place any more: those that are open are in conflict."""
+    if file.base_blob is None or file.base_text is not None:
+        return file
+    base_text = blob_text(file.base_blob)
+    if base_text is not None:
+        return file.model_copy(update={"base_text": base_text})
+    lost = {"state": "conflicted", "reason": _BASE_LOST}
+    hunks = [hunk.model_copy(update=lost) if hunk.state in UNDECIDED else hunk for hunk in file.hunks]
+    return file.model_copy(update={"hunks": hunks})
 
 
 def _entries(restored: Restored, records: Iterable[Record], spans: Sequence[Span]) -> Iterator[AnyEntry]:

@@ -100,7 +100,7 @@ class TurnFactory:
 
     def prepare(self) -> None:
         """See `PromptComposer.prepare`."""
-        for tool in self.tools.values():
+        for tool in tuple(self.tools.values()):
             tool.spec()
         reply_endings.prepare()
 

@@ -6,13 +6,15 @@ and nothing is believed without that look. Where a folder's times do not say so 
 where rules are no plain files, and where very much has changed, there is no list, and whoever asks lists anew.
 """
 
+import math
 import os
+import re
 import stat
 import sys
 import threading
 import time
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
@@ -26,10 +28,17 @@ SETTLED = 2_000_000_000
 """Nanoseconds after which a change shows in a folder's times: FAT's clock, the coarsest, ticks every two seconds."""
 MAX_CHANGED = 500
 """Folders that are read again one by one; listing anew is faster for more."""
+AGAIN = 10
+"""Times as long as it took to read a tree until it is read again: one that cannot be kept must not cost each listing
+another walk."""
 MOUNTS = "/proc/self/mountinfo"
 _GITIGNORE = ".gitignore"
 _FILE_SYSTEMS = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "bcachefs", "zfs", "tmpfs", "overlay"})
 """Those of Linux whose folders are known to keep their times; shared and network ones need not."""
+
+_OWN_VOLUMES = (Path("/"), Path("/System/Volumes/Data"))
+_ESCAPED = re.compile(rb"\\([0-7]{3})")
+"""Of a mount's place: what would end a field, as the kernel writes it."""
 
 Times = tuple[int, int, int, int]
 """Device, inode, time of change of the content, and of the status; in nanoseconds."""
@@ -60,8 +69,9 @@ class FileList:
         self._lock = threading.Lock()
         self._folders: dict[str, _Folder] = {}
         self._paths: Sequence[str] | None = None
-
         self._used = 0.0
+        self._next_try = 0.0
+        """When it is tried again to keep a list; infinite while one is being read."""
 
     def keep(self, root: int, path: Path, listed: Collection[str], began: int) -> None:
         """Keep what was listed of the root at that real path. `began`: when, in nanoseconds of the clock."""
@@ -70,17 +80,21 @@ class FileList:
         for parent in tuple(parents):
             while parent := parent.rpartition("/")[0]:
                 parents.add(parent)
+        if time.monotonic() < self._next_try:
+            return
         with self._lock:
             self._used = time.monotonic()
             self._forget()
             if not _keeps_times(path):
                 return
             folders: dict[str, _Folder] = {}
+            self._next_try = math.inf
             with suppress(_UnkeptError, OSError):
                 _read_below(os.dup(root), "", IgnoreRules(), folders, (known, parents, began - SETTLED))
-                _require_one_device(folder.times for folder in folders.values())
                 self._folders = folders
                 self._paths = self._flattened()
+            now = time.monotonic()
+            self._next_try = now + AGAIN * (now - self._used)
 
     def paths(self, root: int, folder: str = "", *, secret: bool = False) -> Sequence[str] | None:
         """All files below the folder (those that hold secrets), sorted, as they are at this moment; not to be changed.
@@ -125,12 +139,12 @@ class FileList:
             folder = before.get(path)
             try:  # the outer folders were seen a moment ago to be folders: no link is followed
                 times = _times(os.stat(path or ".", dir_fd=root, follow_symlinks=False))
-                _require_one_device((times, *(each.times for each in (after.get(""),) if each is not None)))
-                if folder is not None and folder.rules is not None and folder.rules != _rules_times(root, path):
-                    raise _UnkeptError
             except OSError:
                 folder, different = None, True
                 continue  # gone meanwhile
+            _require_one_device(times, after.get(""))
+            if folder is not None and folder.rules is not None and folder.rules != _rules_times(root, path):
+                raise _UnkeptError
             if folder is None or not folder.settled or folder.times != times:
                 read += 1
                 if read > MAX_CHANGED:
@@ -181,6 +195,7 @@ def _read_below(
         prefix = f"{path}/" if path else ""
         rules = rules.below(handle, prefix)
         folder = folders[path] = _read(handle, path, rules, depth, listed)
+        _require_one_device(folder.times, folders[""])
         for inner in folder.folders:
             with suppress(OSError):  # gone meanwhile, unreadable: it is looked at again when something changes
                 _read_below(open_folder(inner[len(prefix) :], handle), inner, rules, folders, listed, depth - 1)
@@ -217,7 +232,9 @@ def _read(handle: int, path: str, rules: IgnoreRules, depth: int, listed: _Liste
         for entry in entries:
             name = entry.name
             if name in RULES:
-                plain = _require_plain(os.stat(name, dir_fd=handle, follow_symlinks=False), now)
+                # those that were listed were listed by rules of before that
+                settled = now - SETTLED if listed is None else min(now - SETTLED, listed[2])
+                plain = _require_plain(os.stat(name, dir_fd=handle, follow_symlinks=False), settled)
                 own_rules = plain if name == _GITIGNORE else own_rules
             if name in NEVER:
                 continue
@@ -232,20 +249,24 @@ def _read(handle: int, path: str, rules: IgnoreRules, depth: int, listed: _Liste
     return _Folder(times, max(times[2:]) < now - SETTLED, own_rules, files, folders)
 
 
-def _require_one_device(all_times: Iterable[Times]) -> None:
+def _require_one_device(times: Times, root: _Folder | None) -> None:
     """What is mounted in between may keep its times in another way."""
-    if len({times[0] for times in all_times}) > 1:
+    if root is not None and times[0] != root.times[0]:
         raise _UnkeptError
 
 
-def _rules_times(root: int, path: str) -> Times:
-    return _times(os.stat(f"{path}/{_GITIGNORE}" if path else _GITIGNORE, dir_fd=root, follow_symlinks=False))
+def _rules_times(root: int, path: str) -> Times | None:
+    """None when they are gone."""
+    try:
+        return _times(os.stat(f"{path}/{_GITIGNORE}" if path else _GITIGNORE, dir_fd=root, follow_symlinks=False))
+    except OSError:
+        return None
 
 
-def _require_plain(status: os.stat_result, now: int) -> Times:
-    """Of rules in a link the times of another file tell, of those written just now no times yet."""
+def _require_plain(status: os.stat_result, settled: int) -> Times:
+    """Of rules in a link the times of another file tell, of those written after `settled` no times yet."""
     times = _times(status)
-    if not stat.S_ISREG(status.st_mode) or max(times[2:]) >= now - SETTLED:
+    if not stat.S_ISREG(status.st_mode) or max(times[2:]) >= settled:
         raise _UnkeptError
     return times
 
@@ -260,13 +281,13 @@ def _shown(path: str) -> str:
 
 def _keeps_times(path: Path) -> bool:
     """Whether the file system there is one whose folders say when something changed in them."""
-    if sys.platform != "linux":
-        return sys.platform == "darwin"
-    nearest, kind = "", ""
-    with suppress(OSError), open(MOUNTS, encoding="utf-8", errors="surrogateescape") as mounts:  # noqa: PTH123
+    if sys.platform == "darwin":  # its own volumes, which are APFS or HFS+; shares and sticks are others
+        return path.stat().st_dev in {place.stat().st_dev for place in _OWN_VOLUMES if place.exists()}
+    nearest, kind, folder = b"", b"", os.fsencode(path) + b"/"
+    with suppress(OSError), open(MOUNTS, "rb") as mounts:  # noqa: PTH123
         for line in mounts:
-            fields, _, source = line.partition(" - ")
-            place = fields.split(" ")[4].encode().decode("unicode_escape")
-            if len(place) >= len(nearest) and (place == "/" or f"{path}/".startswith(f"{place}/")):
-                nearest, kind = place, source.split(" ")[0]
-    return kind in _FILE_SYSTEMS
+            fields, _, source = line.partition(b" - ")
+            place = _ESCAPED.sub(lambda octal: bytes([int(octal[1], 8)]), fields.split(b" ")[4])
+            if len(place) >= len(nearest) and (place == b"/" or folder.startswith(place + b"/")):
+                nearest, kind = place, source.split(b" ")[0]
+    return kind.decode("ascii", "replace") in _FILE_SYSTEMS

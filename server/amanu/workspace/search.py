@@ -45,6 +45,7 @@ EVERYTHING = 5.0
 size of each file takes a fifth longer. Only where this does not do are they asked first."""
 KEPT = 600.0
 """Seconds for which a list of files that nobody asks for is kept."""
+_ENDED = (0, 1, 2)  # exit codes of a ripgrep that looked at everything: found, not found, some files unreadable
 _MAX_OUTPUT = 32 << 20  # bytes of output after which a search is stopped
 _AT_ONCE = 4  # processes that search unsaved texts
 _SCAN = Path(__file__).with_name("grep_worker.py")
@@ -99,7 +100,8 @@ class Search:
         else:
             names = [name.removeprefix("./") for name in name_text(ran[1]).split("\0")[:-1]]
         names = await asyncio.to_thread(sorted, names)
-        if not start and (ran is None or len(ran[1]) < _MAX_OUTPUT):
+        is_whole = ran is None or (ran[0] in _ENDED and len(ran[1]) < _MAX_OUTPUT)
+        if not start and is_whole:
             asyncio.get_running_loop().run_in_executor(None, self._keep, folder, names, began)
         return names
 
@@ -171,11 +173,15 @@ class Search:
         if query.include and "/" not in query.include:  # --glob would show ignored files; a type does not
             args += ["--type-add", f"amanu:{query.include}", "--type", "amanu"]
         where = ("--", "./" + start)
+        small = f"--max-filesize={_BIGGEST}"
         try:
             async with asyncio.timeout(EVERYTHING):
                 ran = await self._run_ripgrep([*args, *where], folder)
         except TimeoutError:
-            ran = await self._run_ripgrep([*args, f"--max-filesize={_BIGGEST}", *where], folder)
+            ran = await self._run_ripgrep([*args, small, *where], folder)
+        else:
+            if ran is not None and len(ran[1]) >= _MAX_OUTPUT:  # maybe of big files alone, which do not count
+                ran = await self._run_ripgrep([*args, small, *where], folder)
         return None if ran is None else await asyncio.to_thread(self._parse_disk, checked(*ran), folder)
 
     def _parse_disk(self, out: bytes, folder: Path) -> SearchResult:

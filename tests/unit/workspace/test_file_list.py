@@ -3,12 +3,14 @@
 import asyncio
 import os
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from amanu.workspace import file_list, search
+from amanu.workspace.file_list import FileList
 from amanu.workspace.search import Search
 from support.required_programs import needs
 from support.tool_harness import ToolHarness
@@ -59,6 +61,7 @@ CHANGES: dict[str, list[Change]] = {
     "a rule of an inner folder": [put("sub/.gitignore", "deep\n"), put("sub/deep/z.py"), put("sub/z.log")],
     "a new file of rules": [put("keep/.gitignore", "!b.log\n.env\n"), put("keep/c.log")],
     "no rules any more": [lambda root: (root / ".gitignore").unlink(), put("build/z.py")],
+    "no rules any more in a folder": [lambda root: (root / "sub" / ".gitignore").unlink()],
     "a file becomes a link": [lambda root: (root / "a.py").unlink(), lambda root: (root / "a.py").symlink_to("sub")],
     "a folder becomes a link": [
         lambda root: shutil.rmtree(root / "sub"),
@@ -182,3 +185,40 @@ def test_file_systems_that_keep_times(
     monkeypatch.setattr(file_list.sys, "platform", "linux")
     monkeypatch.setattr(file_list, "MOUNTS", str(tmp_path / "mounts"))
     assert file_list._keeps_times(Path("/work/tree")) is keeps  # pyright: ignore[reportPrivateUsage]
+
+
+@pytest.mark.parametrize(
+    ("mounts", "keeps"),
+    [
+        ("1 0 8:1 / / rw - ext4 a rw\n2 1 0:9 / /mnt/Müller rw - cifs b rw\n", False),
+        ("1 0 8:1 / / rw - ext4 a rw\n2 1 0:9 / /mnt/M\\303\\274ller rw - cifs b rw\n", False),
+        ("1 0 8:1 / / rw - cifs a rw\n2 1 0:9 / /mnt/Müller rw - ext4 b rw\n", True),
+    ],
+)
+def test_places_that_are_no_ascii(tmp_path: Path, mounts: str, keeps: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mounts").write_text(mounts, "utf-8")
+    monkeypatch.setattr(file_list.sys, "platform", "linux")
+    monkeypatch.setattr(file_list, "MOUNTS", str(tmp_path / "mounts"))
+    assert file_list._keeps_times(Path("/mnt/Müller/tree")) is keeps  # pyright: ignore[reportPrivateUsage]
+
+
+def test_a_list_by_rules_that_changed_meanwhile_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(file_list, "SETTLED", 20_000_000)
+    monkeypatch.setattr(file_list, "_keeps_times", lambda path: True)  # pyright: ignore[reportUnknownLambdaType]
+    (tmp_path / "sub").mkdir()
+    for name in (".gitignore", "sub/a.log"):
+        (tmp_path / name).write_text("")
+    time.sleep(0.03)
+    began = time.time_ns()
+    (tmp_path / ".gitignore").write_text("*.log\n")
+    time.sleep(0.03)
+    handle = os.open(tmp_path, os.O_RDONLY)
+    try:
+        listed = FileList()
+        listed.keep(handle, tmp_path, [".gitignore", "sub/a.log"], began)
+        assert listed.paths(handle) is None
+        again = FileList()
+        again.keep(handle, tmp_path, [".gitignore"], time.time_ns())
+        assert again.paths(handle) == [".gitignore"]
+    finally:
+        os.close(handle)

@@ -348,6 +348,17 @@ async def test_in_big_files_nothing_is_found_unless_they_are_named(
     assert [file.path for file in named.files] == (["big"] if ripgrep else [])
 
 
+async def test_matches_in_big_files_do_not_end_a_search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    held, found = harness(tmp_path, True, monkeypatch)
+    monkeypatch.setattr(search, "_MAX_OUTPUT", 1 << 16)
+    monkeypatch.setattr(search, "_BIGGEST", 1 << 17)
+    for number in range(8):
+        held.put(f"{number}.log", "treasure in a line of a log\n" * 10_000)
+    held.put("sub/z.py", "treasure\n")
+    result = await found.grep(SearchQuery("treasure"), held.root)
+    assert ([file.path for file in result.files], result.complete) == (["sub/z.py"], True)
+
+
 @engines
 async def test_folders_without_end_are_left(tmp_path: Path, ripgrep: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     held, found = harness(tmp_path, ripgrep, monkeypatch)

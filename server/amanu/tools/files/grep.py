@@ -71,7 +71,7 @@ class Grep(SessionTool[GrepParams]):
             secret = await asyncio.to_thread(self._skipped, secrets, query, path, call)
             skipped += [self._workspace.display_path(root / name) for name in secret]
         total = sum(file.matches for _, file in matches)
-        if not total:
+        if not total and complete:
             return Outcome(f"Nothing matches {params.pattern}.\n{_left_out(skipped)}".rstrip(), "no matches")
         limit = params.limit or self._limits.grep_lines
         text = self._show(matches, limit, params.context)
