@@ -48,6 +48,8 @@ class Rpc:
 
     def close(self) -> None:
         self._reading.cancel()
+        for answering in self._answering:
+            answering.cancel()
         self._out.close()
 
     def _send(self, message: dict[str, Any]) -> None:
