@@ -148,6 +148,34 @@ async def test_twenty_five_changes_by_keyboard(tmp_path: Path) -> None:
         assert not served.refused
 
 
+async def test_a_big_file_is_compared_with_its_text(tmp_path: Path) -> None:
+    """That text is fetched when the diff opens: the proposal does not have it."""
+    folder = tmp_path / "work"
+    folder.mkdir()
+    lines = [f"line {n} of a file that is longer than what a proposal carries\n" for n in range(1, 3001)]
+    (folder / "big.txt").write_text("".join(lines))
+    change = {"path": "big.txt", "old_text": "line 1500 of", "new_text": "line one thousand five hundred of"}
+    script = [Say(text="One change.", calls=[ToolUse("edit_file", change)]), Say(text="Decided.")]
+    async with service("anthropic", script) as (served, environment), workbench(tmp_path, environment) as page:
+        chat = await open_chat(page)
+        await send(chat, "Change a line")
+        await until(chat.locator(".approval:visible").count, 1)
+        await asyncio.sleep(0.6)  # an answer before that is not taken
+        await page.keyboard.press("Control+Alt+j")
+        await page.locator(".tab.active", has_text="big.txt (proposed)").wait_for(timeout=SECONDS)
+        await page.locator('.statusbar-item [aria-label="Ln 1500, Col 1"]').wait_for(timeout=SECONDS)
+        diff = page.locator(".monaco-diff-editor:visible")
+        await diff.locator(".view-line", has_text="line one thousand five hundred of").first.wait_for(timeout=SECONDS)
+        await diff.locator(".view-line", has_text="line 1500 of").first.wait_for(timeout=SECONDS)
+        await shoot(page, "review-big-file")
+        assert await diff.locator(".view-overlays .line-insert").count() == 1
+        await page.keyboard.press("Control+Alt+y")
+        await answered(chat, "Decided")
+        after = "".join(lines).replace("line 1500 of", "line one thousand five hundred of")
+        await becomes(folder / "big.txt", after)
+        assert not served.refused
+
+
 async def test_undo_takes_back_ours_alone(tmp_path: Path) -> None:
     """An unsaved text, edits of the model a rule allows, typing in between: each stays who it belongs to."""
     folder = tmp_path / "work"
