@@ -172,9 +172,9 @@ async def test_what_cannot_be_kept_is_listed_anew(tmp_path: Path, reason: str, m
     ("mounts", "keeps"),
     [
         ("1 0 8:1 / / rw - ext4 /dev/a rw\n", True),
-        ("1 0 8:1 / / rw - ext4 /dev/a rw\n2 1 0:9 / /work rw shared:1 - nfs4 host:/a rw\n", False),
-        ("1 0 8:1 / / rw - 9p a rw\n2 1 0:9 / /work\\040a rw - xfs b rw\n", False),
-        ("1 0 8:1 / / rw - 9p a rw\n2 1 0:9 / /work/tree rw - xfs b rw\n", True),
+        ("1 0 8:1 / / rw - ext4 /dev/a rw\n2 1 0:9 / /srv rw shared:1 - nfs4 host:/a rw\n", False),
+        ("1 0 8:1 / / rw - 9p a rw\n2 1 0:9 / /srv\\040a rw - xfs b rw\n", False),
+        ("1 0 8:1 / / rw - 9p a rw\n2 1 0:9 / /srv/tree rw - xfs b rw\n", True),
         ("", False),
     ],
 )
@@ -184,7 +184,7 @@ def test_file_systems_that_keep_times(
     (tmp_path / "mounts").write_text(mounts)
     monkeypatch.setattr(file_list.sys, "platform", "linux")
     monkeypatch.setattr(file_list, "MOUNTS", str(tmp_path / "mounts"))
-    assert file_list._keeps_times(Path("/work/tree")) is keeps  # pyright: ignore[reportPrivateUsage]
+    assert file_list._keeps_times(Path("/srv/tree")) is keeps  # pyright: ignore[reportPrivateUsage]
 
 
 @pytest.mark.parametrize(
