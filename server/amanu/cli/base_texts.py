@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from amanu.cli.client import DaemonClient, Disconnected
+from amanu.cli.client import DaemonClient
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import ProposalChanged
@@ -22,7 +22,7 @@ def lacks_base_texts(proposal: Proposal, state: SessionState) -> bool:
 
 async def with_base_texts(client: DaemonClient, session_id: str, proposal: Proposal) -> Proposal:
     """The proposal with the base texts of all its files. One that the daemon does not give is empty: its hunks are then
-    shown without the lines around them. What a broken connection kept away is fetched the next time."""
+    shown without the lines around them. Raises `Disconnected`."""
     files = [
         file.model_copy(update={"base_text": await _fetched(client, session_id, file.base_blob)})
         if _is_apart(file) and file.base_blob is not None
@@ -49,7 +49,7 @@ def _is_apart(file: ProposedFile) -> bool:
     return file.base_blob is not None and file.base_text is None
 
 
-async def _fetched(client: DaemonClient, session_id: str, blob_id: str) -> str | None:
+async def _fetched(client: DaemonClient, session_id: str, blob_id: str) -> str:
     pages: list[str] = []
     offset: int | None = 0
     try:
@@ -60,6 +60,4 @@ async def _fetched(client: DaemonClient, session_id: str, blob_id: str) -> str |
             offset = page.next_offset
     except AmanuError:
         return ""
-    except Disconnected:
-        return None
     return "".join(pages)

@@ -190,7 +190,13 @@ class SessionView:
         self.client.notify("amanu/event/ack", params)
 
     async def _load(self, proposal: Proposal) -> None:
-        whole = await with_base_texts(self.client, self.session_id, proposal)
+        from amanu.cli.client import Disconnected
+
+        try:
+            whole = await with_base_texts(self.client, self.session_id, proposal)
+        except Disconnected:
+            self._held = None  # `seq` has not moved, so `reattach` brings them again
+            return
         held, self._held = self._held or [], None
         for message in (held[0].model_copy(update={"event": ProposalChanged(proposal=whole)}), *held[1:]):
             self.receive(message)

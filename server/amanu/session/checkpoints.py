@@ -137,9 +137,10 @@ class Checkpoints:
     async def _todos_before(self, turn_ids: Sequence[str]) -> "list[Todo]":
         """The to-dos as they were left by the turns before these."""
         remaining_turn_ids = {turn.turn_id for turn in await self._turns()} - set(turn_ids)
-        for record in reversed(await self._journal.beginning('{"kind":"itemCompleted"')):
-            if '"kind":"todoList"' not in record.event:
-                continue
+        lists = await self._journal.read_through(
+            lambda records: [record for record in records if '"kind":"todoList"' in record.event]
+        )
+        for record in reversed(lists):
             with contextlib.suppress(ValidationError):
                 event = read_event(record)
                 if (

@@ -154,9 +154,10 @@ class MentionCompletion:
                     lists.append(())
             if self._index is None or not await asyncio.to_thread(_are_same, lists, self._lists):
                 index = await asyncio.to_thread(self._indexed, lists)
-                preparing = asyncio.get_running_loop().run_in_executor(None, index.prepare)
-                if self._index is not None:  # keys are answered from that one meanwhile
-                    await preparing
+                if not index.is_prepared:
+                    preparing = asyncio.get_running_loop().run_in_executor(None, index.prepare)
+                    if self._index is not None:  # keys are answered from that one meanwhile
+                        await preparing
                 self._index, self._lists = index, lists
         finally:
             self._next_update = time.monotonic() + REST * (time.monotonic() - began)

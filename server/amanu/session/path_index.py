@@ -41,6 +41,7 @@ class PathIndex:
         self._hopeless: str | None = None
         """The last query of which nothing contains the letters: then nothing contains those of a longer one either."""
         self._initials = self._stems = _Lines(())
+        self.is_prepared = False
         if len(self._paths) <= SMALL:
             self.prepare()
 
@@ -49,6 +50,7 @@ class PathIndex:
         spite of a typing error."""
         self._initials = _Lines(map(_initials, self._paths))
         self._stems = _Lines(self._names[at].partition(".")[0].rstrip("/") for at in range(len(self._paths)))
+        self.is_prepared = True
 
     def best(self, query: str, recent: Sequence[str] = (), limit: int = 20) -> list[str]:
         """The `limit` best of those, and of `recent`, that contain the letters of `query` in order: at the start of the

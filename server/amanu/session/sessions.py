@@ -136,9 +136,10 @@ class Sessions:
 
     def begin_prompt(self, params: PromptBeginParams, client: Client) -> None:
         """The user begins to type: have a connection to the model that will be asked."""
-        session = None if params.session_id is None else self._open.get(params.session_id)
-        if session is not None or params.session_id is None:
-            self.models.connect(params.model_id if session is None else session.state.model_id, client)
+        if params.session_id is None:
+            self.models.connect(params.model_id, client)
+        elif (session := self._open.get(params.session_id)) is not None:
+            self.models.connect(session.state.model_id, client)
 
     async def close(self, session_id: str) -> None:
         """Cancel what runs and close the session. Unknown ids are fine. Raises `AmanuError` (storageError), leaving it

@@ -75,26 +75,23 @@ class FileList:
 
     def keep(self, root: int, path: Path, listed: Collection[str], began: int) -> None:
         """Keep what was listed of the root at that real path. `began`: when, in nanoseconds of the clock."""
-        known = frozenset(listed)
-        parents = {name.rpartition("/")[0] for name in known}
-        for parent in tuple(parents):
-            while parent := parent.rpartition("/")[0]:
-                parents.add(parent)
-        if time.monotonic() < self._next_try:
+        if time.monotonic() < self._next_try or not _keeps_times(path):
             return
         with self._lock:
             self._used = time.monotonic()
             self._forget()
-            if not _keeps_times(path):
-                return
-            folders: dict[str, _Folder] = {}
             self._next_try = math.inf
-            with suppress(_UnkeptError, OSError):
-                _read_below(os.dup(root), "", IgnoreRules(), folders, (known, parents, began - SETTLED))
-                self._folders = folders
-                self._paths = self._flattened()
-            now = time.monotonic()
-            self._next_try = now + AGAIN * (now - self._used)
+            folders: dict[str, _Folder] = {}
+            try:
+                with suppress(_UnkeptError, OSError):
+                    known = frozenset(listed)
+                    of_listing = known, _parents(known), began - SETTLED
+                    _read_below(os.dup(root), "", IgnoreRules(), folders, of_listing)
+                    self._folders = folders
+                    self._paths = self._flattened()
+            finally:
+                now = time.monotonic()
+                self._next_try = now + AGAIN * (now - self._used)
 
     def paths(self, root: int, folder: str = "", *, secret: bool = False) -> Sequence[str] | None:
         """All files below the folder (those that hold secrets), sorted, as they are at this moment; not to be changed.
@@ -140,7 +137,7 @@ class FileList:
             try:  # the outer folders were seen a moment ago to be folders: no link is followed
                 times = _times(os.stat(path or ".", dir_fd=root, follow_symlinks=False))
             except OSError:
-                folder, different = None, True
+                different = True
                 continue  # gone meanwhile
             _require_one_device(times, after.get(""))
             if folder is not None and folder.rules is not None and folder.rules != _rules_times(root, path):
@@ -176,6 +173,15 @@ def file_list(root: Path, private: Sequence[str]) -> FileList:
     if found is None:
         found = _lists[key] = FileList()
     return found
+
+
+def _parents(paths: Collection[str]) -> Collection[str]:
+    """All folders that the paths lie in; "" among them."""
+    parents = {path.rpartition("/")[0] for path in paths}
+    for parent in tuple(parents):
+        while parent := parent.rpartition("/")[0]:
+            parents.add(parent)
+    return parents
 
 
 def _below(paths: Sequence[str], folder: str) -> Sequence[str]:

@@ -1,10 +1,12 @@
 """The lines around the changes of a big file, whose text the terminal has to ask for."""
 
+import asyncio
 import io
 from typing import Any
 
 import pytest
 
+from amanu.cli.client import Disconnected
 from amanu.cli.console import PlainConsole
 from amanu.cli.diff import show_proposal
 from amanu.cli.view import SessionView, attach, create
@@ -65,5 +67,28 @@ async def test_they_are_fetched(text: str | None, expected: str, attaching: bool
     assert seen == [expected, "later", expected], "what comes after it waits for it"
     asked = daemon.said("amanu/blob/get")
     assert [params["offset"] for params in asked] == ([0, 5, 10] if text else [0]), "once"
+    await client.close()
+    await daemon.close()
+
+
+async def test_a_lost_connection_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    client, daemon = await connected()
+    in_pages(daemon, BASE)
+    view = await create(client, r.SessionCreateParams(session_id=SESSION, roots=["/w"]))
+    asked: list[str] = []
+
+    async def request(method: str, *_: Any) -> Any:
+        asked.append(method)
+        raise Disconnected
+
+    monkeypatch.setattr(client, "request", request)
+    message = EventMessage(
+        session_id=SESSION, epoch=view.epoch, seq=view.seq + 1, at=0, event=ProposalChanged(proposal=PROPOSAL)
+    )
+    before = view.seq
+    view.receive(message)
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert (asked, view.seq) == (["amanu/blob/get"], before)
     await client.close()
     await daemon.close()

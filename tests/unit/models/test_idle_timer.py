@@ -23,7 +23,7 @@ async def part(seconds: float) -> float:
         ([(0, LONG), (0, LONG), (LONG, 0.01)], "silent at 2"),
         ([(0, 0.01), (0.03, LONG), (0, LONG)], "all"),
         ([(0, LONG), (LONG, 0.01)], "silent at 1"),
-        ([(0.005, 0.02)] * 6, "all"),
+        ([(0.05, 0.2)] * 6, "all"),
     ],
 )
 async def test_each_wait_has_its_limit(waits: list[tuple[float, float]], expected: str) -> None:

