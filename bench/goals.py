@@ -16,8 +16,8 @@ FLOORS = {
 
 @dataclass(frozen=True)
 class Goal:
-    """A row is at most `factor` times what a reference takes `plus` so much, or at most `limit`. `against` names
-    subjects, or "floor" for the one of the same wire; `wires` empty means all."""
+    """A row's value may be at most `factor` times the reference's plus `plus`, or at most `limit`. `against` names the
+    reference subjects, or "floor": the one of the same wire. Empty `wires` means all."""
 
     row: str
     against: tuple[str, ...] = ()

@@ -18,8 +18,8 @@ class Plan:
     steps: int = 0
     tool: str = ""
     arguments: dict[str, Any] = field(default_factory=dict[str, Any])
-    """In a text `{n}` becomes the number of the step, from 0, and what stands in `{each:…:each}` comes `each` times,
-    with `{i}` as its number: so a long text is made by the service, and is not in the prompt."""
+    """In a text, `{n}` becomes the number of the step, from 0, and the block in `{each:…:each}` is repeated `each`
+    times, with `{i}` as its number: so the service makes the long text, and the prompt need not contain it."""
     each: int = 0
     chunks: int = 1
     pace: float = 0.0

@@ -82,7 +82,7 @@ class Run:
 
     @property
     def big_tree(self) -> Path:
-        """One of very many small files, under git."""
+        """A folder of very many small files, under git."""
         folder = self.stage.folder / "big-tree"
         if not folder.exists():
             for n in range(self.many):
@@ -119,8 +119,8 @@ class Run:
         *,
         asks: bool = True,
     ) -> Session:
-        """A new agent with a session (`asks`: see `Agent.open`), warmed by one short prompt. `url`: of its service, if
-        that is not at the stage."""
+        """A new agent with a session (`asks`: see `Agent.open`), warmed up by one short prompt. `url`: the service's
+        address, if not the stage's own."""
         place = self.stage.place(subject, folder)
         agent: Agent = await subject.start(replace(place, url=url or place.url))
         session = Session(subject, agent, "", folder)
@@ -155,7 +155,7 @@ class Run:
 
 
 def _module(n: int, lines: int, *, needle: bool) -> str:
-    """With the needle in one line of it: of a hundred found lines and more, Gemini CLI ends its search."""
+    """`needle`: one line has it. Only some files do, for Gemini CLI stops its search at a hundred matching lines."""
     functions = [f"def function_{n}_{line}(): return 'hay'\n" for line in range(lines)]
     return "".join([f"def function_{n}(): return 'needle'\n", *functions[1:]] if needle else functions)
 

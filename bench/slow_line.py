@@ -1,11 +1,11 @@
-"""A line to the service with a long way, as a loopback proxy: what is sent over it arrives later."""
+"""A loopback proxy that simulates a long-distance connection to the service: data arrives with a delay."""
 
 import asyncio
 import time
 from types import TracebackType
 
 ONE_WAY = 0.05
-"""Seconds that bytes are under way; a connection takes there and back before it carries any."""
+"""Seconds that bytes take in one direction; a new connection carries none before a round trip has passed."""
 
 
 class SlowLine:
@@ -37,7 +37,7 @@ class SlowLine:
         task.add_done_callback(self._serving.discard)
 
     async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        opened = time.monotonic() + 2 * ONE_WAY  # the other side of the loopback believes it has been at once
+        opened = time.monotonic() + 2 * ONE_WAY  # on the loopback it opens at once
         far_reader, far_writer = await asyncio.open_connection("127.0.0.1", self._to)
         try:
             async with asyncio.TaskGroup() as group:
@@ -51,7 +51,7 @@ class SlowLine:
 
 
 async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, opened: float) -> None:
-    """Each piece in its time, without keeping the next one waiting."""
+    """Deliver each piece after its own delay, without delaying the next one further."""
     loop = asyncio.get_running_loop()
     while data := await reader.read(1 << 16):
         loop.call_at(max(loop.time(), opened) + ONE_WAY, writer.write, data)

@@ -107,7 +107,7 @@ async def _shown(run: Run, session: Session, hunks: int) -> float:
 
 @asynccontextmanager
 async def _approving(session: Session, turn: Turn) -> AsyncGenerator[Turn]:
-    """Who asks all the same is answered at once."""
+    """Approve at once what the subject asks about during the turn: not every subject has a mode that does not ask."""
 
     async def approve() -> None:
         while True:

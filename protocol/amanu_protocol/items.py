@@ -480,10 +480,10 @@ class ProposedFile(Wire):
     base_version: int | None = None
     """Document version, when the base was an open buffer."""
     base_text: str | None = None
-    """None in a later version: the same as in the one before. None with a `baseBlob`: it is there."""
+    """None in a later version of the proposal: unchanged. None with a `baseBlob`: the text is in that blob."""
     base_blob: str | None = None
-    """The blob (UTF-8) that has the base text when it has more than 64 K characters: it would be sent again with each
-    edit of the file, and few ask for it. In a later version with another one the base has moved."""
+    """The blob (UTF-8) with a base text of more than 64 K characters: inline, it would be sent again with each edit of
+    the file, though few clients need it. If a later version names another blob, the base text has changed."""
     hunks: list[Hunk]
     added: int
     removed: int

@@ -36,7 +36,7 @@ METHODS: tuple[Method, ...] = (
     Method("amanu/session/setEffort", "toDaemon", r.SessionSetEffortParams, r.Empty, "Change how much models think; takes effect with the next turn."),
     Method("amanu/session/compact", "toDaemon", r.SessionCompactParams, r.SessionCompactResult, "Put a summary in the place of what is old in the conversation. The visible items stay."),
     Method("amanu/session/record", "toDaemon", r.SessionRecordParams, r.Empty, "Write the exchanges with models to a file, secrets removed, from the next request on."),
-    Method("amanu/prompt/begin", "toDaemon", r.PromptBeginParams, None, "The user begins to type a prompt: a connection to the model's service that is gone is opened again. At most once a minute."),
+    Method("amanu/prompt/begin", "toDaemon", r.PromptBeginParams, None, "The user has begun to type a prompt: if the connection to the model's service was closed, it is opened again, at most once a minute."),
     Method("amanu/prompt/send", "toDaemon", r.PromptSendParams, r.PromptSendResult, "Say something: starts a turn, or queues on a busy session. Answers at once."),
     Method("amanu/prompt/steer", "toDaemon", r.PromptSteerParams, r.Empty, "Say something into the running turn; reaches the model with its next request. It declines the model's open questions and sends a waiting plan back. What no request will carry is queued: `! COMMAND`, and whatever is said while the daemon carries one out."),
     Method("amanu/prompt/unqueue", "toDaemon", r.PromptUnqueueParams, r.Empty, "Take a queued prompt back. Unknown ids are fine."),

@@ -198,7 +198,7 @@ class PromptSendParams(Message):
 
 
 class PromptBeginParams(Message):
-    """Without `sessionId` the session comes with its first prompt; `modelId` is then the model it will have, or absent
+    """No `sessionId`: the session will be created with its first prompt, and `modelId` is the model it will use, absent
     for the default one."""
 
     session_id: Id | None = None

@@ -265,8 +265,8 @@ class Settings(SettingsSection):
     history: HistorySettings = HistorySettings()
     catalogue: CatalogueSettings = CatalogueSettings()
     idle_seconds: float = Field(default=28_800, gt=0)
-    """The daemon leaves after that long without clients and turns: by default eight hours, so that an editor seldom
-    waits for one to start. An idle one takes no CPU time."""
+    """The daemon exits after that long without clients and running turns: by default eight hours, so that an editor
+    seldom waits for it to start. An idle daemon takes no CPU time."""
     max_sessions: int = Field(default=100, ge=1)
     """Sessions that are open at once. One more puts away the one nobody looks at, that does nothing and was used
     longest ago; where there is none it is refused."""

@@ -1,14 +1,14 @@
 import type { Daemon } from "./client";
 import type { ProposedFile } from "./protocol";
 
-/** Texts that are kept: those of a few open diffs. */
+/** How many texts are kept: enough for a few open diffs. */
 const KEPT = 8;
 /** Bytes asked for at once: the most the daemon gives. */
 const PAGE = 4_194_304;
 
 type Base = Pick<ProposedFile, "baseText" | "baseBlob">;
 
-/** The base texts of proposed files: of a big file it is fetched when a diff shows it. */
+/** The base texts of proposed files; a big file's is fetched when a diff shows it. */
 export class BaseTexts {
   /** By blob, the last used last. */
   private readonly texts = new Map<string, string>();

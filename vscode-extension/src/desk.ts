@@ -46,7 +46,7 @@ export function whyIgnored({ status, summary }: ApprovalResolveResult, near: str
   return status === "alreadyResolved" ? { level: "info", text: summary } : undefined;
 }
 
-/** The daemon makes no use of it more often. */
+/** Between two notifications that the user types; the daemon ignores more frequent ones. */
 const BEGIN_MS = 60_000;
 
 /** The session one chat shows, or the draft of one, and the user's intents on it. It decides nothing. */
@@ -237,7 +237,7 @@ export class Desk implements vscode.Disposable {
     if (result.status === "alreadyAnswered") this.tell({ level: "info", text: result.summary });
   }
 
-  /** The user types: a connection to the model's service that is gone is opened again meanwhile. */
+  /** Tells the daemon that the user types: it reopens the connection to the model's service if that was closed. */
   beginPrompt(): void {
     const now = Date.now();
     if (now - this.begun < BEGIN_MS) return;

@@ -53,7 +53,7 @@ export function compose(
   return { text: made.join(""), places };
 }
 
-/** Where the hunks stand in that text, in order: no base needs to be known for that. */
+/** Where the hunks are in the text that `compose` makes, in order; this does not need the base. */
 export function placesIn(
   hunks: Hunk[],
   states: ReadonlySet<HunkState>,

@@ -74,7 +74,7 @@ export class Proposals implements vscode.FileSystemProvider {
     return this.all.find(({ proposal, file }) => proposal.proposalId === uri.query && file.path === uri.path);
   }
 
-  /** The proposed text as it stands, with the user's own texts, and where its hunks are; the text only with a base that
+  /** The current proposed text, with the user's own texts, and where its hunks are; the text is right only if its base
    * is loaded. */
   composed(target: Target): { text: string; places: Place[] } {
     const own = this.own.get(proposedUri(target).toString());
@@ -228,7 +228,7 @@ export class Proposals implements vscode.FileSystemProvider {
     return content;
   }
 
-  /** The base texts are there of which the document is made. */
+  /** Loads the base texts that the document is made of. */
   private async loaded(uri: vscode.Uri): Promise<void> {
     await this.attached(uri);
     const targets = uri.authority === "" ? [this.target(uri)] : this.touching(uri);

@@ -532,11 +532,11 @@ export interface ProposedFile {
   baseSha256: string;
   /** Document version, when the base was an open buffer. */
   baseVersion: number | null;
-  /** None in a later version: the same as in the one before. None with a `baseBlob`: it is there. */
+  /** None in a later version of the proposal: unchanged. None with a `baseBlob`: the text is in that blob. */
   baseText: string | null;
   /**
-   * The blob (UTF-8) that has the base text when it has more than 64 K characters: it would be sent again with each
-   * edit of the file, and few ask for it. In a later version with another one the base has moved.
+   * The blob (UTF-8) with a base text of more than 64 K characters: inline, it would be sent again with each edit of
+   * the file, though few clients need it. If a later version names another blob, the base text has changed.
    */
   baseBlob: string | null;
   hunks: Hunk[];
@@ -1235,7 +1235,7 @@ export interface PromptSendParams {
 }
 
 /**
- * Without `sessionId` the session comes with its first prompt; `modelId` is then the model it will have, or absent
+ * No `sessionId`: the session will be created with its first prompt, and `modelId` is the model it will use, absent
  * for the default one.
  */
 export interface PromptBeginParams {
@@ -2539,7 +2539,7 @@ export interface RequestsToDaemon {
 
 /** What a client tells the daemon. */
 export interface NotificationsToDaemon {
-  /** The user begins to type a prompt: a connection to the model's service that is gone is opened again. At most once a minute. */
+  /** The user has begun to type a prompt: if the connection to the model's service was closed, it is opened again, at most once a minute. */
   "amanu/prompt/begin": PromptBeginParams;
   /** The next part of the reply to `amanu/model/run`: some text, or a whole tool call. */
   "amanu/model/part": ModelPartParams;

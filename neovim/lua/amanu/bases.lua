@@ -1,11 +1,11 @@
----The base texts of proposed files: of a big file it is fetched when a diff shows it.
+---The base texts of proposed files; a big file's is fetched when a diff shows it.
 
 local client = require("amanu.client")
 local methods = require("amanu.protocol").methods
 
 local M = {}
 
----Texts that are kept: those of a few open diffs.
+---How many texts are kept: enough for a few open diffs.
 local KEPT = 4
 ---Bytes asked for at once: the most the daemon gives.
 local PAGE = 4194304
@@ -29,7 +29,7 @@ end
 
 ---@param session_id string
 ---@param file amanu.ProposedFile
----@param done fun(why?: string) Hears why it cannot be had, as a sentence, or nothing once it is there.
+---@param done fun(why?: string) Called with nil once the text is loaded, else with the reason, as a sentence.
 function M.load(session_id, file, done)
   if M.text(file) then
     return done()

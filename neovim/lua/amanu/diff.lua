@@ -53,7 +53,7 @@ local function draw(view)
   if not file then
     return
   end
-  if not bases.text(file) then -- it has moved
+  if not bases.text(file) then -- the base has changed since it was loaded
     return bases.load(session.state.sessionId, file, function(why)
       if why then
         say.now(why)

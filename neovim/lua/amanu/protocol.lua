@@ -341,8 +341,8 @@
 ---@field newPath? string Absolute; of `rename`. Once that is applied the file is there.
 ---@field baseSha256 string Of the base text's bytes; of nothing for `create`.
 ---@field baseVersion? integer Document version, when the base was an open buffer.
----@field baseText? string None in a later version: the same as in the one before. None with a `baseBlob`: it is there.
----@field baseBlob? string The blob (UTF-8) that has the base text when it has more than 64 K characters: it would be sent again with each edit of the file, and few ask for it. In a later version with another one the base has moved.
+---@field baseText? string None in a later version of the proposal: unchanged. None with a `baseBlob`: the text is in that blob.
+---@field baseBlob? string The blob (UTF-8) with a base text of more than 64 K characters: inline, it would be sent again with each edit of the file, though few clients need it. If a later version names another blob, the base text has changed.
 ---@field hunks amanu.Hunk[]
 ---@field added integer
 ---@field removed integer Line counts over all hunks.
@@ -804,7 +804,7 @@
 ---@field text string
 ---@field attachments? amanu.AttachmentInput[]
 
----Without `sessionId` the session comes with its first prompt; `modelId` is then the model it will have, or absent
+---No `sessionId`: the session will be created with its first prompt, and `modelId` is the model it will use, absent
 ---for the default one.
 ---@class amanu.PromptBeginParams
 ---@field sessionId? amanu.Id

@@ -186,10 +186,10 @@ function M.begin(method, params, done)
   end)
 end
 
-local BEGIN_MS = 60000 -- the daemon makes no use of it more often
+local BEGIN_MS = 60000 -- between two notifications that the user types; the daemon ignores more frequent ones
 local begun = -BEGIN_MS
 
----The user types: a connection to the model's service that is gone is opened again meanwhile.
+---Tell the daemon that the user types: it reopens the connection to the model's service if that was closed.
 function M.begin_prompt()
   local now = vim.uv.now()
   local params = vim.empty_dict()

@@ -1,4 +1,4 @@
-"""The base texts of proposals: of big files they come only when asked for, and the terminal shows lines of them."""
+"""The base texts of proposals. The terminal shows lines of them; those of big files must be fetched from the daemon."""
 
 from collections.abc import Sequence
 
@@ -14,18 +14,18 @@ PAGE = 4_194_304
 
 
 def lacks_base_texts(proposal: Proposal, state: SessionState) -> bool:
-    """Whether there is something to fetch. What an earlier version in the state has is there."""
+    """Whether a base text must be fetched: neither the proposal nor its earlier version in the state contains it."""
     known = next((each for each in state.proposals if each.proposal_id == proposal.proposal_id), None)
     texts = {file.base_blob for file in (known.files if known else ()) if file.base_text is not None}
-    return any(_is_apart(file) and file.base_blob not in texts for file in proposal.files)
+    return any(_lacks_base_text(file) and file.base_blob not in texts for file in proposal.files)
 
 
 async def with_base_texts(client: DaemonClient, session_id: str, proposal: Proposal) -> Proposal:
-    """The proposal with the base texts of all its files. One that the daemon does not give is empty: its hunks are then
-    shown without the lines around them. Raises `Disconnected`."""
+    """The proposal with the base texts of all its files. A text that the daemon does not send becomes empty: its hunks
+    are shown without the lines around them. Raises `Disconnected`."""
     files = [
-        file.model_copy(update={"base_text": await _fetched(client, session_id, file.base_blob)})
-        if _is_apart(file) and file.base_blob is not None
+        file.model_copy(update={"base_text": await _fetch_base_text(client, session_id, file.base_blob)})
+        if _lacks_base_text(file) and file.base_blob is not None
         else file
         for file in proposal.files
     ]
@@ -33,7 +33,7 @@ async def with_base_texts(client: DaemonClient, session_id: str, proposal: Propo
 
 
 async def load_base_texts(client: DaemonClient, state: SessionState, proposals: Sequence[Proposal]) -> None:
-    """Have in the state the base texts of these proposals of it."""
+    """Fetch the missing base texts of these proposals into the state."""
     for proposal in proposals:
         if lacks_base_texts(proposal, state):
             whole = await with_base_texts(client, state.session_id, proposal)
@@ -41,15 +41,15 @@ async def load_base_texts(client: DaemonClient, state: SessionState, proposals: 
 
 
 async def load_open_base_texts(client: DaemonClient, state: SessionState) -> None:
-    """The same of those that wait for a decision."""
+    """Fetch those of the proposals that wait for a decision."""
     await load_base_texts(client, state, [proposal for proposal in state.proposals if proposal.state == "pending"])
 
 
-def _is_apart(file: ProposedFile) -> bool:
+def _lacks_base_text(file: ProposedFile) -> bool:
     return file.base_blob is not None and file.base_text is None
 
 
-async def _fetched(client: DaemonClient, session_id: str, blob_id: str) -> str:
+async def _fetch_base_text(client: DaemonClient, session_id: str, blob_id: str) -> str:
     pages: list[str] = []
     offset: int | None = 0
     try:

@@ -48,7 +48,7 @@ log = logging.getLogger(__name__)
 TWICE_SECONDS = 2.0
 """A second Ctrl-C within that time leaves."""
 BEGIN_SECONDS = 60.0
-"""Between two times that the daemon is told that the user types; it makes no use of it more often."""
+"""Seconds between two notifications that the user types; the daemon ignores more frequent ones."""
 SHOWN_ITEMS = 20
 """Of a session that is opened again."""
 RECONNECTS = 6
@@ -476,7 +476,7 @@ class Chat(PromptContext):
             case _:
                 self._console.line(("red", why_not(word, self.commands)))
 
-    def begin(self) -> None:
+    def begin_prompt(self) -> None:
         now = time.monotonic()
         if now - self._begun_at >= BEGIN_SECONDS:
             self._begun_at = now

@@ -66,7 +66,7 @@ class PromptContext:
         """What the mention at the end of `text` may become."""
         return MentionCompleteResult(typed="", items=[])
 
-    def begin(self) -> None:
+    def begin_prompt(self) -> None:
         """The user types: called after each change of a text that is not empty."""
 
     def above(self) -> list[Span]:
@@ -221,7 +221,7 @@ class Terminal:
 
     def _text_changed(self, buffer: "Buffer") -> None:
         if buffer.text:
-            self._context.begin()
+            self._context.begin_prompt()
 
     def _types_command(self) -> bool:
         text = self._prompt.default_buffer.text

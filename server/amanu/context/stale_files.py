@@ -1,9 +1,9 @@
 """Tells the model which of the files it has read have changed since, before it relies on them.
 
 Between steps and with each prompt this checks the status of the files the model has seen, and the version of those
-open in an editor; where one differs, the text decides. With a prompt that is every file, between steps the latest and
-some of the others in turn: all of them, once one has changed, for what changes one (a branch switch) changes many. A
-file whose text is no longer in the conversation is not mentioned.
+open in an editor; where one differs, the texts are compared. With a prompt every file is checked. Between steps the
+latest files and, by turns, some of the others are; once one has changed, all of them, for what changes one (a branch
+switch) may change many. A file whose text is no longer in the conversation is not mentioned.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ class StaleFiles:
         self._seen = workspace.shown_files
         self._conversation = conversation
         self._turn = 0
-        """Whose turn it is among the others, from the one shown last."""
+        """Index among the other files, in the order of `shown_files`, of the next one to check."""
 
     async def collect_note(self, *, every: bool = True) -> tuple[str, str] | None:
         """(note for the model, notice for the user about it) on the files that changed since the model last saw them or
@@ -80,7 +80,7 @@ class StaleFiles:
         return [*files[others:], *islice((*files[:others], *files[:others]), first, first + OTHERS)]
 
     async def _changes(self, files: Sequence[_Known]) -> dict[Path, str]:
-        """Of these files, those whose text is not the one the model knows; what to say after the name of each."""
+        """Path → what to say after its name, for those of the files whose text is not the one the model has seen."""
         changes: dict[Path, str] = {}
         for path, shown_text in await self._doubtful(files):
             if (change := await self._compare(path, shown_text)) is not None:

@@ -84,7 +84,7 @@ class Surroundings:
         return block("environment", "\n".join([f"Today: {state.today:%A, %Y-%m-%d}", *lines]))
 
     def look(self) -> list[str]:
-        """What there is to tell but the day. Blocks."""
+        """The lines of the note, without the date. Blocks."""
         roots, trusted = self._workspace.roots, self._trusted()
         lines = _git_lines(roots) if trusted else []
         if self._allowed([Subject("list_directory", "read", ".")]):

@@ -279,8 +279,8 @@ class Conversation:
         return self._messages[-1] if self._messages else None
 
     def unchanged(self, seen: Sequence[Message], rewrites: int) -> int:
-        """How many of `seen` are still its first messages. `seen` is what it held when `rewrites` was its count of
-        them; whoever follows a conversation so looks only at what is new in it."""
+        """How many of `seen` are still the first messages. The caller remembers the messages it last processed (`seen`)
+        and the value of `self.rewrites` at that time (`rewrites`), and so processes only new ones."""
         if rewrites != self.rewrites:
             pairs = zip(seen, self._messages, strict=False)
             return next((index for index, (old, new) in enumerate(pairs) if old is not new), min(len(seen), len(self)))

@@ -1,8 +1,8 @@
 """One process per user: sessions behind a unix socket, one connection object per client.
 
-Started by the relay (`--detach`; `--ready FD`: a byte there says that we listen), or by hand. It leaves when it was
-idle and unattached for `idle_seconds`, at SIGTERM in good order, and when a relay of another version asks: then it
-stops listening at once, serves whom it has to the end, and goes.
+Started by the relay (`--detach`; `--ready FD`: a byte there says that we listen), or by hand. It exits when it was
+idle and unattached for `idle_seconds`, cleanly at SIGTERM, and when a relay of another version asks it to: then it
+stops listening at once, serves the clients it has until they disconnect, and exits.
 
 Not on Windows, which has no unix sockets with peer credentials: there `--alone` is the way.
 """
@@ -69,12 +69,12 @@ def main(
     """
     parser = argparse.ArgumentParser(prog="amanu daemon", description="Serve all editors of this user.")
     parser.add_argument("--ready", type=int, metavar="FD", help="write a byte there when listening")
-    parser.add_argument("--detach", action="store_true", help="be nobody's child")
+    parser.add_argument("--detach", action="store_true", help="fork, to outlive the process that starts it")
     arguments = parser.parse_args(argv)
     ready: int | None = arguments.ready
     if arguments.detach and os.fork():
-        # Editors kill what they started with all its children (vscode-languageclient does two seconds after it said
-        # goodbye), and the daemon serves others by then.
+        # Editors kill the processes they started and all children (vscode-languageclient two seconds after its `exit`),
+        # but by then the daemon may serve other clients.
         os._exit(0)
     last_words.mask("stdout", "stderr")
     with quick_imports():

@@ -152,7 +152,7 @@ class _History:
         self._kept: list[_Wire] = []
         self._messages: list[Message] = []
         self._rewrites = 0
-        """Of the conversation, when it was followed last."""
+        """The conversation's `rewrites` when its messages were last processed."""
         self._unwelcome = 0
         """Of so many messages, thinking is left out: the service refused some of it."""
 

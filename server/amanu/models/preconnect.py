@@ -1,6 +1,6 @@
 # ruff: noqa: ASYNC109  (parameters are as httpcore2 names them)
 """A connection to a service, opened before there is anything to ask of it, so that the next prompt need not wait for
-it. No request is sent; who asks connects as ever when there is none."""
+it. No request is sent; without such a connection, a request opens its own as usual."""
 
 import asyncio
 import logging
@@ -39,7 +39,7 @@ class PreconnectingNetwork(httpcore2.AsyncNetworkBackend):
     """Connects for a pool. The pool's next connection is the one that `open` opened."""
 
     def __init__(self, pool: httpcore2.AsyncConnectionPool, destination: Destination) -> None:
-        """Puts itself in the place of what connects for that pool; httpcore2 has no way of its own to it."""
+        """Replaces the network backend of the pool, for which httpcore2 has no public way."""
         self._pool = pool
         self._inner: httpcore2.AsyncNetworkBackend = getattr(pool, _BACKEND)
         setattr(pool, _BACKEND, self)
@@ -94,7 +94,7 @@ class PreconnectingNetwork(httpcore2.AsyncNetworkBackend):
 
 
 def is_known(pool: object) -> bool:
-    """Whether a pool of httpx2's is made as we know it."""
+    """Whether the pool has the private attribute that `PreconnectingNetwork` replaces."""
     return isinstance(pool, httpcore2.AsyncConnectionPool) and hasattr(pool, _BACKEND)
 
 

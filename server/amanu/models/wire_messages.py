@@ -1,7 +1,7 @@
 """The wire form of a conversation's messages, each made once.
 
-A step sends everything that went before it again. Making the wire form anew each time costs in proportion to
-the history on each step; kept, it costs what is new.
+A step sends everything before it again. Converting the whole history on each step would cost in proportion to its
+length; with the earlier wire forms kept, only new messages are converted.
 """
 
 import json
@@ -25,7 +25,7 @@ class _Kept(Generic[W]):
     messages: list[Message] = field(default_factory=list[Message])
     wires: list[W] = field(default_factory=list[W])
     rewrites: int = 0
-    """Of the conversation, when it was followed last."""
+    """The conversation's `rewrites` when its messages were last converted."""
 
 
 class WireMessages(Generic[W]):

@@ -1,7 +1,8 @@
 """The rules that hold beyond a session: those of the settings, and those the user had remembered.
 
 `rules.toml` in the configuration folder holds the remembered ones: allow rules of the scopes user and workspace. It is
-small, and replaced whole. Every use looks at it and at the workspace's file, and reads what is another than it was.
+small, and replaced whole. Every use checks its status and that of the workspace's file, and reads the rules again if
+one of them has changed.
 """
 
 import stat
@@ -17,10 +18,10 @@ from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Scope
 
 _FRESH = 2.0
-"""Seconds in which a file may change once more without another time on it: file systems count in ticks, FAT in the
-longest. Its rules are read again on each use until then."""
-_Look = tuple[int, ...] | None
-"""What changes when a file does; None: there is none."""
+"""Seconds in which a file may change again without a new timestamp: file systems count in ticks, FAT in the longest.
+The rules of a file changed so recently are read on each use."""
+_FileStamp = tuple[int, ...] | None
+"""A part of a file's status that changes when the file does; None: no such file."""
 
 
 class RuleStore:
@@ -29,30 +30,35 @@ class RuleStore:
     def __init__(self, folder: Path, settings: Settings) -> None:
         self._rules_file = folder / "rules.toml"
         self._settings = _rules(settings.rules, settings.rule, "your config.toml")
-        self._known: dict[tuple[tuple[str, ...], bool], tuple[list[_Look], list[Rule]]] = {}
+        self._cache: dict[tuple[tuple[str, ...], bool], tuple[list[_FileStamp], list[Rule]]] = {}
         """(roots, trusted) → how their files looked, and the rules in them."""
 
     def rules(self, roots: Sequence[str], *, trusted: bool) -> list[Rule]:
         """All stored rules for a session of those roots. A trusted workspace's own file adds deny
         and must-ask rules. Raises `AmanuError` (storageError, invalidRule)."""
         key = (tuple(roots), trusted)
-        looks = self._looks(roots)
-        known = self._known.get(key)
-        if known is None or known[0] != looks:
-            known = (looks, self._stored(roots, trusted=trusted))
-            self._known.pop(key, None)
-            if all(look is None or max(look[3:], default=0) < time.time_ns() - _FRESH * 1e9 for look in looks):
-                self._known[key] = known
-        return [*self._settings, *known[1]]
+        stamps = self._file_stamps(roots)
+        cached = self._cache.get(key)
+        if cached is None or cached[0] != stamps:
+            cached = (stamps, self._stored(roots, trusted=trusted))
+            self._cache.pop(key, None)
+            if all(stamp is None or max(stamp[3:], default=0) < time.time_ns() - _FRESH * 1e9 for stamp in stamps):
+                self._cache[key] = cached
+        return [*self._settings, *cached[1]]
 
-    def _looks(self, roots: Sequence[str]) -> list[_Look]:
-        """At the remembered rules, and at the workspace's own and all on the way to them: a link is seen to change, and
-        what it leads to."""
-        looks = [_look(self._rules_file)]
+    def _file_stamps(self, roots: Sequence[str]) -> list[_FileStamp]:
+        """Stamps of the remembered rules, and of each workspace's own and the folders they are in; of a link both its
+        own and its target's."""
+        stamps = [_file_stamp(self._rules_file)]
         for root in map(Path, roots):
             own = root / ".amanu" / "config.toml"
-            looks += [_look(root), _look(own.parent, follow=False), _look(own, follow=False), _look(own)]
-        return looks
+            stamps += [
+                _file_stamp(root),
+                _file_stamp(own.parent, follow=False),
+                _file_stamp(own, follow=False),
+                _file_stamp(own),
+            ]
+        return stamps
 
     def _stored(self, roots: Sequence[str], *, trusted: bool) -> list[Rule]:
         stored = self._read()
@@ -132,7 +138,7 @@ class RuleStore:
             raise AmanuError("storageError", f"{self._rules_file} cannot be read: {error.strerror}.") from error
 
 
-def _look(path: Path, *, follow: bool = True) -> _Look:
+def _file_stamp(path: Path, *, follow: bool = True) -> _FileStamp:
     try:
         status = path.stat(follow_symlinks=follow)
     except OSError:

@@ -159,7 +159,8 @@ class LiveFile:
         return compose(split_lines(self.base.text), used)
 
     def plain_hunks(self, *states: HunkState) -> list[Hunk] | None:
-        """Those in one of these states; None where they are not the difference line by line that they were made as."""
+        """The hunks in one of these states; None if they may not be a line diff any more: one was edited or adapted, or
+        the file is not just edited."""
         hunks = [hunk for hunk in self.hunks if hunk.state in states]
         edited = any(hunk.edited_by_user or hunk.applied_text is not None for hunk in hunks)
         return None if edited or self.change != "edit" else hunks
@@ -278,7 +279,7 @@ class LiveFile:
             sum(change.old_end - change.old_start for change in line_changes),
         )
         all_changes = [LineChange(0, len(old_lines), 0, len(new_lines))] if is_single_hunk else line_changes
-        # A move needs no line to be touched: who had any part in a whole file had a part in its one hunk.
+        # A move touches no line: each call that had a part in the file had a part in its one hunk.
         owners = [frozenset(self.explanations)] if is_single_hunk else _touching(all_changes, self.touches)
         self.hunks = []
         self.owners = {}
@@ -452,7 +453,7 @@ def numbered(hunks: Iterable[Hunk]) -> list[Hunk]:
 
 
 def carry_over(touches: Sequence[TouchedLines], step: Sequence[LineChange]) -> list[TouchedLines]:
-    """Where the lines of earlier calls stand after a further change; widened by what that changed in them."""
+    """The lines touched by earlier calls, moved by the changes of one more step, and widened where it changed them."""
     starts = [change.old_start for change in step]
 
     def moved(line: int, upwards: bool) -> int:
@@ -489,7 +490,7 @@ def missing_file(path: Path) -> FileText:
 
 
 def _in_blob(base: FileText) -> bool:
-    """Whether the text of that base is kept apart. Of a file in another encoding the hash is not that of its UTF-8."""
+    """Whether the base text goes into a blob: not that of a file in another encoding, whose hash is not the UTF-8's."""
     return len(base.text) > INLINE_CHARACTERS and (base.from_buffer or base.encoding == "utf-8")
 
 

@@ -91,8 +91,8 @@ class FileTracking:
         return (live.proposal_id, file.base.path) in self._watched
 
     async def catch_up(self, live: LiveProposal, files: Iterable[LiveFile]) -> dict[Path, FileText]:
-        """Move the hunks of those files to the text as it is now, and publish that. The lock is held. Returns these
-        texts."""
+        """Move the hunks of the files to their current texts, and publish the result. The caller has the lock. Returns
+        the texts."""
         texts: dict[Path, FileText] = {}
         has_news = False
         for file in {id(file): file for file in files}.values():
@@ -107,8 +107,8 @@ class FileTracking:
     async def catch_up_others(
         self, live: LiveProposal, files: Sequence[LiveFile], texts: Mapping[Path, FileText]
     ) -> list[FileText]:
-        """Other proposals for these files, before this one changes them. Returns the files as they are. `texts`: those
-        that were just read."""
+        """Move the hunks of other proposals for these files to the current texts, before this proposal changes them.
+        Returns those texts. `texts`: the ones that were just read."""
         before: list[FileText] = []
         for path in dict.fromkeys(file.base.path for file in files):
             others = self._others(live, path)
@@ -143,7 +143,7 @@ class FileTracking:
             self._publish(live)
 
     async def _move(self, live: LiveProposal, file: LiveFile, current: FileText, *, by_user: bool = True) -> bool:
-        """Move the hunks of that file to that text of it. Whether there is something to tell."""
+        """Move the hunks of the file to its current text. Returns whether the proposal must be published again."""
         if file.deferred is not None and file.deferred.sha256 == current.sha256:
             return False
         try:
@@ -158,8 +158,8 @@ class FileTracking:
         substance = _reportable_state(file)
         moved.write_to(file)
         live.attempted -= {hunk.hunk_id for hunk in file.hunks if hunk.state == "pending"}
-        # Where applied hunks are now is found again from any earlier text, best from the one they landed in: only what
-        # the user made of them is told.
+        # The places of applied hunks can be found from any earlier text, best from the one they were applied to. They
+        # are published only if the user changed them.
         is_open, small = not file.is_settled, len(file.base.text) < SMALL_TEXT
         return (is_open and small) or ((is_open or by_user) and _reportable_state(file) != substance)
 

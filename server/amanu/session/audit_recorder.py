@@ -62,7 +62,7 @@ class AuditRecorder:
     """(Proposal, path) → hunks on their way into the file or out of it, including those a crash interrupted."""
 
     _last_hash: tuple[object, str | None] | None = None
-    """What a file was made of that was hashed last, and its hash."""
+    """What identifies the file text that was hashed last, and its hash."""
     _ended_jobs: set[str] = field(default_factory=set[str])
     """Background commands whose end is on record."""
 
@@ -271,8 +271,8 @@ class AuditRecorder:
         )
 
     def _hash_with(self, file: ProposedFile, also: HunkState) -> str | None:
-        """SHA-256 of the file with the hunks that are applied or in that state; None where the proposal does not tell.
-        Called in the thread that writes the log."""
+        """SHA-256 of the file with the hunks that are applied or in that state; None if the proposal does not determine
+        it. Called in the thread that writes the log."""
         hunks = [hunk for hunk in file.hunks if hunk.state in ("applied", also)]
         made_of = (file.path, file.change, file.base_sha256, file.encoding, _replacements(hunks))
         if self._last_hash is None or self._last_hash[0] != made_of:  # a change is recorded before and after it is made

@@ -50,8 +50,8 @@ class ClientModels:
             await self._registry.warm(model_id.partition(":")[0])
 
     def connect(self, model_id: str | None, client: Client) -> None:
-        """Connect to that model, or the default one, in the background, unless there is a connection: a prompt may
-        follow."""
+        """Connect to that model, or the default one, in the background, unless a connection is open: a prompt will
+        probably follow."""
         chosen = model_id or self._default(client)
         if chosen is not None:
             connecting = asyncio.create_task(self._connect(chosen, client))

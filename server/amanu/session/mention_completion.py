@@ -28,11 +28,11 @@ MAX_QUERY = 200
 """Characters that are compared."""
 MAX_FILES = 500_000
 WAIT = 0.01
-"""Seconds a key waits for the files there are now; then it is answered from those there were at the last key."""
+"""Seconds that a key waits for the current list of files; then it is answered from the previous list."""
 REST = 3
-"""So many times as long as that took, it is not looked again which files there are."""
+"""After an update of the list, the next one waits for this many times as long as the update took."""
 KEPT = 600.0
-"""Seconds for which the files are kept that nobody asks for."""
+"""Seconds after the last use until the list is dropped."""
 SYMBOL_SECONDS = 2.0
 """How long an editor may take to name symbols."""
 RESOURCE_SECONDS = 5.0

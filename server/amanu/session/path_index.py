@@ -18,7 +18,7 @@ MIN_TYPO = 4
 SIMILAR = 80
 """How similar, of 100, a name must be to a query with a typing error."""
 SMALL = 20_000
-"""Paths of which everything is made at once: it takes 20 ms."""
+"""Up to so many paths are indexed completely by the constructor: it takes 20 ms."""
 _AT_ONCE = 1 << 17
 """Characters, or about as many paths' worth, that are looked at before another thread may run: milliseconds."""
 _END = "\0"
@@ -39,15 +39,15 @@ class PathIndex:
         self._lower = _Lines(lower)
         self._names = _Lines(map(_name, lower))
         self._hopeless: str | None = None
-        """The last query of which nothing contains the letters: then nothing contains those of a longer one either."""
+        """The last query whose letters no path contains; a longer query that begins with it finds nothing either."""
         self._initials = self._stems = _Lines(())
         self.is_prepared = False
         if len(self._paths) <= SMALL:
             self.prepare()
 
     def prepare(self) -> None:
-        """Makes what takes as long as all the rest: until it has ended, nothing of many is found by initials, or in
-        spite of a typing error."""
+        """Index initials and stems, which takes as long as all the rest. Until this has run, a large index finds no
+        path by its initials or in spite of a typing error."""
         self._initials = _Lines(map(_initials, self._paths))
         self._stems = _Lines(self._names[at].partition(".")[0].rstrip("/") for at in range(len(self._paths)))
         self.is_prepared = True
@@ -107,7 +107,7 @@ class PathIndex:
 
 
 class _Lines:
-    """Texts in one; they are found by where they stand."""
+    """Many lines joined into one text; the position of a match tells its line."""
 
     def __init__(self, lines: Iterable[str]) -> None:
         ended = [_END + line for line in lines]

@@ -100,8 +100,8 @@ class PromptComposer:
         return OpeningMessage(heard, editor_state, recalled, surroundings, skills, files_note)
 
     def prepare(self) -> None:
-        """Make what the first turn of this process would make while its user waits (schemas of tools, expressions), and
-        look where it will look. Blocks."""
+        """Do beforehand what the first turn of this process would do while its user waits: build the schemas of tools,
+        compile expressions, and look at the surroundings once. Blocks."""
         self.turn_factory.prepare()
         self._surroundings.look()
 

@@ -51,7 +51,7 @@ from amanu_protocol.state import SessionState, fold
 
 OPEN_STATES = ("validating", "awaitingApproval", "scheduled", "executing")
 
-_BASE_LOST = "the text that it was made for cannot be read any more"
+_BASE_LOST = "the text it was made for can no longer be read"
 
 
 @dataclass
@@ -120,7 +120,7 @@ def _with_base_texts(proposal: Proposal, blob_text: Callable[[str], str | None])
 
 
 def _with_base_text(file: ProposedFile, blob_text: Callable[[str], str | None]) -> ProposedFile:
-    """Without the text its hunks have no place any more: those that are open are in conflict."""
+    """With the base text from its blob. If it cannot be read, undecided hunks become conflicts: they have no place."""
     if file.base_blob is None or file.base_text is not None:
         return file
     base_text = blob_text(file.base_blob)

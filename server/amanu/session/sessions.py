@@ -51,7 +51,7 @@ from amanu_protocol.requests import (
 from amanu_protocol.state import SessionState
 
 PREPARE_SECONDS = 0.3
-"""After the first session was opened: a prompt that is sent at once makes what it needs itself."""
+"""Delay after the first session was opened; a prompt sent before that prepares what it needs itself."""
 
 _MESSAGES = (PromptSendParams, PromptSendResult, EventAckParams)
 """What a first turn exchanges; their schemas are built on first use."""
@@ -135,7 +135,7 @@ class Sessions:
         return session.attach(client, params.epoch, params.since_seq)
 
     def begin_prompt(self, params: PromptBeginParams, client: Client) -> None:
-        """The user begins to type: have a connection to the model that will be asked."""
+        """The user has begun to type: connect to the model that the prompt will be sent to."""
         if params.session_id is None:
             self.models.connect(params.model_id, client)
         elif (session := self._open.get(params.session_id)) is not None:
@@ -305,7 +305,7 @@ class Sessions:
 
     async def _attach_new(self, session_id: str, client: Client) -> SessionResult:
         session = await self.get(session_id)  # it may have been closed meanwhile
-        self.models.connect(session.state.model_id, client)  # only now: an import holds up whatever else there is
+        self.models.connect(session.state.model_id, client)  # only now: an import blocks everything else
         self._prepare_soon()
         attached = session.attach(client, None, None)  # no await from here to the reply: no event comes before it
         return SessionResult(state=session.view(), epoch=attached.epoch, from_seq=attached.from_seq)

@@ -48,9 +48,9 @@ class AuditLog:
         tool_call_id: str | None = None,
         **data: Any,
     ) -> None:
-        """Put down what happened, at once. `text` is a sentence for the user; `data` are JSON values, None is left
-        out, and functions that work one out: they are called in the thread that writes. Never fails: `durable` tells
-        whether it is safe."""
+        """Record what happened, at once. `text` is a sentence for the user. `data` are JSON values (None is left out),
+        or functions that compute one, called in the thread that writes. Never fails: `durable` tells whether the entry
+        is safe."""
         told = {name: self._plain(value) for name, value in data.items() if value is not None}
         about = {"session": session_id, "call": tool_call_id}
         named = {name: value for name, value in about.items() if value is not None}

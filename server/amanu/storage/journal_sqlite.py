@@ -22,7 +22,7 @@ NAME = "journal.sqlite"
 SCHEMA_VERSION = 3
 """Of the tables and of what is in them: version 1 holds events of protocol version 1, version 2 no packed texts."""
 _OLDEST = 2
-"""The first that is read. It is written on as one of today's."""
+"""The oldest version that is read. Such a file gets today's version when it is opened for writing."""
 
 ADD_RECORD = "INSERT INTO records (position, epoch, seq, at, event, private, checksum) VALUES (?, ?, ?, ?, ?, ?, ?)"
 ADD_PREIMAGE = "INSERT INTO preimages (turn_id, path, blob_id, mode) VALUES (?, ?, ?, ?)"

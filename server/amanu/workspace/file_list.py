@@ -1,9 +1,9 @@
-"""The files of a root that count (`ignore.py`), kept from one look to the next.
+"""The files of a root that are not ignored (`ignore.py`), kept from one use to the next.
 
 A folder's times say whether anything came, went or was renamed in it. So a list is brought up to date by the status of
 its folders alone, and only those that changed are read again; git's untracked cache does the same. Nothing is watched,
-and nothing is believed without that look. Where a folder's times do not say so (on network and shared file systems),
-where rules are no plain files, and where very much has changed, there is no list, and whoever asks lists anew.
+and no use relies on the list without that check. Where a folder's times do not show changes (on network and shared file
+systems), where rules are no regular files, and after very many changes, no list is kept, and the caller lists anew.
 """
 
 import math
@@ -190,7 +190,7 @@ def _below(paths: Sequence[str], folder: str) -> Sequence[str]:
 
 
 _Listed = tuple[Collection[str], Collection[str], int]
-"""Files and folders that were listed, and the time before which a folder must have changed for that to be all of it."""
+"""The listed files, their folders, and a time: the listing is complete for folders that have not changed since then."""
 
 
 def _read_below(
@@ -238,7 +238,7 @@ def _read(handle: int, path: str, rules: IgnoreRules, depth: int, listed: _Liste
         for entry in entries:
             name = entry.name
             if name in RULES:
-                # those that were listed were listed by rules of before that
+                # the listed files were chosen by the rules as they were when the listing began
                 settled = now - SETTLED if listed is None else min(now - SETTLED, listed[2])
                 plain = _require_plain(os.stat(name, dir_fd=handle, follow_symlinks=False), settled)
                 own_rules = plain if name == _GITIGNORE else own_rules
@@ -256,7 +256,7 @@ def _read(handle: int, path: str, rules: IgnoreRules, depth: int, listed: _Liste
 
 
 def _require_one_device(times: Times, root: _Folder | None) -> None:
-    """What is mounted in between may keep its times in another way."""
+    """Raises `_UnkeptError` for a folder on another file system, which may not keep its times."""
     if root is not None and times[0] != root.times[0]:
         raise _UnkeptError
 
@@ -270,7 +270,8 @@ def _rules_times(root: int, path: str) -> Times | None:
 
 
 def _require_plain(status: os.stat_result, settled: int) -> Times:
-    """Of rules in a link the times of another file tell, of those written after `settled` no times yet."""
+    """The times of a rules file. Raises `_UnkeptError` if they would not show a change of its rules: it is no regular
+    file, or was written after `settled`."""
     times = _times(status)
     if not stat.S_ISREG(status.st_mode) or max(times[2:]) >= settled:
         raise _UnkeptError

@@ -1,4 +1,4 @@
-"""What a grep is asked and answers: ripgrep and our own scan (`grep_worker.py`) speak alike."""
+"""The query and the output of a grep: ripgrep and our own scan (`grep_worker.py`) write the same format."""
 
 import json
 import re
@@ -51,7 +51,7 @@ class SearchResult:
 
 
 def ripgrep_options(query: SearchQuery) -> list[str]:
-    """That make it say so."""
+    """The options that make ripgrep write the format that `parse` reads."""
     return [
         *("--null", "--no-heading", "--line-number", "--with-filename", "--color=never", "--crlf", "--no-messages"),
         f"--max-columns={_COLUMNS}",

@@ -41,8 +41,8 @@ PATIENCE = 1.0
 """Seconds before it is looked into what may hold ripgrep: hardly any search takes as long."""
 _BIGGEST = 20 << 20  # bytes of a file in which lines are found
 EVERYTHING = 5.0
-"""Seconds for a search that reads files of any size, to leave out the lines of too big ones afterwards: to ask for the
-size of each file takes a fifth longer. Only where this does not do are they asked first."""
+"""Seconds that a search may read files of any size, and drop the lines of those that are too big afterwards: checking
+each size first takes a fifth longer. Only a search that takes more than this starts over, checking sizes first."""
 KEPT = 600.0
 """Seconds for which a list of files that nobody asks for is kept."""
 _ENDED = (0, 1, 2)  # exit codes of a ripgrep that looked at everything: found, not found, some files unreadable
@@ -117,7 +117,7 @@ class Search:
             self._file_list(folder).keep(handle, self._workspace.guard.real(folder), names, began)
 
     def _forget_later(self) -> None:
-        """In so long, unless it is asked for again."""
+        """Drop the file lists after `KEPT` seconds without use."""
         if self._forgetting is not None:
             self._forgetting.cancel()
         loop = asyncio.get_running_loop()
@@ -352,7 +352,7 @@ def _escaped(path: str) -> str:
 
 
 def _with_new(names: Sequence[str], unsaved: Mapping[str, FileText]) -> Sequence[str]:
-    """And the files that only an editor has, in path order."""
+    """`names` and the files that exist only in an editor, in path order."""
     listed = set(names)
     new = [name for name, text in unsaved.items() if not text.exists and name not in listed]
     return sorted([*names, *new]) if new else names

@@ -39,8 +39,8 @@ class ShownFiles:
         self._remember(file.path, ShownFile(digest(file), source))
 
     def edited(self, path: Path, old_file: FileText | None, new_digest: str | None) -> None:
-        """An edit of the model's made the text of that digest of the file (None: no file). It knows the outcome if it
-        knew what was there before, or nothing of the file."""
+        """An edit by the model left the file with the text of `new_digest` (None: no file). The model knows that text
+        if it knew the old one, or knew nothing of the file."""
         previous = self.files.get(path)
         if previous is None or previous.digest == (None if old_file is None else digest(old_file)):
             self._remember(path, ShownFile(new_digest))

@@ -154,8 +154,8 @@ class Workspace:
         return _from_buffer(path, buffer, encoding, unsaved=True, lossy=True, mode=stored.mode)
 
     def _decoded(self, path: Path, data: bytes) -> tuple[str, str, str]:
-        """(text, encoding, SHA-256). Raises `ToolError`. An edit reads the same big file half a dozen times: where the
-        bytes are the same, so is all of this, to the very text object."""
+        """(text, encoding, SHA-256). Raises `ToolError`. An edit reads the same big file half a dozen times: for
+        the same bytes this returns the same objects, without decoding or hashing again."""
         for known in self._decoded_last:
             if known[0] == data:
                 return known[1:]

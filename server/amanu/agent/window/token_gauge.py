@@ -135,7 +135,7 @@ class TokenGauge:
         self._weighed: list[Message] = []
         self._weights: list[MessageWeight] = []
         self._rewrites = 0
-        """Of the conversation, when it was followed last."""
+        """The conversation's `rewrites` when its messages were last processed."""
         self._text = 0.0
         self._output = 0.0
         self._head = PromptHead()

@@ -50,8 +50,8 @@ BODY_SECONDS = 120.0
 FAREWELL_SECONDS = 2.0
 """For what is unsent when a connection ends."""
 WARM_SECONDS = 1.0
-"""After `initialized`, until the likely vendor's SDK is imported. That takes the interpreter for up to a second, and
-who opens a session at once is to have it first; the session then imports what its model needs."""
+"""After `initialized`, until the likely vendor's SDK is imported. The import blocks the interpreter for up to a second;
+a client that opens a session at once goes first, and that session imports what its model needs."""
 PARENT_SECONDS = 2.0
 """Between two looks whether the editor's process is there."""
 
@@ -382,7 +382,7 @@ class Connection:
         return result
 
     async def _serve_plain(self, client: EditorClient, buffers: Buffers, options: Mapping[str, Any]) -> None:
-        """Before its next message is looked at. A thread imports what that takes: the others must not wait for it."""
+        """Runs before the client's next message is handled. It imports in a thread: other clients must not wait."""
         await asyncio.to_thread(importlib.import_module, "amanu.frontends.lsp.plain.client")
         from amanu.frontends.lsp.plain.client import PlainClient
         from amanu.frontends.lsp.plain.editor import PlainEditor

@@ -260,8 +260,8 @@ class Protocol:
         return call, True
 
     def _is_request(self, method: str) -> bool:
-        """By the tables of the protocols. Such a message without an id is a client's mistake; taken as it is, it would
-        start the connection anew, or answer a question, and nobody would be told."""
+        """Whether the protocols define the method as a request. Without an id such a message is a client's mistake: if
+        handled, it could initialize the connection again or answer a question, and the client would get no reply."""
         if method in BY_NAME:
             return BY_NAME[method].result is not None
         return method in _LIFECYCLE or (self.features is not None and self.features.is_request(method))

@@ -23,7 +23,7 @@ _PLACEHOLDER = re.compile(
 
 
 def refuse_placeholders(new_text: str, *old: str) -> None:
-    """Raise `ToolError` when a line of `new` stands for text that was left out and is in no text of `old`."""
+    """Raise `ToolError` when a line of `new_text` stands for omitted text and is in none of the `old` texts."""
     for index, line in enumerate(new_text.split("\n")):
         if len(line) < 200 and _PLACEHOLDER.match(line) and not any(line.strip() in text for text in old):
             raise ToolError(

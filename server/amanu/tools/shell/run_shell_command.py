@@ -157,8 +157,8 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
         return await self.preview(params, call)
 
     def _analyze(self, params: RunShellCommandParams, folder: Path, call: CallContext) -> _Analysis:
-        """Blocking: it looks at the files that the command would run. What reads command lines is imported with the
-        first one: it is a tenth of all there is of ours."""
+        """Blocking: it looks at the files that the command would run. The parser of command lines is imported with the
+        first one, for it is a tenth of all our code."""
         from amanu.shell.analyze import read
         from amanu.shell.self_edits import rewritten
 

@@ -15,7 +15,7 @@ from amanu import __version__
 from amanu.frontends.lsp.handshake import BadParams
 
 NAMED_SIZE = 16 * 1024
-"""Bytes of a message above which an ill-typed field of LSP's is not named."""
+"""Bytes of the largest message in which the field of the wrong type is looked for, to name it in the error."""
 
 log = logging.getLogger(__name__)
 
@@ -45,8 +45,8 @@ class Features:
 
 
 def _structured(params: Any, kind: Any, size: int) -> Any:
-    """Raises `BadParams`, naming the field if that is cheap: to look for all that is wrong, as cattrs does for it,
-    takes half a minute for a text of 200,000 characters in the place of a list, and everybody would wait."""
+    """Raises `BadParams`, naming the field if that is cheap: for the name cattrs must collect every error, which takes
+    half a minute if a text of 200,000 characters stands where a list should, and all clients would wait."""
     try:
         return _converter().structure(params, kind)
     except Exception:
@@ -57,7 +57,7 @@ def _structured(params: Any, kind: Any, size: int) -> Any:
             except BaseValidationError as error:
                 path = _bad_path(error)
             except Exception:
-                log.debug("the field that is wrong cannot be told")
+                log.debug("cannot tell which field is wrong")
         raise BadParams(path, "as the LSP specification says") from None
 
 
