@@ -115,8 +115,14 @@ def _start(home: Home, path: Path, command: Sequence[str]) -> socket.socket:
         link = _connect(path)
         if link is None:
             path.unlink(missing_ok=True)  # nobody listens there, and under the lock nobody begins to
-            _spawn(home, command)
-            link = _connect(path)
+            try:
+                _spawn(home, command)
+            except NoDaemon:
+                link = _connect(path)  # maybe one listens by now whose relay was killed while it started
+                if link is None:
+                    raise
+            else:
+                link = _connect(path)
         if link is None:
             raise NoDaemon(f"The daemon started and then exited; see {home.logs}.")
         return link
