@@ -7,9 +7,10 @@ from pathlib import Path
 from amanu.core.conversation import User
 from amanu.session.events import FLOOD, FULL_FRAME, EventStream
 from amanu.storage.journal import Journal
-from amanu_protocol.events import Event, ItemCompleted, ItemDelta, ItemStarted, TurnEnded, TurnStarted
+from amanu_protocol.events import Event, ItemCompleted, ItemDelta, ItemStarted, ProposalChanged, TurnEnded, TurnStarted
 from amanu_protocol.items import Answer
 from amanu_protocol.state import SessionState, fold
+from support.sample_events import hunk, proposed
 from support.session_client import Client
 
 
@@ -101,4 +102,13 @@ async def test_events_too_old_are_not_pretended_to_be_there(tmp_path: Path) -> N
         emit(ItemCompleted(item=answer("y" * 1_000_000)))
     assert emit.since(0) is None
     assert emit.since(29) is not None
+    await journal.close()
+
+
+async def test_half_a_surrogate_pair_in_a_hunk_does_not_lose_a_base_text_in_a_blob(tmp_path: Path) -> None:
+    journal = await Journal.open(tmp_path / "s")
+    emit = EventStream(new_state(), journal, epoch=1)
+    emit(ProposalChanged(proposal=proposed(hunk(new_text="\udc00\n"), base_text="one\ntwo\nthree\n", base_blob="b1")))
+    file = emit.state.proposals[0].files[0]
+    assert (file.base_text, file.hunks[0].new_text) == ("one\ntwo\nthree\n", "?\n")
     await journal.close()

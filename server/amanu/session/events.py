@@ -32,7 +32,7 @@ from amanu_protocol.state import SessionState, fold
 
 FRAME = 0.030
 """Seconds over which deltas are collected into one event in a flood: 34 events a second."""
-FLOOD = 12
+FLOOD = 7
 """Deltas within a frame from which the next ones are a flood. Slower ones (most models: 50 to 200 a second) each go at
 once: the user reads along."""
 FULL_FRAME = 16 * 1024
@@ -183,6 +183,7 @@ class EventStream:
         text, private, base_texts = "", None, _base_texts(event)
         if is_kept:
             event, text, private = write(event, entry)
+            event = _with_base_texts(event, base_texts)
         self.seq += 1
         message = EventMessage(
             session_id=self.state.session_id, epoch=self.epoch, seq=self.seq, at=timestamp, event=event
@@ -240,6 +241,17 @@ def _base_texts(event: Event) -> dict[str, str]:
     """The texts that are no part of the event's JSON but in blobs, by blob."""
     files = event.proposal.files if isinstance(event, ProposalChanged) else []
     return {file.base_blob: file.base_text for file in files if file.base_blob and file.base_text is not None}
+
+
+def _with_base_texts(event: Event, texts: Mapping[str, str]) -> Event:
+    """The event with the texts that its JSON lacks, where it was read back from that."""
+    if not texts or not isinstance(event, ProposalChanged) or _base_texts(event).keys() == texts.keys():
+        return event
+    files = [
+        file.model_copy(update={"base_text": texts.get(file.base_blob or "", file.base_text)})
+        for file in event.proposal.files
+    ]
+    return ProposalChanged(proposal=event.proposal.model_copy(update={"files": files}))
 
 
 def _is_kept(event: Event) -> bool:

@@ -73,7 +73,9 @@ def unified_hunks(path: str, old_text: str, hunks: Iterable[Hunk]) -> str:
     replacements = [
         _Replaced(first_line(hunk), first_line(hunk) + hunk.old_lines, split_lines(hunk.new_text)) for hunk in hunks
     ]
-    return _unified(path, split_lines(old_text), replacements, 3, exists=True)
+    old_lines = split_lines(old_text)
+    kept = len(old_lines) - sum(each.end - each.start for each in replacements)
+    return _unified(path, old_lines, replacements, 3, exists=kept > 0 or any(each.new_lines for each in replacements))
 
 
 @dataclass(frozen=True)
