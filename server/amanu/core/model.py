@@ -12,12 +12,15 @@ ModelError
 └── RequestRefused      any other 4xx: our request is at fault, and repeating it does not help
 """
 
+import functools
+import json
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from amanu.core.conversation import Assistant, Conversation
 from amanu.core.model_families import MAX_TOOLS, TOOL_NAME
+from amanu.core.token_estimate import estimate
 from amanu_protocol.items import Effort, ModelInfo, Source
 
 StopReason = Literal["end", "calls", "outputLimit", "refused", "paused", "cut"]
@@ -57,6 +60,11 @@ class ToolSpec:
         # Anthropic wants an object at the top, described as one.
         if self.parameters.get("type") != "object" or {"oneOf", "anyOf", "allOf"} & self.parameters.keys():
             raise ValueError(f"The schema of {self.name}'s parameters is not a plain object.")
+
+    @functools.cached_property
+    def tokens(self) -> float:
+        """What it takes in every request, uncalibrated."""
+        return estimate(f"{self.name}{self.description}{json.dumps(self.parameters)}")
 
 
 @dataclass(frozen=True)

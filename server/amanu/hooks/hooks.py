@@ -1,5 +1,6 @@
 """All hooks of a user and of the workspaces they work in."""
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -42,7 +43,7 @@ class Hooks:
 
     def configured(self, workspace: Workspace, *, trusted: bool) -> bool:
         """Whether a file may configure hooks, plug-ins apart. A few `stat`, quick enough for the event loop."""
-        return any(_stamp(source.path) is not None for source in self._sources(workspace, trusted=trusted))
+        return any(source.path.exists() for source in self._sources(workspace, trusted=trusted))
 
     def unread(self, workspace: Workspace) -> list[str]:
         """The names of the files that would configure hooks if the workspace were trusted."""
@@ -59,10 +60,13 @@ class Hooks:
         return [*own, *self._of_plugins(workspace.roots[0]), *content.hooks[len(own) :]]
 
     def _sources(self, workspace: Workspace, *, trusted: bool) -> Sequence[HookSource]:
-        return (
-            user_source(self._config, workspace.roots[0]),
-            *(project_sources(workspace.roots) if trusted else ()),
-        )
+        return _sources(self._config, tuple(workspace.roots), trusted=trusted)
+
+
+@functools.lru_cache(maxsize=64)
+def _sources(config: Path, roots: Sequence[Path], *, trusted: bool) -> Sequence[HookSource]:
+    """Kept, since several are asked for with each prompt and each call."""
+    return (user_source(config, roots[0]), *(project_sources(roots) if trusted else ()))
 
 
 def _untrusted(view: HookView, workspace: Workspace) -> HookView:

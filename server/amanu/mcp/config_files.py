@@ -95,6 +95,8 @@ class ConfigFiles:
         servers: dict[str, ServerConfig] = {}
         problems: list[str] = []
         for path in workspace_files(root):
+            if not os.path.lexists(path):
+                continue  # the usual case, and each prompt looks several times
             if Path(os.path.realpath(path)) != Path(os.path.realpath(root)) / path.relative_to(root):
                 continue  # a link: what it names is not the workspace's to show us
             file = self._current(path, root)

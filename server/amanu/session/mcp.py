@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from amanu.agent.window.token_gauge import tool_tokens
 from amanu.context.server_instructions import ServerInstructions
 from amanu.context.slash_commands import ExpandedPrompt
 from amanu.core.tool import ToolError
@@ -59,7 +58,7 @@ class SessionMcp:
         self._access = core.access
         self._assignment = core.assignment
         allows = partial(may_use, core.assignment.definition) if core.assignment is not None else _any_tool
-        self._toolboxes = Toolboxes(environment, tool_tokens, allows)
+        self._toolboxes = Toolboxes(environment, allows)
         self._instructions = ServerInstructions(core.conversation)
         self._window = _USUAL_WINDOW
         self._announced: set[tuple[str, str]] = set()

@@ -55,7 +55,7 @@ def measure_head(system: str, memory: str, tools: Sequence[ToolSpec]) -> PromptH
     return PromptHead(
         system=max(0.0, estimate(system) - estimate(memory)),
         memory=estimate(memory),
-        tools=sum(map(tool_tokens, tools)),
+        tools=sum(tool.tokens for tool in tools),
         servers=_server_tokens(tools),
     )
 
@@ -66,13 +66,8 @@ def _server_tokens(tools: Sequence[ToolSpec]) -> tuple[tuple[str, float], ...]:
     for tool in tools:
         if tool.name.startswith(MCP):
             server = tool.name.removeprefix(MCP).partition("__")[0]
-            tokens[server] = tokens.get(server, 0.0) + tool_tokens(tool)
+            tokens[server] = tokens.get(server, 0.0) + tool.tokens
     return tuple(sorted(tokens.items(), key=lambda pair: (-pair[1], pair[0])))
-
-
-def tool_tokens(tool: ToolSpec) -> float:
-    """What a tool takes in every request, uncalibrated."""
-    return estimate(f"{tool.name}{tool.description}{json.dumps(tool.parameters)}")
 
 
 @dataclass(frozen=True, slots=True)

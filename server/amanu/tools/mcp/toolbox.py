@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from amanu.core.model import MAX_TOOLS, ToolSpec
+from amanu.core.model import MAX_TOOLS
 from amanu.core.tool import AnyTool
 from amanu.mcp.model import McpServer, ServerTool
 from amanu.tools.environment import ToolEnvironment
@@ -43,17 +43,10 @@ class Toolbox:
 
 
 class Toolboxes:
-    """Makes the toolboxes of one session. `tokens` counts what a tool takes in a request; tools whose name `allows`
-    refuses are left out."""
+    """Makes the toolboxes of one session. Tools whose name `allows` refuses are left out."""
 
-    def __init__(
-        self,
-        environment: ToolEnvironment,
-        tokens: Callable[[ToolSpec], float],
-        allows: Callable[[str], bool] = lambda name: True,
-    ) -> None:
+    def __init__(self, environment: ToolEnvironment, allows: Callable[[str], bool] = lambda name: True) -> None:
         self._environment = environment
-        self._tokens = tokens
         self._allows = allows
         self._made: dict[str, tuple[McpServer, Sequence[ServerTool], Sequence[McpTool]]] = {}
         """By server: its tools as they were made last; converting hundreds of schemas anew would delay each prompt."""
@@ -65,7 +58,7 @@ class Toolboxes:
         usable = [(server, view) for server, view in views if view.state in USABLE]
         by_server = {server.name: self._tools_of(server, view.tools) for server, view in usable}
         every = [tool for tools in by_server.values() for tool in tools]
-        tokens = {name: round(sum(self._tokens(tool.spec()) for tool in tools)) for name, tools in by_server.items()}
+        tokens = {name: round(sum(tool.spec().tokens for tool in tools)) for name, tools in by_server.items()}
         deferred = sum(tokens.values()) > window * SHARE or len(every) > MAX_LISTED
         listed: list[AnyTool] = [SearchTools(every), CallTool(every)] if deferred else [*every]
         if with_resources := [server for server, view in usable if view.has_resources]:
