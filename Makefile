@@ -25,7 +25,7 @@ setup: .venv/.compiled  ## .venv/bin/amanu, ready to run
 demo: setup  ## the main job on a small sample project, with a scripted model and no key
 	@$(BIN)/amanu demo
 
-test: setup .tools/mcp/.installed $(EXTENSION)  ## all tests; what is skipped is listed
+test: setup .tools/mcp/.installed .tools/acp/.installed $(EXTENSION)  ## all tests; what is skipped is listed
 	@cd vscode-extension && $(NPM) test --silent
 	@.ci/strace
 	@.ci/bubblewrap

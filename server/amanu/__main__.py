@@ -8,6 +8,7 @@ from amanu.home import hide_memory
 
 COMMANDS = {
     "serve": ("amanu.daemon.serve", "language server on stdin/stdout, for an editor (--alone: no shared daemon)"),
+    "acp": ("amanu.cli.acp", "Agent Client Protocol on stdin/stdout, for Zed, JetBrains and other clients"),
     "chat": ("amanu.cli.chat", "chat in the terminal"),
     "run": ("amanu.cli.run", "run one prompt without asking anybody, for scripts and CI"),
     "demo": ("amanu.cli.demo", "watch it fix a small sample project; needs no key"),

@@ -6,7 +6,7 @@ import socket
 from collections.abc import Callable
 from typing import Any, cast
 
-from amanu.cli.client import DaemonClient, read_frame
+from amanu.client.daemon_client import DaemonClient, read_frame
 from amanu_protocol.events import Event, EventMessage
 from amanu_protocol.requests import SessionResult
 from amanu_protocol.state import SessionState

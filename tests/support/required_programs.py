@@ -25,6 +25,12 @@ def needs_mcp_server(name: str) -> tuple[str, str]:
     return needs("node"), str(program) if program.exists() else _missing(f"{name} is not in .tools/mcp")
 
 
+def needs_acp() -> Path:
+    """The folder with the ACP clients that `make test` installs."""
+    folder = Path(__file__).parents[2] / ".tools/acp/node_modules"
+    return folder if folder.exists() else _missing("the official SDK is not in .tools/acp")
+
+
 def _missing(sentence: str) -> NoReturn:
     if os.environ.get("CI") == "true":
         pytest.fail(f"{sentence}; with CI=true nothing is skipped", pytrace=False)

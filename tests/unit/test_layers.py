@@ -41,8 +41,10 @@ MAY_IMPORT: dict[str, str] = {
     "permissions hooks tools agent",
     "amanu.frontends": "core text system storage workspace context session",
     "amanu.daemon": "core home config text system sandbox session frontends",
+    "amanu.client": "home session frontends.lsp daemon",
+    "amanu.frontends.acp": "text workspace client",
     "amanu.cli": "core home config text system models web storage sandbox mcp workspace context proposals permissions "
-    "hooks tools agent session frontends daemon",
+    "hooks tools agent session frontends daemon client",
     "amanu.__main__": "*",
 }
 ALONE: dict[str, str] = {
@@ -53,6 +55,7 @@ ALONE: dict[str, str] = {
     "amanu.system.pdf_worker": "",
     "amanu.web.page_text": "",
     "amanu.frontends.lsp.handshake": "system.frames",
+    "amanu.frontends.acp.handshake": "",
     "amanu.daemon.relay": "home daemon.sockets frontends.lsp.handshake system.frames",
     "amanu_protocol": "",
 }

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from amanu.cli.base_texts import lacks_base_texts
+from amanu.client.base_texts import lacks_base_texts
 from amanu.permissions import approvals as approval
 from amanu.proposals.model import INLINE_CHARACTERS
 from amanu.storage.journal import Journal

@@ -4,7 +4,7 @@ import time
 
 from amanu.cli.console import Console, Style
 from amanu.cli.render import Renderer
-from amanu.cli.view import SessionView
+from amanu.client.session_view import SessionView
 from amanu.text.sub_agents import describe_agent, find_agent
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError

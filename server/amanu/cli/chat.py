@@ -15,8 +15,6 @@ from typing import get_args
 
 from amanu.cli import exits
 from amanu.cli.agent_commands import AgentCommands
-from amanu.cli.base_texts import load_base_texts
-from amanu.cli.client import DaemonClient, Disconnected
 from amanu.cli.console import Console, Span, open_console
 from amanu.cli.diff import show_proposal
 from amanu.cli.edit_commands import EditCommands
@@ -37,7 +35,9 @@ from amanu.cli.terminal import AttentionNeeded, Interrupted, PromptContext, Stop
 from amanu.cli.text import one_line, stripped, visible
 from amanu.cli.trust_prompt import TrustPrompt
 from amanu.cli.usage import show_context
-from amanu.cli.view import SessionView, attach, create, mint
+from amanu.client.base_texts import load_base_texts
+from amanu.client.daemon_client import DaemonClient, Disconnected
+from amanu.client.session_view import SessionView, attach, create, mint
 from amanu.text.sub_agents import count_working, working
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
@@ -142,7 +142,7 @@ class ChatOptions:
 async def _chat(options: ChatOptions, *, alone: bool) -> int:
     from prompt_toolkit.patch_stdout import patch_stdout
 
-    from amanu.cli.connect import connect
+    from amanu.client.connect import connect
     from amanu.config import load_settings
     from amanu.home import find_home
     from amanu.system import logs

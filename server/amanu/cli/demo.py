@@ -14,8 +14,6 @@ from pathlib import Path
 from typing import TextIO
 
 from amanu.cli import exits
-from amanu.cli.client import Disconnected
-from amanu.cli.connect import connect
 from amanu.cli.console import Console, PlainConsole, open_console
 from amanu.cli.header import show_header
 from amanu.cli.live import LiveConsole
@@ -23,7 +21,9 @@ from amanu.cli.render import Renderer, indent
 from amanu.cli.review_prompt import Preview, ReviewPrompt, UserInput
 from amanu.cli.terminal import Interrupted, PromptContext, Terminal
 from amanu.cli.text import stripped, visible
-from amanu.cli.view import GUARD_SECONDS, SessionView, create, mint
+from amanu.client.connect import connect
+from amanu.client.daemon_client import Disconnected
+from amanu.client.session_view import GUARD_SECONDS, SessionView, create, mint
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.requests import SessionCreateParams
 from amanu_protocol.state import SessionState

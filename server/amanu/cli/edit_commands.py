@@ -10,7 +10,7 @@ from amanu.cli.console import Console
 from amanu.cli.diff import relative, show_diff, show_file_header, show_hunks
 from amanu.cli.review_prompt import UserInput
 from amanu.cli.text import one_line, visible
-from amanu.cli.view import SessionView
+from amanu.client.session_view import SessionView
 from amanu.text.amounts import plural
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError

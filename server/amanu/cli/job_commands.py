@@ -4,7 +4,7 @@ import time
 
 from amanu.cli.console import Console, Style
 from amanu.cli.text import one_line, visible
-from amanu.cli.view import SessionView
+from amanu.client.session_view import SessionView
 from amanu.text.amounts import plural, seconds
 from amanu_protocol import requests as r
 from amanu_protocol.items import Job

@@ -10,7 +10,7 @@ from amanu.cli.console import Console
 from amanu.cli.review_prompt import UserInput
 from amanu.cli.terminal import StopRequested
 from amanu.cli.text import one_line, visible
-from amanu.cli.view import SessionView
+from amanu.client.session_view import SessionView
 from amanu.text.sub_agents import asker_of
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Question, QuestionField

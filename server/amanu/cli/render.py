@@ -10,12 +10,12 @@ from pathlib import PurePath
 
 from amanu.cli.agent_lines import LEVELS, MARKS, AgentLines
 from amanu.cli.blocks import Blocks
-from amanu.cli.client import NAME
 from amanu.cli.console import Console, Span, Style
 from amanu.cli.diff import show_check, show_proposal
 from amanu.cli.question import show_lines
 from amanu.cli.text import Stripper, one_line, stripped
 from amanu.cli.usage import rest_line
+from amanu.client.daemon_client import TERMINAL
 from amanu.text.amounts import plural, seconds
 from amanu.text.sub_agents import asked_by, doing, owner_of, started_agent, working
 from amanu.text.wording import describe_decision, describe_settled_call, sandbox_line
@@ -371,7 +371,7 @@ class Renderer:
         if call.decision is not None and call.state == "rejected":
             spans.append(("yellow", f"  {decision_text(call)}"))
         self.console.line(*spans)
-        if call.effect == "run" and call.state != "rejected" and (how := describe_settled_call(call, NAME)):
+        if call.effect == "run" and call.state != "rejected" and (how := describe_settled_call(call, TERMINAL)):
             alone = call.sandbox is not None and call.sandbox.tier == "none"
             show_lines([Line(tone="warning" if alone else "plain", text=how)], self.console, "    ")
         if call.error and call.state == "failed":
@@ -506,7 +506,7 @@ def decision_text(call: ToolCall) -> str:
     """Why a call was rejected, and by what."""
     decision = call.decision
     if decision is None or decision.by == "user" or not decision.reason:
-        return one_line(describe_decision(decision, NAME), 400)
+        return one_line(describe_decision(decision, TERMINAL), 400)
     reason = one_line(decision.reason, 400)
     if reason.lower().startswith(decision.outcome):  # "Denied by a rule: …" says it already
         return reason[0].lower() + reason[1:]

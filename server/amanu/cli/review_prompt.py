@@ -10,7 +10,7 @@ from amanu.cli.diff import show_file_header, show_hunk
 from amanu.cli.question import show_lines, show_question, show_reasons, show_title
 from amanu.cli.render import Renderer
 from amanu.cli.text import one_line, visible
-from amanu.cli.view import SessionView
+from amanu.client.session_view import SessionView
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import AllowOption, Approval, Grant, Hunk, Line, Proposal, ProposedFile, Scope

@@ -17,7 +17,7 @@ from amanu.cli.report import Report, error_json
 from amanu.cli.run_printer import Format, RunPrinter
 from amanu.cli.session_lookup import LATEST, resolve_session_id
 from amanu.cli.stdin import PipedInput, read_piped_input
-from amanu.cli.view import mint
+from amanu.client.session_view import mint
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import EventMessage, TurnEnded
 from amanu_protocol.items import Attachment, Effort, Mode

@@ -5,12 +5,12 @@ import time
 from typing import Any
 
 from amanu.cli.agent_commands import AgentCommands
-from amanu.cli.client import Disconnected
 from amanu.cli.console import Console
 from amanu.cli.job_commands import describe
 from amanu.cli.question import STYLES
 from amanu.cli.text import visible
-from amanu.cli.view import SessionView
+from amanu.client.daemon_client import Disconnected
+from amanu.client.session_view import SessionView
 from amanu.text.amounts import plural
 from amanu.text.sub_agents import working
 from amanu_protocol import requests as r

@@ -3,8 +3,8 @@
 import time
 from collections.abc import Awaitable, Callable, Sequence
 
-from amanu.cli.client import DaemonClient
 from amanu.cli.text import one_line, visible
+from amanu.client.daemon_client import DaemonClient
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.requests import SessionListParams, SessionListResult, SessionSummary

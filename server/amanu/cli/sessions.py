@@ -7,13 +7,13 @@ import sys
 from pathlib import Path
 
 from amanu.cli import exits
-from amanu.cli.client import DaemonClient, Disconnected
 from amanu.cli.console import open_console
 from amanu.cli.render import Renderer
 from amanu.cli.session_lookup import listing, resolve_session_id, session_line
 from amanu.cli.text import one_line, visible
 from amanu.cli.usage import usage_line
-from amanu.cli.view import attach
+from amanu.client.daemon_client import DaemonClient, Disconnected
+from amanu.client.session_view import attach
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Item
@@ -54,7 +54,7 @@ def main(argv: list[str]) -> int:
 
 
 async def _run(arguments: argparse.Namespace) -> int:
-    from amanu.cli.connect import connect_running
+    from amanu.client.connect import connect_running
 
     client = await connect_running()
     try:

@@ -12,9 +12,9 @@ from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Seque
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from amanu.cli.client import Disconnected
 from amanu.cli.console import Span, Style
 from amanu.cli.text import one_line
+from amanu.client.daemon_client import Disconnected
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Line
 from amanu_protocol.requests import MentionCompleteResult

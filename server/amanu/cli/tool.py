@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast, get_args
 from amanu.cli import exits
 from amanu.cli.report import decision_json
 from amanu.cli.text import visible
-from amanu.cli.view import GUARD_SECONDS, mint
+from amanu.client.session_view import GUARD_SECONDS, mint
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import ApprovalRequested, Event, ItemCompleted, ProposalChanged
 from amanu_protocol.items import Approval, Mode, Proposal, ToolCall

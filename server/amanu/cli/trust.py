@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 from amanu.cli import exits
-from amanu.cli.client import DaemonClient, Disconnected
 from amanu.cli.text import one_line, visible
+from amanu.client.daemon_client import DaemonClient, Disconnected
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
 
@@ -44,7 +44,7 @@ def main(argv: list[str]) -> int:
 
 
 async def _run(arguments: argparse.Namespace, root: str) -> int:
-    from amanu.cli.connect import connect_running
+    from amanu.client.connect import connect_running
 
     client = await connect_running()
     try:

@@ -6,7 +6,7 @@ from amanu.cli.console import Console, Style
 from amanu.cli.question import show_lines, show_whole
 from amanu.cli.review_prompt import UserInput
 from amanu.cli.text import one_line
-from amanu.cli.view import SessionView
+from amanu.client.session_view import SessionView
 from amanu.text import wording
 from amanu_protocol import requests as r
 

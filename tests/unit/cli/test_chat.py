@@ -16,11 +16,11 @@ from prompt_toolkit.keys import Keys
 from prompt_toolkit.output import DummyOutput
 
 from amanu.cli.chat import Chat, ChatOptions
-from amanu.cli.client import DaemonClient
-from amanu.cli.connect import connect
 from amanu.cli.console import PlainConsole
 from amanu.cli.terminal import Terminal
-from amanu.cli.view import GUARD_SECONDS, SessionView
+from amanu.client.connect import connect
+from amanu.client.daemon_client import DaemonClient
+from amanu.client.session_view import GUARD_SECONDS, SessionView
 from amanu.home import find_home
 from amanu_protocol.base import Wire
 from amanu_protocol.requests import PromptBeginParams

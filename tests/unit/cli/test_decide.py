@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from amanu.cli.client import DaemonClient
 from amanu.cli.console import PlainConsole
 from amanu.cli.render import Renderer
 from amanu.cli.review_prompt import Preview, ReviewPrompt
-from amanu.cli.view import SessionView, create
+from amanu.client.daemon_client import DaemonClient
+from amanu.client.session_view import SessionView, create
 from amanu.text import wording
 from amanu_protocol import requests as r
 from amanu_protocol.events import ApprovalRequested, ApprovalResolved, ProposalChanged

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from amanu.cli.client import DaemonClient
 from amanu.cli.console import PlainConsole
 from amanu.cli.question_prompt import DROPPED, QuestionPrompt
 from amanu.cli.review_prompt import Preview
 from amanu.cli.terminal import StopRequested
-from amanu.cli.view import SessionView, create
+from amanu.client.daemon_client import DaemonClient
+from amanu.client.session_view import SessionView, create
 from amanu_protocol import requests as r
 from amanu_protocol.events import ItemCompleted
 from amanu_protocol.items import Question, QuestionField, QuestionOption

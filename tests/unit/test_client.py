@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from amanu.cli.client import DaemonClient, Disconnected
-from amanu.cli.view import SessionView, attach, create
+from amanu.client.daemon_client import DaemonClient, Disconnected
+from amanu.client.session_view import SessionView, attach, create
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import (

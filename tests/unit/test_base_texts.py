@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from amanu.cli.client import Disconnected
 from amanu.cli.console import PlainConsole
 from amanu.cli.diff import show_proposal
-from amanu.cli.view import SessionView, attach, create
+from amanu.client.daemon_client import Disconnected
+from amanu.client.session_view import SessionView, attach, create
 from amanu_protocol import requests as r
 from amanu_protocol.events import EventMessage, ProposalChanged, SessionChanged
 from amanu_protocol.items import Proposal

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from amanu.cli.client import DaemonClient
+from amanu.client.daemon_client import DaemonClient
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import ProposalChanged

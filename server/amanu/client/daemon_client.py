@@ -6,8 +6,9 @@ import json
 import logging
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast
 
 from pydantic import ValidationError
 
@@ -23,11 +24,16 @@ R = TypeVar("R", bound=Wire)
 log = logging.getLogger(__name__)
 
 METHOD_NOT_FOUND = -32601
+REQUEST_FAILED = -32803
 MAX_FRAME = 256 * 1024 * 1024
 """Bytes; a larger frame is a broken stream, not a message."""
 
-NAME = "terminal"
-"""What decisions taken here are put down to."""
+TERMINAL = "terminal"
+"""What decisions taken in a terminal are put down to."""
+
+OnRequest = Callable[[str, Any], Awaitable[Any]]
+"""Takes a request of the daemon's (method, params); gives its result. Raises `LookupError` for a method it does not
+know, anything else if it fails."""
 
 
 class Disconnected(Exception):
@@ -37,17 +43,31 @@ class Disconnected(Exception):
         super().__init__(why)
 
 
+@dataclass(frozen=True)
+class ClientProfile:
+    """What a client says of itself."""
+
+    name: str = TERMINAL
+    editor: Sequence[Literal["read", "apply"]] = ()
+    """The `amanu/editor/*` requests it answers."""
+
+
 class DaemonClient:
     """One connection. `on_event` and `on_notification` are called in order and must not block."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def __init__(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, profile: ClientProfile = ClientProfile()
+    ) -> None:
+        self.profile = profile
         self._reader = reader
         self._writer = writer
         self._waiting: dict[int, asyncio.Future[Any]] = {}
         self._next_id = 1
+        self._answering: set[asyncio.Task[None]] = set()
         self._closers: list[Callable[[], Awaitable[None]]] = []
         self.on_event: Callable[[EventMessage], None] = _ignore
         self.on_notification: Callable[[str, Any], None] = _ignore_notification
+        self.on_request: OnRequest = _refuse
         self.lost = asyncio.Event()
         """Set once the connection is gone, whoever ended it."""
         self.server: ServerCapabilities | None = None
@@ -63,13 +83,15 @@ class DaemonClient:
     ) -> ServerCapabilities:
         """Shake hands. Raises AmanuError `unsupportedVersion` when the daemon is no Amanu, or too old."""
         mine = ClientCapabilities(
-            protocol=[PROTOCOL_VERSION], trusted_roots=None if trusted_roots is None else list(trusted_roots)
+            protocol=[PROTOCOL_VERSION],
+            editor=[*self.profile.editor],
+            trusted_roots=None if trusted_roots is None else list(trusted_roots),
         )
         answer = await self._ask(
             "initialize",
             {
                 "processId": os.getpid(),
-                "clientInfo": {"name": NAME, "version": __version__},
+                "clientInfo": {"name": self.profile.name, "version": __version__},
                 "rootUri": None,
                 "workspaceFolders": [{"uri": Path(root).as_uri(), "name": root} for root in roots],
                 "capabilities": {"experimental": {"amanu": mine.model_dump()}},
@@ -109,8 +131,10 @@ class DaemonClient:
         self._writer.close()
         with contextlib.suppress(OSError):
             await self._writer.wait_closed()
-        self._reading.cancel()
-        await asyncio.gather(self._reading, return_exceptions=True)
+        tasks = (self._reading, *self._answering)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
         while self._closers:
             await self._closers.pop()()
 
@@ -151,12 +175,23 @@ class DaemonClient:
                 if not future.done():
                     future.set_exception(Disconnected())
 
+    async def _answer(self, request_id: Any, method: str, params: Any) -> None:
+        reply: dict[str, Any] = {"jsonrpc": "2.0", "id": request_id}
+        try:
+            reply["result"] = await self.on_request(method, params)
+        except LookupError:
+            reply["error"] = {"code": METHOD_NOT_FOUND, "message": f"{method} is not supported by the client."}
+        except Exception as error:
+            reply["error"] = {"code": REQUEST_FAILED, "message": str(error) or type(error).__name__}
+        self._send(reply)
+
     def _receive(self, message: dict[str, Any]) -> None:
         method = message.get("method")
         if isinstance(method, str):
             if "id" in message:
-                error = {"code": METHOD_NOT_FOUND, "message": f"{method} is not supported by the terminal."}
-                self._send({"jsonrpc": "2.0", "id": message["id"], "error": error})
+                answer = asyncio.create_task(self._answer(message["id"], method, message.get("params")))
+                self._answering.add(answer)
+                answer.add_done_callback(self._answering.discard)
             elif method == "amanu/event":
                 with contextlib.suppress(ValidationError):  # an event newer than we are
                     self.on_event(EventMessage.model_validate(message.get("params")))
@@ -205,6 +240,10 @@ def _failure(error: Any) -> AmanuError:
 
 def _ignore(message: EventMessage) -> None:
     pass
+
+
+async def _refuse(method: str, params: Any) -> Any:
+    raise LookupError
 
 
 def _ignore_notification(method: str, params: Any) -> None:

@@ -7,8 +7,8 @@ from typing import Literal
 
 from pydantic import JsonValue
 
-from amanu.cli.base_texts import lacks_base_texts, load_open_base_texts, with_base_texts
-from amanu.cli.client import DaemonClient
+from amanu.client.base_texts import lacks_base_texts, load_open_base_texts, with_base_texts
+from amanu.client.daemon_client import DaemonClient
 from amanu_protocol import requests as r
 from amanu_protocol.events import EventMessage, ItemsReplaced, ProposalChanged, TurnEnded
 from amanu_protocol.items import AllowOption, Approval, Attachment, Effort, Grant, Mode, Proposal
@@ -70,7 +70,7 @@ class SessionView:
 
     async def wait(self, condition: Callable[[SessionState], bool]) -> None:
         """Until `done` holds of the state. Raises Disconnected when that can no longer come."""
-        from amanu.cli.client import Disconnected
+        from amanu.client.daemon_client import Disconnected
 
         lost = asyncio.create_task(self.client.lost.wait())
         try:
@@ -86,11 +86,13 @@ class SessionView:
 
     # Requests, one method each ---------------------------------------------------------------------
 
-    async def prompt(self, text: str, attachments: list[Attachment] | None = None) -> r.PromptSendResult:
+    async def prompt(
+        self, text: str, attachments: list[Attachment] | None = None, *, prompt_id: str | None = None
+    ) -> r.PromptSendResult:
         if self.state.closed:  # as a sub-agent's is when its work is done: what comes now comes from one opened anew
             await self.reattach(self.client)
         params = r.PromptSendParams(
-            session_id=self.session_id, prompt_id=mint(), text=text, attachments=attachments or []
+            session_id=self.session_id, prompt_id=prompt_id or mint(), text=text, attachments=attachments or []
         )
         return await self.client.request("amanu/prompt/send", params, r.PromptSendResult)
 
@@ -190,7 +192,7 @@ class SessionView:
         self.client.notify("amanu/event/ack", params)
 
     async def _load(self, proposal: Proposal) -> None:
-        from amanu.cli.client import Disconnected
+        from amanu.client.daemon_client import Disconnected
 
         try:
             whole = await with_base_texts(self.client, self.session_id, proposal)

@@ -1,0 +1,49 @@
+"""`amanu acp`: an Agent Client Protocol agent, for Zed, JetBrains and other clients. Quick to import."""
+
+import sys
+from collections.abc import Sequence
+
+from amanu.frontends.acp.handshake import SETUP
+
+USAGE = f"""\
+usage: amanu acp [--alone | {SETUP}]
+
+Speak the Agent Client Protocol (agentclientprotocol.com) on stdin and stdout, for an editor. The sessions are the same
+as in every other editor of yours; with --alone everything happens in this process and ends with it.
+
+  {SETUP}  store a key: an editor opens this in a terminal"""
+
+
+def main(argv: Sequence[str]) -> int:
+    """Serve until the client leaves; or set up a key at this terminal. Returns the exit code."""
+    match list(argv):
+        case [] | ["--alone"] as options:
+            from amanu.frontends.acp.serve import serve
+
+            return serve(alone=bool(options))
+        case [option] if option == SETUP:
+            return _set_up()
+        case _:
+            asked = list(argv) in (["-h"], ["--help"])
+            print(USAGE, file=sys.stdout if asked else sys.stderr)
+            return 0 if asked else 2
+
+
+def _set_up() -> int:
+    """Have the user choose a service, and store its key."""
+    from amanu.cli import auth
+    from amanu.models.key_services import KEY_SERVICES
+
+    vendors = list(KEY_SERVICES)
+    for number, vendor in enumerate(vendors, 1):
+        service = KEY_SERVICES[vendor]
+        print(f"  {number:>2}  {service.title}: {service.about}. Keys: {service.page}")
+    try:
+        answer = input("Which service do you have a key of? Its number › ").strip()
+        if not answer.isdecimal() or not 1 <= int(answer) <= len(vendors):
+            print("Nothing was changed.", file=sys.stderr)
+            return 2
+        return auth.main(["set", vendors[int(answer) - 1]])
+    except (EOFError, KeyboardInterrupt):
+        print("\nNothing was changed.", file=sys.stderr)
+        return 1

@@ -1,0 +1,1 @@
+"""A client of the daemon: the connection, and sessions as they are followed over it."""

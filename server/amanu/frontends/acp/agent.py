@@ -1,0 +1,272 @@
+"""The agent's side of ACP: each method is one line into the sessions."""
+
+import asyncio
+import datetime
+import os
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from amanu.client.connect import connect
+from amanu.client.daemon_client import ClientProfile, DaemonClient, Disconnected
+from amanu.client.session_view import attach, create, mint
+from amanu.frontends.acp.config_options import set_mode, set_option
+from amanu.frontends.acp.errors import rpc_error
+from amanu.frontends.acp.files import editor_requests
+from amanu.frontends.acp.handshake import STORED_KEY, TERMINAL_AUTH, initialize_result
+from amanu.frontends.acp.peer import (
+    AUTH_REQUIRED,
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    NOT_FOUND,
+    Peer,
+    Route,
+    RpcError,
+)
+from amanu.frontends.acp.schema import (
+    AuthenticateParams,
+    ClientFeatures,
+    ListParams,
+    P,
+    PromptParams,
+    ReopenParams,
+    SessionParams,
+    SetConfigOptionParams,
+    SetModeParams,
+    SetupParams,
+    StdioServer,
+    blocks_of,
+    mcp_servers_of,
+    parse,
+)
+from amanu.frontends.acp.session import AcpSession
+from amanu_protocol import requests as r
+from amanu_protocol.errors import AmanuError
+
+MAX_LISTED = 500
+"""Sessions that `session/list` names, the latest."""
+NO_KEY = "No model service has a key. Run `amanu auth set`, or set a variable such as ANTHROPIC_API_KEY."
+
+
+class Agent:
+    """One client, and its sessions. `alone`: in this process, without the daemon."""
+
+    def __init__(self, write: Callable[[bytes], None], *, alone: bool = False) -> None:
+        self.features: ClientFeatures | None = None
+        """What the client can do; None before `initialize`."""
+        self._alone = alone
+        self._sessions: dict[str, AcpSession] = {}
+        self._client: DaemonClient | None = None
+        """A connection for what is about no open session."""
+        self._connecting = asyncio.Lock()
+        self.peer = Peer(write, self._routes())
+
+    async def close(self) -> None:
+        """The client is gone. Turns that run go on, and what waits for the user waits for other clients."""
+        await self.peer.close()
+        sessions, self._sessions = self._sessions, {}
+        closing = [session.close() for session in sessions.values()]
+        if self._client is not None:
+            closing.append(self._client.close())
+        await asyncio.gather(*closing, return_exceptions=True)
+
+    def _routes(self) -> dict[str, Route]:
+        return {
+            "initialize": self._initialize,
+            "authenticate": self._route(AuthenticateParams, self._authenticate),
+            "session/new": self._route(SetupParams, self._new),
+            "session/load": self._route(ReopenParams, self._load),
+            "session/resume": self._route(ReopenParams, self._resume),
+            "session/list": self._route(ListParams, self._list),
+            "session/close": self._route(SessionParams, self._close),
+            "session/delete": self._route(SessionParams, self._delete),
+            "session/prompt": self._route(PromptParams, self._prompt),
+            "session/cancel": self._route(SessionParams, self._cancel),
+            "session/set_mode": self._route(SetModeParams, self._set_mode),
+            "session/set_config_option": self._route(SetConfigOptionParams, self._set_config_option),
+        }
+
+    def _route(self, kind: type[P], handler: Callable[[P], Awaitable[dict[str, Any]]]) -> Route:
+        async def route(params: Any) -> dict[str, Any]:
+            if self.features is None:
+                raise RpcError(INVALID_REQUEST, "The first request must be initialize.")
+            try:
+                return await handler(parse(kind, params))
+            except AmanuError as error:
+                raise rpc_error(error) from None
+            except Disconnected as error:
+                raise RpcError(INTERNAL_ERROR, f"{error} Try again.") from None
+
+        return route
+
+    # Methods -----------------------------------------------------------------------------------------
+
+    async def _initialize(self, params: Any) -> dict[str, Any]:
+        try:
+            result = initialize_result(params)
+        except TypeError as error:
+            raise RpcError(INVALID_PARAMS, str(error)) from None
+        self.features = ClientFeatures.of(params)
+        return result
+
+    async def _authenticate(self, params: AuthenticateParams) -> dict[str, Any]:
+        if params.method_id not in (STORED_KEY, TERMINAL_AUTH):
+            raise RpcError(INVALID_PARAMS, f"Unknown method {params.method_id!r}.")
+        client = await self._daemon()
+        status = await client.request("amanu/auth/status", r.Empty(), r.AuthStatusResult)
+        if all(vendor.source in ("none", "endedSignIn") for vendor in status.vendors):
+            raise RpcError(AUTH_REQUIRED, NO_KEY)
+        return {}
+
+    async def _new(self, params: SetupParams) -> dict[str, Any]:
+        roots = _roots_of(params)
+        client = await self._connect(roots)
+        try:
+            view = await create(client, r.SessionCreateParams(session_id=mint(), roots=roots))
+        except BaseException:
+            await client.close()
+            raise
+        session = AcpSession(view, self.peer, self._features, self._connect)
+        self._sessions[view.session_id] = session
+        await self._offer(session, params)
+        described = await session.described()
+        session.begin()
+        return {"sessionId": view.session_id, **described}
+
+    async def _load(self, params: ReopenParams) -> dict[str, Any]:
+        session = await self._reopen(params)
+        await session.replay()
+        described = await session.described()
+        session.begin()
+        return described
+
+    async def _resume(self, params: ReopenParams) -> dict[str, Any]:
+        session = await self._reopen(params)
+        session.updates.skip(session.view.state.items)
+        described = await session.described()
+        session.begin()
+        return described
+
+    async def _list(self, params: ListParams) -> dict[str, Any]:
+        client = await self._daemon()
+        asked = r.SessionListParams(root=params.cwd, limit=MAX_LISTED)
+        listed = await client.request("amanu/session/list", asked, r.SessionListResult)
+        return {"sessions": [_info(summary) for summary in listed.sessions]}
+
+    async def _close(self, params: SessionParams) -> dict[str, Any]:
+        session = self._session(params.session_id)
+        await session.cancel()
+        del self._sessions[params.session_id]
+        await session.close()
+        return {}
+
+    async def _delete(self, params: SessionParams) -> dict[str, Any]:
+        session = self._sessions.pop(params.session_id, None)
+        if session is not None:
+            await session.close()
+        client = await self._daemon()
+        await client.request("amanu/session/delete", r.SessionParams(session_id=params.session_id), r.Empty)
+        return {}
+
+    async def _prompt(self, params: PromptParams) -> dict[str, Any]:
+        return {"stopReason": await self._session(params.session_id).prompt(blocks_of(params))}
+
+    async def _cancel(self, params: SessionParams) -> dict[str, Any]:
+        await self._session(params.session_id).cancel()
+        return {}
+
+    async def _set_mode(self, params: SetModeParams) -> dict[str, Any]:
+        await set_mode(self._session(params.session_id).view, params.mode_id)
+        return {}
+
+    async def _set_config_option(self, params: SetConfigOptionParams) -> dict[str, Any]:
+        session = self._session(params.session_id)
+        await set_option(session.view, params.config_id, params.value)
+        return {"configOptions": await session.options()}
+
+    # Inside ------------------------------------------------------------------------------------------
+
+    @property
+    def _features(self) -> ClientFeatures:
+        assert self.features is not None, "no route is taken before `initialize`"
+        return self.features
+
+    def _session(self, session_id: str) -> AcpSession:
+        session = self._sessions.get(session_id)
+        if session is None:
+            raise RpcError(NOT_FOUND, f"Session {session_id!r} is not open here. Load or resume it first.")
+        return session
+
+    async def _reopen(self, params: ReopenParams) -> AcpSession:
+        roots = _roots_of(params)
+        if (earlier := self._sessions.pop(params.session_id, None)) is not None:
+            await earlier.close()
+        client = await self._connect(roots)
+        try:
+            view = await attach(client, params.session_id)
+            if not _is_same(view.state.roots[0], roots[0]):
+                raise RpcError(INVALID_PARAMS, f"cwd: this session is of {view.state.roots[0]}.", {"path": "cwd"})
+        except BaseException:
+            await client.close()
+            raise
+        session = self._sessions[params.session_id] = AcpSession(view, self.peer, self._features, self._connect)
+        await self._offer(session, params)
+        return session
+
+    async def _offer(self, session: AcpSession, params: SetupParams) -> None:
+        servers = [
+            r.OfferedServer(
+                name=server.name,
+                kind="stdio",
+                command=server.command,
+                args=server.args,
+                env={variable.name: variable.value for variable in server.env},
+            )
+            if isinstance(server, StdioServer)
+            else r.OfferedServer(
+                name=server.name,
+                kind="http",
+                url=server.url,
+                headers={header.name: header.value for header in server.headers},
+            )
+            for server in mcp_servers_of(params)
+        ]
+        await session.offer(servers)
+
+    async def _daemon(self) -> DaemonClient:
+        async with self._connecting:
+            if self._client is None or self._client.lost.is_set():
+                self._client = await self._connect([])
+            return self._client
+
+    async def _connect(self, roots: Sequence[str]) -> DaemonClient:
+        profile = ClientProfile(self._features.name, editor_requests(self._features) if roots else ())
+        return await connect(roots=roots, alone=self._alone, profile=profile)
+
+
+def _roots_of(params: SetupParams) -> list[str]:
+    """The folders of a session. Raises `RpcError` for one that is none."""
+    for name, folder in (
+        ("cwd", params.cwd),
+        *(("additionalDirectories", each) for each in params.additional_directories),
+    ):
+        if not Path(folder).is_absolute() or not Path(folder).is_dir():
+            raise RpcError(INVALID_PARAMS, f"{name}: {folder!r} is not the absolute path of a folder.", {"path": name})
+    return list(dict.fromkeys((params.cwd, *params.additional_directories)))
+
+
+def _is_same(folder: str, other: str) -> bool:
+    return os.path.realpath(folder) == os.path.realpath(other)
+
+
+def _info(summary: r.SessionSummary) -> dict[str, Any]:
+    updated = datetime.datetime.fromtimestamp(summary.updated_at / 1000, datetime.UTC)
+    others = summary.roots[1:]
+    return {
+        "sessionId": summary.session_id,
+        "cwd": summary.roots[0],
+        **({"additionalDirectories": others} if others else {}),
+        "title": summary.title or None,
+        "updatedAt": updated.isoformat(timespec="seconds").replace("+00:00", "Z"),
+    }

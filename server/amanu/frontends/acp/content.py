@@ -1,0 +1,89 @@
+"""The content of a prompt in the daemon's terms: text, and what is attached to it."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path, PurePosixPath
+from typing import cast, get_args
+from urllib.parse import unquote, urlsplit
+
+from amanu.frontends.acp.peer import INVALID_PARAMS, RpcError
+from amanu.frontends.acp.schema import Block, ImageBlock, LinkBlock, Resource, ResourceBlock, TextBlock
+from amanu.text.fences import block as fenced
+from amanu_protocol.items import Attachment, FileAttachment, ImageAttachment, SelectionAttachment
+
+_LINES = re.compile(r"L?(\d{1,9})(?:[-:]L?(\d{1,9}))?")
+"""The fragment of a link to lines of a file: `#L10`, `#L10-L20`, `#L10:20`."""
+_IMAGE_TYPES: tuple[str, ...] = get_args(ImageAttachment.model_fields["media_type"].annotation)
+
+
+def prompt_of(blocks: Sequence[Block]) -> tuple[str, list[Attachment]]:
+    """(The text, its attachments.) Raises `RpcError` for a picture of an unknown format, and for an empty prompt."""
+    texts: list[str] = []
+    attachments: list[Attachment] = []
+    for block in blocks:
+        match block:
+            case TextBlock():
+                texts.append(block.text)
+            case ImageBlock():
+                attachments.append(_image(block.data, block.mime_type, block.uri))
+            case LinkBlock():
+                texts.append(_link(block, attachments))
+            case ResourceBlock():
+                texts.append(_resource(block.resource, attachments))
+    text = "".join(texts)
+    if not text.strip() and attachments:
+        text = "See what is attached."
+    if not text.strip():
+        raise RpcError(INVALID_PARAMS, "The prompt is empty.")
+    return text, attachments
+
+
+def _link(block: LinkBlock, attachments: list[Attachment]) -> str:
+    path = _path(block.uri)
+    if path is None:
+        return f"[{block.name}]({block.uri})"
+    start, end = _lines(block.uri)
+    attachments.append(FileAttachment(path=path, start_line=start, end_line=end))
+    return f"`{block.name}`"
+
+
+def _resource(resource: Resource, attachments: list[Attachment]) -> str:
+    path = _path(resource.uri)
+    name = PurePosixPath(urlsplit(resource.uri).path).name or resource.uri
+    if resource.text is None:
+        if resource.mime_type in _IMAGE_TYPES and resource.blob is not None:
+            attachments.append(_image(resource.blob, resource.mime_type, resource.uri))
+        elif path is not None:
+            attachments.append(FileAttachment(path=path))
+        return f"`{name}`"
+    if path is None:
+        return f"\n{fenced('resource', resource.text, resource.uri, attribute='uri')}\n"
+    start, _ = _lines(resource.uri)
+    first = start or 1
+    last = first + max(0, len(resource.text.splitlines()) - 1)
+    attachments.append(SelectionAttachment(path=path, start_line=first, end_line=last, text=resource.text))
+    return f"`{name}`"
+
+
+def _image(data: str, media_type: str, uri: str | None) -> ImageAttachment:
+    if media_type not in _IMAGE_TYPES:
+        formats = ", ".join(name.removeprefix("image/") for name in _IMAGE_TYPES)
+        raise RpcError(INVALID_PARAMS, f"Pictures can be {formats}, not {media_type[:100]!r}.")
+    name = PurePosixPath(urlsplit(uri or "").path).name or "Pasted image"
+    return ImageAttachment.model_validate({"name": unquote(name), "mediaType": media_type, "data": data})
+
+
+def _path(uri: str) -> str | None:
+    """The absolute path that a URI names, None where it is not of a file."""
+    parts = urlsplit(uri)
+    if parts.scheme != "file":
+        return uri if not parts.scheme and Path(uri).is_absolute() else None
+    return unquote(parts.path) or None
+
+
+def _lines(uri: str) -> tuple[int | None, int | None]:
+    match = _LINES.fullmatch(urlsplit(uri).fragment)
+    if match is None:
+        return None, None
+    start, end = cast("tuple[str, str | None]", match.groups())
+    return max(1, int(start)), max(1, int(end or start))

@@ -1,0 +1,79 @@
+"""The client's files, for the daemon: what the user sees of them, and edits that go through the editor."""
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from amanu.frontends.acp.handshake import mapping
+from amanu.frontends.acp.peer import Lost, Peer, RpcError
+from amanu.frontends.acp.schema import ClientFeatures
+from amanu_protocol import requests as r
+
+READS_DISK = frozenset({"CodeCompanion.nvim"})
+"""Clients whose `fs/read_text_file` gives what is on disk though the buffer has unsaved changes, and whose
+`fs/write_text_file` writes to that buffer: what the user typed would be lost (codecompanion.nvim
+lua/codecompanion/interactions/chat/acp/fs.lua)."""
+
+
+def editor_requests(features: ClientFeatures) -> list[Literal["read", "apply"]]:
+    """The `amanu/editor/*` requests that can be answered with what this client offers."""
+    if not features.reads or features.name in READS_DISK:
+        return []
+    return ["read", "apply"] if features.writes else ["read"]
+
+
+class ClientFiles:
+    """Of one session's client."""
+
+    def __init__(self, peer: Peer, session_id: str) -> None:
+        self._peer = peer
+        self._session_id = session_id
+
+    async def answer(self, method: str, params: Any) -> Any:
+        """A `DaemonClient.on_request`."""
+        match method:
+            case "amanu/editor/read":
+                return {"text": await self._read(mapping(params).get("path"))}
+            case "amanu/editor/apply":
+                return await self._apply(r.EditorApplyParams.model_validate(params))
+            case _:
+                raise LookupError(method)
+
+    async def _read(self, path: Any) -> str | None:
+        try:
+            result = await self._peer.request("fs/read_text_file", {"sessionId": self._session_id, "path": path})
+        except (RpcError, Lost):
+            return None
+        text = mapping(result).get("content")
+        return text if isinstance(text, str) else None
+
+    async def _apply(self, params: r.EditorApplyParams) -> Mapping[str, Any]:
+        """ACP has no versions: the text is read once more just before, so that nothing is written over."""
+        text = await self._read(params.path)
+        if text is None:
+            return {"status": "notOpen", "message": f"The editor cannot read {Path(params.path).name}."}
+        if _sha256(text) != params.expected_sha256:
+            return {"status": "conflict", "message": f"{Path(params.path).name} was changed in the meantime."}
+        new_text = _edited(text, params.edits)
+        written = {"sessionId": self._session_id, "path": params.path, "content": new_text}
+        try:
+            await self._peer.request("fs/write_text_file", written)
+        except Lost:
+            return {"status": "error", "message": "The editor is gone."}
+        except RpcError as error:
+            return {"status": "error", "message": str(error)}
+        return {"status": "success", "sha256": _sha256(new_text), "saved": True}
+
+
+def _edited(text: str, edits: list[r.TextEdit]) -> str:
+    parts: list[str] = []
+    end = 0
+    for edit in edits:
+        parts += [text[end : edit.start], edit.new_text]
+        end = edit.end
+    return "".join([*parts, text[end:]])
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

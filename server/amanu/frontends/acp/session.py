@@ -1,0 +1,294 @@
+"""One session of the daemon for one ACP client, over a connection of its own."""
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from amanu.client.base_texts import load_base_texts
+from amanu.client.daemon_client import DaemonClient, Disconnected
+from amanu.client.session_view import SessionView, mint
+from amanu.frontends.acp.config_options import config_options, modes
+from amanu.frontends.acp.content import prompt_of
+from amanu.frontends.acp.files import ClientFiles
+from amanu.frontends.acp.peer import INTERNAL_ERROR, INVALID_REQUEST, Lost, Peer, RpcError
+from amanu.frontends.acp.permissions import Permissions
+from amanu.frontends.acp.schema import Block, ClientFeatures
+from amanu.frontends.acp.trust import ask_trust
+from amanu.frontends.acp.updates import Updates
+from amanu_protocol import requests as r
+from amanu_protocol.errors import AmanuError
+from amanu_protocol.events import (
+    EndReason,
+    EventMessage,
+    PromptUnqueued,
+    SessionChanged,
+    TurnEnded,
+    TurnStarted,
+)
+from amanu_protocol.items import Approval, Item, ToolCall
+from amanu_protocol.state import SessionState
+
+STOP_REASONS: dict[EndReason, str] = {
+    "completed": "end_turn",
+    "loop": "end_turn",
+    "cancelled": "cancelled",
+    "refused": "refusal",
+    "stepLimit": "max_turn_requests",
+    "timeLimit": "max_turn_requests",
+    "costLimit": "max_turn_requests",
+}
+"""The others are errors: the turn failed, or the daemon died in it."""
+RECONNECTS = 8
+"""Attempts to reach the daemon again, each after twice the time of the one before."""
+PAGE = 500
+"""Earlier items asked for at once."""
+UNQUEUED_SECONDS = 1.0
+"""A prompt that left the queue and has not started by then was taken back."""
+
+Connect = Callable[[Sequence[str]], Awaitable[DaemonClient]]
+"""Connects to the daemon with these folders. Raises `AmanuError`."""
+
+
+@dataclass
+class OwnPrompt:
+    """The prompt that the client waits on."""
+
+    prompt_id: str
+    turn_id: str | None = None
+    cancelled: bool = False
+    ended: "asyncio.Future[TurnEnded | None]" = field(
+        default_factory=lambda: asyncio.get_running_loop().create_future()
+    )
+    """None: it was taken back before it started."""
+
+    def end(self, ended: TurnEnded | None) -> None:
+        if not self.ended.done():
+            self.ended.set_result(ended)
+
+
+class AcpSession:
+    """Made with a view that is attached. `begin` once the client knows the session."""
+
+    def __init__(self, view: SessionView, peer: Peer, features: ClientFeatures, connect: Connect) -> None:
+        self.view = view
+        self._peer = peer
+        self._connect = connect
+        self._prompt: OwnPrompt | None = None
+        self._own_turns: set[str] = set()
+        self._trust_asked = False
+        self._commands: list[dict[str, Any]] | None = None
+        self._models: r.ModelListResult | None = None
+        self._servers: list[Any] = []
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._files = ClientFiles(peer, view.session_id)
+        self.updates = Updates(self._send, features, self._own_turns.__contains__)
+        self._permissions = Permissions(view, peer, features, self._show_call)
+        self._use(view.client)
+        view.listeners += [self._on_event, self.updates.on_event]
+        view.replaced.append(self._on_replaced)
+
+    # The methods of ACP ------------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """The client knows the session: from now on it hears of what happens, and is asked."""
+        self._start(self._ask())
+        self._start(self._keep_connected())
+        self._start(self.send_commands())
+
+    async def described(self) -> dict[str, Any]:
+        """What answers `session/new`, `load` and `resume`."""
+        return {"modes": modes(self.view.state), "configOptions": await self.options()}
+
+    async def options(self) -> list[dict[str, Any]]:
+        """All config options. Raises `AmanuError`."""
+        self._models = await self.view.client.request("amanu/model/list", r.Empty(), r.ModelListResult)
+        return config_options(self.view.state, self._models)
+
+    async def offer(self, servers: list[Any]) -> None:
+        """Hand the client's MCP servers over. Raises `AmanuError`."""
+        if not hasattr(r, "McpOfferParams"):
+            return  # TEMP
+        self._servers = servers
+        params = r.McpOfferParams(session_id=self.view.session_id, servers=servers)
+        await self.view.client.request("amanu/mcp/offer", params, r.Empty)
+
+    async def replay(self) -> None:
+        """Send the whole conversation as updates. Raises `AmanuError`, `Disconnected`."""
+        state = self.view.state
+        items = [*await self._earlier_items(), *state.items]
+        await load_base_texts(self.view.client, state, state.proposals)
+        for item in items:
+            self.updates.show(item, state, replayed=True)
+        self.updates.show_usage(state)
+
+    async def prompt(self, blocks: Sequence[Block]) -> str:
+        """Send the prompt and wait for the end of its turn; the stop reason. Raises `RpcError`, `AmanuError`."""
+        if self._prompt is not None:
+            raise RpcError(INVALID_REQUEST, "The previous prompt is still being answered. Cancel it first.")
+        own = self._prompt = OwnPrompt(mint())
+        try:
+            return await self._run(own, blocks)
+        except asyncio.CancelledError:  # `$/cancel_request`; the turn must not go on unseen
+            with contextlib.suppress(AmanuError, Disconnected):
+                await self._cancel(own)
+            raise
+        finally:
+            self._prompt = None
+
+    async def cancel(self) -> None:
+        """Stop what the client waits on, else the turn that runs. Raises `AmanuError`."""
+        await self._cancel(self._prompt)
+
+    async def send_commands(self) -> None:
+        """Tell the client the slash commands, if they have changed. Raises `AmanuError`."""
+        params = r.CommandListParams(session_id=self.view.session_id)
+        listed = await self.view.client.request("amanu/command/list", params, r.CommandListResult)
+        commands = [
+            {
+                "name": command.name,
+                "description": command.description,
+                **({"input": {"hint": command.argument_hint}} if command.argument_hint else {}),
+            }
+            for command in listed.commands
+        ]
+        if commands != self._commands:
+            self._commands = commands
+            self._send({"sessionUpdate": "available_commands_update", "availableCommands": commands})
+
+    async def close(self) -> None:
+        """Leave the session. What runs in it goes on."""
+        for task in tuple(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.view.client.close()
+
+    # Prompts -----------------------------------------------------------------------------------------
+
+    async def _run(self, own: OwnPrompt, blocks: Sequence[Block]) -> str:
+        text, attachments = prompt_of(blocks)
+        if not self._trust_asked:
+            self._trust_asked = True
+            await ask_trust(self.view, self._peer)
+        if own.cancelled:
+            return "cancelled"
+        sent = await self.view.prompt(text, attachments, prompt_id=own.prompt_id)
+        if sent.status == "answered":  # by the daemon: `/memory`, `/mcp` …
+            return "end_turn"
+        if sent.turn_id is not None:
+            own.turn_id = sent.turn_id
+            self._own_turns.add(sent.turn_id)
+        if own.cancelled:
+            await self._cancel(own)
+        ended = await own.ended
+        if ended is None or (own.cancelled and ended.reason != "completed"):
+            return "cancelled"
+        if ended.reason not in STOP_REASONS:
+            text = ended.message or "The turn was interrupted: the daemon has stopped. Send another prompt to go on."
+            raise RpcError(INTERNAL_ERROR, text, {"reason": ended.reason, "canContinue": ended.can_continue})
+        return STOP_REASONS[ended.reason]
+
+    async def _cancel(self, own: OwnPrompt | None) -> None:
+        if own is not None:
+            own.cancelled = True
+            if own.turn_id is None:  # not sent yet, or in the queue
+                params = r.PromptUnqueueParams(session_id=self.view.session_id, prompt_id=own.prompt_id)
+                await self.view.client.request("amanu/prompt/unqueue", params, r.Empty)
+                return
+        await self.view.cancel()
+
+    def _on_event(self, message: EventMessage, state: SessionState) -> None:
+        own = self._prompt
+        match message.event:
+            case TurnStarted(turn_id=turn_id, prompt_id=prompt_id) if own and prompt_id == own.prompt_id:
+                own.turn_id = turn_id
+                self._own_turns.add(turn_id)
+            case TurnEnded(turn_id=turn_id) as ended if own and turn_id == own.turn_id:
+                asyncio.get_running_loop().call_soon(own.end, ended)  # after what is still said of this event
+            case PromptUnqueued(prompt_id=prompt_id) if own and prompt_id == own.prompt_id:
+                asyncio.get_running_loop().call_later(UNQUEUED_SECONDS, lambda: own.turn_id or own.end(None))
+            case SessionChanged(mode=mode, model_id=model_id, effort=effort) as changed:
+                if mode is not None:
+                    self._send({"sessionUpdate": "current_mode_update", "currentModeId": mode})
+                if self._models is not None and (mode or model_id or effort):
+                    options = config_options(state, self._models)
+                    self._send({"sessionUpdate": "config_option_update", "configOptions": options})
+                if changed.trusted is not None:
+                    self._start(self.send_commands())
+            case _:
+                pass
+
+    def _on_replaced(self, state: SessionState) -> None:
+        """Events were missed: the daemon is another, or this client was too slow."""
+        self.updates.show_all(state.items, state)
+        own = self._prompt
+        if own is not None and own.turn_id is not None and state.turn is None:
+            last = state.last_turn
+            interrupted = TurnEnded(turn_id=own.turn_id, reason="interrupted", message="", can_continue=True)
+            own.end(last if last is not None and last.turn_id == own.turn_id else interrupted)
+
+    # Inside ------------------------------------------------------------------------------------------
+
+    async def _ask(self) -> None:
+        while True:
+            with contextlib.suppress(Disconnected):
+                await self._permissions.run()
+            await self.view.changed.wait()
+
+    async def _keep_connected(self) -> None:
+        """Go on with another daemon when this one is gone."""
+        while True:
+            await self.view.client.lost.wait()
+            for attempt in range(RECONNECTS):
+                try:
+                    client = await self._connect(self.view.state.roots)
+                    self._use(client)
+                    await self.view.reattach(client)
+                    if self._servers:
+                        await self.offer(self._servers)
+                    break
+                except (AmanuError, Disconnected, OSError):
+                    await asyncio.sleep(0.1 * 2**attempt)
+            else:
+                if self._prompt is not None and not self._prompt.ended.done():
+                    text = "The daemon cannot be reached. Run `amanu doctor` to find the cause."
+                    self._prompt.ended.set_exception(RpcError(INTERNAL_ERROR, text))
+                return
+
+    def _use(self, client: DaemonClient) -> None:
+        client.on_request = self._files.answer
+        client.on_notification = self._on_notification
+
+    def _on_notification(self, method: str, params: Any) -> None:
+        if method == "amanu/mcp/changed":  # servers bring commands
+            self._start(self.send_commands())
+
+    async def _earlier_items(self) -> list[Item]:
+        state = self.view.state
+        pages: list[list[Item]] = []
+        first = state.items[0].item_id if state.items else ""
+        has_earlier = state.has_earlier
+        while has_earlier and first:
+            params = r.HistoryPageParams(session_id=state.session_id, before_item_id=first, limit=PAGE)
+            page = await self.view.client.request("amanu/history/page", params, r.HistoryPageResult)
+            pages.insert(0, page.items)
+            has_earlier, first = page.has_earlier and bool(page.items), page.items[0].item_id if page.items else ""
+        return [item for page in pages for item in page]
+
+    def _show_call(self, approval: Approval) -> None:
+        call = self.view.state.item(approval.tool_call_id)
+        if isinstance(call, ToolCall):
+            self.updates.show(call, self.view.state)
+
+    def _send(self, update: dict[str, Any]) -> None:
+        self._peer.notify("session/update", {"sessionId": self.view.session_id, "update": update})
+
+    def _start(self, work: Awaitable[None]) -> None:
+        async def run() -> None:
+            with contextlib.suppress(AmanuError, Disconnected, Lost, RpcError):
+                await work
+
+        task = asyncio.create_task(run())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)

@@ -1,0 +1,188 @@
+"""Tool calls as ACP shows them: what is said of a call stands alone, since a permission card shows nothing else."""
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from amanu.text.display import visible
+from amanu.text.sub_agents import label_of
+from amanu.workspace.diff import compose, first_line, unified_hunks
+from amanu.workspace.text_file import split_lines
+from amanu_protocol.items import Approval, HunkState, Proposal, ProposedFile, ToolCall, ToolCallState
+from amanu_protocol.state import SessionState
+
+KINDS: Mapping[str, str] = {
+    "read_file": "read",
+    "read_many_files": "read",
+    "read_output": "read",
+    "read_command": "read",
+    "read_mcp_resource": "read",
+    "list_directory": "search",
+    "glob": "search",
+    "grep": "search",
+    "list_symbols": "search",
+    "find_definition": "search",
+    "find_references": "search",
+    "inspect_symbol": "search",
+    "get_diagnostics": "search",
+    "search_tools": "search",
+    "list_mcp_resources": "search",
+    "delete_file": "delete",
+    "move_file": "move",
+    "web_fetch": "fetch",
+    "web_search": "fetch",
+    "write_todos": "think",
+    "run_agent": "think",
+    "ask_user": "think",
+    "enter_plan_mode": "switch_mode",
+    "exit_plan_mode": "switch_mode",
+}
+"""Tool → ACP's word for what it does, for its icon. Others by their effect."""
+_EFFECTS = {"read": "other", "write": "edit", "run": "execute"}
+_STATUS: Mapping[ToolCallState, str] = {
+    "validating": "pending",
+    "awaitingApproval": "pending",
+    "scheduled": "pending",
+    "executing": "in_progress",
+    "succeeded": "completed",
+    "failed": "failed",
+    "cancelled": "failed",
+    "rejected": "failed",
+}
+ENDED: Sequence[ToolCallState] = ("succeeded", "failed", "cancelled", "rejected")
+_SHOWN_STATES: Sequence[HunkState] = ("pending", "accepted", "applied", "conflicted", "undoing")
+"""Hunks that a diff shows: rejected and undone ones are no part of the change any more."""
+MAX_DIFF = 1_000_000
+"""Characters of a file up to which a client is sent both texts whole, and compares them itself."""
+MAX_OUTPUT = 30_000
+"""Characters shown of an output, its last ones: each update replaces all of it."""
+
+
+def describe_call(call: ToolCall, state: SessionState) -> dict[str, Any]:
+    """The fields of a `tool_call` or `tool_call_update`."""
+    proposal = _proposal(call.proposal_id, state)
+    described: dict[str, Any] = {
+        "toolCallId": call.item_id,
+        "title": _owner(call.agent_id, state) + _title(call),
+        "name": call.tool,
+        "kind": KINDS.get(call.tool, _EFFECTS[call.effect]),
+        "status": _STATUS[call.state],
+        "rawInput": call.arguments,
+        "content": [*_command(call), *_diffs(proposal, state), *_output(call, proposal)],
+        "locations": _locations(call, proposal, state),
+    }
+    if call.state in ENDED:
+        described["rawOutput"] = {"output": call.output, "error": call.error}
+    return described
+
+
+def describe_approval(approval: Approval, state: SessionState) -> dict[str, Any]:
+    """The call that an approval is about, with all there is to know to decide: also for a client that shows nothing
+    but the permission request."""
+    call = state.item(approval.tool_call_id)
+    if isinstance(call, ToolCall):
+        described = describe_call(call, state)
+    else:
+        described = {"toolCallId": approval.tool_call_id, "kind": _EFFECTS[approval.effect], "status": "pending"}
+    proposal = _proposal(approval.proposal_id, state)
+    command = approval.command or (approval.detail if approval.effect == "run" else None)
+    title = approval.title if command is None else _first_line(command)
+    detail = [text_content(f"```sh\n$ {visible(command)}\n```")] if command is not None else []
+    if command is None and proposal is None and approval.detail:
+        detail = [text_content(visible(approval.detail))]
+    reasons = "\n".join(f"- {line.text}" for line in approval.lines)
+    return {
+        **described,
+        "title": _owner(approval.agent_id, state) + title,
+        "content": [*detail, *_diffs(proposal, state), *([text_content(reasons)] if reasons else [])],
+    }
+
+
+def text_content(text: str) -> dict[str, Any]:
+    return {"type": "content", "content": {"type": "text", "text": text}}
+
+
+def _title(call: ToolCall) -> str:
+    command = call.arguments.get("command")
+    return _first_line(command) if call.effect == "run" and isinstance(command, str) and command else call.title
+
+
+def _first_line(command: str) -> str:
+    lines = visible(command.strip()).split("\n")
+    return lines[0] if len(lines) == 1 else f"{lines[0]} (and {len(lines) - 1} more lines)"
+
+
+def _owner(agent_id: str | None, state: SessionState) -> str:
+    return "" if agent_id is None else f"{label_of(state.agents, agent_id)}: "
+
+
+def _command(call: ToolCall) -> list[dict[str, Any]]:
+    command = call.arguments.get("command")
+    if call.effect != "run" or not isinstance(command, str) or not command:
+        return []
+    return [text_content(f"```sh\n$ {visible(command)}\n```")]
+
+
+def _output(call: ToolCall, proposal: Proposal | None) -> list[dict[str, Any]]:
+    """What the call has put out so far, or why it failed. An edit's result says what its diff shows."""
+    text = call.error if call.error and not call.output else call.output
+    if call.state == "rejected" and call.decision is not None:
+        text = call.decision.summary or text
+    if not text or (proposal is not None and call.state == "succeeded"):
+        return []
+    text = visible(text if len(text) <= MAX_OUTPUT else f"…\n{text[-MAX_OUTPUT:]}")
+    fence = _fence(text)
+    return [text_content(f"{fence}\n{text.rstrip()}\n{fence}")]
+
+
+def _fence(text: str) -> str:
+    """Backticks that nothing in the text ends."""
+    longest = run = 0
+    for character in text:
+        run = run + 1 if character == "`" else 0
+        longest = max(longest, run)
+    return "`" * max(3, longest + 1)
+
+
+def _diffs(proposal: Proposal | None, state: SessionState) -> list[dict[str, Any]]:
+    if proposal is None:
+        return []
+    return [content for file in proposal.files for content in _diff(file, state)]
+
+
+def _diff(file: ProposedFile, state: SessionState) -> list[dict[str, Any]]:
+    hunks = [hunk for hunk in file.hunks if hunk.state in _SHOWN_STATES]
+    moved = [text_content(f"Renamed to {visible(file.new_path)}")] if file.new_path is not None else []
+    if not hunks or (file.base_text is None and file.change != "create"):
+        return moved
+    base = file.base_text or ""
+    size = len(base) + sum(len(hunk.new_text) for hunk in hunks)
+    parted = all(first_line(left) + left.old_lines <= first_line(right) for left, right in pairwise(hunks))
+    if size > MAX_DIFF or not parted:
+        diff = unified_hunks(_shown_path(file.path, state), base, hunks)
+        return [*moved, text_content(f"```diff\n{diff[:MAX_OUTPUT]}\n```")]
+    new_text = compose(split_lines(base), [(first_line(hunk), hunk.old_lines, hunk.new_text) for hunk in hunks])
+    old_text = None if file.change == "create" else base
+    return [*moved, {"type": "diff", "path": file.path, "oldText": old_text, "newText": new_text}]
+
+
+def _locations(call: ToolCall, proposal: Proposal | None, state: SessionState) -> list[dict[str, Any]]:
+    if proposal is not None:
+        return [
+            {"path": file.path, "line": max(1, file.hunks[0].new_start) if file.hunks else 1} for file in proposal.files
+        ]
+    named = call.arguments.get("paths")
+    paths = [call.arguments.get("path"), *(named if isinstance(named, list) else [])]
+    line = call.arguments.get("start_line")
+    at = {"line": line} if isinstance(line, int) and line > 0 else {}
+    return [{"path": str(Path(state.roots[0]) / path), **at} for path in paths if isinstance(path, str) and path]
+
+
+def _shown_path(path: str, state: SessionState) -> str:
+    root = next((root for root in state.roots if path.startswith(f"{root}/")), None)
+    return path if root is None else path[len(root) + 1 :]
+
+
+def _proposal(proposal_id: str | None, state: SessionState) -> Proposal | None:
+    return next((each for each in state.proposals if each.proposal_id == proposal_id), None)
