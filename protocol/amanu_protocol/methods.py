@@ -93,6 +93,7 @@ METHODS: tuple[Method, ...] = (
     Method("amanu/session/listChanged", "toClient", r.SessionListChangedParams, None, "The list of sessions changed."),
     Method("amanu/mcp/changed", "toClient", r.Empty, None, "Something about MCP servers changed: ask for the list again."),
     Method("amanu/model/run", "toClient", r.ModelRunParams, r.ModelRunResult, "Ask a model that this client offered. The parts of its reply go as `amanu/model/part`, all of them before the answer."),
+    Method("amanu/editor/read", "toClient", r.EditorReadParams, r.EditorReadResult, "The text of a file as this editor shows it now, unsaved changes and all; for a client that sends no documents."),
     Method("amanu/editor/apply", "toClient", r.EditorApplyParams, r.EditorApplyResult, "Apply edits to an open buffer, if its text is the one expected."),
     Method("amanu/editor/diagnostics", "toClient", r.EditorDiagnosticsParams, r.EditorDiagnosticsResult, "What the editor's language servers and linters find in files."),
     Method("amanu/editor/definition", "toClient", r.EditorPositionParams, r.EditorLocationsResult, "Where the thing at a place is defined."),

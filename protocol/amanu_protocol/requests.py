@@ -41,9 +41,13 @@ class ClientCapabilities(Message):
     protocol: list[int]
     """Versions of this protocol it speaks."""
     editor: list[
-        Literal["apply", "diagnostics", "definition", "references", "symbols", "hover", "callHierarchy", "rename"]
+        Literal[
+            "read", "apply", "diagnostics", "definition", "references", "symbols", "hover", "callHierarchy", "rename"
+        ]
     ] = []
-    """The `amanu/editor/*` requests it answers."""
+    """The `amanu/editor/*` requests it answers. With `read` the documents it opens do not count: it is asked for the
+    text of a file in its folders before that is used. Without `apply` beside it, edits are written to disk, and refused
+    while it shows other text."""
     trusted_roots: list[str] | None = None
     """Workspace folders (absolute paths) the user has declared trusted in this editor; others are not. Absent or
     null: the editor has no say, and what the user told Amanu counts."""
@@ -1344,6 +1348,16 @@ class TextEdit(Message):
     new_text: str
 
 
+class EditorReadParams(Message):
+    path: str
+    """Absolute; in one of the client's workspace folders, or a root of a session it is attached to."""
+
+
+class EditorReadResult(Message):
+    text: str | None = None
+    """All of it, line ends as in the file, no byte order mark. None: the client has no such file, or cannot tell."""
+
+
 class EditorApplyParams(Message):
     """Apply in one tick, as one undo step of its own, only if the buffer's text has this hash."""
 
@@ -1358,7 +1372,7 @@ class EditorApplyParams(Message):
 class EditorApplyResult(Message):
     status: Literal["success", "conflict", "notOpen", "error"]
     sha256: str | None = None
-    """Of the text after the edits."""
+    """Of the text after the edits. A client that answers `amanu/editor/read` must give it."""
     version: int | None = None
     saved: bool = False
     message: str | None = None

@@ -25,6 +25,7 @@ class FakeEditor:
     """Holds open documents; applies edits as a careful client does, saving when asked if `saves`."""
 
     name = "Fake"
+    must_be_asked = False
 
     def __init__(self, *, saves: bool = True) -> None:
         self.saves = saves
@@ -42,6 +43,8 @@ class FakeEditor:
 
     def buffers(self) -> Iterable[Buffer]:
         return list(self.open.values())
+
+    async def refresh(self, path: Path) -> None: ...
 
     async def apply(
         self, path: Path, expected_sha256: str, edits: Sequence[TextEdit], new_text: str, save: bool

@@ -58,9 +58,9 @@ type Handlers = {
   [M in keyof NotificationsToClient]?: (params: NotificationsToClient[M]) => void;
 };
 
-/** What the daemon may ask of this editor, all of it. */
+/** What the daemon may ask of this editor, all of it. It need not ask for texts: VS Code sends its documents. */
 export type Answers = {
-  [M in keyof RequestsToClient]: (
+  [M in Exclude<keyof RequestsToClient, "amanu/editor/read">]: (
     params: RequestsToClient[M]["params"],
     token: vscode.CancellationToken,
   ) => Promise<RequestsToClient[M]["result"]>;

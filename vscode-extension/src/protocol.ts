@@ -1087,8 +1087,12 @@ export interface Empty {
 export interface ClientCapabilities {
   /** Versions of this protocol it speaks. */
   protocol: number[];
-  /** The `amanu/editor/*` requests it answers. */
-  editor?: ("apply" | "diagnostics" | "definition" | "references" | "symbols" | "hover" | "callHierarchy" | "rename")[];
+  /**
+   * The `amanu/editor/*` requests it answers. With `read` the documents it opens do not count: it is asked for the
+   * text of a file in its folders before that is used. Without `apply` beside it, edits are written to disk, and refused
+   * while it shows other text.
+   */
+  editor?: ("read" | "apply" | "diagnostics" | "definition" | "references" | "symbols" | "hover" | "callHierarchy" | "rename")[];
   /**
    * Workspace folders (absolute paths) the user has declared trusted in this editor; others are not. Absent or
    * null: the editor has no say, and what the user told Amanu counts.
@@ -2352,6 +2356,16 @@ export interface TextEdit {
   newText: string;
 }
 
+export interface EditorReadParams {
+  /** Absolute; in one of the client's workspace folders, or a root of a session it is attached to. */
+  path: string;
+}
+
+export interface EditorReadResult {
+  /** All of it, line ends as in the file, no byte order mark. None: the client has no such file, or cannot tell. */
+  text?: string | null;
+}
+
 /** Apply in one tick, as one undo step of its own, only if the buffer's text has this hash. */
 export interface EditorApplyParams {
   path: string;
@@ -2364,7 +2378,7 @@ export interface EditorApplyParams {
 
 export interface EditorApplyResult {
   status: "success" | "conflict" | "notOpen" | "error";
-  /** Of the text after the edits. */
+  /** Of the text after the edits. A client that answers `amanu/editor/read` must give it. */
   sha256?: string | null;
   version?: number | null;
   saved?: boolean;
@@ -2553,6 +2567,8 @@ export interface NotificationsToDaemon {
 export interface RequestsToClient {
   /** Ask a model that this client offered. The parts of its reply go as `amanu/model/part`, all of them before the answer. */
   "amanu/model/run": { params: ModelRunParams; result: ModelRunResult };
+  /** The text of a file as this editor shows it now, unsaved changes and all; for a client that sends no documents. */
+  "amanu/editor/read": { params: EditorReadParams; result: EditorReadResult };
   /** Apply edits to an open buffer, if its text is the one expected. */
   "amanu/editor/apply": { params: EditorApplyParams; result: EditorApplyResult };
   /** What the editor's language servers and linters find in files. */

@@ -700,7 +700,7 @@
 ---What a client says of itself under `capabilities.experimental.amanu`.
 ---@class amanu.ClientCapabilities
 ---@field protocol integer[] Versions of this protocol it speaks.
----@field editor? ("apply"|"diagnostics"|"definition"|"references"|"symbols"|"hover"|"callHierarchy"|"rename")[] The `amanu/editor/*` requests it answers.
+---@field editor? ("read"|"apply"|"diagnostics"|"definition"|"references"|"symbols"|"hover"|"callHierarchy"|"rename")[] The `amanu/editor/*` requests it answers. With `read` the documents it opens do not count: it is asked for the text of a file in its folders before that is used. Without `apply` beside it, edits are written to disk, and refused while it shows other text.
 ---@field trustedRoots? string[] Workspace folders (absolute paths) the user has declared trusted in this editor; others are not. Absent or null: the editor has no say, and what the user told Amanu counts.
 ---@field ripgrep? string Path of a ripgrep the editor ships.
 
@@ -1564,6 +1564,12 @@
 ---@field end integer
 ---@field newText string
 
+---@class amanu.EditorReadParams
+---@field path string Absolute; in one of the client's workspace folders, or a root of a session it is attached to.
+
+---@class amanu.EditorReadResult
+---@field text? string All of it, line ends as in the file, no byte order mark. None: the client has no such file, or cannot tell.
+
 ---Apply in one tick, as one undo step of its own, only if the buffer's text has this hash.
 ---@class amanu.EditorApplyParams
 ---@field path string
@@ -1573,7 +1579,7 @@
 
 ---@class amanu.EditorApplyResult
 ---@field status "success"|"conflict"|"notOpen"|"error"
----@field sha256? string Of the text after the edits.
+---@field sha256? string Of the text after the edits. A client that answers `amanu/editor/read` must give it.
 ---@field version? integer
 ---@field saved? boolean
 ---@field message? string
@@ -1664,6 +1670,7 @@ M.methods = {
   session_list_changed = "amanu/session/listChanged",
   mcp_changed = "amanu/mcp/changed",
   model_run = "amanu/model/run",
+  editor_read = "amanu/editor/read",
   editor_apply = "amanu/editor/apply",
   editor_diagnostics = "amanu/editor/diagnostics",
   editor_definition = "amanu/editor/definition",

@@ -253,16 +253,7 @@ class ProposalChecks:
             await self._note(proposal_id, path, "proposed", list(results[path].values()))
 
     async def _unsaved(self) -> dict[Path, str]:
-        texts: dict[Path, str] = {}
-        for buffer in list(self._workspace.overlay.buffers()):
-            with contextlib.suppress(ToolError):
-                path = self._workspace.resolve(str(buffer.path))
-                file_text = await self._workspace.read_if_exists(path)
-                if file_text is not None and file_text.unsaved:
-                    texts[path] = file_text.text
-            if len(texts) == MOST_BESIDE:
-                break
-        return texts
+        return {file.path: file.text for file in (await self._workspace.unsaved())[:MOST_BESIDE]}
 
 
 def _change(file: ProposedFile) -> TextChange | None:

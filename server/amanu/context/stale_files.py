@@ -1,9 +1,10 @@
 """Tells the model which of the files it has read have changed since, before it relies on them.
 
 Between steps and with each prompt this checks the status of the files the model has seen, and the version of those
-open in an editor; where one differs, the texts are compared. With a prompt every file is checked. Between steps the
-latest files and, by turns, some of the others are; once one has changed, all of them, for what changes one (a branch
-switch) may change many. A file whose text is no longer in the conversation is not mentioned.
+open in an editor; where one differs, the texts are compared. With a prompt every file is checked, and editors that
+must be asked are asked about the latest. Between steps the latest files and, by turns, some of the others are; once
+one has changed, all of them, for what changes one (a branch switch) may change many. A file whose text is no longer in
+the conversation is not mentioned.
 """
 
 import asyncio
@@ -47,6 +48,8 @@ class StaleFiles:
             self._seen.generation = self._conversation.generation
             self._forget(all_that_no_result_holds=True)
         files = list(self._seen.files.items())
+        if every:  # with a prompt: between steps that would be too much to ask of a client
+            await self._workspace.overlay.refresh(*(path for path, _ in files[-LATEST:]))
         chosen = files if every else self._chosen(files)
         changes = await self._changes(chosen)
         if changes and len(chosen) < len(files):

@@ -13,6 +13,7 @@ from pathlib import Path
 from amanu.core.tool import ToolError
 from amanu.proposals.model import FILE_CHANGED, STATES_AFTER, STATES_BEFORE, FileVersion, LiveFile
 from amanu.workspace import disk
+from amanu.workspace.overlay import Buffer, Editor
 from amanu.workspace.shown_files import ShownFiles
 from amanu.workspace.text_file import FileText, sha256, survives
 from amanu.workspace.workspace import Workspace
@@ -226,7 +227,7 @@ def _replacements(plan: _Plan) -> list[disk.Replacement]:
 async def _write_in_editor(workspace: Workspace, plan: _Plan) -> None:
     """Raises `_Refused` when the editor did not make the change."""
     assert plan.current is not None and plan.new_version.text is not None
-    document = workspace.find_open(plan.old_version.path, plan.current.text)
+    document = await _open_document(workspace, plan.old_version.path, plan.current.text)
     if document is None:  # closed just now: what it held is on disk, or was dropped
         raise _Refused(plan.file, CLOSED)
     editor, buffer = document
@@ -246,7 +247,7 @@ async def _undo_in_editor(workspace: Workspace, plan: _Plan) -> None:
     """Another file failed: take this one back in its editor. Where that fails too it stays, and says that it is there:
     the user can undo it."""
     assert plan.old_version.text is not None and plan.new_version.text is not None
-    document = workspace.find_open(plan.old_version.path, plan.new_version.text)
+    document = await _open_document(workspace, plan.old_version.path, plan.new_version.text)
     if document is not None and plan.current is not None:
         editor, buffer = document
         current_sha256 = sha256(plan.new_version.text.encode("utf-8", "surrogatepass"))
@@ -257,6 +258,16 @@ async def _undo_in_editor(workspace: Workspace, plan: _Plan) -> None:
         if result.status == "success":
             return
     settle(plan.file, succeeded=True)
+
+
+async def _open_document(workspace: Workspace, path: Path, text: str) -> tuple[Editor, Buffer] | None:
+    """See `Workspace.find_open`. What an editor that must be asked said may not count any more, because its user saved
+    meanwhile; it is asked again."""
+    document = workspace.find_open(path, text)
+    if document is None:
+        await workspace.overlay.refresh(path)
+        document = workspace.find_open(path, text)
+    return document
 
 
 def _inverse(edits: Sequence[TextEdit], text: str) -> list[TextEdit]:

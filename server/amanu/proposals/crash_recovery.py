@@ -115,5 +115,7 @@ def _finish(workspace: Workspace, file: LiveFile) -> _Standing:
 
 
 def _is_open(workspace: Workspace, file: LiveFile) -> bool:
-    """An editor has it: it is not written behind its back."""
-    return workspace.find_open(file.base.path) is not None
+    """An editor has it: it is not written behind its back. One that must be asked shows any file; of it only unsaved
+    text counts."""
+    document = workspace.find_open(file.base.path)
+    return document is not None and not (document[0].must_be_asked and document[1].typed == 0)

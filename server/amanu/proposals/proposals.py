@@ -292,6 +292,7 @@ class Proposals:
                 live = self._find(proposal.proposal_id)
                 files = interrupted_files(live)
                 live.attempted |= {hunk.hunk_id for file in files for hunk in file.hunks if hunk.state == "accepted"}
+                await self._workspace.overlay.refresh(*(file.base.path for file in files))
                 await asyncio.to_thread(recover, self._workspace, files)
                 self._publish(live)
         for proposal in self._stored.values():

@@ -1,5 +1,6 @@
 """The workspace as the user sees it: text of open buffers, saved or not, over the disk; and who can be asked."""
 
+import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,9 +66,12 @@ class LanguageQueries(Protocol):
 
 
 class Editor(Protocol):
-    """One connected editor's open documents. Implemented by `frontends/lsp/buffers.py`."""
+    """One connected editor's open documents. Implemented by `frontends/lsp/buffers.py` for those that tell of them,
+    by `frontends/lsp/pulled_documents.py` for those that must be asked."""
 
     name: str
+    must_be_asked: bool
+    """It shows nothing here but what `refresh` has learnt."""
     language: LanguageQueries | None
     """None for an editor that answers no questions about code."""
 
@@ -77,6 +81,11 @@ class Editor(Protocol):
 
     def buffers(self) -> Iterable[Buffer]:
         """All open documents."""
+        ...
+
+    async def refresh(self, path: Path) -> None:
+        """Learn what the editor shows of that absolute path now; one that tells by itself does nothing. Never raises,
+        never waits long."""
         ...
 
     async def apply(
@@ -136,6 +145,17 @@ class Overlay:
                 self._watchers.pop(path, None)
 
         return stop
+
+    @property
+    def must_ask(self) -> bool:
+        """Some editor has to be asked: `refresh` may have news."""
+        return any(editor.must_be_asked for editor in self._editors)
+
+    async def refresh(self, *paths: Path) -> None:
+        """Ask the editors that do not tell by themselves what they show of those absolute paths now, all at the same
+        time. Before a file is read, else what `documents` says of such editors may be old."""
+        if asked := [editor for editor in self._editors if editor.must_be_asked]:
+            await asyncio.gather(*(editor.refresh(path) for editor in asked for path in paths))
 
     def notify_changed(self, path: Path) -> None:
         """An editor's document at that path is another than before."""

@@ -81,6 +81,7 @@ class Workspace:
 
     async def read_if_exists(self, path: Path) -> FileText | None:
         """Like `read`, None when there is no such file, open or on disk."""
+        await self.overlay.refresh(path)
         buffers = [buffer for _, buffer in self.overlay.documents(path)]
         if buffers:
             return await asyncio.to_thread(self._read_through, path, buffers)
@@ -97,7 +98,14 @@ class Workspace:
 
     async def unsaved(self) -> list[FileText]:
         """The files in the roots whose text in an editor is not the one on disk, those that only an editor has among
-        them; in path order."""
+        them; in path order. Of an editor that must be asked only files that were read since it connected are known."""
+        texts = await self._known_unsaved()
+        if texts and self.overlay.must_ask:
+            await self.overlay.refresh(*(file.path for file in texts))
+            return await self._known_unsaved()
+        return texts
+
+    async def _known_unsaved(self) -> list[FileText]:
         opened = {path: [buffer for _, buffer in self.overlay.documents(path)] for path in self.overlay.paths()}
         return await asyncio.to_thread(self._unsaved, opened)
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from amanu.frontends.lsp import buffers as module
+from amanu.frontends.lsp import edit_request
 from amanu.frontends.lsp.buffers import Buffers, EditorClient, path_of, sha256
 from amanu.frontends.lsp.document_text import Position
 from amanu.frontends.lsp.jsonrpc import ClientError
@@ -151,7 +152,7 @@ async def test_apply(
 ) -> None:
     monkeypatch.setattr(module, "CONFIRM", SHORT)
     monkeypatch.setattr(module, "LATE", 10 * SHORT)
-    monkeypatch.setattr(module, "ANSWER", SHORT)
+    monkeypatch.setattr(edit_request, "ANSWER", SHORT)
     editor = FakeEditor(answer, **offers)
     result = await editor.buffers.apply(PATH, sha256(TEXT), EDITS, NEW, save=True)
     assert result.status == status, result

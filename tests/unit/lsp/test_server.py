@@ -5,6 +5,7 @@ import gc
 import json
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
 from typing import Any, cast
 from weakref import WeakSet
 
@@ -238,8 +239,6 @@ async def test_documents_are_the_overlay(connect: Connect, core: FakeSessions) -
 
 async def test_edits_go_through_the_editor(connect: Connect, core: FakeSessions) -> None:
     """Both roads over the wire, and odd keys and nested messages in the client's answer."""
-    from pathlib import Path
-
     from amanu.frontends.lsp.buffers import sha256
     from amanu_protocol.requests import TextEdit
 
@@ -272,6 +271,32 @@ async def test_edits_go_through_the_editor(connect: Connect, core: FakeSessions)
         async with asyncio.timeout(5):
             while list(core.overlay.buffers()):
                 await asyncio.sleep(0.01)
+
+
+async def test_a_client_that_answers_reads_is_asked_for_texts(
+    connect: Connect, core: FakeSessions, tmp_path: Path
+) -> None:
+    """In its folders; what it opens does not count. Nothing is left of it when it goes."""
+    file, outside = tmp_path / "work" / "t", tmp_path / "t"
+    client = await connect()
+    folder = {"uri": file.parent.as_uri(), "name": ""}
+    amanu = {"protocol": [2], "editor": ["read"]}
+    await client.initialize({"experimental": {"amanu": amanu}}, workspaceFolders=[folder])
+    document = {"uri": file.as_uri(), "languageId": "", "version": 1, "text": "opened"}
+    client.notify("textDocument/didOpen", {"textDocument": document})
+    await client.request("shutdown-is-not-this")
+    await core.overlay.refresh(outside)
+    task = asyncio.create_task(core.overlay.refresh(file))
+    asked = await client.read()
+    assert asked is not None
+    assert (asked["method"], asked["params"]) == ("amanu/editor/read", {"path": str(file)})
+    client.send({"jsonrpc": "2.0", "id": asked["id"], "result": {"text": "unsaved", "_meta": 1}})
+    await task
+    assert [(each.path, each.text) for each in core.overlay.buffers()] == [(file, "unsaved")]
+    client.writer.close()
+    async with asyncio.timeout(5):
+        while list(core.overlay.buffers()):
+            await asyncio.sleep(0.01)
 
 
 async def test_tool_arguments_keep_their_odd_keys(connect: Connect) -> None:

@@ -11,15 +11,14 @@ import hashlib
 import itertools
 import logging
 import os
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote_to_bytes, urlsplit
 
-from pydantic import ValidationError
-
 from amanu.frontends.lsp.document_text import DocumentText, Position, breaks_for
+from amanu.frontends.lsp.edit_request import Ask, no_edits, request_edit
 from amanu.frontends.lsp.jsonrpc import ClientError
 from amanu.text.code_units import Encoding
 from amanu.workspace.overlay import Buffer, LanguageQueries
@@ -32,14 +31,11 @@ LATE = 30.0
 NUDGE = 0.5
 """Seconds after which an editor that has not answered is sent something else, for the log: Eglot reads a message that
 came together with a reply only when the next one comes (jsonrpc.el of Emacs 28)."""
-ANSWER = 10.0
-"""Seconds in which a client with `amanu/editor/apply` must answer; saving may run formatters."""
 
 log = logging.getLogger(__name__)
 
-_typed = itertools.count(1)  # of all editors: the latest change of any has the greatest
-
-Ask = Callable[[str, Any], Awaitable[Any]]
+typed_numbers = itertools.count(1)
+"""For `Buffer.typed`, of all editors: the latest change of any has the greatest."""
 
 
 @dataclass
@@ -89,6 +85,8 @@ class EditorClient:
 class Buffers:
     """The documents of one client. `on_change` hears which paths' documents are others than before."""
 
+    must_be_asked = False
+
     def __init__(self, client: EditorClient, on_change: Callable[[Path], None] = lambda path: None) -> None:
         self.name = client.name
         self._client = client
@@ -136,7 +134,7 @@ class Buffers:
             else:
                 document.text.change(*change)
         document.version = version
-        document.typed = next(_typed)
+        document.typed = next(typed_numbers)
         document.saw()
         self._changed(document)
 
@@ -174,6 +172,9 @@ class Buffers:
     def buffers(self) -> Iterable[Buffer]:
         return [_buffer(document) for document in self._by_uri.values() if not _is_left(document)]
 
+    async def refresh(self, path: Path) -> None:
+        """Nothing: the client tells by itself."""
+
     async def apply(
         self, path: Path, expected_sha256: str, edits: Sequence[TextEdit], new_text: str, save: bool
     ) -> EditorApplyResult:
@@ -188,10 +189,7 @@ class Buffers:
         if document is None:
             return EditorApplyResult(status="notOpen", message=f"{path.name} is not open in {self._who}.")
         if not (self._client.own_apply or self._client.takes_edits):
-            message = (
-                f"it does not accept edits from a server. Close {path.name} there and accept again to write the file."
-            )
-            return EditorApplyResult(status="error", message=message)
+            return no_edits(path.name)
         async with document.turn:
             return await self._apply(document, expected_sha256, edits, new_text, save)
 
@@ -229,19 +227,9 @@ class Buffers:
         params = EditorApplyParams(
             path=str(document.path), expected_sha256=expected_sha256, edits=list(edits), save=save
         )
-        try:
-            async with asyncio.timeout(ANSWER):
-                answer = await self._ask("amanu/editor/apply", params)
-            result = EditorApplyResult.model_validate(answer)
-        except TimeoutError:
-            return EditorApplyResult(status="error", message=f"{self._who} did not answer; check {document.path.name}.")
-        except ValidationError:
-            return EditorApplyResult(status="error", message=f"{self._who} sent an invalid answer.")
+        result = await request_edit(self._ask, self._who, params, sha256(new_text))
         if result.status != "success":
             return result
-        if result.sha256 is not None and result.sha256 != sha256(new_text):
-            message = f"{self._who} has unexpected text in {document.path.name}."
-            return result.model_copy(update={"status": "conflict", "message": message})
         confirmed = await _within(expected, CONFIRM)
         if result.sha256 is None and not confirmed:
             return _not_confirmed(self._who, document)

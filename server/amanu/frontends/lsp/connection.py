@@ -31,7 +31,9 @@ from amanu.frontends.lsp.jsonrpc import Protocol, RequestRoute
 from amanu.frontends.lsp.message_weight import LARGE, MAX_VALUES, weigh
 from amanu.frontends.lsp.model_host import EditorModelHost
 from amanu.frontends.lsp.outbox import Outbox
+from amanu.frontends.lsp.pulled_documents import PulledDocuments
 from amanu.system.frames import BrokenStream, FrameReader
+from amanu.workspace.overlay import Editor
 from amanu_protocol import requests as r
 from amanu_protocol.base import Wire
 from amanu_protocol.errors import AmanuError
@@ -94,6 +96,8 @@ class Connection:
         self.protocol = Protocol()
         self.models = EditorModelHost(self.protocol.ask)
         self.buffers: Buffers | None = None
+        self._editor: Editor | None = None
+        """What the overlay knows of the client: its `buffers`, or what it shows when it is asked."""
         self.plain_client: PlainClient | None = None
         """For a client without a plugin of ours."""
         self._begin_plain: Callable[[], Coroutine[Any, Any, None]] | None = None
@@ -182,8 +186,8 @@ class Connection:
                 task.cancel()
         if self.plain_client is not None:
             self.plain_client.close()
-        if self.buffers is not None:
-            self._sessions.overlay.remove(self.buffers)
+        if self._editor is not None:
+            self._sessions.overlay.remove(self._editor)
             self._sessions.disconnect(self)
         self._sessions.offered.remove(self.models)
         self.protocol.close()
@@ -368,11 +372,15 @@ class Connection:
             versions=edits.get("documentChanges") is True,
             log=lambda line: self.protocol.send_notification("window/logMessage", {"type": 4, "message": line}),
         )
-        self.buffers = Buffers(client, self._sessions.overlay.notify_changed)
+        on_change = self._sessions.overlay.notify_changed
+        self.buffers = Buffers(client, on_change)
+        is_plain = handshake.is_plain(params)
+        is_pulled = self._speaks_amanu and "read" in offers and not is_plain
+        self._editor = PulledDocuments(client, self._places, on_change) if is_pulled else self.buffers
         if self._speaks_amanu:
-            self.buffers.language = EditorLanguage(self.name, self.protocol.ask, offers, self.buffers, self._places)
-        self._sessions.overlay.add(self.buffers)
-        if handshake.is_plain(params):
+            self._editor.language = EditorLanguage(self.name, self.protocol.ask, offers, self._editor, self._places)
+        self._sessions.overlay.add(self._editor)
+        if is_plain:
             if not self.folders and isinstance(params.get("rootUri"), str):
                 self._add_folder(params["rootUri"])
             self._begin_plain = partial(self._serve_plain, client, self.buffers, handshake.options(params))

@@ -356,6 +356,7 @@ class EditTool(SessionTool[P]):
         if destination in changes.results or (pending is not None and pending.base.path != path):
             raise ToolError(f"{name} is changed in this same step. To move a file there, call again in the next step.")
         on_disk = await asyncio.to_thread(spelling_on_disk, guard, destination)
+        await self._workspace.overlay.refresh(destination)
         taken = on_disk not in (None, path) or self._workspace.find_open(destination) is not None
         if taken or destination in changes.moves.values():
             raise ToolError(f"{name} already exists; a move does not overwrite it.")

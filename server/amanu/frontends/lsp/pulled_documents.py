@@ -1,0 +1,280 @@
+"""What a client shows that sends no documents, but gives the text of a file when it is asked (`amanu/editor/read`).
+The `Editor` of the overlay.
+
+What it said counts only as long as the file on disk stays as it was before it was asked: after that the user has saved,
+or something else wrote the file, and the disk knows better until the client is asked again.
+"""
+
+import asyncio
+import itertools
+import os
+import stat
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from amanu.core.tool import ToolError
+from amanu.frontends.lsp.buffers import EditorClient, sha256, typed_numbers
+from amanu.frontends.lsp.edit_request import no_edits, request_edit
+from amanu.frontends.lsp.jsonrpc import ClientError
+from amanu.workspace.overlay import Buffer, LanguageQueries
+from amanu.workspace.text_file import MAX_FILE, as_editors_show, decode, survives
+from amanu_protocol.requests import EditorApplyParams, EditorApplyResult, EditorReadParams, EditorReadResult, TextEdit
+
+ANSWER = 5.0
+"""Seconds in which a client must give a text."""
+REST = 60.0
+"""Seconds in which a client that did not is not asked again: it would slow down every read."""
+ATTEMPTS = 2
+"""At a text while the file on disk stays as it is: else it may be that of the file before, and not unsaved."""
+MOST_DOCUMENTS = 100
+MOST_CHARACTERS = MAX_FILE
+"""Of all texts that are kept."""
+
+_Stamp = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """A text, and the file at that moment."""
+
+    path: Path
+    """As the client spells it."""
+    real: Path
+    text: str
+    stamp: _Stamp | None
+    """Of the file before the client was asked; None where there was none."""
+    saved: bool
+    """It is the text on disk."""
+
+
+@dataclass(frozen=True)
+class _Document:
+    answer: _Answer
+    version: int
+    typed: int
+
+    def counts(self) -> bool:
+        return _stamp(self.answer.real) == self.answer.stamp
+
+
+class PulledDocuments:
+    """The documents of one client, `takes_edits` by `amanu/editor/apply`. `places` are the folders it has before it: of
+    others it is not asked. `on_change` hears which paths' documents are others than before."""
+
+    must_be_asked = True
+
+    def __init__(
+        self,
+        client: EditorClient,
+        places: Callable[[], Iterable[Path]],
+        on_change: Callable[[Path], None] = lambda path: None,
+    ) -> None:
+        self.name = client.name
+        self.language: LanguageQueries | None = None
+        """Set by the connection, when its client answers questions about code."""
+        self._ask = client.ask
+        self._takes_edits = client.own_apply
+        self._places = places
+        self._on_change = on_change
+        self._versions = itertools.count(1)
+        self._documents: dict[Path, _Document] = {}
+        """By real path, the one last heard of at the end. What does not count any more stays, for what comes next is
+        compared with it."""
+        self._asking: dict[Path, asyncio.Task[None]] = {}
+        """By real path."""
+        self._rests_until = 0.0
+        """On the event loop's clock."""
+
+    def buffer(self, path: Path) -> Buffer | None:
+        document = self._document(path)
+        return None if document is None or self._is_hidden(document) else _buffer(document)
+
+    def buffers(self) -> Iterable[Buffer]:
+        documents = list(self._documents.values())
+        return [_buffer(each) for each in documents if not self._is_hidden(each) and each.counts()]
+
+    async def refresh(self, path: Path) -> None:
+        """See `workspace.overlay.Editor.refresh`. Who asks about a path at the same time shares one request."""
+        real = _real(path)
+        client_path = self._client_path(real)
+        if client_path is None:
+            self._put(real, None)
+            return
+        if (asking := self._asking.get(real)) is None:
+            asking = self._asking[real] = asyncio.create_task(self._pull(client_path, real))
+            asking.add_done_callback(lambda _: self._asking.pop(real))
+        await asyncio.wait({asking})  # of several, one that is cancelled leaves the others theirs
+
+    async def apply(
+        self, path: Path, expected_sha256: str, edits: Sequence[TextEdit], new_text: str, save: bool
+    ) -> EditorApplyResult:
+        """See `workspace.overlay.Editor.apply`. Only the client's own hash confirms an edit."""
+        document = self._document(path)
+        if document is None:
+            return EditorApplyResult(status="notOpen", message=f"{path.name} is not open in {self._who}.")
+        answer = document.answer
+        if not self._takes_edits:
+            return no_edits(path.name)
+        if sha256(answer.text) != expected_sha256:
+            message = f"{path.name} was changed in {self._who} in the meantime."
+            return EditorApplyResult(status="conflict", message=message)
+        params = EditorApplyParams(path=str(answer.path), expected_sha256=expected_sha256, edits=list(edits), save=save)
+        result = await self._request_edit(params, sha256(new_text))
+        if result.status == "success":
+            await self._edited(replace(answer, text=new_text))
+        else:
+            self._put(answer.real, None)  # what it shows now is not known
+        return result
+
+    # What the client says ---------------------------------------------------------------------------
+
+    async def _pull(self, path: Path, real: Path) -> None:
+        known = self._documents.get(real)
+        answer = await self._answer(path, real)
+        now = self._documents.get(real)
+        if now is known or now is None:  # else an edit was made meanwhile, and this may be the text before it
+            self._put(real, answer)
+
+    async def _answer(self, path: Path, real: Path) -> _Answer | None:
+        for _ in range(ATTEMPTS):
+            if not _can_be_text(real):
+                return None
+            stamp = _stamp(real)
+            text = await self._ask_text(path)
+            if text is None or len(text) > MOST_CHARACTERS or (stamp is None and not text):
+                return None
+            saved = False if stamp is None else await asyncio.to_thread(_is_on_disk, text, real)
+            if _stamp(real) == stamp:
+                return None if saved is None else _Answer(path, real, text, stamp, saved)
+        return None
+
+    async def _ask_text(self, path: Path) -> str | None:
+        loop = asyncio.get_running_loop()
+        if loop.time() < self._rests_until:
+            return None
+        try:
+            async with asyncio.timeout(ANSWER):
+                answer = await self._ask("amanu/editor/read", EditorReadParams(path=str(path)))
+            return EditorReadResult.model_validate(answer).text
+        except TimeoutError:
+            self._rests_until = loop.time() + REST
+        except (ClientError, ValidationError):
+            pass
+        return None
+
+    async def _request_edit(self, params: EditorApplyParams, new_sha256: str) -> EditorApplyResult:
+        try:
+            result = await request_edit(self._ask, self._who, params, new_sha256)
+        except ClientError as error:
+            return EditorApplyResult(status="error", message=f"{self._who} refused the edit: {error}")
+        if result.status == "success" and result.sha256 is None:
+            message = f"{self._who} did not say what text {Path(params.path).name} has now."
+            return EditorApplyResult(status="conflict", message=message)
+        return result
+
+    async def _edited(self, answer: _Answer) -> None:
+        stamp = _stamp(answer.real)
+        saved = None if stamp is None else await asyncio.to_thread(_is_on_disk, answer.text, answer.real)
+        self._put(answer.real, replace(answer, stamp=stamp, saved=saved is True))
+
+    def _put(self, real: Path, answer: _Answer | None) -> None:
+        known = self._documents.get(real)
+        if answer is not None and known is not None and _is_left(answer, known.answer):
+            return
+        self._documents.pop(real, None)
+        if answer is not None:
+            self._documents[real] = self._next(answer, known)
+            self._trim()
+        if (None if known is None else known.answer.text) != (None if answer is None else answer.text):
+            for path in {real} | {each.path for each in (answer, known and known.answer) if each is not None}:
+                self._on_change(path)
+
+    def _next(self, answer: _Answer, known: _Document | None) -> _Document:
+        is_same = known is not None and known.answer.text == answer.text
+        version = known.version if known is not None and is_same else next(self._versions)
+        if answer.saved:
+            return _Document(answer, version, 0)
+        typed = known.typed if known is not None and is_same else 0
+        return _Document(answer, version, typed or next(typed_numbers))
+
+    def _trim(self) -> None:
+        characters = sum(len(document.answer.text) for document in self._documents.values())
+        while len(self._documents) > MOST_DOCUMENTS or characters > MOST_CHARACTERS:
+            oldest = self._documents.pop(next(iter(self._documents)))
+            characters -= len(oldest.answer.text)
+
+    # Paths ------------------------------------------------------------------------------------------
+
+    def _document(self, path: Path) -> _Document | None:
+        document = self._documents.get(path) or next(
+            (each for each in self._documents.values() if each.answer.path == path), None
+        )
+        return document if document is not None and document.counts() else None
+
+    def _is_hidden(self, document: _Document) -> bool:
+        """Where the client takes no edits, what it shows of the disk is no document: the file is written there."""
+        return document.answer.saved and not self._takes_edits
+
+    def _client_path(self, real: Path) -> Path | None:
+        """As the client spells it; None for a file in none of its folders."""
+        for place in self._places():
+            for root in (place, _real(place)):
+                if real.is_relative_to(root):
+                    return place / real.relative_to(root)
+        return None
+
+    @property
+    def _who(self) -> str:
+        return self.name or "the editor"
+
+
+def _buffer(document: _Document) -> Buffer:
+    return Buffer(document.answer.path, document.answer.text, document.version, document.typed)
+
+
+def _real(path: Path) -> Path:
+    return Path(os.path.realpath(path))
+
+
+def _stamp(path: Path) -> _Stamp | None:
+    """What is another after the file was written; None when there is none."""
+    try:
+        status = os.stat(path)  # noqa: PTH116  quicker, and it is called for every document
+    except (OSError, ValueError):
+        return None
+    return status.st_mtime_ns, status.st_size, status.st_ino
+
+
+def _can_be_text(path: Path) -> bool:
+    """A file that is read at all, or none yet."""
+    try:
+        status = path.stat()
+    except (OSError, ValueError):
+        return True
+    return stat.S_ISREG(status.st_mode) and status.st_size <= MAX_FILE
+
+
+def _is_on_disk(text: str, path: Path) -> bool | None:
+    """Whether an editor that has not changed the file shows that text. None where that cannot be told: the file is no
+    text, or the client has given it other line ends. Blocking."""
+    try:
+        data = path.read_bytes()
+        on_disk, encoding = decode(data, path)
+    except (OSError, ToolError):
+        return None
+    if text == on_disk or (not survives(on_disk, encoding) and text in as_editors_show(data, on_disk)):
+        return True
+    return None if _with_feeds(text) == _with_feeds(on_disk) else False
+
+
+def _with_feeds(text: str) -> str:
+    return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _is_left(answer: _Answer, known: _Answer) -> bool:
+    """What an editor still shows of a file that something else has changed, moved or deleted since, without a change by
+    its user: it has not read it again yet."""
+    return known.saved and not answer.saved and answer.text == known.text

@@ -1,0 +1,138 @@
+"""An editor that sends no documents, and answers for them, through a real daemon process."""
+
+import asyncio
+import hashlib
+import json
+import os
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from support.raw_client import RawClient
+
+SERVE = [sys.executable, "-P", "-m", "amanu", "serve"]
+GUARD = 0.55
+"""Seconds in which a decision would be too soon."""
+
+
+class PullingEditor:
+    """Prompts, accepts every edit, and answers the daemon with the texts it shows. Saves what it edits if `saves`."""
+
+    def __init__(self, raw: RawClient, file: Path) -> None:
+        self.raw = raw
+        self.file = file
+        self.text = file.read_text()
+        self.saves = False
+        self.asked: list[str] = []
+        self.proposal: dict[str, Any] = {}
+
+    async def begin(self, *steps: dict[str, Any], editor: list[str]) -> None:
+        script = self.file.parent.parent / "script.json"
+        script.write_text(json.dumps(steps))
+        await self.raw.initialize({"experimental": {"amanu": {"protocol": [2], "editor": editor}}})
+        made = {"sessionId": "s", "roots": [str(self.file.parent)], "modelId": f"scripted:{script}"}
+        assert "result" in await self.raw.request("amanu/session/create", made)
+
+    async def turn(self) -> str:
+        """The model's last words."""
+        self._send("prompt", "amanu/prompt/send", {"sessionId": "s", "promptId": "p", "text": "go on"})
+        said, accepting = "", None
+        while True:
+            message = self.raw.heard.pop(0) if self.raw.heard else await self.raw.read()
+            assert message is not None, "the server left"
+            params = message.get("params")
+            match message:
+                case {"method": "amanu/editor/read" | "amanu/editor/apply" as method, "id": id}:
+                    self.asked.append(method.rpartition("/")[2])
+                    answer = self._read(params) if method.endswith("read") else self._apply(params)
+                    self.raw.send({"jsonrpc": "2.0", "id": id, "result": answer})
+                case {"params": {"event": {"kind": "proposalChanged", "proposal": proposal}}}:
+                    self.proposal = proposal
+                case {"params": {"event": {"kind": "approvalRequested"}}}:  # anew when a check has something to say
+                    if accepting is not None:
+                        accepting.cancel()
+                    accepting = asyncio.create_task(self._accept())
+                case {"params": {"event": {"kind": "itemCompleted", "item": {"kind": "answer", "text": text}}}}:
+                    said = text
+                case {"params": {"event": {"kind": "turnEnded"}}}:
+                    return said
+                case _:
+                    pass
+
+    @property
+    def hunk_states(self) -> list[str]:
+        return [hunk["state"] for hunk in self.proposal["files"][0]["hunks"]]
+
+    async def _accept(self) -> None:
+        await asyncio.sleep(GUARD)
+        seen = {"proposalId": self.proposal["proposalId"], "version": self.proposal["version"]}
+        hunks = [{"hunkId": hunk["hunkId"], "decision": "accept"} for hunk in self.proposal["files"][0]["hunks"]]
+        self._send("accept", "amanu/proposal/resolve", {"sessionId": "s", **seen, "hunks": hunks})
+
+    def _send(self, id: str, method: str, params: Any) -> None:
+        self.raw.send({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+
+    def _read(self, params: Any) -> Any:
+        return {"text": self.text if params["path"] == str(self.file) else None}
+
+    def _apply(self, params: Any) -> Any:
+        assert params["path"] == str(self.file)
+        if params["expectedSha256"] != sha256(self.text):
+            return {"status": "conflict"}
+        for edit in reversed(params["edits"]):
+            self.text = self.text[: edit["start"]] + edit["newText"] + self.text[edit["end"] :]
+        if self.saves:
+            self.file.write_text(self.text)
+        return {"status": "success", "sha256": sha256(self.text), "saved": self.saves}
+
+
+def sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@pytest_asyncio.fixture
+async def client(tmp_path: Path) -> AsyncIterator[PullingEditor]:
+    (tmp_path / "work").mkdir()
+    file = tmp_path / "work" / "cart.py"
+    file.write_text("saved = 1\n")
+    raw = await RawClient.spawn([*SERVE, "--alone"], {**os.environ})
+    yield PullingEditor(raw, file)
+    await raw.stop()
+
+
+def steps(shown: str) -> list[dict[str, Any]]:
+    """Read the file, see that text, and change its number."""
+    edit = {"path": "cart.py", "old_text": "= 1", "new_text": "= 2"}
+    return [
+        {"calls": [{"tool": "read_file", "arguments": {"path": "cart.py"}}]},
+        {"expect": shown, "calls": [{"tool": "edit_file", "arguments": edit}]},
+        {"text": "Done."},
+    ]
+
+
+@pytest.mark.parametrize("saves", [False, True])
+@pytest.mark.parametrize("unsaved", [False, True])
+async def test_an_accepted_edit_goes_through_the_client(client: PullingEditor, unsaved: bool, saves: bool) -> None:
+    """One front's client saves whatever it writes, another does not."""
+    client.saves = saves
+    client.text = "unsaved = 1\n" if unsaved else client.text
+    before = client.file.read_text()
+    await client.begin(*steps(client.text), editor=["read", "apply"])
+    assert await client.turn() == "Done."
+    assert client.text == ("unsaved = 2\n" if unsaved else "saved = 2\n")
+    assert client.file.read_text() == (client.text if saves else before)
+    assert client.asked.count("apply") == 1 and client.hunk_states == ["applied"]
+
+
+@pytest.mark.parametrize("unsaved", [False, True])
+async def test_a_client_that_takes_no_edits(client: PullingEditor, unsaved: bool) -> None:
+    client.text = "unsaved = 1\n" if unsaved else client.text
+    await client.begin(*steps(client.text), editor=["read"])
+    assert await client.turn() == "Done."
+    assert client.file.read_text() == ("saved = 1\n" if unsaved else "saved = 2\n")
+    assert client.text == ("unsaved = 1\n" if unsaved else "saved = 1\n")
+    assert "apply" not in client.asked and client.hunk_states == ["conflicted" if unsaved else "applied"]
