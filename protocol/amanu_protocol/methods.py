@@ -71,6 +71,7 @@ METHODS: tuple[Method, ...] = (
     Method("amanu/mcp/turnOff", "toDaemon", r.McpServerParams, r.McpServerResult, "Stop a server, until it is approved again."),
     Method("amanu/mcp/restart", "toDaemon", r.McpServerParams, r.McpServerResult, "Stop a server, and start it again."),
     Method("amanu/mcp/signIn", "toDaemon", r.McpServerParams, r.McpSignInResult, "Sign in to a server that asks for it. Answers as soon as there is a page to open."),
+    Method("amanu/mcp/offer", "toDaemon", r.McpOfferParams, r.Empty, "Hand MCP servers over to one session, until it is closed."),
     Method("amanu/mention/complete", "toDaemon", r.MentionCompleteParams, r.MentionCompleteResult, "What the mention at the end of a text may become: `@path`, `@symbol:Name` …"),
     Method("amanu/model/list", "toDaemon", r.Empty, r.ModelListResult, "Models to choose from."),
     Method("amanu/model/offer", "toDaemon", r.ModelOfferParams, r.Empty, "Offer the models that this editor has from its other extensions, until it disconnects."),

@@ -730,14 +730,14 @@ class McpChangedTool(Message):
 
 
 class McpServer(Message):
-    """An MCP server that is configured for a session's folders."""
+    """An MCP server that is configured for a session's folders, or that a client offered to the session."""
 
     name: str
     state: Literal["unapproved", "off", "configured", "starting", "ready", "failed", "needsSignIn"]
     """`unapproved`: it does not start before it is approved · `configured`: it starts when it is first needed."""
     reason: str
     source: str
-    """Where it is configured."""
+    """Where it is configured; of one that was offered, the client's name."""
     target: str
     """What starts, or is connected to: the exact command line, or the address."""
     access: str
@@ -787,6 +787,39 @@ class McpSignInResult(Message):
     """The page to open, of the server's authorization server; None when signing in has ended already. How it ends is a
     notice."""
     summary: str
+
+
+OfferedKey = Annotated[str, Field(min_length=1, max_length=256)]
+"""The name of a variable or header."""
+OfferedText = Annotated[str, Field(max_length=32_768)]
+"""An argument, or the value of a variable or header."""
+
+
+class OfferedServer(Message):
+    """An MCP server that the user configured in their editor. Its values are taken as they are: `${VAR}` stands for
+    nothing."""
+
+    name: str = Field(min_length=1, max_length=200)
+    """Characters other than ASCII letters, digits, `_` and `-` become `_`."""
+    kind: Literal["stdio", "http"]
+    command: str = Field(default="", max_length=4_096)
+    """Of `stdio`: the program, an absolute path or a name on `PATH`."""
+    args: list[OfferedText] = Field(default=[], max_length=1_000)
+    env: dict[OfferedKey, OfferedText] = Field(default={}, max_length=1_000, repr=False)
+    """Variables it gets besides `PATH`, `HOME`, the language and the like."""
+    url: str = Field(default="", max_length=8_192)
+    """Of `http` (streamable HTTP)."""
+    headers: dict[OfferedKey, OfferedText] = Field(default={}, max_length=100, repr=False)
+    """Sent with each request."""
+
+
+class McpOfferParams(Message):
+    session_id: Id
+    servers: list[OfferedServer] = Field(max_length=100)
+    """All of them, instead of those offered before; an empty list takes them back. The session and its sub-agents use
+    them, nobody else, until the session is closed: the daemon also closes it when it is idle with no client attached,
+    so offer them again after attaching. They need no approval, and their variables and headers are never written to
+    disk. They start at once; a turn has the tools of those that are ready when it begins."""
 
 
 class MentionCompleteParams(Message):

@@ -25,6 +25,7 @@ class Folder:
 
     roots: Sequence[Path]
     trusted: bool = True
+    session_id: str = "s"
 
 
 @dataclass

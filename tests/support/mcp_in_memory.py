@@ -17,6 +17,7 @@ from amanu.mcp.model import (
     Workspace,
 )
 from amanu_protocol.errors import AmanuError
+from amanu_protocol.requests import OfferedServer
 
 Answer = Callable[[Mapping[str, Any], CallClient], Awaitable[CallAnswer]]
 TEXT: Mapping[str, Any] = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
@@ -106,6 +107,7 @@ class ServersInMemory:
         self.all = list(servers)
         self.listeners: list[Callable[[], None]] = []
         self.faults: list[str] = []
+        self.offered: dict[str, Sequence[OfferedServer]] = {}
 
     def servers(self, workspace: Workspace) -> Sequence[Server]:
         return sorted(
@@ -114,6 +116,9 @@ class ServersInMemory:
 
     def problems(self, workspace: Workspace) -> Sequence[str]:
         return self.faults
+
+    def offer(self, workspace: Workspace, client: str, servers: Sequence[OfferedServer]) -> None:
+        self.offered[workspace.session_id] = servers
 
     def changed(self) -> None:
         for listener in self.listeners:

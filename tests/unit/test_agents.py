@@ -17,6 +17,7 @@ from amanu_protocol.items import Answer, Notice, ToolCall
 from amanu_protocol.requests import (
     AgentParams,
     AuditQueryParams,
+    OfferedServer,
     PromptSendParams,
     QuestionAnswerParams,
     SessionListParams,
@@ -71,6 +72,21 @@ async def test_an_agent_works_in_a_session_of_its_own_and_its_result_is_the_resu
         assert opened.state.parent_session_id == "s" and opened.state.last_turn is not None
         told = conversation(opened)[0].model_dump_json()
         assert "Do it." in told and "look it up" not in told
+
+
+async def test_an_agent_uses_the_mcp_servers_that_were_offered_to_its_parent(tmp_path: Path) -> None:
+    looker = [READS, step("", complete("Done."))]
+    offered = OfferedServer(name="far", kind="http", url="ftp://is.not.reached")
+    async with session_with_agents(tmp_path, {"looker": looker}, step("", ask_agent("looker")), step("Thanks.")) as d:
+        d.session.mcp.offer([offered], "Zed")
+        await d.prompt("look it up")
+        await d.ended()
+        child = await d.sessions.get(agent(d).session_id)
+        assert [server.name for server in child.mcp.servers()] == ["far"]
+        with pytest.raises(AmanuError, match="A sub-agent uses the MCP servers of the session it works for"):
+            child.mcp.offer([], "Zed")
+        await d.sessions.close(child.state.session_id)
+        assert [server.name for server in d.session.mcp.servers()] == ["far"]
 
 
 async def test_what_an_agent_asks_is_asked_in_its_parent_with_its_name_and_decided_there(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from amanu.core.conversation import Results
 from amanu.permissions import approvals
 from amanu_protocol.items import Notice
-from amanu_protocol.requests import PromptSendParams, QuestionAnswerParams, SessionCreateParams
+from amanu_protocol.requests import OfferedServer, PromptSendParams, QuestionAnswerParams, SessionCreateParams
 from amanu_protocol.state import SessionState
 from support.scripted_session import ScriptedSession, call, conversation, scripted_session, step
 from support.session_client import Client, until
@@ -111,3 +111,28 @@ async def test_the_server_asks_and_its_changed_tools_wait(tmp_path: Path) -> Non
         listed = d.session.mcp_decisions.list().servers[0]
         assert {tool.name for tool in listed.changed_tools} == {"echo", "newcomer"}
         assert any("evil.example" in tool.diff for tool in listed.changed_tools)
+
+
+async def test_an_offered_one_is_used_without_a_question_about_starting_it(tmp_path: Path) -> None:
+    (Path(os.environ["AMANU_HOME"]) / "config" / "mcp.toml").unlink()
+    token = "a1b2c3d4e5f6g7h8i9j0"
+    offered = OfferedServer(
+        name="of Zed", kind="stdio", command=sys.executable, args=[str(SERVER)], env={"GIT_TOKEN": token}
+    )
+    steps = [step("", call("mcp__of_Zed__echo", text="hello")), step("done")]
+    async with scripted_session(tmp_path, *steps) as d:
+        d.session.mcp.offer([offered], "Zed")
+        d.session.mcp.offer([offered, offered.model_copy(update={"name": "two"})], "Zed")
+        assert texts(d.session.state) == ["MCP servers from Zed: of_Zed.", "MCP servers from Zed: two."]
+        async with asyncio.timeout(50):
+            while not all(server.view.tools for server in d.session.mcp.servers()):
+                await asyncio.sleep(0.1)
+        d.session.allow("mcp__of_Zed__*")
+        await d.prompt("go")
+        await d.ended()
+        assert "hello" in results(d)[0]
+        assert d.session.core.services.secrets.mask_content(f"It is {token}.") == "It is [hidden-by-amanu]."
+        records = await d.session.core.journal.records()
+        assert token not in repr(records)
+    written = [path for path in Path(os.environ["AMANU_HOME"]).rglob("*") if path.is_file()]
+    assert not [path for path in written if token.encode() in path.read_bytes()]

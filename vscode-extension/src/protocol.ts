@@ -1748,13 +1748,13 @@ export interface McpChangedTool {
   diff: string;
 }
 
-/** An MCP server that is configured for a session's folders. */
+/** An MCP server that is configured for a session's folders, or that a client offered to the session. */
 export interface McpServer {
   name: string;
   /** `unapproved`: it does not start before it is approved · `configured`: it starts when it is first needed. */
   state: "unapproved" | "off" | "configured" | "starting" | "ready" | "failed" | "needsSignIn";
   reason: string;
-  /** Where it is configured. */
+  /** Where it is configured; of one that was offered, the client's name. */
   source: string;
   /** What starts, or is connected to: the exact command line, or the address. */
   target: string;
@@ -1811,6 +1811,39 @@ export interface McpSignInResult {
    */
   url: string | null;
   summary: string;
+}
+
+/** An argument, or the value of a variable or header. */
+export type OfferedText = string;
+
+/**
+ * An MCP server that the user configured in their editor. Its values are taken as they are: `${VAR}` stands for
+ * nothing.
+ */
+export interface OfferedServer {
+  /** Characters other than ASCII letters, digits, `_` and `-` become `_`. */
+  name: string;
+  kind: "stdio" | "http";
+  /** Of `stdio`: the program, an absolute path or a name on `PATH`. */
+  command?: string;
+  args?: OfferedText[];
+  /** Variables it gets besides `PATH`, `HOME`, the language and the like. */
+  env?: { [key: string]: OfferedText };
+  /** Of `http` (streamable HTTP). */
+  url?: string;
+  /** Sent with each request. */
+  headers?: { [key: string]: OfferedText };
+}
+
+export interface McpOfferParams {
+  sessionId: Id;
+  /**
+   * All of them, instead of those offered before; an empty list takes them back. The session and its sub-agents use
+   * them, nobody else, until the session is closed: the daemon also closes it when it is idle with no client attached,
+   * so offer them again after attaching. They need no approval, and their variables and headers are never written to
+   * disk. They start at once; a turn has the tools of those that are ready when it begins.
+   */
+  servers: OfferedServer[];
 }
 
 export interface MentionCompleteParams {
@@ -2519,6 +2552,8 @@ export interface RequestsToDaemon {
   "amanu/mcp/restart": { params: McpServerParams; result: McpServerResult };
   /** Sign in to a server that asks for it. Answers as soon as there is a page to open. */
   "amanu/mcp/signIn": { params: McpServerParams; result: McpSignInResult };
+  /** Hand MCP servers over to one session, until it is closed. */
+  "amanu/mcp/offer": { params: McpOfferParams; result: Empty };
   /** What the mention at the end of a text may become: `@path`, `@symbol:Name` … */
   "amanu/mention/complete": { params: MentionCompleteParams; result: MentionCompleteResult };
   /** Models to choose from. */

@@ -1152,12 +1152,12 @@
 ---@field name string
 ---@field diff string Unified; of a new tool its whole text.
 
----An MCP server that is configured for a session's folders.
+---An MCP server that is configured for a session's folders, or that a client offered to the session.
 ---@class amanu.McpServer
 ---@field name string
 ---@field state "unapproved"|"off"|"configured"|"starting"|"ready"|"failed"|"needsSignIn" `unapproved`: it does not start before it is approved · `configured`: it starts when it is first needed.
 ---@field reason string
----@field source string Where it is configured.
+---@field source string Where it is configured; of one that was offered, the client's name.
 ---@field target string What starts, or is connected to: the exact command line, or the address.
 ---@field access string A sentence: what its process may do.
 ---@field digest string Of all that approving it is about.
@@ -1193,6 +1193,24 @@
 ---@class amanu.McpSignInResult
 ---@field url? string The page to open, of the server's authorization server; None when signing in has ended already. How it ends is a notice.
 ---@field summary string
+
+---An argument, or the value of a variable or header.
+---@alias amanu.OfferedText string
+
+---An MCP server that the user configured in their editor. Its values are taken as they are: `${VAR}` stands for
+---nothing.
+---@class amanu.OfferedServer
+---@field name string Characters other than ASCII letters, digits, `_` and `-` become `_`.
+---@field kind "stdio"|"http"
+---@field command? string Of `stdio`: the program, an absolute path or a name on `PATH`.
+---@field args? amanu.OfferedText[]
+---@field env? table<string, amanu.OfferedText> Variables it gets besides `PATH`, `HOME`, the language and the like.
+---@field url? string Of `http` (streamable HTTP).
+---@field headers? table<string, amanu.OfferedText> Sent with each request.
+
+---@class amanu.McpOfferParams
+---@field sessionId amanu.Id
+---@field servers amanu.OfferedServer[] All of them, instead of those offered before; an empty list takes them back. The session and its sub-agents use them, nobody else, until the session is closed: the daemon also closes it when it is idle with no client attached, so offer them again after attaching. They need no approval, and their variables and headers are never written to disk. They start at once; a turn has the tools of those that are ready when it begins.
 
 ---@class amanu.MentionCompleteParams
 ---@field sessionId? amanu.Id
@@ -1648,6 +1666,7 @@ M.methods = {
   mcp_turn_off = "amanu/mcp/turnOff",
   mcp_restart = "amanu/mcp/restart",
   mcp_sign_in = "amanu/mcp/signIn",
+  mcp_offer = "amanu/mcp/offer",
   mention_complete = "amanu/mention/complete",
   model_list = "amanu/model/list",
   model_offer = "amanu/model/offer",

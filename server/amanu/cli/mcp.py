@@ -70,6 +70,8 @@ def main(argv: list[str]) -> int:
 class _Folder:
     roots: Sequence[Path]
     trusted: bool
+    session_id: str = ""
+    """There is none."""
 
 
 @asynccontextmanager

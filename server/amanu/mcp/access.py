@@ -18,7 +18,7 @@ def target_text(config: ServerConfig, variables: UserVariables, roots: Sequence[
 
     def shown(text: str) -> str:
         try:
-            return expand(text, known)
+            return text if config.is_literal else expand(text, known)
         except KeyError:
             return text
 

@@ -40,13 +40,13 @@ class ServerTable(BaseModel):
     args: tuple[str, ...] = ()
     cwd: str = ""
     """The folder it starts in; the first folder of the workspace if empty."""
-    env: dict[str, str] = {}
+    env: dict[str, str] = Field(default={}, repr=False)
     """Variables it gets besides `PATH`, `HOME`, the language and the like."""
     env_pass: tuple[str, ...] = ()
     """Variables of your environment that it also gets. API keys of model services are never passed on."""
     url: str = ""
     """The address of a remote server (streamable HTTP)."""
-    headers: dict[str, str] = {}
+    headers: dict[str, str] = Field(default={}, repr=False)
     network: bool | None = None
     """It may use the network; if not set, only programs that fetch what they run, such as `npx` and `uvx`, may."""
     writes: bool = False
@@ -91,14 +91,23 @@ class ServerConfig:
     """Why it cannot be started as it is configured: a sentence."""
     folder: Path | None = None
     """Of the plug-in whose server it is, which it may read; a real path."""
+    session_id: str = ""
+    """The session that a client offered it to; "": a file configures it."""
 
     @property
     def kind(self) -> Literal["stdio", "http"]:
         return "http" if self.table.url else "stdio"
 
     @property
+    def is_literal(self) -> bool:
+        """Its texts refer to no variables: the client that offered it has replaced its own."""
+        return bool(self.session_id)
+
+    @property
     def variables(self) -> list[str]:
         """The variables of the user's environment that it gets to know, sorted."""
+        if self.is_literal:
+            return []
         table = self.table
         texts = (table.command, *table.args, table.cwd, table.url, *table.env.values(), *table.headers.values())
         return sorted({*table.env_pass, *(name for text in texts for name in references(text))})

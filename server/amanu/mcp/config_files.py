@@ -64,7 +64,7 @@ class PluginServers:
         for own_name, entry in self.entries.items():
             name = f"plugin_{self.plugin}_{own_name}"
             if NAME.match(name):
-                servers[name] = replace(_server(name, source, dict(entry), None, is_json=True), folder=self.folder)
+                servers[name] = replace(read_entry(name, source, dict(entry), None, is_json=True), folder=self.folder)
             else:
                 problems.append(f"The server {own_name!r} of {source} is left out: its name is too long, or not ASCII.")
         return ConfigFile(servers, tuple(problems))
@@ -158,7 +158,7 @@ def read_file(path: Path, root: Path | None, status: os.stat_result | None = Non
         if not NAME.match(name):
             problems.append(f"{path}: the server {name!r} is left out: a name is at most 40 letters, digits, _ and -.")
         else:
-            servers[name] = _server(name, source, entry, root, is_json=is_json)
+            servers[name] = read_entry(name, source, entry, root, is_json=is_json)
     return ConfigFile(servers, tuple(problems))
 
 
@@ -168,7 +168,8 @@ def default_access(command: str) -> Access:
     return Access(network=bool(caches), caches=caches)
 
 
-def _server(name: str, source: str, entry: Any, root: Path | None, *, is_json: bool) -> ServerConfig:
+def read_entry(name: str, source: str, entry: Any, root: Path | None, *, is_json: bool) -> ServerConfig:
+    """One server of a file, or of what is like a file: `source`, `root` as in `ServerConfig`."""
     if not isinstance(entry, dict):
         return ServerConfig(name, source, ServerTable(), root=root, fault=f"{name} in {source} is not a table.")
     fields = cast("dict[str, Any]", entry)

@@ -91,6 +91,8 @@ class Connection:
     changed: Callable[[], None]
     is_users: bool = True
     """The user's own file configures it, not a workspace's."""
+    session_id: str = ""
+    """As in `ServerConfig`."""
     state: ServerState = "configured"
     reason: str = ""
     listing: Listing | None = None

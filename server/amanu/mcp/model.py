@@ -8,6 +8,7 @@ from typing import Any, Literal, Protocol
 from pydantic import JsonValue
 
 from amanu_protocol.items import Question, QuestionField
+from amanu_protocol.requests import OfferedServer
 
 ServerState = Literal["unapproved", "off", "configured", "starting", "ready", "failed", "needsSignIn"]
 """`unapproved`: the user has not approved what it starts, or that changed since · `off`: the user turned it off ·
@@ -49,7 +50,7 @@ class ServerView:
     reason: str
     """Why it is in that state, as a sentence; "" where the state says it all."""
     source: str
-    """Where it is configured: "your mcp.toml", ".mcp.json of this workspace" …"""
+    """Where it is configured: "your mcp.toml", ".mcp.json of this workspace" …; of one that was offered, the client."""
     target: str
     """What starts or is connected to: the exact command line, or the address."""
     access: str
@@ -65,6 +66,8 @@ class ServerView:
     """What the server tells models about itself: untrusted data, at most 2 KB."""
     has_resources: bool = False
     has_prompts: bool = False
+    is_offered: bool = False
+    """A client offered it to the session: no file configures it."""
 
 
 @dataclass(frozen=True)
@@ -153,13 +156,18 @@ class McpServer(Protocol):
 
 
 class Workspace(Protocol):
-    """Whose servers: the folders of a session, and whether the user trusts them."""
+    """Whose servers: the folders of a session, whether the user trusts them, and what clients offered to it."""
 
     @property
     def roots(self) -> Sequence[Path]: ...
 
     @property
     def trusted(self) -> bool: ...
+
+    @property
+    def session_id(self) -> str:
+        """The session whose offered servers are used."""
+        ...
 
 
 class McpServers(Protocol):
@@ -170,11 +178,18 @@ class McpServers(Protocol):
 
     def servers(self, workspace: Workspace) -> Sequence[McpServer]:
         """Those configured for a workspace, by name, in whatever state: the user's, then its own if it is trusted (they
-        cannot take a name of the user's). Quick: it reads files only when they changed."""
+        cannot take a name of the user's), then those that were offered. Quick: it reads files only when they
+        changed."""
         ...
 
     def problems(self, workspace: Workspace) -> Sequence[str]:
-        """What is wrong with the files that configure them, as sentences for the user."""
+        """What is wrong with the files that configure them, and with what was offered, as sentences for the user."""
+        ...
+
+    def offer(self, workspace: Workspace, client: str, servers: Sequence[OfferedServer]) -> None:
+        """A client hands these over to the workspace's session, instead of those before; none takes them back. The user
+        configured them there, so they count as approved, and are started to learn their tools. They are kept
+        in memory only."""
         ...
 
     async def approve(self, workspace: Workspace, name: str, digest: str) -> None:

@@ -1,6 +1,7 @@
 """Opens the connection to a server: what is imported only when one starts."""
 
 import asyncio
+import re
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -27,6 +28,10 @@ from amanu_protocol.errors import AmanuError
 if TYPE_CHECKING:
     from amanu.mcp.servers import Servers
 
+_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_HEADER_VALUE = re.compile(r"([\x21-\x7e]([\t\x20-\x7e]*[\x21-\x7e])?)?")
+"""What can be sent (RFC 9110, section 5), in ASCII."""
+
 
 def make_connection(
     config: ServerConfig, roots: tuple[Path, ...], servers: "Servers", log: ServerLog, changed: Callable[[], None]
@@ -49,7 +54,8 @@ def make_connection(
     table = config.table
     open_streams = open_process if config.kind == "stdio" else open_address
     timing = Timing(table.start_seconds, table.call_seconds, table.idle_seconds)
-    return Connection(config.name, open_streams, roots, timing, log, changed, is_users=config.root is None)
+    is_users = config.root is None
+    return Connection(config.name, open_streams, roots, timing, log, changed, is_users, config.session_id)
 
 
 async def sign_in(
@@ -76,4 +82,7 @@ def _address(config: ServerConfig, roots: tuple[Path, ...], servers: "Servers") 
     """Where the server is, and the headers of each request. Raises `StartFailed`."""
     variables = servers.variables
     headers = {name: variables.expanded(config, value, roots) for name, value in config.table.headers.items()}
+    for name, value in headers.items():
+        if not _HEADER_NAME.fullmatch(name) or not _HEADER_VALUE.fullmatch(value):  # or an error would show the value
+            raise StartFailed(f"The header {name!r} of {config.source} cannot be sent: its name or value is not valid.")
     return variables.expanded(config, config.table.url, roots), headers

@@ -1,4 +1,7 @@
-"""All servers of the process: which there are, which the user approved, and the connections that sessions share."""
+"""All servers of the process: which there are, which the user approved, and the connections that sessions share.
+
+Of servers that a client offered to one session (`offered.py`) there are connections of that session's own.
+"""
 
 import asyncio
 import hashlib
@@ -6,7 +9,7 @@ import importlib
 import json
 import logging
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,11 +30,13 @@ from amanu.mcp.model import (
     ServerView,
     Workspace,
 )
+from amanu.mcp.offered import OfferedServers
 from amanu.mcp.pins import Pin, Pins
 from amanu.mcp.variables import UserVariables
 from amanu.sandbox.sandbox import Sandbox
 from amanu.system.private_file import PrivateFile
 from amanu_protocol.errors import AmanuError
+from amanu_protocol.requests import OfferedServer
 
 if TYPE_CHECKING:
     from amanu.mcp.connection import Connection
@@ -69,20 +74,21 @@ class Servers:
         self._of_plugins = of_plugins
         self._files = ConfigFiles(home.config / "mcp.toml")
         self._pins = Pins(home.state / "mcp" / "pins.json")
+        self._offered = OfferedServers()
         self._connections: dict[tuple[str, Roots], Connection] = {}
+        self._starting: set[asyncio.Task[None]] = set()
         self._ending: set[asyncio.Task[None]] = set()
 
     def servers(self, workspace: Workspace) -> Sequence[McpServer]:
         """See `McpServers`."""
         roots = real_roots(workspace)
-        configs = self._configs(roots, workspace.trusted)
-        self._stop_unapproved(roots, configs, trusted=workspace.trusted)
+        configs = self._configs(workspace, roots)
+        self._stop_unapproved(workspace, roots, configs)
         return [_Server(self, configs[name], roots) for name in configs]
 
     def problems(self, workspace: Workspace) -> list[str]:
-        """What is wrong with the files, as sentences for the user; what is wrong with one server is in its view."""
-        roots = real_roots(workspace)
-        files = self._config_files(roots, workspace.trusted)
+        """See `McpServers`. What is wrong with one server is in its view."""
+        files = self._config_files(workspace, real_roots(workspace))
         problems = [problem for file in files for problem in file.problems]
         names: dict[str, ServerConfig] = {}
         for file in files:
@@ -96,6 +102,23 @@ class Servers:
             problems.append(str(error))
         return problems
 
+    def offer(self, workspace: Workspace, client: str, servers: Sequence[OfferedServer]) -> None:
+        """See `McpServers`."""
+        session_id = workspace.session_id
+        if not self._offered.put(session_id, client, servers):
+            return
+        wanted = {self._launch_key(config) for config in self._offered.file(session_id).servers.values()}
+        self._stop_soon(
+            key
+            for key, connection in self._connections.items()
+            if connection.session_id == session_id and key[0] not in wanted
+        )
+        if wanted:
+            task = asyncio.create_task(self._start_offered(workspace))
+            self._starting.add(task)
+            task.add_done_callback(self._starting.discard)
+        self.notify()
+
     async def approve(self, workspace: Workspace, name: str, digest: str) -> None:
         """See `McpServers`. Returns once it is recorded; the server starts meanwhile."""
         config, roots = self._find(workspace, name)
@@ -108,9 +131,9 @@ class Servers:
                 f"The MCP server {name} has changed since it was shown.",
                 hint="Look at it again, then decide.",
             )
-        pin = self._pins.find(name, config.root)
+        pin = self._find_pin(config)
         same = pin.digest == digest
-        self._pins.save(name, config.root, replace(pin, off=False) if same else Pin(digest))
+        self._save_pin(config, replace(pin, off=False) if same else Pin(digest))
         (await self.connection(config, roots)).start_anew()
         self.notify()
 
@@ -124,13 +147,13 @@ class Servers:
                 f"The tools of the MCP server {name} have changed since they were shown.",
                 hint="Look at them again, then decide.",
             )
-        self._pins.save(name, config.root, replace(pin, texts=pin.listing.texts))
+        self._save_pin(config, replace(pin, texts=pin.listing.texts))
         self.notify()
 
     async def turn_off(self, workspace: Workspace, name: str) -> None:
         """See `McpServers`."""
         config, _ = self._find(workspace, name)
-        self._pins.save(name, config.root, replace(self._pins.find(name, config.root), off=True))
+        self._save_pin(config, replace(self._find_pin(config), off=True))
         for key in [key for key, connection in self._connections.items() if connection.name == name]:
             if self._launch_key(config) == key[0]:
                 await self._connections.pop(key).stop()
@@ -166,6 +189,9 @@ class Servers:
 
     async def close(self) -> None:
         """See `McpServers`."""
+        for task in self._starting:
+            task.cancel()
+        await asyncio.gather(*self._starting, return_exceptions=True)
         connections = list(self._connections.values())
         self._connections.clear()
         await asyncio.gather(*(connection.stop() for connection in connections), return_exceptions=True)
@@ -180,12 +206,14 @@ class Servers:
 
     def state(self, config: ServerConfig, roots: Roots) -> tuple[ServerState, str]:
         """Its state, and why."""
+        if config.session_id and not self._offered.has(config):
+            return "off", f"{config.source} has taken it back."
         if config.fault:
             return "failed", config.fault
         if not config.table.enabled:
             return "off", f"It is turned off in {config.source}."
         try:
-            pin = self._pins.find(config.name, config.root)
+            pin = self._find_pin(config)
         except AmanuError as error:
             return "failed", str(error)
         if pin.off:
@@ -198,7 +226,7 @@ class Servers:
     def pin(self, config: ServerConfig, roots: Roots) -> Pin:
         """What was approved, with what it lists now where it runs."""
         try:
-            pin = self._pins.find(config.name, config.root)
+            pin = self._find_pin(config)
         except AmanuError:
             return Pin()
         connection = self._connections.get((self._launch_key(config), roots))
@@ -207,7 +235,7 @@ class Servers:
         return replace(pin, listing=connection.listing)
 
     async def connection(self, config: ServerConfig, roots: Roots) -> "Connection":
-        """The one all sessions share."""
+        """The one all sessions share; of an offered server, its session's."""
         from amanu.mcp.server_log import ServerLog, log_file
 
         key = self._launch_key(config), roots
@@ -236,25 +264,53 @@ class Servers:
 
     def _find(self, workspace: Workspace, name: str) -> tuple[ServerConfig, Roots]:
         roots = real_roots(workspace)
-        config = self._configs(roots, workspace.trusted).get(name)
+        configs = self._configs(workspace, roots)
+        config = configs.get(name)
         if config is None:
-            names = ", ".join(self._configs(roots, workspace.trusted)) or "none"
+            names = ", ".join(configs) or "none"
             raise AmanuError("mcpServerNotFound", f"There is no MCP server {name!r} here. Available: {names}.")
         return config, roots
 
-    def _configs(self, roots: Roots, trusted: bool) -> dict[str, ServerConfig]:
+    def _configs(self, workspace: Workspace, roots: Roots) -> dict[str, ServerConfig]:
         configs: dict[str, ServerConfig] = {}
-        for file in self._config_files(roots, trusted):
+        for file in self._config_files(workspace, roots):
             for name in sorted(file.servers):
                 configs.setdefault(name, file.servers[name])
         return configs
 
-    def _config_files(self, roots: Roots, trusted: bool) -> list[ConfigFile]:
+    def _config_files(self, workspace: Workspace, roots: Roots) -> list[ConfigFile]:
+        """All that configure servers; the first one counts where several name one."""
         plugins = [servers.read() for servers in self._of_plugins()]
-        return [self._files.user(), *plugins, *(self._files.workspace(root) for root in roots if trusted)]
+        own = [self._files.workspace(root) for root in roots if workspace.trusted]
+        return [self._files.user(), *plugins, *own, self._offered.file(workspace.session_id)]
+
+    def _find_pin(self, config: ServerConfig) -> Pin:
+        """What is recorded of it. Raises `AmanuError`, see `Pins`."""
+        if config.session_id:
+            return self._offered.pin(config) or Pin(self.digest(config))
+        return self._pins.find(config.name, config.root)
+
+    def _save_pin(self, config: ServerConfig, pin: Pin) -> None:
+        if config.session_id:
+            self._offered.save(config, pin)
+        else:
+            self._pins.save(config.name, config.root, pin)
+
+    async def _start_offered(self, workspace: Workspace) -> None:
+        """Start those whose tools are not known."""
+        await self.sandbox.proved()
+        roots = real_roots(workspace)
+        for config in self._configs(workspace, roots).values():
+            new = config.session_id and self.pin(config, roots).listing is None
+            if new and self.state(config, roots)[0] == "configured":
+                connection = await self.connection(config, roots)
+                if self._offered.has(config):
+                    connection.start()
 
     def _is_approved(self, config: ServerConfig, pin: Pin) -> bool:
         """Before it is known whether a sandbox works here, either approval counts: nothing is started until then."""
+        if config.session_id:  # the user approved it by configuring it in their editor
+            return True
         possible = (True, False) if self.sandbox.proof is None else (self.sandbox.proof.tier != "none",)
         return pin.digest in [self._digest(config, sandboxed=sandboxed) for sandboxed in possible]
 
@@ -267,7 +323,7 @@ class Servers:
         """What decides whether two configurations can share a process: values of variables, too."""
         table = config.table
         about = [config.name, str(config.root), config.digest, sorted(table.env.items()), sorted(table.headers.items())]
-        about += [table.start_seconds, table.call_seconds, table.idle_seconds]
+        about += [table.start_seconds, table.call_seconds, table.idle_seconds, config.session_id]
         return hashlib.sha256(json.dumps(about).encode()).hexdigest()
 
     def _moved(self, config: ServerConfig, roots: Roots) -> None:
@@ -275,14 +331,14 @@ class Servers:
         connection = self._connections.get((self._launch_key(config), roots))
         if connection is not None and connection.listing is not None:
             try:
-                pin = self._pins.find(config.name, config.root)
+                pin = self._find_pin(config)
                 if pin.listing != connection.listing or pin.texts is None:
-                    self._pins.save(config.name, config.root, pin.with_listing(connection.listing))
+                    self._save_pin(config, pin.with_listing(connection.listing))
             except AmanuError as error:
                 log.error("the tools of an MCP server could not be recorded: %s", error)
         self.notify()
 
-    def _stop_unapproved(self, roots: Roots, configs: Mapping[str, ServerConfig], *, trusted: bool) -> None:
+    def _stop_unapproved(self, workspace: Workspace, roots: Roots, configs: Mapping[str, ServerConfig]) -> None:
         """The file changed, or the user turned it off in another process."""
         if not self._connections:
             return
@@ -291,12 +347,21 @@ class Servers:
             for config in configs.values()
             if self.state(config, roots)[0] not in ("unapproved", "off")
         }
-        for key in [*self._connections]:
-            connection = self._connections[key]
-            if key[1] == roots and key[0] not in wanted and (trusted or connection.is_users):
-                task = asyncio.create_task(self._connections.pop(key).stop())
-                self._ending.add(task)
-                task.add_done_callback(self._ending.discard)
+        self._stop_soon(
+            key
+            for key, connection in self._connections.items()
+            if key[1] == roots
+            and key[0] not in wanted
+            and connection.session_id in ("", workspace.session_id)
+            and (workspace.trusted or connection.is_users)
+        )
+
+    def _stop_soon(self, keys: Iterable[tuple[str, Roots]]) -> None:
+        """Stop these connections without waiting for it."""
+        for key in [*keys]:
+            task = asyncio.create_task(self._connections.pop(key).stop())
+            self._ending.add(task)
+            task.add_done_callback(self._ending.discard)
 
 
 @dataclass(frozen=True)
@@ -331,6 +396,7 @@ class _Server:
             instructions=pin.instructions if approved else "",
             has_resources=approved and pin.listing is not None and pin.listing.has_resources,
             has_prompts=approved and pin.listing is not None and pin.listing.has_prompts,
+            is_offered=bool(config.session_id),
         )
 
     async def call_tool(self, name: str, arguments: Mapping[str, Any], client: CallClient) -> CallAnswer:

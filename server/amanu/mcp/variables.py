@@ -59,6 +59,8 @@ class UserVariables:
 
     def expanded(self, config: ServerConfig, text: str, roots: Sequence[Path]) -> str:
         """The text with its references replaced. Raises `StartFailed`."""
+        if config.is_literal:
+            return text
         try:
             return expand(text, self.values(roots))
         except KeyError as error:

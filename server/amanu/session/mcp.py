@@ -47,6 +47,11 @@ class SessionFolders:
     def trusted(self) -> bool:
         return self.state.trusted
 
+    @property
+    def session_id(self) -> str:
+        """A sub-agent uses what was offered to the session it works for."""
+        return self.state.parent_session_id or self.state.session_id
+
 
 class SessionMcp:
     """One session's view of the servers that all share."""
@@ -54,6 +59,8 @@ class SessionMcp:
     def __init__(self, core: SessionCore, environment: ToolEnvironment) -> None:
         self._servers = core.services.mcp
         self.folders = SessionFolders(core.state)
+        self._state = core.state
+        self._secrets = core.services.secrets
         self._notices = core.notices
         self._access = core.access
         self._assignment = core.assignment
@@ -62,12 +69,12 @@ class SessionMcp:
         self._instructions = ServerInstructions(core.conversation)
         self._window = _USUAL_WINDOW
         self._announced: set[tuple[str, str]] = set()
-        """(Server, digest) of what the user was told waits for them."""
+        """(Server, digest) of what the user was told waits for them, (server, source) of what was offered."""
 
     # For turns --------------------------------------------------------------------------------------
 
     def servers(self) -> Sequence[McpServer]:
-        """Those configured for the session's folders."""
+        """Those configured for the session's folders, and those offered to it."""
         return [] if self._servers is None else self._servers.servers(self.folders)
 
     def toolbox(self, window: int) -> Toolbox:
@@ -129,6 +136,32 @@ class SessionMcp:
         )
         return ExpandedPrompt(expanded.for_model, expanded.arguments, expanded.arguments)
 
+    # For clients ------------------------------------------------------------------------------------
+
+    def offer(self, servers: Sequence[r.OfferedServer], client: str) -> None:
+        """See `McpOfferParams`. Raises `AmanuError` (sessionNotFound, sessionReadOnly, invalidParams)."""
+        self._access.require_writable()
+        if not self._takes_offers:
+            raise AmanuError(
+                "invalidParams",
+                "A sub-agent uses the MCP servers of the session it works for.",
+                hint="Offer them to that one.",
+            )
+        for server in servers:
+            self._secrets.learn_environment({**server.env, **server.headers})
+            self._secrets.learn(value.rpartition(" ")[2] for name, value in server.headers.items() if _signs_in(name))
+        if self._servers is not None:
+            self._servers.offer(self.folders, client, servers)
+
+    def close(self) -> None:
+        """The session is closed: what was offered to it ends."""
+        if self._servers is not None and self._takes_offers:
+            self._servers.offer(self.folders, "", ())
+
+    @property
+    def _takes_offers(self) -> bool:
+        return self._state.parent_session_id is None
+
     # For the user -----------------------------------------------------------------------------------
 
     @property
@@ -144,18 +177,21 @@ class SessionMcp:
         return [_in_words(server.view, toolbox) for server in servers], toolbox.deferred
 
     def problems(self) -> Sequence[str]:
-        """What is wrong with the files that configure them."""
+        """What is wrong with the files that configure them, and with what was offered."""
         return [] if self._servers is None else self._servers.problems(self.folders)
 
     def announce(self) -> None:
-        """Tell the user of servers and tools that wait for them, and of files that are wrong, each once."""
+        """Tell the user of servers that their editor offered, of servers and tools that wait for them, and of files
+        that are wrong, each once."""
         if not self._access.writable or self._assignment is not None:  # a sub-agent's session: its parent tells
             return
         for problem in self.problems():
             if (problem, "") not in self._announced:
                 self._announced.add((problem, ""))
                 self._notices.report_on_session(CODE, "warning", visible(problem))
-        if not any(_waits(server.view) for server in self.servers()):
+        views = [server.view for server in self.servers()]
+        self._announce_offered([view for view in views if view.is_offered])
+        if not any(map(_waits, views)):
             return
         waiting = [
             server
@@ -166,10 +202,21 @@ class SessionMcp:
             self._announced |= {_announcement(server) for server in waiting}
             self._notices.report_on_session(CODE, "info", wording.waiting(waiting))
 
+    def _announce_offered(self, views: Sequence[ServerView]) -> None:
+        new = [view for view in views if (view.name, view.source) not in self._announced]
+        if new:
+            self._announced |= {(view.name, view.source) for view in new}
+            self._notices.report_on_session(CODE, "info", wording.offered(new[0].source, [view.name for view in new]))
+
 
 def approval_digest(server: r.McpServer) -> tuple[str, str]:
     """(Its name, the digest that its approval would be about): of what it starts, or of its tools."""
     return server.name, server.digest if server.state in ("unapproved", "off") else server.tools_digest
+
+
+def _signs_in(header: str) -> bool:
+    """Whether its last word is a secret, whatever the header is called."""
+    return header.lower() in ("authorization", "proxy-authorization")
 
 
 def _any_tool(name: str) -> bool:

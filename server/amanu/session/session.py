@@ -153,6 +153,7 @@ class Session:
                     self.core.jobs.jobs.reopen()
                     raise
             await self._work.close()
+            self.mcp.close()
             self.core.plan.close()
             with contextlib.suppress(AmanuError):
                 await self.core.journal.close()

@@ -76,6 +76,11 @@ def details(server: McpServer) -> list[str]:
     return [*lines, *([f"  {command}"] if (command := commands(server)) else [])]
 
 
+def offered(client: str, names: Sequence[str]) -> str:
+    """To a user whose editor handed these servers over to the session."""
+    return one_line(f"MCP servers from {client}: {', '.join(names)}.")
+
+
 def waiting(servers: Sequence[McpServer]) -> str:
     """To a user whose session has servers that wait for them."""
     unapproved = [server for server in servers if server.state == "unapproved"]

@@ -263,6 +263,7 @@ class Connection:
             "amanu/mcp/turnOff": self._on(r.McpServerParams, lambda s, p: s.mcp_decisions.turn_off(p.name)),
             "amanu/mcp/restart": self._on(r.McpServerParams, lambda s, p: s.mcp_decisions.restart(p.name)),
             "amanu/mcp/signIn": self._on(r.McpServerParams, lambda s, p: s.mcp_decisions.sign_in(p.name)),
+            "amanu/mcp/offer": self._on(r.McpOfferParams, lambda s, p: s.mcp.offer(p.servers, self.name)),
             "amanu/mention/complete": RequestRoute(
                 r.MentionCompleteParams, lambda p: s.completion.mention(p, self.context), reads=True
             ),

@@ -64,6 +64,7 @@ METHODS = (
     "amanu/mcp/turnOff",
     "amanu/mcp/restart",
     "amanu/mcp/signIn",
+    "amanu/mcp/offer",
     "amanu/mention/complete",
     "amanu/model/list",
     "amanu/model/offer",
