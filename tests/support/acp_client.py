@@ -38,7 +38,7 @@ ASKED = {
     "$/cancel_request": "CancelRequestNotification",
 }
 SECONDS = 20.0
-EVERYTHING = {
+EVERYTHING: dict[str, Any] = {
     "fs": {"readTextFile": True, "writeTextFile": True},
     "terminal": True,
     "session": {"notices": {}, "compaction": {}, "configOptions": {"boolean": {}}},

@@ -1,5 +1,6 @@
 """The client's files, for the daemon: what the user sees of them, and edits that go through the editor."""
 
+import asyncio
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path
@@ -41,6 +42,10 @@ class ClientFiles:
                 raise LookupError(method)
 
     async def _read(self, path: Any) -> str | None:
+        text = await self._read_raw(path)
+        return None if text is None else await asyncio.to_thread(_with_line_ends, text, Path(path))
+
+    async def _read_raw(self, path: Any) -> str | None:
         try:
             result = await self._peer.request("fs/read_text_file", {"sessionId": self._session_id, "path": path})
         except (RpcError, Lost):
@@ -50,13 +55,16 @@ class ClientFiles:
 
     async def _apply(self, params: r.EditorApplyParams) -> Mapping[str, Any]:
         """ACP has no versions: the text is read once more just before, so that nothing is written over."""
-        text = await self._read(params.path)
-        if text is None:
-            return {"status": "notOpen", "message": f"The editor cannot read {Path(params.path).name}."}
+        name = Path(params.path).name
+        raw = await self._read_raw(params.path)
+        if raw is None:
+            return {"status": "notOpen", "message": f"The editor cannot read {name}."}
+        text = await asyncio.to_thread(_with_line_ends, raw, Path(params.path))
         if _sha256(text) != params.expected_sha256:
-            return {"status": "conflict", "message": f"{Path(params.path).name} was changed in the meantime."}
+            return {"status": "conflict", "message": f"{name} was changed in the meantime."}
         new_text = _edited(text, params.edits)
-        written = {"sessionId": self._session_id, "path": params.path, "content": new_text}
+        content = new_text if raw == text else new_text.replace("\r\n", "\n")
+        written = {"sessionId": self._session_id, "path": params.path, "content": content}
         try:
             await self._peer.request("fs/write_text_file", written)
         except Lost:
@@ -64,6 +72,18 @@ class ClientFiles:
         except RpcError as error:
             return {"status": "error", "message": str(error)}
         return {"status": "success", "sha256": _sha256(new_text), "saved": True}
+
+
+def _with_line_ends(text: str, path: Path) -> str:
+    """The text with the line ends of the file: some editors have lines end in LF in their buffers, whatever the file
+    has, and give the file its own again when they save it. Blocking."""
+    if "\r" in text:
+        return text
+    try:
+        data = path.read_bytes()
+    except OSError:
+        return text
+    return text.replace("\n", "\r\n") if b"\r\n" in data and data.count(b"\r\n") == data.count(b"\n") else text
 
 
 def _edited(text: str, edits: list[r.TextEdit]) -> str:

@@ -42,6 +42,8 @@ STOP_REASONS: dict[EndReason, str] = {
 """The others are errors: the turn failed, or the daemon died in it."""
 RECONNECTS = 8
 """Attempts to reach the daemon again, each after twice the time of the one before."""
+SERVER_SECONDS = 5.0
+"""What the first prompt waits for MCP servers that are starting."""
 PAGE = 500
 """Earlier items asked for at once."""
 UNQUEUED_SECONDS = 1.0
@@ -80,7 +82,10 @@ class AcpSession:
         self._trust_asked = False
         self._commands: list[dict[str, Any]] | None = None
         self._models: r.ModelListResult | None = None
-        self._servers: list[Any] = []
+        self._servers: list[r.OfferedServer] = []
+        self._servers_changed = asyncio.Event()
+        self._connected = asyncio.Event()
+        self._connected.set()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._files = ClientFiles(peer, view.session_id)
         self.updates = Updates(self._send, features, self._own_turns.__contains__)
@@ -106,10 +111,8 @@ class AcpSession:
         self._models = await self.view.client.request("amanu/model/list", r.Empty(), r.ModelListResult)
         return config_options(self.view.state, self._models)
 
-    async def offer(self, servers: list[Any]) -> None:
+    async def offer(self, servers: list[r.OfferedServer]) -> None:
         """Hand the client's MCP servers over. Raises `AmanuError`."""
-        if not hasattr(r, "McpOfferParams"):
-            return  # TEMP
         self._servers = servers
         params = r.McpOfferParams(session_id=self.view.session_id, servers=servers)
         await self.view.client.request("amanu/mcp/offer", params, r.Empty)
@@ -168,9 +171,11 @@ class AcpSession:
 
     async def _run(self, own: OwnPrompt, blocks: Sequence[Block]) -> str:
         text, attachments = prompt_of(blocks)
+        await self._until_connected()
         if not self._trust_asked:
             self._trust_asked = True
             await ask_trust(self.view, self._peer)
+        await self._wait_for_servers()
         if own.cancelled:
             return "cancelled"
         sent = await self.view.prompt(text, attachments, prompt_id=own.prompt_id)
@@ -188,6 +193,21 @@ class AcpSession:
             text = ended.message or "The turn was interrupted: the daemon has stopped. Send another prompt to go on."
             raise RpcError(INTERNAL_ERROR, text, {"reason": ended.reason, "canContinue": ended.can_continue})
         return STOP_REASONS[ended.reason]
+
+    async def _wait_for_servers(self) -> None:
+        """A turn has the tools of the servers that are ready when it begins: the first one waits for those that were
+        handed over."""
+        waits = bool(self._servers) and not self._own_turns
+        params = r.SessionParams(session_id=self.view.session_id)
+        deadline = asyncio.get_running_loop().time() + SERVER_SECONDS
+        while waits and asyncio.get_running_loop().time() < deadline:
+            listed = await self.view.client.request("amanu/mcp/list", params, r.McpListResult)
+            if all(server.state != "starting" for server in listed.servers):
+                return
+            self._servers_changed.clear()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout_at(deadline):
+                    await self._servers_changed.wait()
 
     async def _cancel(self, own: OwnPrompt | None) -> None:
         if own is not None:
@@ -247,6 +267,7 @@ class AcpSession:
                     await self.view.reattach(client)
                     if self._servers:
                         await self.offer(self._servers)
+                    self._connected.set()
                     break
                 except (AmanuError, Disconnected, OSError):
                     await asyncio.sleep(0.1 * 2**attempt)
@@ -254,7 +275,14 @@ class AcpSession:
                 if self._prompt is not None and not self._prompt.ended.done():
                     text = "The daemon cannot be reached. Run `amanu doctor` to find the cause."
                     self._prompt.ended.set_exception(RpcError(INTERNAL_ERROR, text))
+                self._connected.set()  # what is asked for next says why it cannot be
                 return
+
+    async def _until_connected(self) -> None:
+        """Wait while the daemon is being reached again."""
+        if self.view.client.lost.is_set():
+            self._connected.clear()
+        await self._connected.wait()
 
     def _use(self, client: DaemonClient) -> None:
         client.on_request = self._files.answer
@@ -262,6 +290,7 @@ class AcpSession:
 
     def _on_notification(self, method: str, params: Any) -> None:
         if method == "amanu/mcp/changed":  # servers bring commands
+            self._servers_changed.set()
             self._start(self.send_commands())
 
     async def _earlier_items(self) -> list[Item]:
