@@ -139,7 +139,7 @@ def test_calls(shown: ToolCall, expected: dict[str, Any]) -> None:
 def test_diffs(changes: dict[str, Any], content: list[Any]) -> None:
     shown = call("succeeded", tool="edit_file", effect="write", proposal_id="p")
     described = _plain(describe_call(shown, session(proposed(**changes)))["content"])
-    assert [each[:31] if isinstance(each, str) else each for each in described] == content
+    assert [each[:32] if isinstance(each, str) else each for each in described] == content
 
 
 def test_a_request_stands_alone() -> None:
