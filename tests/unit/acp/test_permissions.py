@@ -38,8 +38,8 @@ SCOPES = [ScopeOffer(scope="once", rule=""), ScopeOffer(scope="session", rule="n
             approval(effect="write", proposal_id="p", scopes=[]),
             [
                 ("allow-0", "Accept all", "allow_once"),
-                ("finish", "Decide later, hunk by hunk in another editor", "reject_once"),
                 ("reject", "Reject", "reject_once"),
+                ("finish", "Decide later, hunk by hunk in another editor", "reject_once"),
             ],
         ),
         (
