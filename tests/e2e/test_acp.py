@@ -416,13 +416,13 @@ async def test_a_session_begun_here_is_decided_in_another_editor(tmp_path: Path)
         assert diffs[-1]["newText"] == TWELVE.replace("line 2\n", "line two\n"), "what was rejected is not shown"
 
 
-async def test_a_client_that_dies_in_a_turn_decides_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("how", ["leaves", "is killed"])
+async def test_a_client_that_goes_in_a_turn_decides_nothing(tmp_path: Path, how: str) -> None:
     async with session([COMMAND, Say(text="Done.")], tmp_path) as (client, session_id, _, environment):
-        client.begin("session/prompt", text_prompt(session_id, "make it")).add_done_callback(
-            lambda done: done.exception()
-        )
+        ended = client.begin("session/prompt", text_prompt(session_id, "make it"))
+        ended.add_done_callback(lambda done: done.cancelled() or done.exception())
         await client.permission()
-        await client.kill()
+        await (client.leave() if how == "leaves" else client.kill())
         async with acp_client(environment) as other:
             await other.initialize()
             await other.request("session/load", {"sessionId": session_id, "cwd": str(tmp_path), "mcpServers": []})
@@ -430,6 +430,47 @@ async def test_a_client_that_dies_in_a_turn_decides_nothing(tmp_path: Path) -> N
             other.choose(asked, "allow-0")
             await other.until(lambda other: other.text().endswith("Done."))
         assert (tmp_path / "made.txt").exists()
+
+
+@pytest.mark.parametrize("method", ["session/close", "session/delete"])
+async def test_a_session_that_is_closed_in_a_turn_answers_its_prompt(tmp_path: Path, method: str) -> None:
+    async with session([COMMAND], tmp_path) as (client, session_id, _, _):
+        ended = client.begin("session/prompt", text_prompt(session_id, "make it"))
+        await client.permission()
+        await client.request(method, {"sessionId": session_id})
+        assert await ended == {"stopReason": "cancelled"}
+        listed = (await client.request("session/list", {}))["sessions"]
+        assert [each["sessionId"] for each in listed] == ([session_id] if method == "session/close" else [])
+        assert not (tmp_path / "made.txt").exists()
+
+
+async def test_a_session_in_which_nothing_was_said_is_not_kept(tmp_path: Path) -> None:
+    async with session([], tmp_path) as (client, session_id, _, environment):
+        await client.request("session/close", {"sessionId": session_id})
+        other = await new_session(client, tmp_path)
+        assert await client.leave() == 0
+        async with acp_client(environment) as later:
+            await later.initialize()
+            assert (await later.request("session/list", {}))["sessions"] == [], other
+
+
+async def test_without_the_daemon_all_sessions_are_of_one_core(tmp_path: Path) -> None:
+    script = [Say(text="One."), Say(text="Two.")]
+    async with (
+        service("anthropic", script) as (_, model_id, keys),
+        acp_client({**keys, "AMANU_MODEL": model_id}, "--alone") as client,
+    ):
+        client.answers["session/request_permission"] = trusting
+        await client.initialize()
+        sessions = [await new_session(client, tmp_path) for _ in range(2)]
+        for session_id in sessions:
+            answer = await client.request("session/prompt", text_prompt(session_id, "hello"))
+            assert answer["stopReason"] == "end_turn"
+        listed = (await client.request("session/list", {"cwd": str(tmp_path)}))["sessions"]
+        assert {each["sessionId"] for each in listed} == set(sessions)
+        await client.request("session/delete", {"sessionId": sessions[0]})
+        assert len((await client.request("session/list", {}))["sessions"]) == 1
+        assert await client.leave() == 0
 
 
 async def test_a_daemon_that_dies_is_an_error_and_the_next_prompt_goes_to_another(tmp_path: Path) -> None:
@@ -490,6 +531,18 @@ async def test_a_flood_is_at_most_sixty_updates_a_second(tmp_path: Path) -> None
         seconds = time.monotonic() - started
         assert client.text() == "".join(words)
         assert len(client.of_kind("agent_message_chunk")) <= 20 + 60 * seconds
+
+
+async def test_a_client_that_does_not_read_gets_everything_later(tmp_path: Path) -> None:
+    words = [f"{number:>99} " for number in range(40_000)]
+    async with session([Say(text=words)], tmp_path) as (client, session_id, _, _):
+        assert client.process.stdout is not None
+        client.pause()
+        ended = client.begin("session/prompt", text_prompt(session_id, "talk"))
+        await asyncio.sleep(2)
+        client.resume()
+        assert (await ended)["stopReason"] == "end_turn"
+        assert client.text() == "".join(words)
 
 
 async def test_before_initialize_nothing_is_answered_but_errors(tmp_path: Path) -> None:

@@ -73,6 +73,8 @@ class AcpClient:
         """Everything the agent sent, in order."""
         self.changed = asyncio.Condition()
         self._next_id = 0
+        self._paused = asyncio.Event()
+        self._paused.set()
         self._waiting: dict[int, tuple[str, asyncio.Future[Any]]] = {}
         self._answering: set[asyncio.Task[None]] = set()
         self._reading = asyncio.create_task(self._read())
@@ -134,6 +136,13 @@ class AcpClient:
     def text(self, kind: str = "agent_message_chunk") -> str:
         return "".join(update["content"]["text"] for update in self.of_kind(kind))
 
+    def pause(self) -> None:
+        """Read no more."""
+        self._paused.clear()
+
+    def resume(self) -> None:
+        self._paused.set()
+
     async def leave(self) -> int:
         """Close stdin, and wait for the end; the exit code."""
         assert self.process.stdin is not None
@@ -155,6 +164,7 @@ class AcpClient:
     async def _read(self) -> None:
         assert self.process.stdout is not None
         async for line in self.process.stdout:
+            await self._paused.wait()
             message = json.loads(line)
             self.messages.append(message)
             try:

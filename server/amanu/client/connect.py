@@ -5,12 +5,38 @@ import contextlib
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from amanu.client.daemon_client import ClientProfile, DaemonClient, Disconnected
 from amanu.home import find_home
 from amanu_protocol.errors import AmanuError
 
+if TYPE_CHECKING:
+    from amanu.session.sessions import Sessions
+
 TERMINAL = ClientProfile()
+
+
+class LocalCore:
+    """A core in this process, for any number of connections. It is made with the first."""
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self._environ = environ
+        self._sessions: Sessions | None = None
+
+    async def connect(self, roots: Sequence[str], profile: ClientProfile) -> DaemonClient:
+        from amanu.frontends.lsp.connection import connect_in_process
+        from amanu.session.sessions import open_sessions
+
+        if self._sessions is None:
+            self._sessions = open_sessions(self._environ)
+        client = DaemonClient(*await connect_in_process(self._sessions, self._environ), profile)
+        return await _initialized(client, roots)
+
+    async def close(self) -> None:
+        """After its clients."""
+        if self._sessions is not None:
+            await self._sessions.shutdown()
 
 
 async def connect(
@@ -18,29 +44,28 @@ async def connect(
     roots: Sequence[str] = (),
     alone: bool = False,
     home: Path | None = None,
+    core: LocalCore | None = None,
     profile: ClientProfile = TERMINAL,
 ) -> DaemonClient:
-    """A connection that shook hands. `alone`: to a core in this process, with all it keeps under `home` if that is
-    given. Raises AmanuError when there is none to be had."""
-    if alone or os.name == "nt":
-        environ = {**os.environ, **({"AMANU_HOME": str(home)} if home else {})}
-        return await _in_process(roots, environ, profile)
-    return await _to_daemon(roots, profile)
+    """A connection that shook hands: to the core given, or to the daemon. `alone`: to a core of its own in this
+    process, with all it keeps under `home` if that is given. Raises AmanuError when there is none to be had."""
+    if core is not None:
+        return await core.connect(roots, profile)
+    if not alone and os.name != "nt":
+        return await _to_daemon(roots, profile)
+    own_core = LocalCore({**os.environ, **({"AMANU_HOME": str(home)} if home else {})})
+    try:
+        client = await own_core.connect(roots, profile)
+    except BaseException:
+        await own_core.close()
+        raise
+    client.at_close(own_core.close)
+    return client
 
 
 async def connect_running() -> DaemonClient:
     """To the daemon if one runs, so that its sessions are not in the way; else to a core in this process."""
     return await connect(alone=not await _somebody_listens())
-
-
-async def _in_process(roots: Sequence[str], environ: Mapping[str, str], profile: ClientProfile) -> DaemonClient:
-    from amanu.frontends.lsp.connection import connect_in_process
-    from amanu.session.sessions import open_sessions
-
-    sessions = open_sessions(environ)
-    client = DaemonClient(*await connect_in_process(sessions, environ), profile)
-    client.at_close(sessions.shutdown)
-    return await _initialized(client, roots)
 
 
 async def _to_daemon(roots: Sequence[str], profile: ClientProfile) -> DaemonClient:

@@ -34,6 +34,8 @@ class SessionView:
         """Called when the whole state came anew, because events were missed."""
         self.changed = asyncio.Event()
         """Set with each event; who waits for something clears it, looks, and waits again."""
+        self.is_behind: Callable[[], bool] = lambda: False
+        """Whether what was received is still to be shown: then it is not acknowledged yet."""
         self._acking: asyncio.TimerHandle | None = None
         self._catching_up: asyncio.Task[None] | None = None
         self._loading: asyncio.Task[None] | None = None
@@ -188,6 +190,9 @@ class SessionView:
         if self._acking is not None:
             self._acking.cancel()
             self._acking = None
+        if self.is_behind():
+            self._acking = asyncio.get_running_loop().call_later(ACK_SECONDS, self._ack)
+            return
         params = r.EventAckParams(session_id=self.session_id, seq=self.seq)
         self.client.notify("amanu/event/ack", params)
 

@@ -5,11 +5,11 @@ import datetime
 import os
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from amanu.client.connect import connect
+from amanu.client.connect import LocalCore, connect
 from amanu.client.daemon_client import ClientProfile, DaemonClient, Disconnected
-from amanu.client.session_view import attach, create, mint
+from amanu.client.session_view import SessionView, attach, create, mint
 from amanu.frontends.acp.config_options import set_mode, set_option
 from amanu.frontends.acp.errors import rpc_error
 from amanu.frontends.acp.files import editor_requests
@@ -46,30 +46,48 @@ from amanu_protocol.errors import AmanuError
 
 MAX_LISTED = 500
 """Sessions that `session/list` names, the latest."""
+MAX_BACKLOG = 1_000_000
+"""Bytes the client has not read, from which on nothing is acknowledged to the daemon: it then gathers what comes."""
 NO_KEY = "No model service has a key. Run `amanu auth set`, or set a variable such as ANTHROPIC_API_KEY."
+
+
+class Output(Protocol):
+    """What the client reads."""
+
+    @property
+    def backlog(self) -> int:
+        """Bytes it has not read yet."""
+        ...
+
+    def write(self, line: bytes) -> None:
+        """Send a line. Never waits."""
+        ...
 
 
 class Agent:
     """One client, and its sessions. `alone`: in this process, without the daemon."""
 
-    def __init__(self, write: Callable[[bytes], None], *, alone: bool = False) -> None:
+    def __init__(self, output: Output, *, alone: bool = False) -> None:
         self.features: ClientFeatures | None = None
         """What the client can do; None before `initialize`."""
-        self._alone = alone
+        self._output = output
+        self._core = LocalCore(os.environ) if alone or os.name == "nt" else None
         self._sessions: dict[str, AcpSession] = {}
         self._client: DaemonClient | None = None
         """A connection for what is about no open session."""
         self._connecting = asyncio.Lock()
-        self.peer = Peer(write, self._routes())
+        self.peer = Peer(output.write, self._routes())
 
     async def close(self) -> None:
         """The client is gone. Turns that run go on, and what waits for the user waits for other clients."""
         await self.peer.close()
         sessions, self._sessions = self._sessions, {}
-        closing = [session.close() for session in sessions.values()]
+        closing = [session.leave() for session in sessions.values()]
         if self._client is not None:
             closing.append(self._client.close())
         await asyncio.gather(*closing, return_exceptions=True)
+        if self._core is not None:
+            await self._core.close()
 
     def _routes(self) -> dict[str, Route]:
         return {
@@ -127,8 +145,7 @@ class Agent:
         except BaseException:
             await client.close()
             raise
-        session = AcpSession(view, self.peer, self._features, self._connect)
-        self._sessions[view.session_id] = session
+        session = self._opened(view)
         await self._offer(session, params)
         described = await session.described()
         session.begin()
@@ -158,7 +175,7 @@ class Agent:
         session = self._session(params.session_id)
         await session.cancel()
         del self._sessions[params.session_id]
-        await session.close()
+        await session.leave()
         return {}
 
     async def _delete(self, params: SessionParams) -> dict[str, Any]:
@@ -210,8 +227,13 @@ class Agent:
         except BaseException:
             await client.close()
             raise
-        session = self._sessions[params.session_id] = AcpSession(view, self.peer, self._features, self._connect)
+        session = self._opened(view)
         await self._offer(session, params)
+        return session
+
+    def _opened(self, view: SessionView) -> AcpSession:
+        view.is_behind = lambda: self._output.backlog > MAX_BACKLOG
+        session = self._sessions[view.session_id] = AcpSession(view, self.peer, self._features, self._connect)
         return session
 
     async def _offer(self, session: AcpSession, params: SetupParams) -> None:
@@ -242,7 +264,7 @@ class Agent:
 
     async def _connect(self, roots: Sequence[str]) -> DaemonClient:
         profile = ClientProfile(self._features.name, editor_requests(self._features) if roots else ())
-        return await connect(roots=roots, alone=self._alone, profile=profile)
+        return await connect(roots=roots, core=self._core, profile=profile)
 
 
 def _roots_of(params: SetupParams) -> list[str]:

@@ -50,7 +50,8 @@ class Peer:
         self._waiting: dict[int, asyncio.Future[Any]] = {}
         self._running: dict[int | str, asyncio.Task[None]] = {}
         self._notified: set[asyncio.Task[None]] = set()
-        self._closed = False
+        self.closed = False
+        """The client is gone."""
 
     def feed(self, data: bytes) -> None:
         """Handle what came: whole lines now, the beginning of one once its end is here."""
@@ -73,7 +74,7 @@ class Peer:
     async def request(self, method: str, params: Mapping[str, Any]) -> Any:
         """Ask the client and wait; cancelled here, the request is withdrawn there. Raises `RpcError` as the client sent
         it, `Lost` when it is gone."""
-        if self._closed:
+        if self.closed:
             raise Lost
         request_id, self._next_id = self._next_id, self._next_id + 1
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
@@ -89,12 +90,12 @@ class Peer:
 
     def notify(self, method: str, params: Mapping[str, Any]) -> None:
         """Say something that has no answer."""
-        if not self._closed:
+        if not self.closed:
             self._send({"method": method, "params": params})
 
     async def close(self) -> None:
         """The client is gone: nothing is sent any more, and what runs for it ends."""
-        self._closed = True
+        self.closed = True
         for future in self._waiting.values():
             if not future.done():
                 future.set_exception(Lost())
@@ -173,5 +174,5 @@ class Peer:
         self._send({"id": request_id, "error": RpcError(code, message).as_json()})
 
     def _send(self, message: Mapping[str, Any]) -> None:
-        if not self._closed:
+        if not self.closed:
             self._write(json.dumps({"jsonrpc": "2.0", **message}, separators=(",", ":")).encode() + b"\n")

@@ -6,18 +6,21 @@ nothing; one that answers nonsense, or with an error, has rejected.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from amanu.client.daemon_client import Disconnected
 from amanu.client.session_view import SessionView, insist
 from amanu.frontends.acp import questions
 from amanu.frontends.acp.handshake import mapping
 from amanu.frontends.acp.peer import Lost, Peer, RpcError
 from amanu.frontends.acp.schema import ClientFeatures
 from amanu.frontends.acp.tool_calls import describe_approval
+from amanu.frontends.acp.updates import Updates
 from amanu_protocol import requests as r
-from amanu_protocol.items import AllowOption, Approval, Grant, Question, Scope
+from amanu_protocol.errors import AmanuError
+from amanu_protocol.items import AllowOption, Approval, Grant, Question, Scope, ToolCall
 from amanu_protocol.labels import BUTTONS, SCOPES
 from amanu_protocol.state import SessionState
 
@@ -66,19 +69,13 @@ def choices_of(approval: Approval) -> dict[str, Choice]:
 
 
 class Permissions:
-    """Of one session. `show` brings the client up to date with a call before it is asked about."""
+    """Of one session."""
 
-    def __init__(
-        self,
-        view: SessionView,
-        peer: Peer,
-        features: ClientFeatures,
-        show: Callable[[Approval], None],
-    ) -> None:
+    def __init__(self, view: SessionView, peer: Peer, features: ClientFeatures, updates: Updates) -> None:
         self._view = view
         self._peer = peer
         self._features = features
-        self._show = show
+        self._updates = updates
         self._asked: set[tuple[str, str]] = set()
         """What was answered: (call, digest) of approvals, (question, "")."""
 
@@ -100,10 +97,14 @@ class Permissions:
         settled = asyncio.create_task(self._view.wait(lambda state: _key(asked) not in _open(state)))
         try:
             await asyncio.wait({answer, settled}, return_when=asyncio.FIRST_COMPLETED)
-            if answer.done():
-                answer.result()
+            await (answer if answer.done() else settled)
         except Lost:
             pass  # it stays open, for other clients
+        except AmanuError as error:
+            self._updates.notice("error", str(error), error.data.hint or "")
+        except Disconnected:
+            self._asked.discard(_key(asked))  # asked again once the daemon is there
+            raise
         finally:
             for task in (answer, settled):
                 task.cancel()
@@ -113,7 +114,9 @@ class Permissions:
         if isinstance(asked, Question):
             await questions.ask(asked, self._view, self._peer, self._features)
             return
-        self._show(asked)
+        call = self._view.state.item(asked.tool_call_id)
+        if isinstance(call, ToolCall):  # a call comes before what is asked about it
+            self._updates.show(call, self._view.state)
         choices = choices_of(asked)
         choice = await self._choose(asked, choices)
         reason = UNANSWERED if choice is None else None

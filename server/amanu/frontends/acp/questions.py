@@ -10,6 +10,7 @@ from amanu.frontends.acp.handshake import mapping
 from amanu.frontends.acp.peer import Peer, RpcError
 from amanu.frontends.acp.schema import ClientFeatures
 from amanu.text.sub_agents import asked_by
+from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Question, QuestionField
 from amanu_protocol.labels import BUTTONS
 
@@ -28,8 +29,15 @@ async def ask(question: Question, view: SessionView, peer: Peer, features: Clien
         note = ""
     else:
         answers, note = None, NO_FORMS
-    outcome = "declined" if answers is None else "answered"
-    await view.answer_question(question.item_id, outcome, answers or {}, note)
+    if answers is not None:
+        try:
+            await view.answer_question(question.item_id, "answered", answers, "")
+            return
+        except AmanuError as error:
+            if error.kind != "invalidParams":
+                raise
+            note = f"The answer did not fit: {error}"
+    await view.answer_question(question.item_id, "declined", {}, note)
 
 
 async def _ask_form(question: Question, view: SessionView, peer: Peer) -> dict[str, JsonValue] | None:

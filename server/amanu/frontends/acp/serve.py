@@ -8,6 +8,7 @@ from collections.abc import Callable
 from amanu.frontends.acp.handshake import EarlyRead, answer_first
 
 STDIN, STDOUT = 0, 1
+CLOSE_SECONDS = 1.0
 
 
 def serve(*, alone: bool = False) -> int:
@@ -30,11 +31,8 @@ async def _serve(first: EarlyRead, alone: bool) -> int:
     ended = asyncio.Event()
     # Threads, since not every system can wait for a pipe and for a file alike, and a client that does not read must
     # not hold up what else goes on.
-    lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-    writer = threading.Thread(
-        target=_write_all, args=(lines, lambda: loop.call_soon_threadsafe(ended.set)), daemon=True
-    )
-    agent = Agent(lines.put, alone=alone)
+    output = Output(lambda: loop.call_soon_threadsafe(ended.set))
+    agent = Agent(output, alone=alone)
     if first.params is not None:
         agent.features = ClientFeatures.of(first.params)
     agent.peer.feed(first.received)
@@ -44,21 +42,45 @@ async def _serve(first: EarlyRead, alone: bool) -> int:
             loop.call_soon_threadsafe(agent.peer.feed, data)
         loop.call_soon_threadsafe(ended.set)
 
-    writer.start()
     threading.Thread(target=read, daemon=True).start()
     await ended.wait()
     await agent.close()
-    lines.put(None)
-    await asyncio.to_thread(writer.join, 1.0)
+    await asyncio.to_thread(output.close)
     return 0
 
 
-def _write_all(lines: "queue.SimpleQueue[bytes | None]", on_failure: Callable[[], None]) -> None:
-    try:
-        while (line := lines.get()) is not None:
-            _write(line)
-    except OSError:  # the client is gone
-        on_failure()
+class Output:
+    """What the client has not read yet, written by a thread. `on_failure` is called there when the client is gone."""
+
+    def __init__(self, on_failure: Callable[[], object]) -> None:
+        self._on_failure = on_failure
+        self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._put = self._written = 0
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def write(self, line: bytes) -> None:
+        """Never waits."""
+        self._put += len(line)
+        self._lines.put(line)
+
+    @property
+    def backlog(self) -> int:
+        """Bytes that are not written yet."""
+        return self._put - self._written
+
+    def close(self) -> None:
+        """Wait a moment until all is written."""
+        self._lines.put(None)
+        self._thread.join(CLOSE_SECONDS)
+
+    def _run(self) -> None:
+        try:
+            while (line := self._lines.get()) is not None:
+                _write(line)
+                self._written += len(line)
+        except OSError:
+            self._on_failure()
 
 
 def _write(data: bytes) -> None:

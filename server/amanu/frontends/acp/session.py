@@ -27,7 +27,7 @@ from amanu_protocol.events import (
     TurnEnded,
     TurnStarted,
 )
-from amanu_protocol.items import Approval, Item, ToolCall
+from amanu_protocol.items import Item
 from amanu_protocol.state import SessionState
 
 STOP_REASONS: dict[EndReason, str] = {
@@ -89,7 +89,7 @@ class AcpSession:
         self._tasks: set[asyncio.Task[Any]] = set()
         self._files = ClientFiles(peer, view.session_id)
         self.updates = Updates(self._send, features, self._own_turns.__contains__)
-        self._permissions = Permissions(view, peer, features, self._show_call)
+        self._permissions = Permissions(view, peer, features, self.updates)
         self._use(view.client)
         view.listeners += [self._on_event, self.updates.on_event]
         view.replaced.append(self._on_replaced)
@@ -133,9 +133,10 @@ class AcpSession:
         own = self._prompt = OwnPrompt(mint())
         try:
             return await self._run(own, blocks)
-        except asyncio.CancelledError:  # `$/cancel_request`; the turn must not go on unseen
-            with contextlib.suppress(AmanuError, Disconnected):
-                await self._cancel(own)
+        except asyncio.CancelledError:
+            if not self._peer.closed:  # but if the client is gone, the turn goes on
+                with contextlib.suppress(AmanuError, Disconnected):
+                    await self._cancel(own)
             raise
         finally:
             self._prompt = None
@@ -160,8 +161,19 @@ class AcpSession:
             self._commands = commands
             self._send({"sessionUpdate": "available_commands_update", "availableCommands": commands})
 
+    async def leave(self) -> None:
+        """Close it, and delete it where nothing was said in it."""
+        state = self.view.state
+        if not (state.title or state.items or state.queue or state.read_only):
+            params = r.SessionParams(session_id=state.session_id)
+            with contextlib.suppress(AmanuError, Disconnected):
+                await self.view.client.request("amanu/session/delete", params, r.Empty)
+        await self.close()
+
     async def close(self) -> None:
-        """Leave the session. What runs in it goes on."""
+        """Hear no more of it. What runs in it goes on."""
+        if self._prompt is not None:
+            self._prompt.end(None)
         for task in tuple(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -254,7 +266,7 @@ class AcpSession:
         while True:
             with contextlib.suppress(Disconnected):
                 await self._permissions.run()
-            await self.view.changed.wait()
+            await self._until_connected()
 
     async def _keep_connected(self) -> None:
         """Go on with another daemon when this one is gone."""
@@ -304,11 +316,6 @@ class AcpSession:
             pages.insert(0, page.items)
             has_earlier, first = page.has_earlier and bool(page.items), page.items[0].item_id if page.items else ""
         return [item for page in pages for item in page]
-
-    def _show_call(self, approval: Approval) -> None:
-        call = self.view.state.item(approval.tool_call_id)
-        if isinstance(call, ToolCall):
-            self.updates.show(call, self.view.state)
 
     def _send(self, update: dict[str, Any]) -> None:
         self._peer.notify("session/update", {"sessionId": self.view.session_id, "update": update})
