@@ -74,6 +74,8 @@ class Restored:
 
 REWINDS = '{"kind":"sessionRewound"'
 """How a rewind's event begins in its record."""
+USAGE = '{"kind":"usageChanged"'
+"""How the event of a record about usage begins: each takes the place of the one before, so only the last is read."""
 
 Span = tuple[int, int]
 """Positions (first, end) of the records of a rewind: the model no longer has what they added."""
@@ -133,10 +135,14 @@ def _with_base_text(file: ProposedFile, blob_text: Callable[[str], str | None]) 
 
 def _entries(restored: Restored, records: Iterable[Record], spans: Sequence[Span]) -> Iterator[AnyEntry]:
     """The entries of the conversation; everything else has been folded when they are exhausted."""
+    usage: Record | None = None
     for record in records:
         restored.epoch = max(restored.epoch, record.epoch)
         if restored.created_at is None:
             restored.created_at = record.timestamp
+        if record.private is None and record.event.startswith(USAGE):
+            usage = record
+            continue
         entry = _entry(record, spans)
         if entry is not None:
             yield entry
@@ -147,6 +153,9 @@ def _entries(restored: Restored, records: Iterable[Record], spans: Sequence[Span
         if isinstance(entry, Result):
             event = _sharing(event, entry)
         _fold(restored, event, entry, record.position)
+    if usage is not None:
+        with contextlib.suppress(ValidationError):
+            fold(restored.state, read_event(usage))
     restored.closing_events = _close_what_is_open(restored.state)
     yield from (entry for _, entry in restored.closing_events if entry is not None)
 
