@@ -14,6 +14,7 @@ from amanu.client.session_view import SessionView, insist
 from amanu.frontends.acp import questions
 from amanu.frontends.acp.handshake import mapping
 from amanu.frontends.acp.peer import Lost, Peer, RpcError
+from amanu.frontends.acp.plain_cards import fitted
 from amanu.frontends.acp.schema import ClientFeatures
 from amanu.frontends.acp.tool_calls import describe_approval
 from amanu_protocol import requests as r
@@ -130,7 +131,7 @@ class Permissions:
             "options": [{"optionId": key, "name": each.name, "kind": each.kind} for key, each in choices.items()],
         }
         try:
-            result = await self._peer.request("session/request_permission", params)
+            result = await self._peer.request("session/request_permission", fitted(params, self._features))
         except RpcError:
             return None
         outcome = mapping(mapping(result).get("outcome"))
