@@ -409,7 +409,7 @@ async def test_a_session_begun_here_is_decided_in_another_editor(tmp_path: Path)
                 ],
             )
             assert (await ended)["stopReason"] == "end_turn"
-        assert asked["id"] in client.withdrawn
+        assert client.withdrawn == [asked["id"]], "and not asked again while the file is written"
         assert (tmp_path / "notes.txt").read_text() == TWELVE.replace("line 2\n", "line two\n")
         diffs = [
             content

@@ -93,7 +93,14 @@ class Permissions:
                 await self._ask(asked)
 
     def _next(self, state: SessionState) -> Approval | Question | None:
-        return next((asked for asked in (*state.approvals, *state.questions) if _key(asked) not in self._asked), None)
+        return next(
+            (
+                asked
+                for asked in (*state.approvals, *state.questions)
+                if _key(asked) not in self._asked and not _is_reviewed(asked, state)
+            ),
+            None,
+        )
 
     async def _ask(self, asked: Approval | Question) -> None:
         """Put it to the user until it is settled, here or elsewhere."""
@@ -148,6 +155,15 @@ class Permissions:
 
 def _key(asked: Approval | Question) -> tuple[str, str]:
     return (asked.item_id, "") if isinstance(asked, Question) else (asked.tool_call_id, asked.digest)
+
+
+def _is_reviewed(asked: Approval | Question, state: SessionState) -> bool:
+    """Whether all hunks were decided in another client: then the approval stands only until they are applied."""
+    if isinstance(asked, Question) or asked.proposal_id is None:
+        return False
+    proposal = next((each for each in state.proposals if each.proposal_id == asked.proposal_id), None)
+    hunks = [hunk for file in proposal.files for hunk in file.hunks] if proposal is not None else []
+    return bool(hunks) and all(hunk.state not in ("pending", "conflicted") for hunk in hunks)
 
 
 def _open(state: SessionState) -> set[tuple[str, str]]:
