@@ -16,6 +16,7 @@ SOURCES := $(shell find server protocol -name '*.py')
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps
 NPM := PATH="$(CURDIR)/$(BIN):$$PATH" npm
 EXTENSION := vscode-extension/node_modules/.installed
+PEERS := .tools/mcp/.installed .tools/acp/.installed .tools/acp-python/.installed
 TSC := $(BIN)/node .tools/typescript/node_modules/typescript/bin/tsc
 export PYRIGHT_PYTHON_CACHE_DIR := $(CURDIR)/.tools/pyright
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
@@ -25,7 +26,7 @@ setup: .venv/.compiled  ## .venv/bin/amanu, ready to run
 demo: setup  ## the main job on a small sample project, with a scripted model and no key
 	@$(BIN)/amanu demo
 
-test: setup .tools/mcp/.installed .tools/acp/.installed $(EXTENSION)  ## all tests; what is skipped is listed
+test: setup $(PEERS) $(EXTENSION)  ## all tests; what is skipped is listed
 	@cd vscode-extension && $(NPM) test --silent
 	@.ci/strace
 	@.ci/bubblewrap
@@ -91,6 +92,8 @@ lock: setup  ## choose the newest allowed versions again
 	  --custom-compile-command "make lock" pyproject.toml -o requirements.lock
 	@echo 'playwright>=1.65,<2' | $(BIN)/uv pip compile --quiet --upgrade --universal --generate-hashes \
 	  --custom-compile-command "make lock" - -o .ci/vscode/requirements.txt
+	@echo 'agent-client-protocol==0.12.1' | $(BIN)/uv pip compile --quiet --upgrade --universal --generate-hashes \
+	  --custom-compile-command "make lock" - -o .ci/acp/requirements.txt
 
 clean:  ## remove what the verbs above made
 	@rm -rf .venv .tools dist vscode-extension/node_modules vscode-extension/dist .pytest_cache .ruff_cache .hypothesis
@@ -116,6 +119,11 @@ clean:  ## remove what the verbs above made
 .tools/%/.installed: .ci/%/package-lock.json .venv/.installed
 	@mkdir -p .tools/$* && cp .ci/$*/package.json .ci/$*/package-lock.json .tools/$*/
 	@$(BIN)/npm ci --prefix .tools/$* --silent --no-audit --no-fund
+	@touch $@
+
+# Beside the SDK of .ci/acp/package.json, and apart from .venv: its own copy of pydantic is for test programs alone.
+.tools/acp-python/.installed: .ci/acp/requirements.txt .venv/.installed
+	@$(PIP) --target .tools/acp-python --upgrade --requirement .ci/acp/requirements.txt
 	@touch $@
 
 $(EXTENSION): vscode-extension/package.json vscode-extension/package-lock.json .venv/.installed

@@ -32,6 +32,7 @@ class Goal:
 GOALS = (
     Goal("initialize", limit=50),
     Goal("initialize.alone", limit=50),
+    Goal("initialize.acp", limit=50),
     Goal("initialize.warm", ("Codex",), reference_row="initialize"),
     Goal("session.cold", ("raw HTTP",), 2.5),
     Goal("cold", ("floor",), 1.2),

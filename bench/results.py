@@ -18,6 +18,7 @@ class Row:
 ROWS = (
     Row("initialize", "start → `initialize` answered", "ms", 0),
     Row("initialize.alone", "… `--alone`", "ms", 0),
+    Row("initialize.acp", "… of ACP", "ms", 0),
     Row("initialize.warm", "… daemon running", "ms", 0),
     Row("session.cold", "start → session ready", "ms", 0),
     Row("session.alone", "… `--alone`", "ms", 0),

@@ -22,6 +22,7 @@ async def measure(run: Run) -> None:
             alone = partial(amanu.start, subject.wire, alone=True)
             await run.attempt(subject, "start alone", partial(_begin, run, subject, alone, ".alone"))
             await run.attempt(subject, "start with a daemon", partial(_second, run, subject))
+            await run.attempt(subject, "initialize of ACP", partial(_initialize_acp, run, subject))
 
 
 async def _begin(run: Run, subject: Subject, start: Start, variant: str | None) -> None:
@@ -55,3 +56,13 @@ async def _second(run: Run, subject: Subject) -> None:
         await _begin(run, subject, subject.start, ".warm")
     finally:
         await first.agent.stop()
+
+
+async def _initialize_acp(run: Run, subject: Subject) -> None:
+    started = time.monotonic()
+    agent = await amanu.start_acp(subject.wire, run.stage.place(subject, run.workspace))
+    try:
+        await agent.initialize()
+        run.results.add("initialize.acp", subject.name, (time.monotonic() - started) * 1000)
+    finally:
+        await agent.stop()

@@ -11,6 +11,7 @@ from typing import Any
 from bench.plan import Plan, prompt
 from bench.rpc import Rpc, RpcError
 from bench.subject import Agent, Deed, Place, Subject, Turn
+from bench.subjects.acp import AcpAgent
 from bench.subjects.environment import ROOT, environment
 
 MODELS = {
@@ -42,11 +43,21 @@ def subjects() -> list[Subject]:
 
 async def start(wire: str, place: Place, *, alone: bool = False, more: str = "") -> "AmanuAgent":
     """`more`: further settings."""
+    command = [str(COMMAND), "serve", *(["--alone"] if alone else [])]
+    return await AmanuAgent(MODELS[wire]).start(command, _environment(wire, place, more), place)
+
+
+async def start_acp(wire: str, place: Place) -> AcpAgent:
+    """As an ACP client sees it."""
+    return await AcpAgent().start([str(COMMAND), "acp"], _environment(wire, place, ""), place)
+
+
+def _environment(wire: str, place: Place, more: str) -> dict[str, str]:
     home = place.home / "amanu"
     (home / "config").mkdir(parents=True, exist_ok=True)
     address = f'[base_urls]\nopenrouter = "{place.url}/v1"\n'
     (home / "config" / "config.toml").write_text(SETTINGS + address + more)
-    env = environment(
+    return environment(
         place.home,
         AMANU_HOME=str(home),
         ANTHROPIC_API_KEY="dummy",
@@ -58,8 +69,6 @@ async def start(wire: str, place: Place, *, alone: bool = False, more: str = "")
         OPENAI_BASE_URL=f"{place.url}/v1",
         AMANU_MODEL=MODELS[wire],
     )
-    command = [str(COMMAND), "serve", *(["--alone"] if alone else [])]
-    return await AmanuAgent(MODELS[wire]).start(command, env, place)
 
 
 def uses(deed: Deed, what: Mapping[str, str]) -> dict[str, Any] | None:

@@ -96,7 +96,6 @@ async def test_a_prompt_is_thought_about_read_proposed_approved_and_applied(tmp_
         ]
         assert "@write(notes.txt)" in options["session"]["name"]
         assert (tmp_path / "notes.txt").read_text() == TWELVE
-        await asyncio.sleep(0.6)
         client.choose(asked, "allow-0")
         assert await answer == {"stopReason": "end_turn"}
         assert (tmp_path / "notes.txt").read_text() == TWO_HUNKS
@@ -121,7 +120,6 @@ async def test_a_command_is_shown_whole_with_the_reason_it_is_asked_about(tmp_pa
         texts = [content["content"]["text"] for content in call["content"]]
         assert texts[0] == "```sh\n$ touch made.txt\necho done\n```"
         assert "Needs approval" in texts[-1]
-        await asyncio.sleep(0.6)
         client.choose(asked, asked["params"]["options"][0]["optionId"])
         assert (await answer)["stopReason"] == "end_turn"
         last = [each for each in client.of_kind("tool_call_update") if each["toolCallId"] == call["toolCallId"]][-1]
@@ -149,7 +147,6 @@ async def test_what_is_no_approval_is_a_rejection(tmp_path: Path, answer: dict[s
     async with session([COMMAND, Say(text="Pity.")], tmp_path) as (client, session_id, served, _):
         ended = client.begin("session/prompt", text_prompt(session_id, "make it"))
         asked = await client.permission()
-        await asyncio.sleep(0.6)
         client.send({"id": asked["id"], **answer})
         assert (await ended)["stopReason"] == "end_turn"
         assert not (tmp_path / "made.txt").exists()
@@ -202,7 +199,7 @@ async def test_load_replays_before_it_answers_and_resume_does_not(tmp_path: Path
     script = [READ, Say(text="Twelve lines."), Say(text="Again.")]
     async with session(script, tmp_path) as (client, session_id, _, environment):
         await client.request("session/prompt", text_prompt(session_id, "read it"))
-        where = {"sessionId": session_id, "cwd": str(tmp_path), "mcpServers": []}
+        where: dict[str, Any] = {"sessionId": session_id, "cwd": str(tmp_path), "mcpServers": []}
         async with acp_client(environment) as other:
             await other.initialize()
             listed = (await other.request("session/list", {"cwd": str(tmp_path)}))["sessions"]
@@ -244,8 +241,7 @@ async def test_load_replays_before_it_answers_and_resume_does_not(tmp_path: Path
         ("session/new", {"cwd": "{root}/no-such-folder", "mcpServers": []}, -32602),
         ("session/new", {"mcpServers": []}, -32602),
         ("session/prompt", {"sessionId": "{session}", "prompt": []}, -32602),
-        ("session/prompt", {"sessionId": "{session}", "prompt": [{"type": "audio", "data": "", "mimeType": "x"}]}, -32602),
-        ("session/prompt", {"sessionId": "{session}", "prompt": [{"type": "image", "data": "", "mimeType": "image/tiff"}]}, -32602),
+        ("session/prompt", {"sessionId": "{session}", "prompt": [{"type": "audio"}]}, -32602),
         ("session/prompt", {"sessionId": "unknown", "prompt": [{"type": "text", "text": "x"}]}, -32002),
         ("session/set_mode", {"sessionId": "{session}", "modeId": "yolo"}, -32602),
         ("session/set_config_option", {"sessionId": "{session}", "configId": "colour", "value": "red"}, -32602),
@@ -314,10 +310,11 @@ async def test_a_client_without_a_key_is_told_how_to_get_one(tmp_path: Path) -> 
         answered = await client.initialize(auth={"terminal": True})
         assert [method["id"] for method in answered["authMethods"]] == ["terminal", "stored-key"]
         assert answered["authMethods"][0]["args"] == ["--setup"]
-        for method, params in (
+        requests: list[tuple[str, dict[str, Any]]] = [
             ("session/new", {"cwd": str(tmp_path), "mcpServers": []}),
             ("authenticate", {"methodId": "stored-key"}),
-        ):
+        ]
+        for method, params in requests:
             with pytest.raises(AcpError) as caught:
                 await client.request(method, params)
             assert caught.value.code == -32000
@@ -349,7 +346,6 @@ async def test_unsaved_text_is_read_and_edits_go_through_the_editor(tmp_path: Pa
         ended = client.begin("session/prompt", text_prompt(session_id, "change it"))
         asked = await client.permission()
         assert "line six, unsaved" in served.requests[1].body.decode()
-        await asyncio.sleep(0.6)
         client.choose(asked, "allow-0")
         assert (await ended)["stopReason"] == "end_turn"
         assert buffers[str(tmp_path / "notes.txt")] == wanted
@@ -431,7 +427,6 @@ async def test_a_client_that_dies_in_a_turn_decides_nothing(tmp_path: Path) -> N
             await other.initialize()
             await other.request("session/load", {"sessionId": session_id, "cwd": str(tmp_path), "mcpServers": []})
             asked = await other.permission()
-            await asyncio.sleep(0.6)
             other.choose(asked, "allow-0")
             await other.until(lambda other: other.text().endswith("Done."))
         assert (tmp_path / "made.txt").exists()

@@ -28,7 +28,13 @@ def needs_mcp_server(name: str) -> tuple[str, str]:
 def needs_acp() -> Path:
     """The folder with the ACP clients that `make test` installs."""
     folder = Path(__file__).parents[2] / ".tools/acp/node_modules"
-    return folder if folder.exists() else _missing("the official SDK is not in .tools/acp")
+    return folder if folder.exists() else _missing("the TypeScript SDK is not in .tools/acp")
+
+
+def needs_acp_python() -> Path:
+    """The folder with ACP's Python SDK, and its own copy of pydantic, that `make test` installs."""
+    folder = Path(__file__).parents[2] / ".tools/acp-python"
+    return folder if (folder / "acp").exists() else _missing("the Python SDK is not in .tools/acp-python")
 
 
 def _missing(sentence: str) -> NoReturn:

@@ -302,6 +302,8 @@ def test_what_is_allowed_is_not_found(module: str, source: str) -> None:
     [
         ("amanu.__main__", BEFORE_INITIALIZE),
         ("amanu.daemon.relay", BEFORE_INITIALIZE),
+        ("amanu.cli.acp", BEFORE_INITIALIZE),
+        ("amanu.frontends.acp.serve", BEFORE_INITIALIZE),
         ("amanu.daemon.standalone", (*BEFORE_INITIALIZE, "asyncio", "socket")),
         ("amanu.frontends.lsp.handshake", BEFORE_INITIALIZE),
         ("amanu.session.sessions", HEAVY),

@@ -59,10 +59,10 @@ def choices_of(approval: Approval) -> dict[str, Choice]:
             rule = rule if len(rule) <= MAX_RULE else f"{rule[: MAX_RULE - 1]}…"
             name = f"Allow {SCOPES[offer.scope]}{with_grants}: {rule}"
             choices[offer.scope] = Choice(name, "allow_always", "allow", scope=offer.scope, grants=grants)
-    if approval.proposal_id is not None:
-        choices["finish"] = Choice("Decide later, hunk by hunk in another editor", "reject_once", "finish")
     no = BUTTONS["keepPlanning"] if approval.document is not None else BUTTONS["reject"]
     choices["reject"] = Choice(no, "reject_once", "reject")
+    if approval.proposal_id is not None:  # the last: clients that deny on their own take the first that rejects
+        choices["finish"] = Choice("Decide later, hunk by hunk in another editor", "reject_once", "finish")
     return choices
 
 

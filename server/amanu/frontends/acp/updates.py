@@ -105,7 +105,7 @@ class Updates:
             case Question(state="open") | Question(agent_id=str()):
                 pass
             case Question() if self._is_new(item.item_id):
-                self._message(item.item_id, f"_{item.title}_ {item.summary}")
+                self._message(item.item_id, f"\n_{item.title}_ {item.summary}\n")
             case _:
                 pass
 

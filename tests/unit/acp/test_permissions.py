@@ -1,0 +1,163 @@
+"""Approvals → the options of a permission request and what they decide; calls → what a card shows."""
+
+from typing import Any, cast
+
+import pytest
+
+from amanu.frontends.acp.permissions import choices_of
+from amanu.frontends.acp.tool_calls import describe_approval, describe_call
+from amanu_protocol.items import Approval, Proposal, ScopeOffer, ToolCall
+from amanu_protocol.state import SessionState
+from support.fake_daemon import state
+from support.sample_events import approval, call, hunk, proposed
+
+SCOPES = [ScopeOffer(scope="once", rule=""), ScopeOffer(scope="session", rule="npm *\nnode *")]
+
+
+@pytest.mark.parametrize(
+    ("asked", "options"),
+    [
+        (
+            approval(scopes=SCOPES),
+            [
+                ("allow-0", "Allow once", "allow_once"),
+                ("session", "Allow for this session: npm *, node *", "allow_always"),
+                ("reject", "Reject", "reject_once"),
+            ],
+        ),
+        (
+            approval(scopes=SCOPES, grants=["network"], likely_grants=["network"]),
+            [
+                ("allow-0", "Allow once with network access", "allow_once"),
+                ("allow-1", "Allow once without network access", "allow_once"),
+                ("session", "Allow for this session with network access: npm *, node *", "allow_always"),
+                ("reject", "Reject", "reject_once"),
+            ],
+        ),
+        (
+            approval(effect="write", proposal_id="p", scopes=[]),
+            [
+                ("allow-0", "Accept all", "allow_once"),
+                ("reject", "Reject", "reject_once"),
+                ("finish", "Decide later, hunk by hunk in another editor", "reject_once"),
+            ],
+        ),
+        (
+            approval(document="/w/plan.md", scopes=[]),
+            [
+                ("allow-0", "Approve: accept edits", "allow_once"),
+                ("allow-1", "Approve: ask about each edit", "allow_once"),
+                ("allow-2", "Approve: ask only when required", "allow_once"),
+                ("allow-3", "Approve: accept edits, with a fresh context", "allow_once"),
+                ("allow-4", "Approve: ask about each edit, with a fresh context", "allow_once"),
+                ("allow-5", "Approve: ask only when required, with a fresh context", "allow_once"),
+                ("reject", "Keep planning", "reject_once"),
+            ],
+        ),
+        (
+            approval(scopes=[ScopeOffer(scope="user", rule="x" * 300)]),
+            [
+                ("allow-0", "Allow once", "allow_once"),
+                ("user", f"Allow always in every workspace: {'x' * 119}…", "allow_always"),
+                ("reject", "Reject", "reject_once"),
+            ],
+        ),
+    ],
+    ids=["command", "grants", "edit", "plan", "long rule"],
+)
+def test_options(asked: Approval, options: list[Any]) -> None:
+    assert [(key, choice.name, choice.kind) for key, choice in choices_of(asked).items()] == options
+
+
+def session(*proposals: Proposal, **changes: Any) -> SessionState:
+    return state(**{"items": [], "proposals": list(proposals), "roots": ["/w"], **changes})
+
+
+@pytest.mark.parametrize(
+    ("shown", "expected"),
+    [
+        (
+            call(arguments={"path": "src/a.py", "start_line": 7}, output="1 line"),
+            {
+                "title": "Read app.py",
+                "kind": "read",
+                "status": "completed",
+                "locations": [{"path": "/w/src/a.py", "line": 7}],
+                "content": ["```\n1 line\n```"],
+            },
+        ),
+        (
+            call(
+                "executing", tool="run_shell_command", effect="run", arguments={"command": "a \u202e b\nc"}, output="x"
+            ),
+            {
+                "title": "a <U+202E> b (and 1 more lines)",
+                "kind": "execute",
+                "status": "in_progress",
+                "content": ["```sh\n$ a <U+202E> b\nc\n```", "```\nx\n```"],
+            },
+        ),
+        (
+            call("failed", tool="mcp__db__query", effect="read", error="It broke.", title="db: query"),
+            {"title": "db: query", "kind": "other", "status": "failed", "content": ["```\nIt broke.\n```"]},
+        ),
+        (call(output="```\n````"), {"content": ["`````\n```\n````\n`````"]}),
+        (
+            call(tool="edit_file", effect="write", proposal_id="p", output="Changes: 1 applied"),
+            {
+                "kind": "edit",
+                "locations": [{"path": "/w/a.txt", "line": 2}],
+                "content": [("/w/a.txt", "one\ntwo\nthree\n", "one\nzwei\nthree\n")],
+            },
+        ),
+    ],
+    ids=["read", "command", "failed", "fence", "edit"],
+)
+def test_calls(shown: ToolCall, expected: dict[str, Any]) -> None:
+    described = describe_call(shown, session(proposed()))
+    assert {key: _plain(described[key]) for key in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("changes", "content"),
+    [
+        (
+            {"change": "create", "base_text": "", "hunks": [hunk(old_start=0, old_lines=0, old_text="")]},
+            [("/w/a.txt", None, "zwei\n")],
+        ),
+        ({"hunks": [hunk(state="rejected")]}, []),
+        (
+            {"hunks": [hunk(state="rejected"), hunk(2, old_start=3, new_start=3, new_text="drei\n", state="applied")]},
+            [("/w/a.txt", "one\ntwo\nthree\n", "one\ntwo\ndrei\n")],
+        ),
+        ({"change": "rename", "new_path": "/w/b.txt", "hunks": []}, ["Renamed to /w/b.txt"]),
+        ({"base_text": None, "base_blob": "b"}, []),
+        ({"base_text": "x" * 1_000_001 + "\ntwo\n"}, ["```diff\n--- a/a.txt\n+++ b/a.txt\n"]),
+    ],
+    ids=["new", "rejected", "in part", "renamed", "not fetched", "huge"],
+)
+def test_diffs(changes: dict[str, Any], content: list[Any]) -> None:
+    shown = call("succeeded", tool="edit_file", effect="write", proposal_id="p")
+    described = _plain(describe_call(shown, session(proposed(**changes)))["content"])
+    assert [each[:32] if isinstance(each, str) else each for each in described] == content
+
+
+def test_a_request_stands_alone() -> None:
+    """A card shows nothing but the request: also where the call itself is not known."""
+    described = describe_approval(approval(command="make test\nmake lint"), session())
+    assert described["title"] == "make test (and 1 more lines)"
+    assert described["kind"] == "execute"
+    first, *_, last = _plain(described["content"])
+    assert first == "```sh\n$ make test\nmake lint\n```"
+    assert last.startswith("- Needs approval: no rule allows it")
+
+
+def _plain(value: Any) -> Any:
+    """Content as text, or (path, old text, new text)."""
+    contents = cast("list[Any]", value) if isinstance(value, list) else []
+    if not contents or "type" not in contents[0]:
+        return cast("Any", value)
+    return [
+        each["content"]["text"] if each["type"] == "content" else (each["path"], each["oldText"], each["newText"])
+        for each in contents
+    ]
