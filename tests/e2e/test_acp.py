@@ -323,6 +323,15 @@ async def test_a_client_without_a_key_is_told_how_to_get_one(tmp_path: Path) -> 
     stop_daemon()
 
 
+async def test_a_client_whose_model_needs_no_key_is_authenticated(tmp_path: Path) -> None:
+    async with acp_client({"AMANU_MODEL": "scripted:demo"}) as client:
+        await client.initialize()
+        await client.request("authenticate", {"methodId": "stored-key"})
+        await new_session(client, tmp_path)
+        assert await client.leave() == 0
+    stop_daemon()
+
+
 # Unsaved text ----------------------------------------------------------------------------------------
 
 
@@ -405,7 +414,7 @@ async def test_a_session_begun_here_is_decided_in_another_editor(tmp_path: Path)
                 ],
             )
             assert (await ended)["stopReason"] == "end_turn"
-        assert asked["id"] in client.withdrawn
+        assert client.withdrawn == [asked["id"]], "and not asked again while the file is written"
         assert (tmp_path / "notes.txt").read_text() == TWELVE.replace("line 2\n", "line two\n")
         diffs = [
             content

@@ -132,9 +132,10 @@ class Agent:
         if params.method_id not in (STORED_KEY, TERMINAL_AUTH):
             raise RpcError(INVALID_PARAMS, f"Unknown method {params.method_id!r}.")
         client = await self._daemon()
-        status = await client.request("amanu/auth/status", r.Empty(), r.AuthStatusResult)
-        if all(vendor.source in ("none", "endedSignIn") for vendor in status.vendors):
-            raise RpcError(AUTH_REQUIRED, NO_KEY)
+        listed = await client.request("amanu/model/list", r.Empty(), r.ModelListResult)
+        default = listed.default_model_id
+        if default is None or any(model.model_id == default and not model.available for model in listed.models):
+            raise RpcError(AUTH_REQUIRED, NO_KEY)  # a new session would not get a model; some need no key
         return {}
 
     async def _new(self, params: SetupParams) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from amanu.client.session_view import SessionView, insist
 from amanu.frontends.acp import questions
 from amanu.frontends.acp.handshake import mapping
 from amanu.frontends.acp.peer import Lost, Peer, RpcError
+from amanu.frontends.acp.plain_cards import fitted
 from amanu.frontends.acp.schema import ClientFeatures
 from amanu.frontends.acp.tool_calls import describe_approval
 from amanu.frontends.acp.updates import Updates
@@ -89,7 +90,14 @@ class Permissions:
                 await self._ask(asked)
 
     def _next(self, state: SessionState) -> Approval | Question | None:
-        return next((asked for asked in (*state.approvals, *state.questions) if _key(asked) not in self._asked), None)
+        return next(
+            (
+                asked
+                for asked in (*state.approvals, *state.questions)
+                if _key(asked) not in self._asked and not _is_reviewed(asked, state)
+            ),
+            None,
+        )
 
     async def _ask(self, asked: Approval | Question) -> None:
         """Put it to the user until it is settled, here or elsewhere."""
@@ -133,7 +141,7 @@ class Permissions:
             "options": [{"optionId": key, "name": each.name, "kind": each.kind} for key, each in choices.items()],
         }
         try:
-            result = await self._peer.request("session/request_permission", params)
+            result = await self._peer.request("session/request_permission", fitted(params, self._features))
         except RpcError:
             return None
         outcome = mapping(mapping(result).get("outcome"))
@@ -150,6 +158,15 @@ class Permissions:
 
 def _key(asked: Approval | Question) -> tuple[str, str]:
     return (asked.item_id, "") if isinstance(asked, Question) else (asked.tool_call_id, asked.digest)
+
+
+def _is_reviewed(asked: Approval | Question, state: SessionState) -> bool:
+    """Whether all hunks were decided in another client: then the approval stands only until they are applied."""
+    if isinstance(asked, Question) or asked.proposal_id is None:
+        return False
+    proposal = next((each for each in state.proposals if each.proposal_id == asked.proposal_id), None)
+    hunks = [hunk for file in proposal.files for hunk in file.hunks] if proposal is not None else []
+    return bool(hunks) and all(hunk.state not in ("pending", "conflicted") for hunk in hunks)
 
 
 def _open(state: SessionState) -> set[tuple[str, str]]:

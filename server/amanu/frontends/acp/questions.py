@@ -8,6 +8,7 @@ from pydantic import JsonValue
 from amanu.client.session_view import SessionView
 from amanu.frontends.acp.handshake import mapping
 from amanu.frontends.acp.peer import Peer, RpcError
+from amanu.frontends.acp.plain_cards import shows_names
 from amanu.frontends.acp.schema import ClientFeatures
 from amanu.text.sub_agents import asked_by
 from amanu_protocol.errors import AmanuError
@@ -24,7 +25,7 @@ async def ask(question: Question, view: SessionView, peer: Peer, features: Clien
     if features.forms:
         answers = await _ask_form(question, view, peer)
         note = ""
-    elif len(question.fields) == 1 and question.fields[0].kind in ("choice", "confirm"):
+    elif len(question.fields) == 1 and question.fields[0].kind in ("choice", "confirm") and shows_names(features):
         answers = await _ask_choice(question, question.fields[0], view, peer)
         note = ""
     else:

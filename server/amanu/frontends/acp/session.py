@@ -79,6 +79,7 @@ class AcpSession:
         self._connect = connect
         self._prompt: OwnPrompt | None = None
         self._own_turns: set[str] = set()
+        self._features = features
         self._trust_asked = False
         self._commands: list[dict[str, Any]] | None = None
         self._models: r.ModelListResult | None = None
@@ -186,7 +187,7 @@ class AcpSession:
         await self._until_connected()
         if not self._trust_asked:
             self._trust_asked = True
-            await ask_trust(self.view, self._peer)
+            await ask_trust(self.view, self._peer, self._features)
         await self._wait_for_servers()
         if own.cancelled:
             return "cancelled"

@@ -132,11 +132,10 @@ def _output(call: ToolCall, proposal: Proposal | None) -> list[dict[str, Any]]:
     if not text or (proposal is not None and call.state == "succeeded"):
         return []
     text = visible(text if len(text) <= MAX_OUTPUT else f"…\n{text[-MAX_OUTPUT:]}")
-    fence = _fence(text)
-    return [text_content(f"{fence}\n{text.rstrip()}\n{fence}")]
+    return [text_content(f"{fence(text)}\n{text.rstrip()}\n{fence(text)}")]
 
 
-def _fence(text: str) -> str:
+def fence(text: str) -> str:
     """Backticks that nothing in the text ends."""
     longest = run = 0
     for character in text:

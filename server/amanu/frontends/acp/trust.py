@@ -5,21 +5,25 @@ from typing import Any
 from amanu.client.session_view import SessionView
 from amanu.frontends.acp.handshake import mapping
 from amanu.frontends.acp.peer import Peer, RpcError
+from amanu.frontends.acp.plain_cards import fitted
+from amanu.frontends.acp.schema import ClientFeatures
 from amanu.frontends.acp.tool_calls import MAX_OUTPUT, text_content
 from amanu_protocol import requests as r
 from amanu_protocol.labels import BUTTONS
 
 
-async def ask_trust(view: SessionView, peer: Peer) -> None:
+async def ask_trust(view: SessionView, peer: Peer, features: ClientFeatures) -> None:
     """Ask about each folder that is not trusted; no answer changes nothing. Raises `AmanuError`, `Lost`."""
     for root in view.state.roots if not view.state.trusted else ():
         trust = await view.client.request("amanu/trust/get", r.TrustGetParams(root=root), r.TrustGetResult)
-        if trust.state != "trusted" and await _is_trusted(root, trust, view, peer):
+        if trust.state != "trusted" and await _is_trusted(root, trust, view, peer, features):
             params = r.TrustSetParams(root=root, trusted=True, digest=trust.digest)
             await view.client.request("amanu/trust/set", params, r.Empty)
 
 
-async def _is_trusted(root: str, trust: r.TrustGetResult, view: SessionView, peer: Peer) -> bool:
+async def _is_trusted(
+    root: str, trust: r.TrustGetResult, view: SessionView, peer: Peer, features: ClientFeatures
+) -> bool:
     lines = "\n".join(f"- {line.text}" for line in trust.lines)
     diffs = "\n".join(item.diff for item in trust.enables if item.diff)
     shown = [text_content(lines), *([text_content(f"````diff\n{diffs[:MAX_OUTPUT]}\n````")] if diffs else [])]
@@ -38,7 +42,7 @@ async def _is_trusted(root: str, trust: r.TrustGetResult, view: SessionView, pee
     _update(view, peer, {"sessionUpdate": "tool_call", **call})
     params = {"sessionId": view.session_id, "toolCall": call, "options": options}
     try:
-        result = await peer.request("session/request_permission", params)
+        result = await peer.request("session/request_permission", fitted(params, features))
     except RpcError:
         return False
     is_trusted = mapping(mapping(result).get("outcome")).get("optionId") == "trust"
