@@ -114,7 +114,7 @@ async def test_a_command_is_shown_whole_with_the_reason_it_is_asked_about(tmp_pa
         answer = client.begin("session/prompt", text_prompt(session_id, "make it"))
         asked = await client.permission()
         call = asked["params"]["toolCall"]
-        assert call["title"] == "touch made.txt (and 1 more lines)"
+        assert call["title"] == "`touch made.txt` (and 1 more line)"
         assert call["kind"] == "execute"
         assert call["rawInput"]["command"] == "touch made.txt\necho done"
         texts = [content["content"]["text"] for content in call["content"]]

@@ -24,7 +24,7 @@ from support.strict_services.http import Say, Script, Service
 SUPPORT = Path(acp_client.__file__).parent
 EVERYTHING = [READ, EDIT, COMMAND, ASK, Say(text="Done.")]
 SLOW = Say(text=[f"{number} " for number in range(600)], delay=0.05)
-TOUCH = "touch made.txt (and 1 more lines)"
+TOUCH = "`touch made.txt` (and 1 more line)"
 KINDS = {"agent_thought_chunk", "agent_message_chunk", "tool_call", "tool_call_update", "usage_update"}
 REPLAYED = KINDS - {"tool_call_update"} | {"user_message_chunk"}
 

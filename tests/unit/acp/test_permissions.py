@@ -91,7 +91,7 @@ def session(*proposals: Proposal, **changes: Any) -> SessionState:
                 "executing", tool="run_shell_command", effect="run", arguments={"command": "a \u202e b\nc"}, output="x"
             ),
             {
-                "title": "a <U+202E> b (and 1 more lines)",
+                "title": "`a <U+202E> b` (and 1 more line)",
                 "kind": "execute",
                 "status": "in_progress",
                 "content": ["```sh\n$ a <U+202E> b\nc\n```", "```\nx\n```"],
@@ -145,7 +145,7 @@ def test_diffs(changes: dict[str, Any], content: list[Any]) -> None:
 def test_a_request_stands_alone() -> None:
     """A card shows nothing but the request: also where the call itself is not known."""
     described = describe_approval(approval(command="make test\nmake lint"), session())
-    assert described["title"] == "make test (and 1 more lines)"
+    assert described["title"] == "`make test` (and 1 more line)"
     assert described["kind"] == "execute"
     first, *_, last = _plain(described["content"])
     assert first == "```sh\n$ make test\nmake lint\n```"

@@ -170,7 +170,8 @@ class Agent:
         client = await self._daemon()
         asked = r.SessionListParams(root=params.cwd, limit=MAX_LISTED)
         listed = await client.request("amanu/session/list", asked, r.SessionListResult)
-        return {"sessions": [_info(summary) for summary in listed.sessions]}
+        # one without a title is of somebody who has not said anything yet
+        return {"sessions": [_info(summary) for summary in listed.sessions if summary.title]}
 
     async def _close(self, params: SessionParams) -> dict[str, Any]:
         session = self._session(params.session_id)

@@ -186,8 +186,8 @@ class AcpSession:
         text, attachments = prompt_of(blocks)
         await self._until_connected()
         if not self._trust_asked:
-            self._trust_asked = True
             await ask_trust(self.view, self._peer, self._features)
+            self._trust_asked = not own.cancelled
         await self._wait_for_servers()
         if own.cancelled:
             return "cancelled"

@@ -5,6 +5,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from amanu.text.amounts import plural
 from amanu.text.display import visible
 from amanu.text.sub_agents import label_of
 from amanu.workspace.diff import compose, first_line, unified_hunks
@@ -109,8 +110,10 @@ def _title(call: ToolCall) -> str:
 
 
 def _first_line(command: str) -> str:
-    lines = visible(command.strip()).split("\n")
-    return lines[0] if len(lines) == 1 else f"{lines[0]} (and {len(lines) - 1} more lines)"
+    """As code: clients draw titles as Markdown, and some cut other ones at a colon."""
+    first, *further = visible(command.strip()).split("\n")
+    code = first if "`" in first else f"`{first}`"
+    return code if not further else f"{code} (and {plural(len(further), 'more line')})"
 
 
 def _owner(agent_id: str | None, state: SessionState) -> str:

@@ -24,7 +24,7 @@ async def ask_trust(view: SessionView, peer: Peer, features: ClientFeatures) -> 
 async def _is_trusted(
     root: str, trust: r.TrustGetResult, view: SessionView, peer: Peer, features: ClientFeatures
 ) -> bool:
-    lines = "\n".join(f"- {line.text}" for line in trust.lines)
+    lines = "\n".join(_bullet(line.text) for line in trust.lines)
     diffs = "\n".join(item.diff for item in trust.enables if item.diff)
     shown = [text_content(lines), *([text_content(f"````diff\n{diffs[:MAX_OUTPUT]}\n````")] if diffs else [])]
     call_id = f"trust {root}"
@@ -49,6 +49,11 @@ async def _is_trusted(
     status = "completed" if is_trusted else "failed"
     _update(view, peer, {"sessionUpdate": "tool_call_update", "toolCallId": call_id, "status": status})
     return is_trusted
+
+
+def _bullet(line: str) -> str:
+    text = line.lstrip()
+    return f"{line[: len(line) - len(text)]}- {text}"
 
 
 def _update(view: SessionView, peer: Peer, update: dict[str, Any]) -> None:
