@@ -572,3 +572,33 @@ async def test_a_failure_of_the_service_is_an_error_with_a_sentence(tmp_path: Pa
             await client.request("session/prompt", text_prompt(session_id, "hello"))
         assert "The request is odd." in str(caught.value)
         assert (await client.request("session/prompt", text_prompt(session_id, "hello")))["stopReason"] == "end_turn"
+
+
+async def test_cancelled_while_trust_is_asked_about(tmp_path: Path) -> None:
+    async with session([Say(text="Hello.")], tmp_path) as (client, session_id, served, _):
+        client.answers.clear()
+        ended = client.begin("session/prompt", text_prompt(session_id, "hello"))
+        asked = await client.permission()
+        client.notify("session/cancel", {"sessionId": session_id})
+        assert await ended == {"stopReason": "cancelled"}
+        await client.until(lambda client: asked["id"] in client.withdrawn)
+        assert served.requests == []
+        ended = client.begin("session/prompt", text_prompt(session_id, "hello"))
+        client.choose(await client.permission(), "trust")
+        assert await ended == {"stopReason": "end_turn"}
+
+
+async def test_a_session_is_loaded_while_it_talks(tmp_path: Path) -> None:
+    words = [f"{number} " for number in range(3_000)]
+    script = [Say(text="First."), Say(text=words, delay=0.0005)]
+    async with session(script, tmp_path) as (client, session_id, _, environment):
+        await client.request("session/prompt", text_prompt(session_id, "one"))
+        ended = client.begin("session/prompt", text_prompt(session_id, "two"))
+        await client.until(lambda client: "1 2 3 " in client.text())
+        async with acp_client(environment) as other:
+            await other.initialize()
+            await other.request("session/load", {"sessionId": session_id, "cwd": str(tmp_path), "mcpServers": []})
+            await ended
+            await other.until(lambda other: other.text().endswith("2999 "))
+            assert other.text() == "First." + "".join(words)
+            assert other.text("user_message_chunk") == "onetwo"

@@ -60,6 +60,7 @@ class OwnPrompt:
     prompt_id: str
     turn_id: str | None = None
     cancelled: bool = False
+    preparation: "asyncio.Task[None] | None" = None
     ended: "asyncio.Future[TurnEnded | None]" = field(
         default_factory=lambda: asyncio.get_running_loop().create_future()
     )
@@ -92,13 +93,15 @@ class AcpSession:
         self.updates = Updates(self._send, features, self._own_turns.__contains__)
         self._permissions = Permissions(view, peer, features, self.updates)
         self._use(view.client)
-        view.listeners += [self._on_event, self.updates.on_event]
+        view.listeners.append(self._on_event)
         view.replaced.append(self._on_replaced)
 
     # The methods of ACP ------------------------------------------------------------------------------
 
     def begin(self) -> None:
         """The client knows the session: from now on it hears of what happens, and is asked."""
+        self.updates.show_all(self.view.state.items, self.view.state)  # what came while it was replayed
+        self.view.listeners.append(self.updates.on_event)
         self._start(self._ask())
         self._start(self._keep_connected())
         self._start(self.send_commands())
@@ -184,12 +187,12 @@ class AcpSession:
 
     async def _run(self, own: OwnPrompt, blocks: Sequence[Block]) -> str:
         text, attachments = prompt_of(blocks)
-        await self._until_connected()
-        if not self._trust_asked:
-            await ask_trust(self.view, self._peer, self._features)
-            self._trust_asked = not own.cancelled
-        await self._wait_for_servers()
-        if own.cancelled:
+        own.preparation = asyncio.create_task(self._prepare())
+        try:
+            await own.preparation
+        except asyncio.CancelledError:
+            if not own.cancelled:
+                raise
             return "cancelled"
         sent = await self.view.prompt(text, attachments, prompt_id=own.prompt_id)
         if sent.status == "answered":  # by the daemon: `/memory`, `/mcp` …
@@ -206,6 +209,14 @@ class AcpSession:
             text = ended.message or "The turn was interrupted: the daemon has stopped. Send another prompt to go on."
             raise RpcError(INTERNAL_ERROR, text, {"reason": ended.reason, "canContinue": ended.can_continue})
         return STOP_REASONS[ended.reason]
+
+    async def _prepare(self) -> None:
+        """What comes before a prompt is sent."""
+        await self._until_connected()
+        if not self._trust_asked:
+            await ask_trust(self.view, self._peer, self._features)
+            self._trust_asked = True
+        await self._wait_for_servers()
 
     async def _wait_for_servers(self) -> None:
         """A turn has the tools of the servers that are ready when it begins: the first one waits for those that were
@@ -225,6 +236,8 @@ class AcpSession:
     async def _cancel(self, own: OwnPrompt | None) -> None:
         if own is not None:
             own.cancelled = True
+            if own.preparation is not None:
+                own.preparation.cancel()
             if own.turn_id is None:  # not sent yet, or in the queue
                 params = r.PromptUnqueueParams(session_id=self.view.session_id, prompt_id=own.prompt_id)
                 await self.view.client.request("amanu/prompt/unqueue", params, r.Empty)
