@@ -1,6 +1,7 @@
 """`amanu acp` through the real process and the real daemon, every message checked against the official schema."""
 
 import asyncio
+import contextlib
 import json
 import signal
 import time
@@ -11,8 +12,10 @@ from typing import Any
 
 import pytest
 
+from amanu.home import find_home
 from e2e.test_prompt_to_edit import TWELVE, TWO_HUNKS, editor, service, stop_daemon
 from support.acp_client import EVERYTHING, AcpClient, AcpError, acp_client, new_session, text_prompt
+from support.required_programs import needs_mcp_server
 from support.running_daemon import signal_daemon
 from support.strict_services.http import Fault, Say, Script, Service, ToolUse
 
@@ -602,3 +605,98 @@ async def test_a_session_is_loaded_while_it_talks(tmp_path: Path) -> None:
             await other.until(lambda other: other.text().endswith("2999 "))
             assert other.text() == "First." + "".join(words)
             assert other.text("user_message_chunk") == "onetwo"
+
+
+async def test_a_rule_that_cannot_be_saved_is_asked_about_once_more(tmp_path: Path) -> None:
+    async with session([COMMAND, Say(text="Done.")], tmp_path) as (client, session_id, _, _):
+        ended = client.begin("session/prompt", text_prompt(session_id, "make it"))
+        asked = await client.permission()
+        (find_home().config / "rules.toml").mkdir()
+        client.choose(asked, "workspace")
+        asked = await client.permission()
+        assert [each["kind"] for each in asked["params"]["options"] if each["kind"] == "allow_always"] == []
+        (find_home().config / "rules.toml").rmdir()
+        client.choose(asked, "allow-0")
+        assert (await ended)["stopReason"] == "end_turn"
+        assert (tmp_path / "made.txt").exists()
+
+
+async def test_a_daemon_that_cannot_be_reached_is_an_error_until_it_can(tmp_path: Path) -> None:
+    async with session([Say(text="Hello.")], tmp_path) as (client, session_id, _, _):
+        run = find_home().runtime
+        signal_daemon(signal.SIGKILL)
+        hidden = run.with_name("hidden")
+        run.rename(hidden)
+        run.write_text("no folder")
+        said = ""
+        while "amanu doctor" not in said:
+            with pytest.raises(AcpError) as caught:
+                await client.request("session/prompt", text_prompt(session_id, "hello"), 60)
+            said = str(caught.value)
+        run.unlink()
+        hidden.rename(run)
+        answer: Any = None
+        while answer is None:
+            with contextlib.suppress(AcpError):
+                answer = await client.request("session/prompt", text_prompt(session_id, "hello"), 60)
+        assert answer["stopReason"] == "end_turn"
+
+
+async def test_a_prompt_behind_a_turn_that_is_cancelled_is_given_back(tmp_path: Path) -> None:
+    async with session([Say(text="Slow.", wait=30), Say(text="Hello.")], tmp_path) as (
+        client,
+        session_id,
+        served,
+        keys,
+    ):
+        started = asyncio.Event()
+        served.on_request = lambda request: started.set()
+        async with editor(keys) as other:
+            await other.attach(session_id)
+            sent = await other.ask("prompt/send", sessionId=session_id, promptId="p1", text="slow")
+            await asyncio.wait_for(started.wait(), 15)
+            ended = client.begin("session/prompt", text_prompt(session_id, "hello"))
+            client.answers.clear()
+            client.choose(await client.permission(), "trust")
+            await other.until(lambda state: state.queue)
+            await other.ask("turn/cancel", sessionId=session_id, turnId=sent["turnId"])
+            with pytest.raises(AcpError) as caught:
+                await ended
+            assert "Send the prompt again" in str(caught.value)
+            await other.until(lambda state: not state.queue)
+        assert (await client.request("session/prompt", text_prompt(session_id, "hello")))["stopReason"] == "end_turn"
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [
+        {"outcome": "later", "optionId": "allow-0"},
+        {"outcome": "cancelled", "optionId": "allow-0"},
+        {"optionId": "allow-0"},
+    ],
+    ids=json.dumps,
+)
+async def test_only_what_was_selected_counts(tmp_path: Path, outcome: dict[str, Any]) -> None:
+    async with session([COMMAND, Say(text="Pity.")], tmp_path) as (client, session_id, _, _):
+        ended = client.begin("session/prompt", text_prompt(session_id, "make it"))
+        client.answer(await client.permission(), {"outcome": outcome})
+        await ended
+        assert not (tmp_path / "made.txt").exists()
+
+
+async def test_servers_that_are_handed_over_come_after_the_answer_and_before_the_first_turn(tmp_path: Path) -> None:
+    async with session([Say(text="Hello.")], tmp_path) as (client, _, served, _):
+        command, program = needs_mcp_server("server-everything")
+        servers: list[dict[str, Any]] = [
+            {"name": "every thing", "command": command, "args": [program], "env": []},
+            {"name": "too long", "command": command, "args": [], "env": [{"name": "KEY", "value": "secret" * 10_000}]},
+        ]
+        made = await client.request("session/new", {"cwd": str(tmp_path), "mcpServers": servers})
+        position = next(index for index, each in enumerate(client.messages) if each.get("result") == made)
+        before = [
+            each for each in client.messages[:position] if each.get("params", {}).get("sessionId") == made["sessionId"]
+        ]
+        assert before == []
+        await client.request("session/prompt", text_prompt(made["sessionId"], "hello"))
+        assert "mcp__every_thing__echo" in served.requests[0].body.decode()
+        assert "too long" in client.text() and "secretsecret" not in json.dumps(client.messages)

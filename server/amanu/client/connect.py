@@ -3,6 +3,8 @@
 import asyncio
 import contextlib
 import os
+import socket
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -69,11 +71,10 @@ async def connect_running() -> DaemonClient:
 
 
 async def _to_daemon(roots: Sequence[str], profile: ClientProfile) -> DaemonClient:
-    from amanu.daemon.relay import DAEMON, NoDaemon, reach
-    from amanu.frontends.lsp.handshake import EarlyRead
+    from amanu.daemon.relay import NoDaemon
 
     try:
-        link = await asyncio.to_thread(reach, find_home(), DAEMON, EarlyRead(b"", answered=False))
+        link = await _link()
     except NoDaemon as error:
         raise _unreachable(str(error)) from None
     link.setblocking(False)
@@ -82,6 +83,37 @@ async def _to_daemon(roots: Sequence[str], profile: ClientProfile) -> DaemonClie
         return await _initialized(client, roots)
     except Disconnected:
         raise _unreachable("The daemon cannot be reached.") from None
+
+
+async def _link() -> socket.socket:
+    """A socket to the daemon. Raises `NoDaemon`. In a thread that nobody waits for at exit: a daemon that does not
+    start must not keep a user who leaves."""
+    from amanu.daemon.relay import DAEMON, reach
+    from amanu.frontends.lsp.handshake import EarlyRead
+
+    loop = asyncio.get_running_loop()
+    reached: asyncio.Future[socket.socket] = loop.create_future()
+
+    def settle(link: socket.socket | None, error: BaseException | None) -> None:
+        if reached.done():  # cancelled meanwhile
+            if link is not None:
+                link.close()
+        elif link is not None:
+            reached.set_result(link)
+        elif error is not None:
+            reached.set_exception(error)
+
+    def run() -> None:
+        link, failure = None, None
+        try:
+            link = reach(find_home(), DAEMON, EarlyRead(b"", answered=False))
+        except BaseException as error:
+            failure = error
+        with contextlib.suppress(RuntimeError):  # the loop has ended
+            loop.call_soon_threadsafe(settle, link, failure)
+
+    threading.Thread(target=run, daemon=True).start()
+    return await reached
 
 
 def _unreachable(why: str) -> AmanuError:

@@ -131,7 +131,7 @@ def test_calls(shown: ToolCall, expected: dict[str, Any]) -> None:
             [("/w/a.txt", "one\ntwo\nthree\n", "one\ntwo\ndrei\n")],
         ),
         ({"change": "rename", "new_path": "/w/b.txt", "hunks": []}, ["Renamed to /w/b.txt"]),
-        ({"base_text": None, "base_blob": "b"}, []),
+        ({"base_text": None, "base_blob": "b"}, ["The text of /w/a.txt cannot be r"]),
         ({"base_text": "x" * 1_000_001 + "\ntwo\n"}, ["```diff\n--- a/a.txt\n+++ b/a.txt\n"]),
     ],
     ids=["new", "rejected", "in part", "renamed", "not fetched", "huge"],
@@ -149,7 +149,7 @@ def test_a_request_stands_alone() -> None:
     assert described["kind"] == "execute"
     first, *_, last = _plain(described["content"])
     assert first == "```sh\n$ make test\nmake lint\n```"
-    assert last.startswith("- Needs approval: no rule allows it")
+    assert last.startswith("```\nNeeds approval: no rule allows it")
 
 
 def _plain(value: Any) -> Any:

@@ -1,11 +1,15 @@
 """The agent's side of ACP: each method is one line into the sessions."""
 
 import asyncio
+import contextlib
 import datetime
 import os
-from collections.abc import Awaitable, Callable, Sequence
+from collections import defaultdict
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
+
+from pydantic import ValidationError
 
 from amanu.client.connect import LocalCore, connect
 from amanu.client.daemon_client import ClientProfile, DaemonClient, Disconnected
@@ -27,6 +31,7 @@ from amanu.frontends.acp.peer import (
 from amanu.frontends.acp.schema import (
     AuthenticateParams,
     ClientFeatures,
+    HttpServer,
     ListParams,
     P,
     PromptParams,
@@ -76,6 +81,8 @@ class Agent:
         self._client: DaemonClient | None = None
         """A connection for what is about no open session."""
         self._connecting = asyncio.Lock()
+        self._changing: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        """One at a time opens, closes or deletes a session."""
         self.peer = Peer(output.write, self._routes())
 
     async def close(self) -> None:
@@ -147,24 +154,31 @@ class Agent:
             await client.close()
             raise
         session = self._opened(view)
-        await self._offer(session, params)
-        described = await session.described()
-        session.begin()
-        return {"sessionId": view.session_id, **described}
+        async with self._kept(session):
+            await self._offer(session, params)
+            described = await session.described()
+            session.begin()
+            return {"sessionId": view.session_id, **described}
 
     async def _load(self, params: ReopenParams) -> dict[str, Any]:
-        session = await self._reopen(params)
-        await session.replay()
-        described = await session.described()
-        session.begin()
-        return described
+        async with self._changing[params.session_id]:
+            session = await self._reopen(params)
+            async with self._kept(session):
+                await self._offer(session, params)
+                await session.replay()
+                described = await session.described()
+                session.begin()
+                return described
 
     async def _resume(self, params: ReopenParams) -> dict[str, Any]:
-        session = await self._reopen(params)
-        session.updates.skip(session.view.state.items)
-        described = await session.described()
-        session.begin()
-        return described
+        async with self._changing[params.session_id]:
+            session = await self._reopen(params)
+            async with self._kept(session):
+                await self._offer(session, params)
+                session.updates.skip(session.view.state.items)
+                described = await session.described()
+                session.begin()
+                return described
 
     async def _list(self, params: ListParams) -> dict[str, Any]:
         client = await self._daemon()
@@ -174,18 +188,21 @@ class Agent:
         return {"sessions": [_info(summary) for summary in listed.sessions if summary.title]}
 
     async def _close(self, params: SessionParams) -> dict[str, Any]:
-        session = self._session(params.session_id)
-        await session.cancel()
-        del self._sessions[params.session_id]
-        await session.leave()
+        async with self._changing[params.session_id]:
+            session = self._session(params.session_id)
+            with contextlib.suppress(AmanuError, Disconnected):
+                await session.cancel()
+            self._sessions.pop(params.session_id, None)
+            await session.leave()
         return {}
 
     async def _delete(self, params: SessionParams) -> dict[str, Any]:
-        session = self._sessions.pop(params.session_id, None)
-        if session is not None:
-            await session.close()
-        client = await self._daemon()
-        await client.request("amanu/session/delete", r.SessionParams(session_id=params.session_id), r.Empty)
+        async with self._changing[params.session_id]:
+            session = self._sessions.pop(params.session_id, None)
+            if session is not None:
+                await session.close()
+            client = await self._daemon()
+            await client.request("amanu/session/delete", r.SessionParams(session_id=params.session_id), r.Empty)
         return {}
 
     async def _prompt(self, params: PromptParams) -> dict[str, Any]:
@@ -219,8 +236,6 @@ class Agent:
 
     async def _reopen(self, params: ReopenParams) -> AcpSession:
         roots = _roots_of(params)
-        if (earlier := self._sessions.pop(params.session_id, None)) is not None:
-            await earlier.close()
         client = await self._connect(roots)
         try:
             view = await attach(client, params.session_id)
@@ -229,9 +244,19 @@ class Agent:
         except BaseException:
             await client.close()
             raise
-        session = self._opened(view)
-        await self._offer(session, params)
-        return session
+        if (earlier := self._sessions.pop(params.session_id, None)) is not None:
+            await earlier.close()
+        return self._opened(view)
+
+    @contextlib.asynccontextmanager
+    async def _kept(self, session: AcpSession) -> AsyncGenerator[None]:
+        """Where this fails, the client never knows the session."""
+        try:
+            yield
+        except BaseException:
+            self._sessions.pop(session.view.session_id, None)
+            await session.leave()
+            raise
 
     def _opened(self, view: SessionView) -> AcpSession:
         view.is_behind = lambda: self._output.backlog > MAX_BACKLOG
@@ -239,23 +264,12 @@ class Agent:
         return session
 
     async def _offer(self, session: AcpSession, params: SetupParams) -> None:
-        servers = [
-            r.OfferedServer(
-                name=server.name,
-                kind="stdio",
-                command=server.command,
-                args=server.args,
-                env={variable.name: variable.value for variable in server.env},
-            )
-            if isinstance(server, StdioServer)
-            else r.OfferedServer(
-                name=server.name,
-                kind="http",
-                url=server.url,
-                headers={header.name: header.value for header in server.headers},
-            )
-            for server in mcp_servers_of(params)
-        ]
+        servers: list[r.OfferedServer] = []
+        for server in mcp_servers_of(params):
+            try:
+                servers.append(_offered(server))
+            except ValidationError:
+                session.left_out.append(repr(server.name[:50]))
         await session.offer(servers)
 
     async def _daemon(self) -> DaemonClient:
@@ -267,6 +281,14 @@ class Agent:
     async def _connect(self, roots: Sequence[str]) -> DaemonClient:
         profile = ClientProfile(self._features.name, editor_requests(self._features) if roots else ())
         return await connect(roots=roots, core=self._core, profile=profile)
+
+
+def _offered(server: StdioServer | HttpServer) -> r.OfferedServer:
+    if isinstance(server, HttpServer):
+        headers = {header.name: header.value for header in server.headers}
+        return r.OfferedServer(name=server.name, kind="http", url=server.url, headers=headers)
+    env = {variable.name: variable.value for variable in server.env}
+    return r.OfferedServer(name=server.name, kind="stdio", command=server.command, args=server.args, env=env)
 
 
 def _roots_of(params: SetupParams) -> list[str]:

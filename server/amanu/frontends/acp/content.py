@@ -30,7 +30,7 @@ def prompt_of(blocks: Sequence[Block]) -> tuple[str, list[Attachment]]:
                 texts.append(_link(block, attachments))
             case ResourceBlock():
                 texts.append(_resource(block.resource, attachments))
-    text = "".join(texts)
+    text = "".join(texts).encode("utf-8", "replace").decode()  # half a surrogate pair has no UTF-8
     if not text.strip() and attachments:
         text = "See what is attached."
     if not text.strip():
@@ -49,7 +49,7 @@ def _link(block: LinkBlock, attachments: list[Attachment]) -> str:
 
 def _resource(resource: Resource, attachments: list[Attachment]) -> str:
     path = _path(resource.uri)
-    name = PurePosixPath(urlsplit(resource.uri).path).name or resource.uri
+    name = _name(resource.uri) or resource.uri
     if resource.text is None:
         if resource.mime_type in _IMAGE_TYPES and resource.blob is not None:
             attachments.append(_image(resource.blob, resource.mime_type, resource.uri))
@@ -69,13 +69,21 @@ def _image(data: str, media_type: str, uri: str | None) -> ImageAttachment:
     if media_type not in _IMAGE_TYPES:
         formats = ", ".join(name.removeprefix("image/") for name in _IMAGE_TYPES)
         raise RpcError(INVALID_PARAMS, f"Pictures can be {formats}, not {media_type[:100]!r}.")
-    name = PurePosixPath(urlsplit(uri or "").path).name or "Pasted image"
-    return ImageAttachment.model_validate({"name": unquote(name), "mediaType": media_type, "data": data})
+    name = _name(uri or "") or "Pasted image"
+    return ImageAttachment.model_validate({"name": name, "mediaType": media_type, "data": data})
+
+
+def _name(uri: str) -> str:
+    """The last part of its path."""
+    return PurePosixPath(unquote(uri.partition("#")[0])).name
 
 
 def _path(uri: str) -> str | None:
     """The absolute path that a URI names, None where it is not of a file."""
-    parts = urlsplit(uri)
+    try:
+        parts = urlsplit(uri)
+    except ValueError:  # `http://[`
+        return None
     if parts.scheme != "file":
         return uri if not parts.scheme and Path(uri).is_absolute() else None
     return unquote(parts.path) or None

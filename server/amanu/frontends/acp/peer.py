@@ -126,7 +126,7 @@ class Peer:
         else:
             task = asyncio.create_task(self._handle(request_id, method, tree.get("params")))
             self._running[request_id] = task
-            task.add_done_callback(lambda _: self._running.pop(request_id, None))
+            task.add_done_callback(lambda task: self._handled(request_id, task))
 
     def _answered(self, request_id: Any, message: Mapping[str, Any]) -> None:
         future = self._waiting.get(request_id) if type(request_id) is int else None
@@ -163,12 +163,15 @@ class Peer:
             result = await route(params)
         except RpcError as error:
             self._send({"id": request_id, "error": error.as_json()})
-        except asyncio.CancelledError:
-            self._refuse(request_id, CANCELLED, "The request was cancelled.")
-        except Exception as error:
-            self._refuse(request_id, INTERNAL_ERROR, f"{type(error).__name__}: {error}")
+        except Exception as error:  # not its text: it may quote what it was given
+            self._refuse(request_id, INTERNAL_ERROR, f"Internal error in Amanu ({type(error).__name__}).")
         else:
             self._send({"id": request_id, "result": result})
+
+    def _handled(self, request_id: int | str, task: "asyncio.Task[None]") -> None:
+        self._running.pop(request_id, None)
+        if task.cancelled():  # perhaps before it began
+            self._refuse(request_id, CANCELLED, "The request was cancelled.")
 
     def _refuse(self, request_id: int | str | None, code: int, message: str) -> None:
         self._send({"id": request_id, "error": RpcError(code, message).as_json()})

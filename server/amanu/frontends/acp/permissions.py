@@ -16,7 +16,7 @@ from amanu.frontends.acp import questions
 from amanu.frontends.acp.handshake import mapping
 from amanu.frontends.acp.peer import Lost, Peer, RpcError
 from amanu.frontends.acp.plain_cards import fitted
-from amanu.frontends.acp.schema import ClientFeatures
+from amanu.frontends.acp.schema import ClientFeatures, chosen_option
 from amanu.frontends.acp.tool_calls import describe_approval
 from amanu.frontends.acp.updates import Updates
 from amanu_protocol import requests as r
@@ -79,6 +79,8 @@ class Permissions:
         self._updates = updates
         self._asked: set[tuple[str, str]] = set()
         """What was answered: (call, digest) of approvals, (question, "")."""
+        self._unsaved: set[tuple[str, str]] = set()
+        """Of these, where the answer failed, for want of disk, say: they are asked once more, without rules to save."""
 
     async def run(self) -> None:
         """Ask whatever the session waits for, until cancelled. Raises `Disconnected` when the daemon is gone."""
@@ -110,6 +112,9 @@ class Permissions:
             pass  # it stays open, for other clients
         except AmanuError as error:
             self._updates.notice("error", str(error), error.data.hint or "")
+            if _key(asked) in _open(self._view.state) and _key(asked) not in self._unsaved:
+                self._unsaved.add(_key(asked))
+                self._asked.discard(_key(asked))
         except Disconnected:
             self._asked.discard(_key(asked))  # asked again once the daemon is there
             raise
@@ -126,6 +131,8 @@ class Permissions:
         if isinstance(call, ToolCall):  # a call comes before what is asked about it
             self._updates.show(call, self._view.state)
         choices = choices_of(asked)
+        if _key(asked) in self._unsaved:
+            choices = {key: each for key, each in choices.items() if each.kind != "allow_always"}
         choice = await self._choose(asked, choices)
         reason = UNANSWERED if choice is None else None
         choice = choice or choices["reject"]
@@ -144,11 +151,9 @@ class Permissions:
             result = await self._peer.request("session/request_permission", fitted(params, self._features))
         except RpcError:
             return None
-        outcome = mapping(mapping(result).get("outcome"))
-        if outcome.get("outcome") == "cancelled":
+        if mapping(mapping(result).get("outcome")).get("outcome") == "cancelled":
             return choices["reject"]
-        chosen = outcome.get("optionId")
-        return choices.get(chosen) if isinstance(chosen, str) else None
+        return choices.get(chosen_option(result) or "")
 
     def _resolve(self, approval: Approval, choice: Choice, reason: str | None) -> Awaitable[r.ApprovalResolveResult]:
         return self._view.resolve(

@@ -9,7 +9,7 @@ from amanu.client.session_view import SessionView
 from amanu.frontends.acp.handshake import mapping
 from amanu.frontends.acp.peer import Peer, RpcError
 from amanu.frontends.acp.plain_cards import shows_names
-from amanu.frontends.acp.schema import ClientFeatures
+from amanu.frontends.acp.schema import ClientFeatures, chosen_option
 from amanu.text.sub_agents import asked_by
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Question, QuestionField
@@ -137,6 +137,6 @@ async def _ask_choice(
         result = await peer.request("session/request_permission", params)
     except RpcError:
         return None
-    chosen = mapping(mapping(result).get("outcome")).get("optionId")
+    chosen = chosen_option(result)
     by_id = {f"answer-{number}": value for number, (_, value) in enumerate(answers)}
-    return {field.field_id: by_id[chosen]} if isinstance(chosen, str) and chosen in by_id else None
+    return {field.field_id: by_id[chosen]} if chosen in by_id else None

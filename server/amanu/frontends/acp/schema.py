@@ -174,6 +174,13 @@ def mcp_servers_of(params: SetupParams) -> list[StdioServer | HttpServer]:
     return servers
 
 
+def chosen_option(result: Any) -> str | None:
+    """The option of a permission request that the user chose; None for anything else."""
+    outcome = mapping(mapping(result).get("outcome"))
+    chosen = outcome.get("optionId")
+    return chosen if outcome.get("outcome") == "selected" and isinstance(chosen, str) else None
+
+
 def _type_of(value: Any) -> str | None:
     kind = mapping(value).get("type")
     return kind if isinstance(kind, str) else None

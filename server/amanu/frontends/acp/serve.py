@@ -1,5 +1,6 @@
 """`amanu acp`: the agent on stdin and stdout. Nothing heavy is imported before `initialize` is answered."""
 
+import contextlib
 import os
 import queue
 import threading
@@ -38,8 +39,9 @@ async def _serve(first: EarlyRead, alone: bool) -> int:
     agent.peer.feed(first.received)
 
     def read() -> None:
-        while data := os.read(STDIN, 65536):
-            loop.call_soon_threadsafe(agent.peer.feed, data)
+        with contextlib.suppress(OSError):
+            while data := os.read(STDIN, 65536):
+                loop.call_soon_threadsafe(agent.peer.feed, data)
         loop.call_soon_threadsafe(ended.set)
 
     threading.Thread(target=read, daemon=True).start()

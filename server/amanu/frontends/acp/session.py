@@ -27,7 +27,7 @@ from amanu_protocol.events import (
     TurnEnded,
     TurnStarted,
 )
-from amanu_protocol.items import Item
+from amanu_protocol.items import Item, UserMessage
 from amanu_protocol.state import SessionState
 
 STOP_REASONS: dict[EndReason, str] = {
@@ -40,8 +40,11 @@ STOP_REASONS: dict[EndReason, str] = {
     "costLimit": "max_turn_requests",
 }
 """The others are errors: the turn failed, or the daemon died in it."""
-RECONNECTS = 8
-"""Attempts to reach the daemon again, each after twice the time of the one before."""
+PATIENCE = 6
+"""Attempts to reach the daemon again until what waits for it fails; each after twice the time of the one before …"""
+RETRY_SECONDS = 10.0
+"""… but not after more than this."""
+UNREACHABLE = "The daemon cannot be reached. Run `amanu doctor` to find the cause."
 SERVER_SECONDS = 5.0
 """What the first prompt waits for MCP servers that are starting."""
 PAGE = 500
@@ -61,6 +64,7 @@ class OwnPrompt:
     turn_id: str | None = None
     cancelled: bool = False
     preparation: "asyncio.Task[None] | None" = None
+    sent: bool = False
     ended: "asyncio.Future[TurnEnded | None]" = field(
         default_factory=lambda: asyncio.get_running_loop().create_future()
     )
@@ -69,6 +73,10 @@ class OwnPrompt:
     def end(self, ended: TurnEnded | None) -> None:
         if not self.ended.done():
             self.ended.set_result(ended)
+
+    def fail(self, error: RpcError) -> None:
+        if not self.ended.done():
+            self.ended.set_exception(error)
 
 
 class AcpSession:
@@ -80,6 +88,9 @@ class AcpSession:
         self._connect = connect
         self._prompt: OwnPrompt | None = None
         self._own_turns: set[str] = set()
+        self._begun = False
+        self.left_out: list[str] = []
+        """Names of MCP servers that could not be handed over."""
         self._features = features
         self._trust_asked = False
         self._commands: list[dict[str, Any]] | None = None
@@ -87,7 +98,10 @@ class AcpSession:
         self._servers: list[r.OfferedServer] = []
         self._servers_changed = asyncio.Event()
         self._connected = asyncio.Event()
+        self._tried = asyncio.Event()
+        """Set but while the daemon is being reached again, and has not been for long."""
         self._connected.set()
+        self._tried.set()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._files = ClientFiles(peer, view.session_id)
         self.updates = Updates(self._send, features, self._own_turns.__contains__)
@@ -99,9 +113,15 @@ class AcpSession:
     # The methods of ACP ------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """The client knows the session: from now on it hears of what happens, and is asked."""
+        """The client is about to know the session: once it does, it hears of what happens, and is asked."""
+        asyncio.get_running_loop().call_soon(self._begin)
+
+    def _begin(self) -> None:
+        self._begun = True
         self.updates.show_all(self.view.state.items, self.view.state)  # what came while it was replayed
         self.view.listeners.append(self.updates.on_event)
+        for name in self.left_out:
+            self.updates.notice("warning", f"The MCP server {name} is left out: a value is empty or too long.")
         self._start(self._ask())
         self._start(self._keep_connected())
         self._start(self.send_commands())
@@ -194,6 +214,7 @@ class AcpSession:
             if not own.cancelled:
                 raise
             return "cancelled"
+        own.sent = True
         sent = await self.view.prompt(text, attachments, prompt_id=own.prompt_id)
         if sent.status == "answered":  # by the daemon: `/memory`, `/mcp` …
             return "end_turn"
@@ -225,10 +246,11 @@ class AcpSession:
         params = r.SessionParams(session_id=self.view.session_id)
         deadline = asyncio.get_running_loop().time() + SERVER_SECONDS
         while waits and asyncio.get_running_loop().time() < deadline:
-            listed = await self.view.client.request("amanu/mcp/list", params, r.McpListResult)
-            if all(server.state != "starting" for server in listed.servers):
-                return
             self._servers_changed.clear()
+            listed = await self.view.client.request("amanu/mcp/list", params, r.McpListResult)
+            offered = [server for server in listed.servers if server.source == self._features.name]
+            if all(server.state not in ("configured", "starting") for server in offered):
+                return
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout_at(deadline):
                     await self._servers_changed.wait()
@@ -250,11 +272,15 @@ class AcpSession:
             case TurnStarted(turn_id=turn_id, prompt_id=prompt_id) if own and prompt_id == own.prompt_id:
                 own.turn_id = turn_id
                 self._own_turns.add(turn_id)
+                if own.cancelled:
+                    self._start(self._cancel(own))
+            case TurnEnded(reason=reason) if own and own.turn_id is None and reason != "completed":
+                self._start(self._take_back(own))
             case TurnEnded(turn_id=turn_id) as ended if own and turn_id == own.turn_id:
                 asyncio.get_running_loop().call_soon(own.end, ended)  # after what is still said of this event
             case PromptUnqueued(prompt_id=prompt_id) if own and prompt_id == own.prompt_id:
                 asyncio.get_running_loop().call_later(UNQUEUED_SECONDS, lambda: own.turn_id or own.end(None))
-            case SessionChanged(mode=mode, model_id=model_id, effort=effort) as changed:
+            case SessionChanged(mode=mode, model_id=model_id, effort=effort) as changed if self._begun:
                 if mode is not None:
                     self._send({"sessionUpdate": "current_mode_update", "currentModeId": mode})
                 if self._models is not None and (mode or model_id or effort):
@@ -269,10 +295,25 @@ class AcpSession:
         """Events were missed: the daemon is another, or this client was too slow."""
         self.updates.show_all(state.items, state)
         own = self._prompt
-        if own is not None and own.turn_id is not None and state.turn is None:
+        if own is None or not own.sent:
+            return
+        message = state.item(own.prompt_id)
+        if isinstance(message, UserMessage):
+            own.turn_id = message.turn_id
+        if own.turn_id is None:
+            if state.turn is None:
+                self._start(self._take_back(own))
+        elif state.turn is None or state.turn.turn_id != own.turn_id:
             last = state.last_turn
             interrupted = TurnEnded(turn_id=own.turn_id, reason="interrupted", message="", can_continue=True)
             own.end(last if last is not None and last.turn_id == own.turn_id else interrupted)
+
+    async def _take_back(self, own: OwnPrompt) -> None:
+        """The turn before it did not complete: then the queue waits for the user, who cannot be heard meanwhile."""
+        if any(prompt.prompt_id == own.prompt_id for prompt in self.view.state.queue):
+            params = r.PromptUnqueueParams(session_id=self.view.session_id, prompt_id=own.prompt_id)
+            await self.view.client.request("amanu/prompt/unqueue", params, r.Empty)
+            own.fail(RpcError(INVALID_REQUEST, "The turn before it did not complete. Send the prompt again."))
 
     # Inside ------------------------------------------------------------------------------------------
 
@@ -280,44 +321,56 @@ class AcpSession:
         while True:
             with contextlib.suppress(Disconnected):
                 await self._permissions.run()
-            await self._until_connected()
+            await self._connected.wait()
 
     async def _keep_connected(self) -> None:
         """Go on with another daemon when this one is gone."""
         while True:
             await self.view.client.lost.wait()
-            for attempt in range(RECONNECTS):
-                try:
-                    client = await self._connect(self.view.state.roots)
-                    self._use(client)
-                    await self.view.reattach(client)
-                    if self._servers:
-                        await self.offer(self._servers)
-                    self._connected.set()
-                    break
-                except (AmanuError, Disconnected, OSError):
-                    await asyncio.sleep(0.1 * 2**attempt)
-            else:
-                if self._prompt is not None and not self._prompt.ended.done():
-                    text = "The daemon cannot be reached. Run `amanu doctor` to find the cause."
-                    self._prompt.ended.set_exception(RpcError(INTERNAL_ERROR, text))
-                self._connected.set()  # what is asked for next says why it cannot be
-                return
+            self._connected.clear()
+            self._tried.clear()
+            attempts = 0
+            while not await self._reconnect():
+                attempts += 1
+                if attempts == PATIENCE:
+                    self._tried.set()
+                    if self._prompt is not None:
+                        self._prompt.fail(RpcError(INTERNAL_ERROR, UNREACHABLE))
+                await asyncio.sleep(min(0.1 * 2**attempts, RETRY_SECONDS))
+            self._connected.set()
+            self._tried.set()
+
+    async def _reconnect(self) -> bool:
+        client: DaemonClient | None = None
+        try:
+            client = await self._connect(self.view.state.roots)
+            self._use(client)
+            await self.view.reattach(client)
+            if self._servers:
+                await self.offer(self._servers)
+        except Exception:
+            if client is not None:
+                await client.close()
+            return False
+        return True
 
     async def _until_connected(self) -> None:
-        """Wait while the daemon is being reached again."""
+        """Wait while the daemon is being reached again. Raises `RpcError` where that takes long."""
         if self.view.client.lost.is_set():
-            self._connected.clear()
-        await self._connected.wait()
+            await asyncio.sleep(0)  # `_keep_connected` may not know yet
+            await self._tried.wait()
+        if self.view.client.lost.is_set():
+            raise RpcError(INTERNAL_ERROR, UNREACHABLE)
 
     def _use(self, client: DaemonClient) -> None:
         client.on_request = self._files.answer
         client.on_notification = self._on_notification
 
     def _on_notification(self, method: str, params: Any) -> None:
-        if method == "amanu/mcp/changed":  # servers bring commands
+        if method == "amanu/mcp/changed":
             self._servers_changed.set()
-            self._start(self.send_commands())
+            if self._begun:  # servers bring commands
+                self._start(self.send_commands())
 
     async def _earlier_items(self) -> list[Item]:
         state = self.view.state

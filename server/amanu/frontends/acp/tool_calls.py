@@ -56,6 +56,8 @@ _SHOWN_STATES: Sequence[HunkState] = ("pending", "accepted", "applied", "conflic
 """Hunks that a diff shows: rejected and undone ones are no part of the change any more."""
 MAX_DIFF = 1_000_000
 """Characters of a file up to which a client is sent both texts whole, and compares them itself."""
+MAX_TEXT = 200_000
+"""Characters shown of a text that is decided on."""
 MAX_OUTPUT = 30_000
 """Characters shown of an output, its last ones: each update replaces all of it."""
 
@@ -89,14 +91,14 @@ def describe_approval(approval: Approval, state: SessionState) -> dict[str, Any]
     proposal = _proposal(approval.proposal_id, state)
     command = approval.command or (approval.detail if approval.effect == "run" else None)
     title = approval.title if command is None else _first_line(command)
-    detail = [text_content(f"```sh\n$ {visible(command)}\n```")] if command is not None else []
+    detail = [_command_content(command)] if command is not None else []
     if command is None and proposal is None and approval.detail:
         detail = [text_content(visible(approval.detail))]
-    reasons = "\n".join(f"- {line.text}" for line in approval.lines)
+    reasons = "\n".join(line.text for line in approval.lines)
     return {
         **described,
         "title": _owner(approval.agent_id, state) + title,
-        "content": [*detail, *_diffs(proposal, state), *([text_content(reasons)] if reasons else [])],
+        "content": [*detail, *_diffs(proposal, state), *([fenced(visible(reasons))] if reasons else [])],
     }
 
 
@@ -124,7 +126,11 @@ def _command(call: ToolCall) -> list[dict[str, Any]]:
     command = call.arguments.get("command")
     if call.effect != "run" or not isinstance(command, str) or not command:
         return []
-    return [text_content(f"```sh\n$ {visible(command)}\n```")]
+    return [_command_content(command)]
+
+
+def _command_content(command: str) -> dict[str, Any]:
+    return fenced(f"$ {visible(command)}", "sh")
 
 
 def _output(call: ToolCall, proposal: Proposal | None) -> list[dict[str, Any]]:
@@ -135,10 +141,18 @@ def _output(call: ToolCall, proposal: Proposal | None) -> list[dict[str, Any]]:
     if not text or (proposal is not None and call.state == "succeeded"):
         return []
     text = visible(text if len(text) <= MAX_OUTPUT else f"…\n{text[-MAX_OUTPUT:]}")
-    return [text_content(f"{fence(text)}\n{text.rstrip()}\n{fence(text)}")]
+    return [fenced(text.rstrip())]
 
 
-def fence(text: str) -> str:
+def fenced(text: str, language: str = "") -> dict[str, Any]:
+    """The text as it is, whatever Markdown is in it; of a long one the beginning, and how much is left out."""
+    if len(text) > MAX_TEXT:
+        left_out = text.count("\n", MAX_TEXT) + 1
+        text = f"{text[:MAX_TEXT]}\n… {plural(left_out, 'more line')} not shown"
+    return text_content(f"{_fence(text)}{language}\n{text}\n{_fence(text)}")
+
+
+def _fence(text: str) -> str:
     """Backticks that nothing in the text ends."""
     longest = run = 0
     for character in text:
@@ -156,14 +170,16 @@ def _diffs(proposal: Proposal | None, state: SessionState) -> list[dict[str, Any
 def _diff(file: ProposedFile, state: SessionState) -> list[dict[str, Any]]:
     hunks = [hunk for hunk in file.hunks if hunk.state in _SHOWN_STATES]
     moved = [text_content(f"Renamed to {visible(file.new_path)}")] if file.new_path is not None else []
-    if not hunks or (file.base_text is None and file.change != "create"):
+    if not hunks:
         return moved
+    if file.base_text is None and file.change != "create":
+        return [*moved, text_content(f"The text of {visible(file.path)} cannot be read, so the change is not shown.")]
     base = file.base_text or ""
     size = len(base) + sum(len(hunk.new_text) for hunk in hunks)
     parted = all(first_line(left) + left.old_lines <= first_line(right) for left, right in pairwise(hunks))
     if size > MAX_DIFF or not parted:
         diff = unified_hunks(_shown_path(file.path, state), base, hunks)
-        return [*moved, text_content(f"```diff\n{diff[:MAX_OUTPUT]}\n```")]
+        return [*moved, fenced(visible(diff), "diff")]
     new_text = compose(split_lines(base), [(first_line(hunk), hunk.old_lines, hunk.new_text) for hunk in hunks])
     old_text = None if file.change == "create" else base
     return [*moved, {"type": "diff", "path": file.path, "oldText": old_text, "newText": new_text}]

@@ -3,11 +3,11 @@
 from typing import Any
 
 from amanu.client.session_view import SessionView
-from amanu.frontends.acp.handshake import mapping
 from amanu.frontends.acp.peer import Peer, RpcError
 from amanu.frontends.acp.plain_cards import fitted
-from amanu.frontends.acp.schema import ClientFeatures
-from amanu.frontends.acp.tool_calls import MAX_OUTPUT, text_content
+from amanu.frontends.acp.schema import ClientFeatures, chosen_option
+from amanu.frontends.acp.tool_calls import fenced
+from amanu.text.display import visible
 from amanu_protocol import requests as r
 from amanu_protocol.labels import BUTTONS
 
@@ -24,9 +24,9 @@ async def ask_trust(view: SessionView, peer: Peer, features: ClientFeatures) -> 
 async def _is_trusted(
     root: str, trust: r.TrustGetResult, view: SessionView, peer: Peer, features: ClientFeatures
 ) -> bool:
-    lines = "\n".join(_bullet(line.text) for line in trust.lines)
+    lines = "\n".join(line.text for line in trust.lines)
     diffs = "\n".join(item.diff for item in trust.enables if item.diff)
-    shown = [text_content(lines), *([text_content(f"````diff\n{diffs[:MAX_OUTPUT]}\n````")] if diffs else [])]
+    shown = [fenced(visible(lines)), *([fenced(visible(diffs), "diff")] if diffs else [])]
     call_id = f"trust {root}"
     call = {
         "toolCallId": call_id,
@@ -45,15 +45,10 @@ async def _is_trusted(
         result = await peer.request("session/request_permission", fitted(params, features))
     except RpcError:
         return False
-    is_trusted = mapping(mapping(result).get("outcome")).get("optionId") == "trust"
+    is_trusted = chosen_option(result) == "trust"
     status = "completed" if is_trusted else "failed"
     _update(view, peer, {"sessionUpdate": "tool_call_update", "toolCallId": call_id, "status": status})
     return is_trusted
-
-
-def _bullet(line: str) -> str:
-    text = line.lstrip()
-    return f"{line[: len(line) - len(text)]}- {text}"
 
 
 def _update(view: SessionView, peer: Peer, update: dict[str, Any]) -> None:
