@@ -33,8 +33,9 @@ def _set_up() -> int:
     """Have the user choose a service, and store its key."""
     from amanu.cli import auth
     from amanu.models.key_services import KEY_SERVICES
+    from amanu.web.search import SEARCH_KEYS
 
-    vendors = list(KEY_SERVICES)
+    vendors = [vendor for vendor in KEY_SERVICES if vendor not in SEARCH_KEYS]
     for number, vendor in enumerate(vendors, 1):
         service = KEY_SERVICES[vendor]
         print(f"  {number:>2}  {service.title}: {service.about}. Keys: {service.page}")
