@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from amanu.client.base_texts import load_base_texts
@@ -12,6 +11,7 @@ from amanu.client.session_view import SessionView, mint
 from amanu.frontends.acp.config_options import config_options, modes
 from amanu.frontends.acp.content import prompt_of
 from amanu.frontends.acp.files import ClientFiles
+from amanu.frontends.acp.own_prompt import OwnPrompt
 from amanu.frontends.acp.peer import INTERNAL_ERROR, INVALID_REQUEST, Lost, Peer, RpcError
 from amanu.frontends.acp.permissions import Permissions
 from amanu.frontends.acp.schema import Block, ClientFeatures
@@ -20,7 +20,6 @@ from amanu.frontends.acp.updates import Updates
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import (
-    EndReason,
     EventMessage,
     PromptUnqueued,
     SessionChanged,
@@ -30,16 +29,6 @@ from amanu_protocol.events import (
 from amanu_protocol.items import Item, UserMessage
 from amanu_protocol.state import SessionState
 
-STOP_REASONS: dict[EndReason, str] = {
-    "completed": "end_turn",
-    "loop": "end_turn",
-    "cancelled": "cancelled",
-    "refused": "refusal",
-    "stepLimit": "max_turn_requests",
-    "timeLimit": "max_turn_requests",
-    "costLimit": "max_turn_requests",
-}
-"""The others are errors: the turn failed, or the daemon died in it."""
 PATIENCE = 6
 """Attempts to reach the daemon again until what waits for it fails; each after twice the time of the one before …"""
 RETRY_SECONDS = 10.0
@@ -54,29 +43,6 @@ UNQUEUED_SECONDS = 1.0
 
 Connect = Callable[[Sequence[str]], Awaitable[DaemonClient]]
 """Connects to the daemon with these folders. Raises `AmanuError`."""
-
-
-@dataclass
-class OwnPrompt:
-    """The prompt that the client waits on."""
-
-    prompt_id: str
-    turn_id: str | None = None
-    cancelled: bool = False
-    preparation: "asyncio.Task[None] | None" = None
-    sent: bool = False
-    ended: "asyncio.Future[TurnEnded | None]" = field(
-        default_factory=lambda: asyncio.get_running_loop().create_future()
-    )
-    """None: it was taken back before it started."""
-
-    def end(self, ended: TurnEnded | None) -> None:
-        if not self.ended.done():
-            self.ended.set_result(ended)
-
-    def fail(self, error: RpcError) -> None:
-        if not self.ended.done():
-            self.ended.set_exception(error)
 
 
 class AcpSession:
@@ -223,13 +189,7 @@ class AcpSession:
             self._own_turns.add(sent.turn_id)
         if own.cancelled:
             await self._cancel(own)
-        ended = await own.ended
-        if ended is None or (own.cancelled and ended.reason != "completed"):
-            return "cancelled"
-        if ended.reason not in STOP_REASONS:
-            text = ended.message or "The turn was interrupted: the daemon has stopped. Send another prompt to go on."
-            raise RpcError(INTERNAL_ERROR, text, {"reason": ended.reason, "canContinue": ended.can_continue})
-        return STOP_REASONS[ended.reason]
+        return own.stop_reason(await own.ended)
 
     async def _prepare(self) -> None:
         """What comes before a prompt is sent."""
@@ -334,7 +294,7 @@ class AcpSession:
                 attempts += 1
                 if attempts == PATIENCE:
                     self._tried.set()
-                    if self._prompt is not None:
+                    if self._prompt is not None and self._prompt.sent:
                         self._prompt.fail(RpcError(INTERNAL_ERROR, UNREACHABLE))
                 await asyncio.sleep(min(0.1 * 2**attempts, RETRY_SECONDS))
             self._connected.set()
