@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from amanu.frontends.lsp.connection import connect_in_process
+from amanu.session.sessions import open_sessions
 from support.raw_client import RawClient
 
 SERVE = [sys.executable, "-P", "-m", "amanu", "serve"]
@@ -27,19 +29,22 @@ class PullingEditor:
         self.file = file
         self.text = file.read_text()
         self.saves = False
+        self.session_id = ""
         self.asked: list[str] = []
         self.proposal: dict[str, Any] = {}
 
-    async def begin(self, *steps: dict[str, Any], editor: list[str]) -> None:
-        script = self.file.parent.parent / "script.json"
+    async def begin(self, *steps: dict[str, Any], editor: list[str], session_id: str = "s") -> None:
+        self.session_id = session_id
+        script = self.file.parent.parent / f"{session_id}.json"
         script.write_text(json.dumps(steps))
-        await self.raw.initialize({"experimental": {"amanu": {"protocol": [2], "editor": editor}}})
-        made = {"sessionId": "s", "roots": [str(self.file.parent)], "modelId": f"scripted:{script}"}
+        capabilities = {"experimental": {"amanu": {"protocol": [2], "editor": editor}}}
+        await self.raw.initialize(capabilities, processId=os.getpid())
+        made = {"sessionId": session_id, "roots": [str(self.file.parent)], "modelId": f"scripted:{script}"}
         assert "result" in await self.raw.request("amanu/session/create", made)
 
     async def turn(self) -> str:
         """The model's last words."""
-        self._send("prompt", "amanu/prompt/send", {"sessionId": "s", "promptId": "p", "text": "go on"})
+        self._send("prompt", "amanu/prompt/send", {"sessionId": self.session_id, "promptId": "p", "text": "go on"})
         said, accepting = "", None
         while True:
             message = self.raw.heard.pop(0) if self.raw.heard else await self.raw.read()
@@ -71,7 +76,7 @@ class PullingEditor:
         await asyncio.sleep(GUARD)
         seen = {"proposalId": self.proposal["proposalId"], "version": self.proposal["version"]}
         hunks = [{"hunkId": hunk["hunkId"], "decision": "accept"} for hunk in self.proposal["files"][0]["hunks"]]
-        self._send("accept", "amanu/proposal/resolve", {"sessionId": "s", **seen, "hunks": hunks})
+        self._send("accept", "amanu/proposal/resolve", {"sessionId": self.session_id, **seen, "hunks": hunks})
 
     def _send(self, id: str, method: str, params: Any) -> None:
         self.raw.send({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
@@ -136,3 +141,27 @@ async def test_a_client_that_takes_no_edits(client: PullingEditor, unsaved: bool
     assert client.file.read_text() == ("saved = 1\n" if unsaved else "saved = 2\n")
     assert client.text == ("unsaved = 1\n" if unsaved else "saved = 1\n")
     assert "apply" not in client.asked and client.hunk_states == ["conflicted" if unsaved else "applied"]
+
+
+async def test_each_of_two_sessions_of_a_client_uses_its_own_connection(tmp_path: Path) -> None:
+    """As `amanu acp` has one for each."""
+    (tmp_path / "work").mkdir()
+    file = tmp_path / "work" / "cart.py"
+    file.write_text("saved = 1\n")
+    sessions = open_sessions()
+    connections = [RawClient(*await connect_in_process(sessions, os.environ)) for _ in "ab"]
+    first, second = (PullingEditor(raw, file) for raw in connections)
+    try:
+        for each, session_id in ((first, "a"), (second, "b")):
+            each.text = f"unsaved{session_id} = 1\n"
+            await each.begin(*steps(each.text), editor=["read", "apply"], session_id=session_id)
+        for each, other in ((first, second), (second, first)):
+            other.asked.clear()
+            assert await each.turn() == "Done."
+            assert each.text.endswith("= 2\n") and each.hunk_states == ["applied"]
+            assert each.asked.count("apply") == 1 and other.asked == []
+            assert not any(message.get("method", "").startswith("amanu/editor/") for message in other.raw.heard)
+    finally:
+        for raw in connections:
+            raw.writer.close()
+        await sessions.shutdown()

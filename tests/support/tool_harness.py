@@ -26,6 +26,7 @@ class FakeEditor:
 
     name = "Fake"
     must_be_asked = False
+    client: tuple[str, int] | None = None
 
     def __init__(self, *, saves: bool = True) -> None:
         self.saves = saves
@@ -44,7 +45,11 @@ class FakeEditor:
     def buffers(self) -> Iterable[Buffer]:
         return list(self.open.values())
 
-    async def refresh(self, path: Path) -> None: ...
+    def serves(self, session_id: str) -> bool:
+        return False
+
+    async def refresh(self, path: Path, *, to_edit: bool = False) -> bool:
+        return True
 
     async def apply(
         self, path: Path, expected_sha256: str, edits: Sequence[TextEdit], new_text: str, save: bool

@@ -1582,6 +1582,8 @@
 ---@field end integer
 ---@field newText string
 
+---Answer within 5 seconds. A file that a client was asked about in vain may have unsaved text there, so it is not
+---edited for a minute; after that, only what is known to be unsaved is kept.
 ---@class amanu.EditorReadParams
 ---@field path string Absolute; in one of the client's workspace folders, or a root of a session it is attached to.
 

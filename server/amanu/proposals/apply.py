@@ -141,9 +141,9 @@ async def _plan(workspace: Workspace, file: LiveFile) -> _Plan | None:
     old_version, new_version = await asyncio.to_thread(
         lambda: (file.version_with(STATES_BEFORE), file.version_with(STATES_AFTER))
     )
-    current = await workspace.read_if_exists(old_version.path)
+    current = await workspace.read_to_edit(old_version.path)
     moves = new_version.path != old_version.path
-    target = await workspace.read_if_exists(new_version.path) if moves else current
+    target = await workspace.read_to_edit(new_version.path) if moves else current
     if _text_of(target) == new_version.text and not (moves and current is not None):
         if target is None or target.exists or old_version.text is not None:
             file.unsaved = target is not None and target.unsaved

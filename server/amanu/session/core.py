@@ -119,9 +119,10 @@ class SessionCore:
         self.todos = Todos(self.emit, self.state)
         self.audit = AuditRecorder(services.audit, self.state)
         self.emit.listeners.append(self._follow)
+        user_session = self.state if assignment is None else assignment.parent.state
         self.workspace = Workspace(
             [Path(root) for root in self.state.roots],
-            services.overlay,
+            services.overlay.seen_from(user_session.session_id),
             private=services.home.private,
             plan=journal.folder / PLAN_NAME,
             memory=services.home.memory,

@@ -1,6 +1,7 @@
 """The workspace as the user sees it: text of open buffers, saved or not, over the disk; and who can be asked."""
 
 import asyncio
+import copy
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,8 +73,14 @@ class Editor(Protocol):
     name: str
     must_be_asked: bool
     """It shows nothing here but what `refresh` has learnt."""
+    client: tuple[str, int] | None
+    """The same for all connections of one client: they show the same. None where that is not known."""
     language: LanguageQueries | None
     """None for an editor that answers no questions about code."""
+
+    def serves(self, session_id: str) -> bool:
+        """Whether this connection is for that session: of those of one client, it is the one to use."""
+        ...
 
     def buffer(self, path: Path) -> Buffer | None:
         """The document open at that absolute path, or None."""
@@ -83,9 +90,10 @@ class Editor(Protocol):
         """All open documents."""
         ...
 
-    async def refresh(self, path: Path) -> None:
+    async def refresh(self, path: Path, *, to_edit: bool = False) -> bool:
         """Learn what the editor shows of that absolute path now; one that tells by itself does nothing. Never raises,
-        never waits long."""
+        never waits long. `to_edit`: the file is about to be changed, which is worth waiting for an editor that left
+        the last question unanswered. False: the editor does not say, and may show text that is not saved."""
         ...
 
     async def apply(
@@ -118,8 +126,17 @@ class Overlay:
 
     def __init__(self, watch_disk: Callable[[Path, OnChange], Stop] = _watch_no_disk) -> None:
         self._watch_disk = watch_disk
+        self._session_id: str | None = None
         self._editors: list[Editor] = []
         self._watchers: dict[Path, list[OnChange]] = {}
+
+    def seen_from(self, session_id: str) -> "Overlay":
+        """The same open documents as that session is to see them: where a client has a connection for it, the other
+        connections of that client are left out. They would be asked for the same texts, and take the session's edits
+        for those of another."""
+        seen = copy.copy(self)  # of the same editors and watchers
+        seen._session_id = session_id
+        return seen
 
     def add(self, editor: Editor) -> None:
         self._editors.append(editor)
@@ -149,13 +166,16 @@ class Overlay:
     @property
     def must_ask(self) -> bool:
         """Some editor has to be asked: `refresh` may have news."""
-        return any(editor.must_be_asked for editor in self._editors)
+        return any(editor.must_be_asked for editor in self._seen)
 
-    async def refresh(self, *paths: Path) -> None:
+    async def refresh(self, *paths: Path, to_edit: bool = False) -> Sequence[Editor]:
         """Ask the editors that do not tell by themselves what they show of those absolute paths now, all at the same
-        time. Before a file is read, else what `documents` says of such editors may be old."""
-        if asked := [editor for editor in self._editors if editor.must_be_asked]:
-            await asyncio.gather(*(editor.refresh(path) for editor in asked for path in paths))
+        time. Before a file is read, else what `documents` says of such editors may be old. Returns those that do not
+        say: see `Editor.refresh`."""
+        asked = [(editor, path) for editor in self._seen if editor.must_be_asked for path in paths]
+        known = await asyncio.gather(*(editor.refresh(path, to_edit=to_edit) for editor, path in asked))
+        silent = [editor for (editor, _), is_known in zip(asked, known, strict=True) if not is_known]
+        return [editor for editor in silent if editor in self._editors]  # else it is gone, and so are its documents
 
     def notify_changed(self, path: Path) -> None:
         """An editor's document at that path is another than before."""
@@ -174,7 +194,7 @@ class Overlay:
     def documents(self, path: Path) -> list[tuple[Editor, Buffer]]:
         """The editors that have the path open, and their documents: the one last typed in first, then those that
         nobody typed in, of the editor that connected last first."""
-        opened = [(editor, buffer) for editor in reversed(self._editors) if (buffer := editor.buffer(path)) is not None]
+        opened = [(editor, buffer) for editor in reversed(self._seen) if (buffer := editor.buffer(path)) is not None]
         return sorted(opened, key=lambda entry: -entry[1].typed)
 
     def languages(self, question: Question, paths: Iterable[Path]) -> list[LanguageQueries]:
@@ -194,4 +214,12 @@ class Overlay:
 
     def paths(self) -> list[Path]:
         """Of all open documents, as their editors spell them, each once."""
-        return list(dict.fromkeys(buffer.path for editor in reversed(self._editors) for buffer in editor.buffers()))
+        return list(dict.fromkeys(buffer.path for editor in reversed(self._seen) for buffer in editor.buffers()))
+
+    @property
+    def _seen(self) -> Sequence[Editor]:
+        if self._session_id is None:
+            return self._editors
+        serving = [editor for editor in self._editors if editor.serves(self._session_id)]
+        clients = {editor.client for editor in serving if editor.client is not None}
+        return [editor for editor in self._editors if editor.client not in clients or editor in serving]

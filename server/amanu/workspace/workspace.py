@@ -82,6 +82,20 @@ class Workspace:
     async def read_if_exists(self, path: Path) -> FileText | None:
         """Like `read`, None when there is no such file, open or on disk."""
         await self.overlay.refresh(path)
+        return await self._read_known(path)
+
+    async def read_to_edit(self, path: Path) -> FileText | None:
+        """Like `read_if_exists`, before the file is changed. Raises `ToolError` also when an editor does not say what
+        it shows of it."""
+        if silent := await self.overlay.refresh(path, to_edit=True):
+            raise ToolError(
+                f"{silent[0].name or 'The editor'} did not answer whether {self.display_path(path)} has unsaved text "
+                "there, so the file was not changed. Try again."
+            )
+        return await self._read_known(path)
+
+    async def _read_known(self, path: Path) -> FileText | None:
+        """Of what editors have said so far."""
         buffers = [buffer for _, buffer in self.overlay.documents(path)]
         if buffers:
             return await asyncio.to_thread(self._read_through, path, buffers)

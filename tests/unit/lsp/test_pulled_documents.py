@@ -14,6 +14,8 @@ from amanu.frontends.lsp import pulled_documents as module
 from amanu.frontends.lsp.buffers import Buffers, EditorClient, sha256
 from amanu.frontends.lsp.jsonrpc import ClientError
 from amanu.frontends.lsp.pulled_documents import PulledDocuments
+from amanu.workspace.workspace import Workspace
+from amanu_protocol.items import Proposal
 from amanu_protocol.requests import EditorApplyParams, EditorReadParams, TextEdit
 from support.scripted_session import call, scripted_session, step
 from support.tool_harness import ToolHarness, hunks, states
@@ -26,7 +28,14 @@ class Client:
     """Shows what was typed into it, else the disk. Saves an edited file, unless something else was typed there."""
 
     def __init__(
-        self, held: ToolHarness, name: str = "Pulled", *, takes_edits: bool = True, folder: Path | None = None
+        self,
+        held: ToolHarness,
+        name: str = "Pulled",
+        *,
+        takes_edits: bool = True,
+        folder: Path | None = None,
+        process: int | None = None,
+        session_id: str = "",
     ) -> None:
         self.held = held
         self.folder = folder or held.root
@@ -36,8 +45,10 @@ class Client:
         self.answer: Callable[[], Any] | None = None
         """What it answers instead to a read."""
         self.edit_answer: Callable[[], Any] | None = None
-        client = EditorClient(name, self.ask, "utf-16", own_apply=takes_edits)
-        self.documents = PulledDocuments(client, lambda: [self.folder], held.overlay.notify_changed)
+        client = EditorClient(name, self.ask, "utf-16", own_apply=takes_edits, process=process)
+        self.documents = PulledDocuments(
+            client, lambda: [self.folder], held.overlay.notify_changed, lambda asked: asked == session_id
+        )
         held.overlay.add(self.documents)
 
     def save(self, name: str) -> None:
@@ -88,10 +99,16 @@ async def text_of(held: ToolHarness, name: str) -> tuple[str, bool]:
     return file.text, file.unsaved
 
 
+def last_made(held: ToolHarness) -> Proposal:
+    """The last version of the proposal that was made last; of an earlier one a version may come later."""
+    ids = list(dict.fromkeys(version.proposal_id for version in held.versions))
+    return next(version for version in reversed(held.versions) if version.proposal_id == ids[-1])
+
+
 async def edit(held: ToolHarness, name: str, old: str, new: str) -> Sequence[str]:
     """States of the hunks after an edit that was accepted."""
     await held.run("edit_file", {"path": name, "old_text": old, "new_text": new})
-    return states(held.versions[-1])
+    return states(last_made(held))
 
 
 async def edit_both(held: ToolHarness, word: str) -> None:
@@ -150,12 +167,9 @@ async def test_what_the_client_has_not_read_again_does_not_hide_the_disk(held: T
 
 @pytest.mark.parametrize(
     "answer",
-    [lambda: {"text": None}, dict, fail, never, lambda: None, lambda: {"text": 1}, lambda: []],
+    [lambda: {"text": None}, dict, lambda: None, list],
 )
-async def test_a_client_without_the_file(
-    held: ToolHarness, answer: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "ANSWER", SHORT)
+async def test_a_client_without_the_file(held: ToolHarness, answer: Callable[[], Any]) -> None:
     client = Client(held)
     client.typed = {"a.py": "typed\n", "new.py": "typed\n"}
     assert await text_of(held, "a.py") == await text_of(held, "new.py") == ("typed\n", True)
@@ -188,6 +202,113 @@ async def test_a_client_that_hangs_is_left_alone_for_a_while(
     await text_of(held, "a.py")
     await text_of(held, "b.py")
     assert another.take_asked() == [("read", "a.py"), ("read", "b.py")]
+
+
+async def refused(held: ToolHarness, tool: str, **arguments: Any) -> bool:
+    """Whether a change is not made because the client does not answer."""
+    await held.run(tool, arguments)
+    reasons = [hunk.reason for hunk in hunks(last_made(held)) if hunk.state == "conflicted"]
+    return all(reason is not None and "Pulled did not answer" in reason for reason in reasons) and reasons != []
+
+
+@pytest.mark.parametrize("takes_edits", [True, False])
+@pytest.mark.parametrize("answer", [never, fail, lambda: {"text": 1}])
+async def test_nothing_is_edited_while_a_client_that_has_answered_does_not(
+    held: ToolHarness, answer: Callable[[], Any], takes_edits: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "ANSWER", SHORT)
+    client = Client(held, takes_edits=takes_edits)
+    client.typed = {"a.py": "typed a\n"}
+    await text_of(held, "a.py")
+    client.typed |= {"b.py": "typed b\n", "new.py": "typed new\n"}  # it has not told of these
+    client.answer = answer
+    assert await text_of(held, "a.py") == ("typed a\n", True)
+    assert await text_of(held, "b.py") == ("disk b\n", False)
+    assert await refused(held, "edit_file", path="a.py", old_text="typed", new_text="edited")
+    assert await refused(held, "edit_file", path="b.py", old_text="disk", new_text="edited")
+    assert await refused(held, "write_file", path="new.py", content="written\n")
+    assert await refused(held, "move_file", path="b.py", new_path="c.py")
+    assert await refused(held, "delete_file", path="b.py")
+    held.put("a.py", "written by a command\n")
+    assert await text_of(held, "a.py") == ("written by a command\n", False)
+    assert await refused(held, "edit_file", path="a.py", old_text="written", new_text="edited")
+    assert sorted(path.name for path in held.root.iterdir()) == ["a.py", "b.py"]
+    assert (held.on_disk("a.py"), held.on_disk("b.py")) == (b"written by a command\n", b"disk b\n")
+    client.answer = None
+    if answer is never:
+        assert await text_of(held, "b.py") == ("disk b\n", False)  # it rests
+        assert await edit(held, "b.py", "disk", "edited") == ["conflicted"]  # but not before an edit
+    else:
+        assert await text_of(held, "b.py") == ("typed b\n", True)
+    assert await text_of(held, "a.py") == ("typed a\n", True)
+    if takes_edits:
+        assert await edit(held, "b.py", "typed", "edited") == ["applied"]
+        assert client.typed["b.py"] == "edited b\n"
+
+
+@pytest.mark.parametrize("answer", [never, fail])
+async def test_a_client_that_does_not_answer_for_long_counts_only_with_what_it_is_known_to_show(
+    held: ToolHarness, answer: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "ANSWER", SHORT)
+    monkeypatch.setattr(edit_request, "ANSWER", SHORT)
+    held.put("c.py", "disk c\n")
+    client = Client(held)
+    client.typed = {"a.py": "typed a\n"}
+    await text_of(held, "a.py")
+    await text_of(held, "b.py")
+    client.answer = client.edit_answer = answer
+    for name in ("b.py", "c.py"):
+        assert await refused(held, "edit_file", path=name, old_text="disk", new_text="edited")
+    monkeypatch.setattr(module, "REST", 0.0)
+    for name in ("b.py", "c.py"):
+        assert await edit(held, name, "disk", "edited") == ["applied"]
+        assert held.on_disk(name).startswith(b"edited")
+    assert await text_of(held, "a.py") == ("typed a\n", True)
+    assert await edit(held, "a.py", "typed", "edited") == ["conflicted"]
+    assert held.on_disk("a.py") == b"disk a\n"
+    held.put("a.py", "saved a\n")
+    assert await edit(held, "a.py", "saved", "edited") == ["applied"]
+    assert held.on_disk("a.py") == b"edited a\n"
+    client.answer = client.edit_answer = None
+    client.typed = {"b.py": "typed b\n"}
+    assert await edit(held, "b.py", "typed", "more") == ["applied"]
+    assert client.typed == {"b.py": "more b\n"}
+    monkeypatch.setattr(module, "REST", 60.0)
+    client.answer = answer
+    assert await refused(held, "edit_file", path="b.py", old_text="more", new_text="edited")
+
+
+@pytest.mark.parametrize("answer", [never, fail])
+async def test_a_client_that_has_never_answered_does_not_count(
+    held: ToolHarness, answer: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "ANSWER", SHORT)
+    client = Client(held)
+    client.answer = answer
+    await edit_both(held, "disk")
+    assert states(held.versions[-1]) == ["applied"] * 2
+    assert held.on_disk("b.py") == b"edited b\n"
+    if answer is never:
+        assert client.asked == [("read", "a.py")]
+
+
+async def test_a_client_that_is_gone_does_not_count(held: ToolHarness, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "ANSWER", SHORT)
+    client = Client(held)
+    client.typed = {"a.py": "typed a\n"}
+    await text_of(held, "a.py")
+    client.answer = never
+    assert await refused(held, "edit_file", path="a.py", old_text="typed", new_text="edited")
+
+    def leaves() -> Any:
+        held.overlay.remove(client.documents)
+        raise ClientError("The client has disconnected.")
+
+    client.answer = leaves
+    file = await held.workspace.read_to_edit(held.root / "a.py")
+    assert file is not None and file.text == "disk a\n"
+    assert await edit(held, "a.py", "disk", "edited") == ["applied"]
 
 
 async def test_all_clients_are_asked_at_the_same_time(held: ToolHarness) -> None:
@@ -388,7 +509,7 @@ async def test_apply(
     result = await client.documents.apply(path, sha256("typed a\n"), edits, NEW, save=False)
     assert result.status == status
     buffer = client.documents.buffer(path)
-    assert (buffer and buffer.text) == (NEW if status == "success" else None)
+    assert (buffer and buffer.text) == {"success": NEW, "error": "typed a\n"}.get(status)
 
 
 async def test_what_is_unsaved_is_neither_deleted_nor_moved_nor_made_anew(held: ToolHarness) -> None:
@@ -458,6 +579,39 @@ async def test_what_is_on_disk_never_wins_over_unsaved_text(
     assert await text_of(held, "a.py") == ("typed later\n", True)
     other.changed(uri, 3, ["typed last\n"])
     assert await text_of(held, "a.py") == ("typed last\n", True)
+
+
+@pytest.mark.parametrize(
+    ("session_id", "processes", "asked"),
+    [
+        ("a", (1, 1), "a"),
+        ("b", (1, 1), "b"),
+        ("c", (1, 1), "ab"),  # another client's: either may have unsaved text
+        ("a", (1, 2), "ab"),
+        ("a", (None, None), "ab"),
+    ],
+)
+async def test_of_one_clients_connections_a_session_uses_its_own(
+    held: ToolHarness, session_id: str, processes: tuple[int | None, int | None], asked: str
+) -> None:
+    clients = {
+        each: Client(held, process=process, session_id=each) for each, process in zip("ab", processes, strict=True)
+    }
+    workspace = Workspace([held.root], held.overlay.seen_from(session_id))
+    path = held.root / "a.py"
+    for client in clients.values():
+        client.typed = {"a.py": "typed\n"}
+        await client.documents.refresh(path)
+        client.take_asked()
+    file = await workspace.read(path)
+    assert "".join(each for each, client in clients.items() if client.take_asked() == [("read", "a.py")]) == asked
+    assert file.text == "typed\n" and [buffer.text for buffer in workspace.overlay.buffers()] == ["typed\n"]
+    clients[asked[0]].typed = {}
+    for other in asked[1:]:
+        clients[other].typed = {}
+    assert (await workspace.read(path)).text == "disk a\n"  # the other connection's is old
+    document = workspace.find_open(path)
+    assert document is not None and document[0] in [clients[each].documents for each in asked]
 
 
 async def fail_to_ask(method: str, params: Any) -> Any:

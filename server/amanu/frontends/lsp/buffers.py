@@ -78,6 +78,8 @@ class EditorClient:
     """It takes `workspace/applyEdit`."""
     versions: bool = False
     """It knows `documentChanges`, which name the version they are for."""
+    process: int | None = None
+    """Its id; None where it did not say."""
     log: Callable[[str], None] = lambda line: None
     """Takes a line for the client's log."""
 
@@ -86,6 +88,7 @@ class Buffers:
     """The documents of one client. `on_change` hears which paths' documents are others than before."""
 
     must_be_asked = False
+    client: tuple[str, int] | None = None
 
     def __init__(self, client: EditorClient, on_change: Callable[[Path], None] = lambda path: None) -> None:
         self.name = client.name
@@ -172,8 +175,13 @@ class Buffers:
     def buffers(self) -> Iterable[Buffer]:
         return [_buffer(document) for document in self._by_uri.values() if not _is_left(document)]
 
-    async def refresh(self, path: Path) -> None:
+    def serves(self, session_id: str) -> bool:
+        """Whether it is attached makes no difference: one connection has all documents of the editor."""
+        return False
+
+    async def refresh(self, path: Path, *, to_edit: bool = False) -> bool:
         """Nothing: the client tells by itself."""
+        return True
 
     async def apply(
         self, path: Path, expected_sha256: str, edits: Sequence[TextEdit], new_text: str, save: bool

@@ -351,6 +351,7 @@ class Connection:
         self.name = str(cast("dict[str, Any]", info).get("name") or "") if isinstance(info, dict) else ""
         for folder in params.get("workspaceFolders") or ():
             self._add_folder(folder["uri"])
+        process = params.get("processId")
         amanu = _dict(_dict(self.capabilities.get("experimental")).get("amanu"))
         self._speaks_amanu = handshake.protocol_version(self.capabilities) is not None
         if self._speaks_amanu:
@@ -371,13 +372,16 @@ class Connection:
             own_apply=self._speaks_amanu and "apply" in offers,
             takes_edits=_dict(self.capabilities.get("workspace")).get("applyEdit") is not False,
             versions=edits.get("documentChanges") is True,
+            process=process,
             log=lambda line: self.protocol.send_notification("window/logMessage", {"type": 4, "message": line}),
         )
         on_change = self._sessions.overlay.notify_changed
         self.buffers = Buffers(client, on_change)
         is_plain = handshake.is_plain(params)
         is_pulled = self._speaks_amanu and "read" in offers and not is_plain
-        self._editor = PulledDocuments(client, self._places, on_change) if is_pulled else self.buffers
+        self._editor = (
+            PulledDocuments(client, self._places, on_change, self._attached.__contains__) if is_pulled else self.buffers
+        )
         if self._speaks_amanu:
             self._editor.language = EditorLanguage(self.name, self.protocol.ask, offers, self._editor, self._places)
         self._sessions.overlay.add(self._editor)
@@ -385,7 +389,6 @@ class Connection:
             if not self.folders and isinstance(params.get("rootUri"), str):
                 self._add_folder(params["rootUri"])
             self._begin_plain = partial(self._serve_plain, client, self.buffers, handshake.options(params))
-        process = params.get("processId")
         if process is not None and alive(process):  # one we cannot see lives in another container
             self._parent = asyncio.create_task(self._watch(process))
         return result

@@ -3,6 +3,14 @@ The `Editor` of the overlay.
 
 What it said counts only as long as the file on disk stays as it was before it was asked: after that the user has saved,
 or something else wrote the file, and the disk knows better until the client is asked again.
+
+A client that does not answer may show anything. Until it does, a file is read as it was last heard of, and not edited:
+before an edit the client is asked even while it rests. That has an end, for a client may be broken:
+
+- One that has never answered does not count.
+- One that does not answer a minute after the first question it left unanswered does not count any more until it
+  answers, but for text that is known to be unsaved: that is not written over before the file on disk is another.
+- One that is gone does not count.
 """
 
 import asyncio
@@ -26,7 +34,8 @@ from amanu_protocol.requests import EditorApplyParams, EditorApplyResult, Editor
 ANSWER = 5.0
 """Seconds in which a client must give a text."""
 REST = 60.0
-"""Seconds in which a client that did not is not asked again: it would slow down every read."""
+"""Seconds in which a client that did not is not asked again before a file is read: it would slow down every read. And
+after which it is given up, when it does not answer then."""
 ATTEMPTS = 2
 """At a text while the file on disk stays as it is: else it may be that of the file before, and not unsaved."""
 MOST_DOCUMENTS = 100
@@ -50,6 +59,25 @@ class _Answer:
     """It is the text on disk."""
 
 
+@dataclass
+class _Silence:
+    """Of a client that leaves questions unanswered."""
+
+    since: float
+    """When the first was. On the event loop's clock, as is the other time."""
+    given_up: bool
+    """Edits do not wait for it any more."""
+    rests_until: float = 0.0
+
+
+class _Unanswered(Exception):
+    """What the client shows is not known."""
+
+    def __init__(self, silence: _Silence) -> None:
+        super().__init__()
+        self.silence = silence
+
+
 @dataclass(frozen=True)
 class _Document:
     answer: _Answer
@@ -62,7 +90,8 @@ class _Document:
 
 class PulledDocuments:
     """The documents of one client, `takes_edits` by `amanu/editor/apply`. `places` are the folders it has before it: of
-    others it is not asked. `on_change` hears which paths' documents are others than before."""
+    others it is not asked. `serves` tells whether it is attached to a session. `on_change` hears which paths' documents
+    are others than before."""
 
     must_be_asked = True
 
@@ -71,8 +100,11 @@ class PulledDocuments:
         client: EditorClient,
         places: Callable[[], Iterable[Path]],
         on_change: Callable[[Path], None] = lambda path: None,
+        serves: Callable[[str], bool] = lambda session_id: False,
     ) -> None:
         self.name = client.name
+        self.client = None if client.process is None else (client.name, client.process)
+        self._serves = serves
         self.language: LanguageQueries | None = None
         """Set by the connection, when its client answers questions about code."""
         self._ask = client.ask
@@ -83,10 +115,16 @@ class PulledDocuments:
         self._documents: dict[Path, _Document] = {}
         """By real path, the one last heard of at the end. What does not count any more stays, for what comes next is
         compared with it."""
-        self._asking: dict[Path, asyncio.Task[None]] = {}
+        self._asking: dict[Path, asyncio.Task[bool]] = {}
         """By real path."""
-        self._rests_until = 0.0
-        """On the event loop's clock."""
+        self._has_answered = False
+        self._silence: _Silence | None = None
+        """Where it did not answer in time, until it does."""
+        self._silences: dict[Path, _Silence] = {}
+        """By real path, where it answered in time, but with nothing that tells of the file."""
+
+    def serves(self, session_id: str) -> bool:
+        return self._serves(session_id)
 
     def buffer(self, path: Path) -> Buffer | None:
         document = self._document(path)
@@ -96,17 +134,22 @@ class PulledDocuments:
         documents = list(self._documents.values())
         return [_buffer(each) for each in documents if not self._is_hidden(each) and each.counts()]
 
-    async def refresh(self, path: Path) -> None:
+    async def refresh(self, path: Path, *, to_edit: bool = False) -> bool:
         """See `workspace.overlay.Editor.refresh`. Who asks about a path at the same time shares one request."""
         real = _real(path)
         client_path = self._client_path(real)
         if client_path is None:
+            self._silences.pop(real, None)
             self._put(real, None)
-            return
+            return True
         if (asking := self._asking.get(real)) is None:
+            silence = self._silence
+            if silence is not None and _now() < silence.rests_until and (silence.given_up or not to_edit):
+                return silence.given_up
             asking = self._asking[real] = asyncio.create_task(self._pull(client_path, real))
             asking.add_done_callback(lambda _: self._asking.pop(real))
         await asyncio.wait({asking})  # of several, one that is cancelled leaves the others theirs
+        return asking.result()
 
     async def apply(
         self, path: Path, expected_sha256: str, edits: Sequence[TextEdit], new_text: str, save: bool
@@ -125,45 +168,64 @@ class PulledDocuments:
         result = await self._request_edit(params, sha256(new_text))
         if result.status == "success":
             await self._edited(replace(answer, text=new_text))
-        else:
-            self._put(answer.real, None)  # what it shows now is not known
+        elif result.status != "error":
+            self._put(answer.real, None)  # it shows something else
         return result
 
     # What the client says ---------------------------------------------------------------------------
 
-    async def _pull(self, path: Path, real: Path) -> None:
+    async def _pull(self, path: Path, real: Path) -> bool:
+        """See `refresh`."""
         known = self._documents.get(real)
-        answer = await self._answer(path, real)
+        try:
+            answer = await self._answer(path, real)
+        except _Unanswered as unanswered:  # what is known counts as long as the file on disk is the same
+            return unanswered.silence.given_up
+        self._silences.pop(real, None)
         now = self._documents.get(real)
         if now is known or now is None:  # else an edit was made meanwhile, and this may be the text before it
             self._put(real, answer)
+        return True
 
     async def _answer(self, path: Path, real: Path) -> _Answer | None:
+        """None when the client shows no text of it that counts. Raises `_Unanswered`."""
         for _ in range(ATTEMPTS):
             if not _can_be_text(real):
                 return None
             stamp = _stamp(real)
-            text = await self._ask_text(path)
+            text = await self._ask_text(path, real)
             if text is None or len(text) > MOST_CHARACTERS or (stamp is None and not text):
                 return None
             saved = False if stamp is None else await asyncio.to_thread(_is_on_disk, text, real)
             if _stamp(real) == stamp:
                 return None if saved is None else _Answer(path, real, text, stamp, saved)
-        return None
+        raise _Unanswered(self._prolonged_of(real))
 
-    async def _ask_text(self, path: Path) -> str | None:
-        loop = asyncio.get_running_loop()
-        if loop.time() < self._rests_until:
-            return None
+    async def _ask_text(self, path: Path, real: Path) -> str | None:
+        """Raises `_Unanswered`."""
         try:
             async with asyncio.timeout(ANSWER):
                 answer = await self._ask("amanu/editor/read", EditorReadParams(path=str(path)))
-            return EditorReadResult.model_validate(answer).text
+            text = EditorReadResult.model_validate(answer or {}).text  # an empty table of Lua is a list
         except TimeoutError:
-            self._rests_until = loop.time() + REST
+            self._silence = self._prolonged(self._silence)
+            self._silence.rests_until = _now() + REST
+            raise _Unanswered(self._silence) from None
         except (ClientError, ValidationError):
-            pass
-        return None
+            raise _Unanswered(self._prolonged_of(real)) from None
+        self._has_answered, self._silence = True, None
+        return text
+
+    def _prolonged(self, silence: _Silence | None) -> _Silence:
+        """The silence after one more question in vain, which may be the first."""
+        if silence is None:
+            return _Silence(_now(), given_up=not self._has_answered)
+        silence.given_up = silence.given_up or _now() - silence.since >= REST
+        return silence
+
+    def _prolonged_of(self, real: Path) -> _Silence:
+        silence = self._silences[real] = self._prolonged(self._silences.get(real))
+        return silence
 
     async def _request_edit(self, params: EditorApplyParams, new_sha256: str) -> EditorApplyResult:
         try:
@@ -178,6 +240,7 @@ class PulledDocuments:
     async def _edited(self, answer: _Answer) -> None:
         stamp = _stamp(answer.real)
         saved = None if stamp is None else await asyncio.to_thread(_is_on_disk, answer.text, answer.real)
+        self._silences.pop(answer.real, None)
         self._put(answer.real, replace(answer, stamp=stamp, saved=saved is True))
 
     def _put(self, real: Path, answer: _Answer | None) -> None:
@@ -215,8 +278,11 @@ class PulledDocuments:
         return document if document is not None and document.counts() else None
 
     def _is_hidden(self, document: _Document) -> bool:
-        """Where the client takes no edits, what it shows of the disk is no document: the file is written there."""
-        return document.answer.saved and not self._takes_edits
+        """Where the client takes no edits, what it shows of the disk is no document: the file is written there. So it
+        is where the client was given up."""
+        silences = (self._silence, self._silences.get(document.answer.real))
+        is_given_up = any(silence is not None and silence.given_up for silence in silences)
+        return document.answer.saved and (is_given_up or not self._takes_edits)
 
     def _client_path(self, real: Path) -> Path | None:
         """As the client spells it; None for a file in none of its folders."""
@@ -233,6 +299,10 @@ class PulledDocuments:
 
 def _buffer(document: _Document) -> Buffer:
     return Buffer(document.answer.path, document.answer.text, document.version, document.typed)
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
 
 
 def _real(path: Path) -> Path:
