@@ -55,7 +55,6 @@ def test_requests_that_can_be_answered(features: ClientFeatures, requests: list[
         ("a\r\nb\r\n", "a\r\nb\r\n", "a\r\nb\r\n"),
         (None, "new\n", "new\n"),
         ("a\n", RpcError(-32002, "no such file"), None),
-        ("a\n", Lost(), None),
     ],
 )
 async def test_reading(tmp_path: Path, on_disk: str | None, shown: str | Exception, seen: str | None) -> None:
@@ -88,6 +87,15 @@ async def test_editing(tmp_path: Path, shown: str, expected: str, status: str, w
     assert editor.text == written
     if status == "success":
         assert answer["sha256"] == sha256("a\r\nB\r\n"), "as it will be on the disk"
+
+
+async def test_a_client_that_is_gone_has_not_said_that_there_is_no_file(tmp_path: Path) -> None:
+    files = ClientFiles(cast("Peer", Editor(Lost())), "s")
+    with pytest.raises(Lost):
+        await files.answer("amanu/editor/read", {"path": str(tmp_path / "f")})
+    edit = EditorApplyParams(path=str(tmp_path / "f"), expected_sha256="", edits=[], save=True)
+    answer = await files.answer("amanu/editor/apply", edit.model_dump(mode="json"))
+    assert answer["status"] == "error"
 
 
 async def test_other_requests_are_unknown(tmp_path: Path) -> None:

@@ -24,6 +24,9 @@ def editor_requests(features: ClientFeatures) -> list[Literal["read", "apply"]]:
     return ["read", "apply"] if features.writes else ["read"]
 
 
+GONE = {"status": "error", "message": "The editor is gone."}
+
+
 class ClientFiles:
     """Of one session's client."""
 
@@ -46,9 +49,11 @@ class ClientFiles:
         return None if text is None else await asyncio.to_thread(_with_line_ends, text, Path(path))
 
     async def _read_raw(self, path: Any) -> str | None:
+        """None where the client cannot open the file: then nobody typed into it there. Raises `Lost`, which leaves
+        that open."""
         try:
             result = await self._peer.request("fs/read_text_file", {"sessionId": self._session_id, "path": path})
-        except (RpcError, Lost):
+        except RpcError:
             return None
         text = mapping(result).get("content")
         return text if isinstance(text, str) else None
@@ -56,7 +61,10 @@ class ClientFiles:
     async def _apply(self, params: r.EditorApplyParams) -> Mapping[str, Any]:
         """ACP has no versions: the text is read once more just before, so that nothing is written over."""
         name = Path(params.path).name
-        raw = await self._read_raw(params.path)
+        try:
+            raw = await self._read_raw(params.path)
+        except Lost:
+            return GONE
         if raw is None:
             return {"status": "notOpen", "message": f"The editor cannot read {name}."}
         text = await asyncio.to_thread(_with_line_ends, raw, Path(params.path))
@@ -68,7 +76,7 @@ class ClientFiles:
         try:
             await self._peer.request("fs/write_text_file", written)
         except Lost:
-            return {"status": "error", "message": "The editor is gone."}
+            return GONE
         except RpcError as error:
             return {"status": "error", "message": str(error)}
         return {"status": "success", "sha256": _sha256(new_text), "saved": True}
