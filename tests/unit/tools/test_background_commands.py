@@ -30,7 +30,7 @@ from unit.tools.test_run_shell_command import running
 SERVER = """
 import http.server, sys
 server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), http.server.SimpleHTTPRequestHandler)
-print("ready on", server.server_port, flush=True)
+sys.stdout.write(f"ready on {server.server_port}\\n")  # in one piece: an unfinished line is read again
 server.serve_forever()
 """
 
