@@ -42,7 +42,7 @@ MAY_IMPORT: dict[str, str] = {
     "amanu.frontends": "core text system storage workspace context session",
     "amanu.daemon": "core home config text system sandbox session frontends",
     "amanu.client": "home session frontends.lsp daemon",
-    "amanu.frontends.acp": "text workspace client",
+    "amanu.frontends.acp": "text system workspace client",
     "amanu.cli": "core home config text system models web storage sandbox mcp workspace context proposals permissions "
     "hooks tools agent session frontends daemon client",
     "amanu.__main__": "*",
@@ -56,7 +56,7 @@ ALONE: dict[str, str] = {
     "amanu.web.page_text": "",
     "amanu.frontends.lsp.handshake": "system.frames",
     "amanu.frontends.acp.handshake": "",
-    "amanu.daemon.relay": "home daemon.sockets frontends.lsp.handshake system.frames",
+    "amanu.daemon.relay": "home daemon.sockets frontends.lsp.handshake system.descriptors system.frames",
     "amanu_protocol": "",
 }
 

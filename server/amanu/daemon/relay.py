@@ -23,8 +23,9 @@ from typing import Any, NoReturn
 
 from amanu import __version__
 from amanu.daemon.sockets import opening, peer_uid, read_token, socket_path
-from amanu.frontends.lsp.handshake import EarlyRead, answer_first, read_descriptor, write_descriptor
+from amanu.frontends.lsp.handshake import EarlyRead, answer_first
 from amanu.home import Home, find_home
+from amanu.system.descriptors import read_descriptor, write_descriptor
 from amanu.system.frames import frame
 
 STDIN, STDOUT = 0, 1

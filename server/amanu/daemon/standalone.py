@@ -5,7 +5,8 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from amanu.frontends.lsp.handshake import answer_first, read_descriptor, write_descriptor
+from amanu.frontends.lsp.handshake import answer_first
+from amanu.system.descriptors import read_descriptor, write_descriptor
 from amanu.system.gc import quick_imports
 
 if TYPE_CHECKING:

@@ -25,11 +25,12 @@ from amanu.frontends.lsp.plain.questions import (
     dialog,
     question_lines,
 )
-from amanu.frontends.lsp.plain.review import fenced, hover, prose
+from amanu.frontends.lsp.plain.review import hover
 from amanu.frontends.lsp.plain.transcript import YOUR_TURN, Transcript, audit_text, question_text
 from amanu.frontends.lsp.plain.trust_dialog import trust_text
 from amanu.text import wording
 from amanu.text.display import visible
+from amanu.text.markdown import fenced, prose
 from amanu.workspace.diff import changes
 from amanu.workspace.text_file import split_lines
 from amanu_protocol.events import ItemCompleted, ItemDelta, ItemStarted, ItemsWithdrawn

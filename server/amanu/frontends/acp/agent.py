@@ -154,6 +154,7 @@ class Agent:
             await client.close()
             raise
         session = self._opened(view)
+        session.is_new = True
         async with self._kept(session):
             await self._offer(session, params)
             described = await session.described()

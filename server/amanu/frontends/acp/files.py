@@ -1,7 +1,6 @@
 """The client's files, for the daemon: what the user sees of them, and edits that go through the editor."""
 
 import asyncio
-import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -9,6 +8,7 @@ from typing import Any, Literal
 from amanu.frontends.acp.handshake import mapping
 from amanu.frontends.acp.peer import Lost, Peer, RpcError
 from amanu.frontends.acp.schema import ClientFeatures
+from amanu.workspace.text_file import sha256
 from amanu_protocol import requests as r
 
 READS_DISK = frozenset({"CodeCompanion.nvim"})
@@ -104,4 +104,4 @@ def _edited(text: str, edits: list[r.TextEdit]) -> str:
 
 
 def _sha256(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return sha256(text.encode("utf-8", "surrogatepass"))

@@ -79,7 +79,7 @@ class Permissions:
         self._updates = updates
         self._asked: set[tuple[str, str]] = set()
         """What was answered: (call, digest) of approvals, (question, "")."""
-        self._unsaved: set[tuple[str, str]] = set()
+        self._failed: set[tuple[str, str]] = set()
         """Of these, where the answer failed, for want of disk, say: they are asked once more, without rules to save."""
 
     async def run(self) -> None:
@@ -112,8 +112,8 @@ class Permissions:
             pass  # it stays open, for other clients
         except AmanuError as error:
             self._updates.notice("error", str(error), error.data.hint or "")
-            if _key(asked) in _open(self._view.state) and _key(asked) not in self._unsaved:
-                self._unsaved.add(_key(asked))
+            if _key(asked) in _open(self._view.state) and _key(asked) not in self._failed:
+                self._failed.add(_key(asked))
                 self._asked.discard(_key(asked))
         except Disconnected:
             self._asked.discard(_key(asked))  # asked again once the daemon is there
@@ -131,7 +131,7 @@ class Permissions:
         if isinstance(call, ToolCall):  # a call comes before what is asked about it
             self._updates.show(call, self._view.state)
         choices = choices_of(asked)
-        if _key(asked) in self._unsaved:
+        if _key(asked) in self._failed:
             choices = {key: each for key, each in choices.items() if each.kind != "allow_always"}
         choice = await self._choose(asked, choices)
         reason = UNANSWERED if choice is None else None

@@ -3,7 +3,7 @@
 from typing import Any
 
 from amanu.frontends.acp.schema import ClientFeatures
-from amanu.frontends.acp.tool_calls import fenced, text_content
+from amanu.frontends.acp.tool_calls import code_content, text_content
 from amanu.text.display import visible
 from amanu.workspace.diff import unified
 
@@ -47,4 +47,4 @@ def _titled(call: dict[str, Any], options: dict[str, dict[str, Any]]) -> dict[st
 
 def _diff(content: dict[str, Any]) -> str:
     diff = visible(unified(content["path"], content["oldText"] or "", content["newText"]))
-    return fenced(diff.rstrip(), "diff")["content"]["text"]
+    return code_content(diff.rstrip(), "diff")["content"]["text"]

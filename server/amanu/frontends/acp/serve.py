@@ -1,12 +1,12 @@
 """`amanu acp`: the agent on stdin and stdout. Nothing heavy is imported before `initialize` is answered."""
 
 import contextlib
-import os
 import queue
 import threading
 from collections.abc import Callable
 
 from amanu.frontends.acp.handshake import EarlyRead, answer_first
+from amanu.system.descriptors import read_descriptor, write_descriptor
 
 STDIN, STDOUT = 0, 1
 CLOSE_SECONDS = 1.0
@@ -14,7 +14,7 @@ CLOSE_SECONDS = 1.0
 
 def serve(*, alone: bool = False) -> int:
     """Serve until the client closes stdin. Returns the exit code."""
-    first = answer_first(lambda: os.read(STDIN, 65536), _write)
+    first = answer_first(read_descriptor(STDIN), write_descriptor(STDOUT))
     if first.params is None and not first.received:
         return 0  # nobody said anything
     import asyncio
@@ -32,26 +32,27 @@ async def _serve(first: EarlyRead, alone: bool) -> int:
     ended = asyncio.Event()
     # Threads, since not every system can wait for a pipe and for a file alike, and a client that does not read must
     # not hold up what else goes on.
-    output = Output(lambda: loop.call_soon_threadsafe(ended.set))
+    output = OutputThread(lambda: loop.call_soon_threadsafe(ended.set))
     agent = Agent(output, alone=alone)
     if first.params is not None:
         agent.features = ClientFeatures.of(first.params)
     agent.peer.feed(first.received)
 
-    def read() -> None:
+    def read_all() -> None:
+        read = read_descriptor(STDIN)
         with contextlib.suppress(OSError):
-            while data := os.read(STDIN, 65536):
+            while data := read():
                 loop.call_soon_threadsafe(agent.peer.feed, data)
         loop.call_soon_threadsafe(ended.set)
 
-    threading.Thread(target=read, daemon=True).start()
+    threading.Thread(target=read_all, daemon=True).start()
     await ended.wait()
     await agent.close()
     await asyncio.to_thread(output.close)
     return 0
 
 
-class Output:
+class OutputThread:
     """What the client has not read yet, written by a thread. `on_failure` is called there when the client is gone."""
 
     def __init__(self, on_failure: Callable[[], object]) -> None:
@@ -77,15 +78,10 @@ class Output:
         self._thread.join(CLOSE_SECONDS)
 
     def _run(self) -> None:
+        write = write_descriptor(STDOUT)
         try:
             while (line := self._lines.get()) is not None:
-                _write(line)
+                write(line)
                 self._written += len(line)
         except OSError:
             self._on_failure()
-
-
-def _write(data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(STDOUT, view) :]

@@ -55,6 +55,8 @@ class AcpSession:
         self._prompt: OwnPrompt | None = None
         self._own_turns: set[str] = set()
         self._begun = False
+        self.is_new = False
+        """Created for this client."""
         self.left_out: list[str] = []
         """Names of MCP servers that could not be handed over."""
         self._features = features
@@ -152,9 +154,9 @@ class AcpSession:
             self._send({"sessionUpdate": "available_commands_update", "availableCommands": commands})
 
     async def leave(self) -> None:
-        """Close it, and delete it where nothing was said in it."""
+        """Close it, and delete it if it was created here and has no prompt."""
         state = self.view.state
-        if not (state.title or state.items or state.queue or state.read_only):
+        if self.is_new and not (state.title or state.items or state.queue or state.read_only):
             params = r.SessionParams(session_id=state.session_id)
             with contextlib.suppress(AmanuError, Disconnected):
                 await self.view.client.request("amanu/session/delete", params, r.Empty)

@@ -7,6 +7,7 @@ from typing import Any
 
 from amanu.text.amounts import plural
 from amanu.text.display import visible
+from amanu.text.markdown import fenced
 from amanu.text.sub_agents import label_of
 from amanu.workspace.diff import compose, first_line, unified_hunks
 from amanu.workspace.text_file import split_lines
@@ -98,7 +99,7 @@ def describe_approval(approval: Approval, state: SessionState) -> dict[str, Any]
     return {
         **described,
         "title": _owner(approval.agent_id, state) + title,
-        "content": [*detail, *_diffs(proposal, state), *([fenced(visible(reasons))] if reasons else [])],
+        "content": [*detail, *_diffs(proposal, state), *([code_content(visible(reasons))] if reasons else [])],
     }
 
 
@@ -130,7 +131,7 @@ def _command(call: ToolCall) -> list[dict[str, Any]]:
 
 
 def _command_content(command: str) -> dict[str, Any]:
-    return fenced(f"$ {visible(command)}", "sh")
+    return code_content(f"$ {visible(command)}", "sh")
 
 
 def _output(call: ToolCall, proposal: Proposal | None) -> list[dict[str, Any]]:
@@ -141,24 +142,15 @@ def _output(call: ToolCall, proposal: Proposal | None) -> list[dict[str, Any]]:
     if not text or (proposal is not None and call.state == "succeeded"):
         return []
     text = visible(text if len(text) <= MAX_OUTPUT else f"…\n{text[-MAX_OUTPUT:]}")
-    return [fenced(text.rstrip())]
+    return [code_content(text.rstrip())]
 
 
-def fenced(text: str, language: str = "") -> dict[str, Any]:
+def code_content(text: str, language: str = "") -> dict[str, Any]:
     """The text as it is, whatever Markdown is in it; of a long one the beginning, and how much is left out."""
     if len(text) > MAX_TEXT:
         left_out = text.count("\n", MAX_TEXT) + 1
         text = f"{text[:MAX_TEXT]}\n… {plural(left_out, 'more line')} not shown"
-    return text_content(f"{_fence(text)}{language}\n{text}\n{_fence(text)}")
-
-
-def _fence(text: str) -> str:
-    """Backticks that nothing in the text ends."""
-    longest = run = 0
-    for character in text:
-        run = run + 1 if character == "`" else 0
-        longest = max(longest, run)
-    return "`" * max(3, longest + 1)
+    return text_content(fenced(text, language))
 
 
 def _diffs(proposal: Proposal | None, state: SessionState) -> list[dict[str, Any]]:
@@ -179,7 +171,7 @@ def _diff(file: ProposedFile, state: SessionState) -> list[dict[str, Any]]:
     parted = all(first_line(left) + left.old_lines <= first_line(right) for left, right in pairwise(hunks))
     if size > MAX_DIFF or not parted:
         diff = unified_hunks(_shown_path(file.path, state), base, hunks)
-        return [*moved, fenced(visible(diff), "diff")]
+        return [*moved, code_content(visible(diff), "diff")]
     new_text = compose(split_lines(base), [(first_line(hunk), hunk.old_lines, hunk.new_text) for hunk in hunks])
     old_text = None if file.change == "create" else base
     return [*moved, {"type": "diff", "path": file.path, "oldText": old_text, "newText": new_text}]

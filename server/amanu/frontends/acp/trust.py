@@ -6,7 +6,7 @@ from amanu.client.session_view import SessionView
 from amanu.frontends.acp.peer import Peer, RpcError
 from amanu.frontends.acp.plain_cards import fitted
 from amanu.frontends.acp.schema import ClientFeatures, chosen_option
-from amanu.frontends.acp.tool_calls import fenced
+from amanu.frontends.acp.tool_calls import code_content
 from amanu.text.display import visible
 from amanu_protocol import requests as r
 from amanu_protocol.labels import BUTTONS
@@ -26,7 +26,7 @@ async def _is_trusted(
 ) -> bool:
     lines = "\n".join(line.text for line in trust.lines)
     diffs = "\n".join(item.diff for item in trust.enables if item.diff)
-    shown = [fenced(visible(lines)), *([fenced(visible(diffs), "diff")] if diffs else [])]
+    shown = [code_content(visible(lines)), *([code_content(visible(diffs), "diff")] if diffs else [])]
     call_id = f"trust {root}"
     call = {
         "toolCallId": call_id,

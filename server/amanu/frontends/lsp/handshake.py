@@ -6,7 +6,6 @@ bytes read are then given to the real server, which is told that this answer is 
 """
 
 import json
-import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, cast
 
@@ -239,22 +238,6 @@ def answer_first(read: Callable[[], bytes], write: Callable[[bytes], None]) -> E
             return EarlyRead(bytes(received), reply is not None)
         if not data or frames.in_header:
             return EarlyRead(bytes(received), False)
-
-
-def read_descriptor(descriptor: int) -> Callable[[], bytes]:
-    """A `read` for `answer_first` from an operating-system file descriptor."""
-    return lambda: os.read(descriptor, 65536)
-
-
-def write_descriptor(descriptor: int) -> Callable[[bytes], None]:
-    """A `write` that writes everything to an operating-system file descriptor."""
-
-    def write(data: bytes) -> None:
-        view = memoryview(data)
-        while view:
-            view = view[os.write(descriptor, view) :]
-
-    return write
 
 
 def _reply(body: bytes | BrokenStream) -> bytes | None:

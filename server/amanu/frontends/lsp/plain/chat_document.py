@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from amanu.frontends.lsp.plain.documents import CHAT, Documents, ManagedDocument
-from amanu.frontends.lsp.plain.review import prose
 from amanu.frontends.lsp.plain.transcript import YOUR_TURN, Transcript
+from amanu.text.markdown import prose
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import Event
 from amanu_protocol.items import SelectionAttachment

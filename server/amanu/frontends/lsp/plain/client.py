@@ -34,6 +34,7 @@ from amanu.frontends.lsp.plain.trust_dialog import TrustDialog
 from amanu.frontends.lsp.plain.user_questions import UserQuestions
 from amanu.frontends.lsp.plain.workspace_session import WorkspaceSession
 from amanu.text.display import one_line, visible
+from amanu.text.markdown import prose
 from amanu.text.sub_agents import agent_label, find_agent
 from amanu_protocol import requests as r
 from amanu_protocol.base import Wire
@@ -294,7 +295,7 @@ class PlainClient(ConnectionClient):
             raise AmanuError("agentNotFound", f"This session has no agent {arguments.agent}.")
         child = (await self._sessions.get(agent.session_id)).state
         document = self._documents.of(arguments.session, f"{agent.agent_id}.md")
-        head = f"# {agent_label(agent.name, agent.agent_id)}: {review.prose(agent.description)}"
+        head = f"# {agent_label(agent.name, agent.agent_id)}: {prose(agent.description)}"
         await document.replace(f"{head}\n\n{agent.summary}\n\n{Transcript().new_text(child)}")
         await self._editor.show(document.path, focus=True)
 

@@ -8,6 +8,7 @@ from lsprotocol import types
 
 from amanu.frontends.lsp.plain.hunk_marks import Mark, counts
 from amanu.text.display import one_line, visible
+from amanu.text.markdown import fenced, prose
 from amanu.workspace.diagnostics import OWN
 from amanu.workspace.text_file import split_lines
 
@@ -74,18 +75,6 @@ def hunk_arguments(marks: Sequence[Mark]) -> dict[str, Any]:
     for mark in marks:
         proposals.setdefault(mark.proposal.proposal_id, {})[mark.hunk.hunk_id] = mark.seal
     return {"session": marks[0].session_id, "proposals": proposals}
-
-
-def fenced(text: str, language: str = "") -> str:
-    """As a Markdown code block that nothing in the text can end."""
-    longest = max((len(run) for run in re.findall("`+", text)), default=0)
-    fence = "`" * max(3, longest + 1)
-    return f"{fence}{language}\n{text}\n{fence}"
-
-
-def prose(text: str) -> str:
-    """Untrusted words as Markdown that says them and does nothing."""
-    return re.sub(r"([\\`*_{}\[\]()<>#!|~])", r"\\\1", one_line(text))
 
 
 def _hover_text(mark: Mark, kind: Literal["markdown", "plaintext"]) -> str:

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from amanu.frontends.lsp.plain.review import fenced, prose
 from amanu.text import wording
 from amanu.text.display import visible
+from amanu.text.markdown import fenced, prose
 from amanu.text.sub_agents import agent_label, label_of, owner_of, started_agent
 from amanu_protocol.events import Event, ItemCompleted, ItemStarted, ItemsWithdrawn
 from amanu_protocol.items import (

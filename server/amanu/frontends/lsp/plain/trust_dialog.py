@@ -7,9 +7,9 @@ from amanu.frontends.lsp.jsonrpc import ClientError
 from amanu.frontends.lsp.plain.command_arguments import TrustArguments
 from amanu.frontends.lsp.plain.documents import Documents
 from amanu.frontends.lsp.plain.editor import PlainEditor
-from amanu.frontends.lsp.plain.review import fenced, prose
 from amanu.text import wording
 from amanu.text.display import one_line, visible
+from amanu.text.markdown import fenced, prose
 from amanu_protocol.labels import BUTTONS
 from amanu_protocol.requests import TrustGetParams, TrustGetResult, TrustSetParams
 
