@@ -45,9 +45,9 @@ class ClientCapabilities(Message):
             "read", "apply", "diagnostics", "definition", "references", "symbols", "hover", "callHierarchy", "rename"
         ]
     ] = []
-    """The `amanu/editor/*` requests it answers. With `read` the documents it opens do not count: it is asked for the
-    text of a file in its folders before that is used. Without `apply` beside it, edits are written to disk, and refused
-    while it shows other text."""
+    """The `amanu/editor/*` requests it answers. With `read`, its `textDocument/didOpen` documents are ignored: before
+    a file in its folders is used, it is asked for the text. With `read` but without `apply`, edits are written to
+    disk, and refused while its text differs from the file on disk."""
     trusted_roots: list[str] | None = None
     """Workspace folders (absolute paths) the user has declared trusted in this editor; others are not. Absent or
     null: the editor has no say, and what the user told Amanu counts."""
@@ -796,8 +796,8 @@ OfferedText = Annotated[str, Field(max_length=32_768)]
 
 
 class OfferedServer(Message):
-    """An MCP server that the user configured in their editor. Its values are taken as they are: `${VAR}` stands for
-    nothing."""
+    """An MCP server that the user configured in their editor. Its values are used literally: `${VAR}` is not
+    expanded."""
 
     name: str = Field(min_length=1, max_length=200)
     """Characters other than ASCII letters, digits, `_` and `-` become `_`."""
@@ -1382,8 +1382,8 @@ class TextEdit(Message):
 
 
 class EditorReadParams(Message):
-    """Answer within 5 seconds. A file that a client was asked about in vain may have unsaved text there, so it is not
-    edited for a minute; after that, only what is known to be unsaved is kept."""
+    """Answer within 5 seconds. If a client does not answer, the file may have unsaved text there, so it is not edited
+    for a minute; after that, only text known to be unsaved is protected from being overwritten."""
 
     path: str
     """Absolute; in one of the client's workspace folders, or a root of a session it is attached to."""

@@ -41,7 +41,7 @@ ASK = Say(
 
 
 async def trusting(params: dict[str, Any]) -> Any:
-    """Trusts the folder; anything else waits in vain."""
+    """Trusts the folder; fails on any other request."""
     option = params["options"][0]["optionId"]
     assert option == "trust", params["toolCall"]["title"]
     return {"outcome": {"outcome": "selected", "optionId": option}}
@@ -131,7 +131,7 @@ async def test_a_command_is_shown_whole_with_the_reason_it_is_asked_about(tmp_pa
         assert (tmp_path / "made.txt").exists()
 
 
-# What is not a yes -----------------------------------------------------------------------------------
+# Rejections and cancellation -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ async def test_a_command_is_shown_whole_with_the_reason_it_is_asked_about(tmp_pa
     ],
     ids=json.dumps,
 )
-async def test_what_is_no_approval_is_a_rejection(tmp_path: Path, answer: dict[str, Any]) -> None:
+async def test_any_response_but_an_approval_is_a_rejection(tmp_path: Path, answer: dict[str, Any]) -> None:
     async with session([COMMAND, Say(text="Pity.")], tmp_path) as (client, session_id, served, _):
         ended = client.begin("session/prompt", text_prompt(session_id, "make it"))
         asked = await client.permission()
@@ -263,7 +263,7 @@ async def test_bad_requests_get_errors(tmp_path: Path, method: str, params: dict
         assert len(str(caught.value)) > 10
 
 
-async def test_a_second_prompt_waits_for_no_one(tmp_path: Path) -> None:
+async def test_a_second_prompt_is_refused_while_one_runs(tmp_path: Path) -> None:
     async with session([COMMAND, Say(text="Done.")], tmp_path) as (client, session_id, _, _):
         ended = client.begin("session/prompt", text_prompt(session_id, "make it"))
         await client.permission()
@@ -676,7 +676,7 @@ async def test_a_prompt_behind_a_turn_that_is_cancelled_is_given_back(tmp_path: 
     ],
     ids=json.dumps,
 )
-async def test_only_what_was_selected_counts(tmp_path: Path, outcome: dict[str, Any]) -> None:
+async def test_only_a_selected_outcome_approves(tmp_path: Path, outcome: dict[str, Any]) -> None:
     async with session([COMMAND, Say(text="Pity.")], tmp_path) as (client, session_id, _, _):
         ended = client.begin("session/prompt", text_prompt(session_id, "make it"))
         client.answer(await client.permission(), {"outcome": outcome})

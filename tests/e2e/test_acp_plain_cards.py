@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from amanu.frontends.acp.plain_cards import fitted
+from amanu.frontends.acp.plain_cards import adapted_request
 from amanu.frontends.acp.schema import ClientFeatures
 from e2e.test_acp import ASK, COMMAND, EDIT
 from e2e.test_prompt_to_edit import TWELVE, service, stop_daemon
@@ -79,8 +79,8 @@ def test_an_edit_of_two_files_shows_both() -> None:
         {"type": "diff", "path": "/shop/b.py", "oldText": None, "newText": "```\n"},
     ]
     params: dict[str, Any] = {"toolCall": {"title": "Rename one", "content": files}, "options": []}
-    assert fitted(params, ClientFeatures(name="another")) is params
-    call = fitted(params, ClientFeatures(name=NAME))["toolCall"]
+    assert adapted_request(params, ClientFeatures(name="another")) is params
+    call = adapted_request(params, ClientFeatures(name=NAME))["toolCall"]
     assert call["content"][0]["type"] == "content", "or the first diff would be all"
     assert call["content"][1:] == files
     for line in ("Rename one", "-one", "+two", "+++ b//shop/b.py", "+```"):

@@ -1088,9 +1088,9 @@ export interface ClientCapabilities {
   /** Versions of this protocol it speaks. */
   protocol: number[];
   /**
-   * The `amanu/editor/*` requests it answers. With `read` the documents it opens do not count: it is asked for the
-   * text of a file in its folders before that is used. Without `apply` beside it, edits are written to disk, and refused
-   * while it shows other text.
+   * The `amanu/editor/*` requests it answers. With `read`, its `textDocument/didOpen` documents are ignored: before
+   * a file in its folders is used, it is asked for the text. With `read` but without `apply`, edits are written to
+   * disk, and refused while its text differs from the file on disk.
    */
   editor?: ("read" | "apply" | "diagnostics" | "definition" | "references" | "symbols" | "hover" | "callHierarchy" | "rename")[];
   /**
@@ -1817,8 +1817,8 @@ export interface McpSignInResult {
 export type OfferedText = string;
 
 /**
- * An MCP server that the user configured in their editor. Its values are taken as they are: `${VAR}` stands for
- * nothing.
+ * An MCP server that the user configured in their editor. Its values are used literally: `${VAR}` is not
+ * expanded.
  */
 export interface OfferedServer {
   /** Characters other than ASCII letters, digits, `_` and `-` become `_`. */
@@ -2390,8 +2390,8 @@ export interface TextEdit {
 }
 
 /**
- * Answer within 5 seconds. A file that a client was asked about in vain may have unsaved text there, so it is not
- * edited for a minute; after that, only what is known to be unsaved is kept.
+ * Answer within 5 seconds. If a client does not answer, the file may have unsaved text there, so it is not edited
+ * for a minute; after that, only text known to be unsaved is protected from being overwritten.
  */
 export interface EditorReadParams {
   /** Absolute; in one of the client's workspace folders, or a root of a session it is attached to. */

@@ -700,7 +700,7 @@
 ---What a client says of itself under `capabilities.experimental.amanu`.
 ---@class amanu.ClientCapabilities
 ---@field protocol integer[] Versions of this protocol it speaks.
----@field editor? ("read"|"apply"|"diagnostics"|"definition"|"references"|"symbols"|"hover"|"callHierarchy"|"rename")[] The `amanu/editor/*` requests it answers. With `read` the documents it opens do not count: it is asked for the text of a file in its folders before that is used. Without `apply` beside it, edits are written to disk, and refused while it shows other text.
+---@field editor? ("read"|"apply"|"diagnostics"|"definition"|"references"|"symbols"|"hover"|"callHierarchy"|"rename")[] The `amanu/editor/*` requests it answers. With `read`, its `textDocument/didOpen` documents are ignored: before a file in its folders is used, it is asked for the text. With `read` but without `apply`, edits are written to disk, and refused while its text differs from the file on disk.
 ---@field trustedRoots? string[] Workspace folders (absolute paths) the user has declared trusted in this editor; others are not. Absent or null: the editor has no say, and what the user told Amanu counts.
 ---@field ripgrep? string Path of a ripgrep the editor ships.
 
@@ -1197,8 +1197,8 @@
 ---An argument, or the value of a variable or header.
 ---@alias amanu.OfferedText string
 
----An MCP server that the user configured in their editor. Its values are taken as they are: `${VAR}` stands for
----nothing.
+---An MCP server that the user configured in their editor. Its values are used literally: `${VAR}` is not
+---expanded.
 ---@class amanu.OfferedServer
 ---@field name string Characters other than ASCII letters, digits, `_` and `-` become `_`.
 ---@field kind "stdio"|"http"
@@ -1582,8 +1582,8 @@
 ---@field end integer
 ---@field newText string
 
----Answer within 5 seconds. A file that a client was asked about in vain may have unsaved text there, so it is not
----edited for a minute; after that, only what is known to be unsaved is kept.
+---Answer within 5 seconds. If a client does not answer, the file may have unsaved text there, so it is not edited
+---for a minute; after that, only text known to be unsaved is protected from being overwritten.
 ---@class amanu.EditorReadParams
 ---@field path string Absolute; in one of the client's workspace folders, or a root of a session it is attached to.
 

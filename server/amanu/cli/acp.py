@@ -8,8 +8,8 @@ from amanu.frontends.acp.handshake import SETUP
 USAGE = f"""\
 usage: amanu acp [--alone | {SETUP}]
 
-Speak the Agent Client Protocol (agentclientprotocol.com) on stdin and stdout, for an editor. The sessions are the same
-as in every other editor of yours; with --alone everything happens in this process and ends with it.
+Speak the Agent Client Protocol (agentclientprotocol.com) on stdin and stdout, for an editor. Its sessions are shared
+with your other editors; with --alone, everything runs in this process and ends with it.
 
   {SETUP}  store a key: an editor opens this in a terminal"""
 
@@ -40,7 +40,7 @@ def _set_up() -> int:
         service = KEY_SERVICES[vendor]
         print(f"  {number:>2}  {service.title}: {service.about}. Keys: {service.page}")
     try:
-        answer = input("Which service do you have a key of? Its number › ").strip()
+        answer = input("Which service do you have a key for? Enter its number › ").strip()
         if not answer.isdecimal() or not 1 <= int(answer) <= len(vendors):
             print("Nothing was changed.", file=sys.stderr)
             return 2

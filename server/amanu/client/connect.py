@@ -49,8 +49,8 @@ async def connect(
     core: LocalCore | None = None,
     profile: ClientProfile = TERMINAL,
 ) -> DaemonClient:
-    """A connection that shook hands: to the core given, or to the daemon. `alone`: to a core of its own in this
-    process, with all it keeps under `home` if that is given. Raises AmanuError when there is none to be had."""
+    """An initialized connection: to `core` if set, else to the daemon. `alone`: to a new core in this process, which
+    stores everything under `home` if set. Raises AmanuError if no connection can be made."""
     if core is not None:
         return await core.connect(roots, profile)
     if not alone and os.name != "nt":
@@ -67,7 +67,7 @@ async def connect(
 
 async def connect_running() -> DaemonClient:
     """To the daemon if one runs, so that its sessions are not in the way; else to a core in this process."""
-    return await connect(alone=not await _somebody_listens())
+    return await connect(alone=not await _daemon_is_listening())
 
 
 async def _to_daemon(roots: Sequence[str], profile: ClientProfile) -> DaemonClient:
@@ -130,7 +130,7 @@ async def _initialized(client: DaemonClient, roots: Sequence[str]) -> DaemonClie
     return client
 
 
-async def _somebody_listens() -> bool:
+async def _daemon_is_listening() -> bool:
     if os.name == "nt":
         return False
     from amanu.daemon.sockets import socket_path

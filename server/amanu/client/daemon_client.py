@@ -29,7 +29,7 @@ MAX_FRAME = 256 * 1024 * 1024
 """Bytes; a larger frame is a broken stream, not a message."""
 
 TERMINAL = "terminal"
-"""What decisions taken in a terminal are put down to."""
+"""The client name recorded with decisions made in a terminal."""
 
 OnRequest = Callable[[str, Any], Awaitable[Any]]
 """Takes a request of the daemon's (method, params); gives its result. Raises `LookupError` for a method it does not
@@ -82,7 +82,7 @@ class DaemonClient:
         environment: Mapping[str, str] | None = None,
     ) -> ServerCapabilities:
         """Shake hands. Raises AmanuError `unsupportedVersion` when the daemon is no Amanu, or too old."""
-        mine = ClientCapabilities(
+        client_capabilities = ClientCapabilities(
             protocol=[PROTOCOL_VERSION],
             editor=[*self.profile.editor],
             trusted_roots=None if trusted_roots is None else list(trusted_roots),
@@ -94,19 +94,19 @@ class DaemonClient:
                 "clientInfo": {"name": self.profile.name, "version": __version__},
                 "rootUri": None,
                 "workspaceFolders": [{"uri": Path(root).as_uri(), "name": root} for root in roots],
-                "capabilities": {"experimental": {"amanu": mine.model_dump()}},
+                "capabilities": {"experimental": {"amanu": client_capabilities.model_dump()}},
                 "initializationOptions": {"environment": dict(environment)} if environment else {},
             },
         )
         try:
-            theirs = ServerCapabilities.model_validate(answer["capabilities"]["experimental"]["amanu"])
+            server_capabilities = ServerCapabilities.model_validate(answer["capabilities"]["experimental"]["amanu"])
         except (KeyError, TypeError, ValidationError) as error:
             raise AmanuError(
                 "unsupportedVersion", "The server that answered is not an Amanu daemon of this version."
             ) from error
         self._send({"jsonrpc": "2.0", "method": "initialized", "params": {}})
-        self.server = theirs
-        return theirs
+        self.server = server_capabilities
+        return server_capabilities
 
     async def request(self, method: str, params: Wire, result: type[R]) -> R:
         """Ask and wait. Raises AmanuError as the daemon sent it, Disconnected when no answer can come."""
@@ -122,7 +122,7 @@ class DaemonClient:
         self._closers.append(closer)
 
     async def close(self) -> None:
-        """Say goodbye as LSP wants it and give everything back. Safe to call twice."""
+        """Shut down as LSP requires and release all resources. Safe to call twice."""
         if not self.lost.is_set():
             with contextlib.suppress(AmanuError, Disconnected, TimeoutError):
                 async with asyncio.timeout(2):
@@ -167,7 +167,7 @@ class DaemonClient:
         except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, ValueError):
             pass  # a stream that broke has ended
         except Exception:
-            log.exception("an event could not be drawn")  # else it would look as if the daemon had gone
+            log.exception("a message could not be handled")  # else it would look as if the daemon had gone
             raise
         finally:
             self.lost.set()

@@ -11,7 +11,7 @@ from amanu.mcp.pins import Pin
 from amanu.text.display import one_line
 from amanu_protocol.requests import OfferedServer
 
-SOMEBODY = "the editor"
+UNNAMED_CLIENT = "the editor"
 """Stands for a client without a name."""
 _MAX_CLIENT = 60
 _NO_FILE = ConfigFile()
@@ -26,7 +26,7 @@ class OfferedServers:
         """By session and name."""
 
     def put(self, session_id: str, client: str, servers: Sequence[OfferedServer]) -> bool:
-        """See `McpServers.offer`. Whether anything is another now."""
+        """See `McpServers.offer`. Returns whether the offer changed."""
         before = self.file(session_id)
         file = read_offer(session_id, client, servers)
         if file == before:
@@ -60,16 +60,18 @@ class OfferedServers:
 
 def read_offer(session_id: str, client: str, servers: Sequence[OfferedServer]) -> ConfigFile:
     """What a client offers to that session, as if it were in a file."""
-    source = one_line(client)[:_MAX_CLIENT].strip() or SOMEBODY
+    source = one_line(client)[:_MAX_CLIENT].strip() or UNNAMED_CLIENT
     configs: dict[str, ServerConfig] = {}
     problems: list[str] = []
-    for server in sorted(servers, key=lambda server: NAME.match(server.name) is None):  # a name as it is goes first
+    for server in sorted(
+        servers, key=lambda server: NAME.match(server.name) is None
+    ):  # names that need no replacement come first
         name = re.sub(r"[^A-Za-z0-9_-]", "_", server.name)
         left_out = f"The server {server.name!r} of {source} is left out:"
         if not NAME.match(name):
             problems.append(f"{left_out} a name is at most 40 letters, digits, _ and -.")
         elif name in configs:
-            problems.append(f"{left_out} another one is called {name}.")
+            problems.append(f"{left_out} another server is already named {name}.")
         else:
             configs[name] = _config(name, source, server, session_id)
     return ConfigFile(configs, tuple(problems))

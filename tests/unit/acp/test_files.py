@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from amanu.frontends.acp.files import ClientFiles, editor_requests
-from amanu.frontends.acp.peer import Lost, Peer, RpcError
+from amanu.frontends.acp.peer import ClientDisconnected, Peer, RpcError
 from amanu.frontends.acp.schema import ClientFeatures
 from amanu_protocol.requests import EditorApplyParams, TextEdit
 
@@ -90,8 +90,8 @@ async def test_editing(tmp_path: Path, shown: str, expected: str, status: str, w
 
 
 async def test_a_client_that_is_gone_has_not_said_that_there_is_no_file(tmp_path: Path) -> None:
-    files = ClientFiles(cast("Peer", Editor(Lost())), "s")
-    with pytest.raises(Lost):
+    files = ClientFiles(cast("Peer", Editor(ClientDisconnected())), "s")
+    with pytest.raises(ClientDisconnected):
         await files.answer("amanu/editor/read", {"path": str(tmp_path / "f")})
     edit = EditorApplyParams(path=str(tmp_path / "f"), expected_sha256="", edits=[], save=True)
     answer = await files.answer("amanu/editor/apply", edit.model_dump(mode="json"))

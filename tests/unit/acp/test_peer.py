@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from amanu.frontends.acp import peer as rpc
-from amanu.frontends.acp.peer import Lost, Peer, RpcError
+from amanu.frontends.acp.peer import ClientDisconnected, Peer, RpcError
 
 
 class Wire:
@@ -107,6 +107,6 @@ async def test_our_requests_are_answered_refused_withdrawn_or_lost() -> None:
     assert wire.sent[-1] == {"jsonrpc": "2.0", "method": "$/cancel_request", "params": {"requestId": 3}}
     await wire.peer.close()
     await settle()
-    assert isinstance(asked[3].exception(), Lost)
-    with pytest.raises(Lost):
+    assert isinstance(asked[3].exception(), ClientDisconnected)
+    with pytest.raises(ClientDisconnected):
         await wire.peer.request("ask", {})

@@ -168,7 +168,7 @@ def test_an_attempt_that_failed_never_happened() -> None:
         (e.TurnEnded(turn_id="t", reason="completed", message="", can_continue=False), None),
         (
             e.SessionRewound(item_id="a", turn_ids=["t"]),
-            "The conversation was taken back elsewhere: load the session again to see it.",
+            "The conversation was rewound in another client. Load the session again to see it.",
         ),
     ],
     ids=lambda value: str(value)[:40],

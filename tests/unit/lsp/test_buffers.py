@@ -152,7 +152,7 @@ async def test_apply(
 ) -> None:
     monkeypatch.setattr(module, "CONFIRM", SHORT)
     monkeypatch.setattr(module, "LATE", 10 * SHORT)
-    monkeypatch.setattr(edit_request, "ANSWER", SHORT)
+    monkeypatch.setattr(edit_request, "APPLY_TIMEOUT", SHORT)
     editor = FakeEditor(answer, **offers)
     result = await editor.buffers.apply(PATH, sha256(TEXT), EDITS, NEW, save=True)
     assert result.status == status, result

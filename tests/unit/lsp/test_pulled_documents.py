@@ -190,13 +190,13 @@ async def test_no_text_of_no_file_is_no_document(held: ToolHarness) -> None:
 async def test_a_client_that_hangs_is_left_alone_for_a_while(
     held: ToolHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "ANSWER", SHORT)
+    monkeypatch.setattr(module, "READ_TIMEOUT", SHORT)
     client = Client(held)
     client.answer = never
     for name in ("a.py", "a.py", "b.py"):
         assert (await text_of(held, name))[1] is False
     assert client.take_asked() == [("read", "a.py")]
-    monkeypatch.setattr(module, "REST", 0.0)
+    monkeypatch.setattr(module, "COOLDOWN", 0.0)
     another = Client(held, "Another")
     another.answer = never
     await text_of(held, "a.py")
@@ -216,7 +216,7 @@ async def refused(held: ToolHarness, tool: str, **arguments: Any) -> bool:
 async def test_nothing_is_edited_while_a_client_that_has_answered_does_not(
     held: ToolHarness, answer: Callable[[], Any], takes_edits: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "ANSWER", SHORT)
+    monkeypatch.setattr(module, "READ_TIMEOUT", SHORT)
     client = Client(held, takes_edits=takes_edits)
     client.typed = {"a.py": "typed a\n"}
     await text_of(held, "a.py")
@@ -250,8 +250,8 @@ async def test_nothing_is_edited_while_a_client_that_has_answered_does_not(
 async def test_a_client_that_does_not_answer_for_long_counts_only_with_what_it_is_known_to_show(
     held: ToolHarness, answer: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "ANSWER", SHORT)
-    monkeypatch.setattr(edit_request, "ANSWER", SHORT)
+    monkeypatch.setattr(module, "READ_TIMEOUT", SHORT)
+    monkeypatch.setattr(edit_request, "APPLY_TIMEOUT", SHORT)
     held.put("c.py", "disk c\n")
     client = Client(held)
     client.typed = {"a.py": "typed a\n"}
@@ -260,7 +260,7 @@ async def test_a_client_that_does_not_answer_for_long_counts_only_with_what_it_i
     client.answer = client.edit_answer = answer
     for name in ("b.py", "c.py"):
         assert await refused(held, "edit_file", path=name, old_text="disk", new_text="edited")
-    monkeypatch.setattr(module, "REST", 0.0)
+    monkeypatch.setattr(module, "COOLDOWN", 0.0)
     for name in ("b.py", "c.py"):
         assert await edit(held, name, "disk", "edited") == ["applied"]
         assert held.on_disk(name).startswith(b"edited")
@@ -274,7 +274,7 @@ async def test_a_client_that_does_not_answer_for_long_counts_only_with_what_it_i
     client.typed = {"b.py": "typed b\n"}
     assert await edit(held, "b.py", "typed", "more") == ["applied"]
     assert client.typed == {"b.py": "more b\n"}
-    monkeypatch.setattr(module, "REST", 60.0)
+    monkeypatch.setattr(module, "COOLDOWN", 60.0)
     client.answer = answer
     assert await refused(held, "edit_file", path="b.py", old_text="more", new_text="edited")
 
@@ -283,7 +283,7 @@ async def test_a_client_that_does_not_answer_for_long_counts_only_with_what_it_i
 async def test_a_client_that_has_never_answered_does_not_count(
     held: ToolHarness, answer: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "ANSWER", SHORT)
+    monkeypatch.setattr(module, "READ_TIMEOUT", SHORT)
     client = Client(held)
     client.answer = answer
     await edit_both(held, "disk")
@@ -294,7 +294,7 @@ async def test_a_client_that_has_never_answered_does_not_count(
 
 
 async def test_a_client_that_is_gone_does_not_count(held: ToolHarness, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "ANSWER", SHORT)
+    monkeypatch.setattr(module, "READ_TIMEOUT", SHORT)
     client = Client(held)
     client.typed = {"a.py": "typed a\n"}
     await text_of(held, "a.py")
@@ -497,7 +497,7 @@ NEW = "edited a\n"
 async def test_apply(
     held: ToolHarness, answer: Callable[[], Any], status: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(edit_request, "ANSWER", SHORT)
+    monkeypatch.setattr(edit_request, "APPLY_TIMEOUT", SHORT)
     client, path = Client(held), held.root / "a.py"
     client.typed = {"a.py": "typed a\n"}
     client.edit_answer = answer

@@ -105,8 +105,8 @@ async def test_a_name_that_is_configured_is_left_out(tmp_path: Path) -> None:
     ("offered", "known", "problems"),
     [
         (["My server 2.0"], ["My_server_2_0"], []),
-        (["a.b", "a_b"], ["a_b"], ["The server 'a.b' of Zed is left out: another one is called a_b."]),
-        (["a", "a"], ["a"], ["The server 'a' of Zed is left out: another one is called a."]),
+        (["a.b", "a_b"], ["a_b"], ["The server 'a.b' of Zed is left out: another server is already named a_b."]),
+        (["a", "a"], ["a"], ["The server 'a' of Zed is left out: another server is already named a."]),
         (["é", "x" * 40], ["x" * 40, "_"], []),
         (
             ["x" * 41],

@@ -1,4 +1,4 @@
-"""The agent's side of ACP: each method is one line into the sessions."""
+"""The agent's side of ACP: handles the client's requests by delegating to its sessions."""
 
 import asyncio
 import contextlib
@@ -52,7 +52,7 @@ from amanu_protocol.errors import AmanuError
 MAX_LISTED = 500
 """Sessions that `session/list` names, the latest."""
 MAX_BACKLOG = 1_000_000
-"""Bytes the client has not read, from which on nothing is acknowledged to the daemon: it then gathers what comes."""
+"""Unread bytes above which events are not acknowledged to the daemon, which then buffers further events."""
 NO_KEY = "No model service has a key. Run `amanu auth set`, or set a variable such as ANTHROPIC_API_KEY."
 
 
@@ -81,8 +81,8 @@ class Agent:
         self._client: DaemonClient | None = None
         """A connection for what is about no open session."""
         self._connecting = asyncio.Lock()
-        self._changing: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
-        """One at a time opens, closes or deletes a session."""
+        self._session_locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        """By session: only one request at a time opens, closes or deletes it."""
         self.peer = Peer(output.write, self._routes())
 
     async def close(self) -> None:
@@ -137,7 +137,8 @@ class Agent:
 
     async def _authenticate(self, params: AuthenticateParams) -> dict[str, Any]:
         if params.method_id not in (STORED_KEY, TERMINAL_AUTH):
-            raise RpcError(INVALID_PARAMS, f"Unknown method {params.method_id!r}.")
+            available = f"{STORED_KEY}, {TERMINAL_AUTH}"
+            raise RpcError(INVALID_PARAMS, f"Unknown login method {params.method_id!r}. Available: {available}.")
         client = await self._daemon()
         listed = await client.request("amanu/model/list", r.Empty(), r.ModelListResult)
         default = listed.default_model_id
@@ -153,18 +154,18 @@ class Agent:
         except BaseException:
             await client.close()
             raise
-        session = self._opened(view)
+        session = self._add_session(view)
         session.is_new = True
-        async with self._kept(session):
+        async with self._closed_on_failure(session):
             await self._offer(session, params)
             described = await session.described()
             session.begin()
             return {"sessionId": view.session_id, **described}
 
     async def _load(self, params: ReopenParams) -> dict[str, Any]:
-        async with self._changing[params.session_id]:
+        async with self._session_locks[params.session_id]:
             session = await self._reopen(params)
-            async with self._kept(session):
+            async with self._closed_on_failure(session):
                 await self._offer(session, params)
                 await session.replay()
                 described = await session.described()
@@ -172,9 +173,9 @@ class Agent:
                 return described
 
     async def _resume(self, params: ReopenParams) -> dict[str, Any]:
-        async with self._changing[params.session_id]:
+        async with self._session_locks[params.session_id]:
             session = await self._reopen(params)
-            async with self._kept(session):
+            async with self._closed_on_failure(session):
                 await self._offer(session, params)
                 session.updates.skip(session.view.state.items)
                 described = await session.described()
@@ -185,11 +186,11 @@ class Agent:
         client = await self._daemon()
         asked = r.SessionListParams(root=params.cwd, limit=MAX_LISTED)
         listed = await client.request("amanu/session/list", asked, r.SessionListResult)
-        # one without a title is of somebody who has not said anything yet
+        # a session without a title has no prompt yet
         return {"sessions": [_info(summary) for summary in listed.sessions if summary.title]}
 
     async def _close(self, params: SessionParams) -> dict[str, Any]:
-        async with self._changing[params.session_id]:
+        async with self._session_locks[params.session_id]:
             session = self._session(params.session_id)
             with contextlib.suppress(AmanuError, Disconnected):
                 await session.cancel()
@@ -198,7 +199,7 @@ class Agent:
         return {}
 
     async def _delete(self, params: SessionParams) -> dict[str, Any]:
-        async with self._changing[params.session_id]:
+        async with self._session_locks[params.session_id]:
             session = self._sessions.pop(params.session_id, None)
             if session is not None:
                 await session.close()
@@ -241,17 +242,17 @@ class Agent:
         try:
             view = await attach(client, params.session_id)
             if not _is_same(view.state.roots[0], roots[0]):
-                raise RpcError(INVALID_PARAMS, f"cwd: this session is of {view.state.roots[0]}.", {"path": "cwd"})
+                raise RpcError(INVALID_PARAMS, f"cwd: this session belongs to {view.state.roots[0]}.", {"path": "cwd"})
         except BaseException:
             await client.close()
             raise
         if (earlier := self._sessions.pop(params.session_id, None)) is not None:
             await earlier.close()
-        return self._opened(view)
+        return self._add_session(view)
 
     @contextlib.asynccontextmanager
-    async def _kept(self, session: AcpSession) -> AsyncGenerator[None]:
-        """Where this fails, the client never knows the session."""
+    async def _closed_on_failure(self, session: AcpSession) -> AsyncGenerator[None]:
+        """Close the session if the block fails: the client never learns of it."""
         try:
             yield
         except BaseException:
@@ -259,7 +260,7 @@ class Agent:
             await session.leave()
             raise
 
-    def _opened(self, view: SessionView) -> AcpSession:
+    def _add_session(self, view: SessionView) -> AcpSession:
         view.is_behind = lambda: self._output.backlog > MAX_BACKLOG
         session = self._sessions[view.session_id] = AcpSession(view, self.peer, self._features, self._connect)
         return session
@@ -270,7 +271,7 @@ class Agent:
             try:
                 servers.append(_offered(server))
             except ValidationError:
-                session.left_out.append(repr(server.name[:50]))
+                session.rejected_servers.append(repr(server.name[:50]))
         await session.offer(servers)
 
     async def _daemon(self) -> DaemonClient:

@@ -68,7 +68,7 @@ def _resource(resource: Resource, attachments: list[Attachment]) -> str:
 def _image(data: str, media_type: str, uri: str | None) -> ImageAttachment:
     if media_type not in _IMAGE_TYPES:
         formats = ", ".join(name.removeprefix("image/") for name in _IMAGE_TYPES)
-        raise RpcError(INVALID_PARAMS, f"Pictures can be {formats}, not {media_type[:100]!r}.")
+        raise RpcError(INVALID_PARAMS, f"Unsupported image type {media_type[:100]!r}. Available: {formats}.")
     name = _name(uri or "") or "Pasted image"
     return ImageAttachment.model_validate({"name": name, "mediaType": media_type, "data": data})
 

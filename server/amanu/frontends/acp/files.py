@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from amanu.frontends.acp.handshake import mapping
-from amanu.frontends.acp.peer import Lost, Peer, RpcError
+from amanu.frontends.acp.peer import ClientDisconnected, Peer, RpcError
 from amanu.frontends.acp.schema import ClientFeatures
 from amanu.workspace.text_file import sha256
 from amanu_protocol import requests as r
 
-READS_DISK = frozenset({"CodeCompanion.nvim"})
+READS_FROM_DISK = frozenset({"CodeCompanion.nvim"})
 """Clients whose `fs/read_text_file` gives what is on disk though the buffer has unsaved changes, and whose
 `fs/write_text_file` writes to that buffer: what the user typed would be lost (codecompanion.nvim
 lua/codecompanion/interactions/chat/acp/fs.lua)."""
@@ -19,12 +19,12 @@ lua/codecompanion/interactions/chat/acp/fs.lua)."""
 
 def editor_requests(features: ClientFeatures) -> list[Literal["read", "apply"]]:
     """The `amanu/editor/*` requests that can be answered with what this client offers."""
-    if not features.reads or features.name in READS_DISK:
+    if not features.reads or features.name in READS_FROM_DISK:
         return []
     return ["read", "apply"] if features.writes else ["read"]
 
 
-GONE = {"status": "error", "message": "The editor is gone."}
+DISCONNECTED = {"status": "error", "message": "The editor has disconnected."}
 
 
 class ClientFiles:
@@ -49,8 +49,8 @@ class ClientFiles:
         return None if text is None else await asyncio.to_thread(_with_line_ends, text, Path(path))
 
     async def _read_raw(self, path: Any) -> str | None:
-        """None where the client cannot open the file: then nobody typed into it there. Raises `Lost`, which leaves
-        that open."""
+        """None where the client cannot open the file, which then has no unsaved text there. Raises
+        `ClientDisconnected`, in which case that is unknown."""
         try:
             result = await self._peer.request("fs/read_text_file", {"sessionId": self._session_id, "path": path})
         except RpcError:
@@ -59,12 +59,13 @@ class ClientFiles:
         return text if isinstance(text, str) else None
 
     async def _apply(self, params: r.EditorApplyParams) -> Mapping[str, Any]:
-        """ACP has no versions: the text is read once more just before, so that nothing is written over."""
+        """ACP has no document versions: the text is read again just before writing, so that no change is
+        overwritten."""
         name = Path(params.path).name
         try:
             raw = await self._read_raw(params.path)
-        except Lost:
-            return GONE
+        except ClientDisconnected:
+            return DISCONNECTED
         if raw is None:
             return {"status": "notOpen", "message": f"The editor cannot read {name}."}
         text = await asyncio.to_thread(_with_line_ends, raw, Path(params.path))
@@ -75,8 +76,8 @@ class ClientFiles:
         written = {"sessionId": self._session_id, "path": params.path, "content": content}
         try:
             await self._peer.request("fs/write_text_file", written)
-        except Lost:
-            return GONE
+        except ClientDisconnected:
+            return DISCONNECTED
         except RpcError as error:
             return {"status": "error", "message": str(error)}
         return {"status": "success", "sha256": _sha256(new_text), "saved": True}

@@ -31,7 +31,7 @@ class RpcError(Exception):
         return error if self.data is None else {**error, "data": self.data}
 
 
-class Lost(Exception):
+class ClientDisconnected(Exception):
     """The client is gone, so no answer will come."""
 
 
@@ -54,7 +54,7 @@ class Peer:
         """The client is gone."""
 
     def feed(self, data: bytes) -> None:
-        """Handle what came: whole lines now, the beginning of one once its end is here."""
+        """Handle received bytes: complete lines at once, a partial line when its end arrives."""
         self._received += data
         while (end := self._received.find(b"\n", self._searched)) >= 0:
             line = bytes(self._received[:end])
@@ -72,10 +72,10 @@ class Peer:
             self._searched = 0
 
     async def request(self, method: str, params: Mapping[str, Any]) -> Any:
-        """Ask the client and wait; cancelled here, the request is withdrawn there. Raises `RpcError` as the client sent
-        it, `Lost` when it is gone."""
+        """Ask the client and wait; if cancelled, withdraw the request from the client. Raises `RpcError` as the client
+        sent it, `ClientDisconnected` when it is gone."""
         if self.closed:
-            raise Lost
+            raise ClientDisconnected
         request_id, self._next_id = self._next_id, self._next_id + 1
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._waiting[request_id] = future
@@ -98,7 +98,7 @@ class Peer:
         self.closed = True
         for future in self._waiting.values():
             if not future.done():
-                future.set_exception(Lost())
+                future.set_exception(ClientDisconnected())
         tasks = (*self._running.values(), *self._notified)
         for task in tasks:
             task.cancel()

@@ -1,8 +1,8 @@
 """What a session waits for, put to the client's user: approvals as permission requests, questions as forms.
 
-One at a time: some clients show only one, and take a second for the end of the first. A question stays the daemon's:
-it may be settled in another client meanwhile, and then the request is withdrawn. A client that goes away decides
-nothing; one that answers nonsense, or with an error, has rejected.
+They are sent one at a time: some clients show only one, and treat a second as the end of the first. Each may be
+settled in another client meanwhile; its request is then withdrawn. A client that disconnects decides nothing; an
+invalid response or an error counts as a rejection.
 """
 
 import asyncio
@@ -14,8 +14,8 @@ from amanu.client.daemon_client import Disconnected
 from amanu.client.session_view import SessionView, insist
 from amanu.frontends.acp import questions
 from amanu.frontends.acp.handshake import mapping
-from amanu.frontends.acp.peer import Lost, Peer, RpcError
-from amanu.frontends.acp.plain_cards import fitted
+from amanu.frontends.acp.peer import ClientDisconnected, Peer, RpcError
+from amanu.frontends.acp.plain_cards import adapted_request
 from amanu.frontends.acp.schema import ClientFeatures, chosen_option
 from amanu.frontends.acp.tool_calls import describe_approval
 from amanu.frontends.acp.updates import Updates
@@ -77,78 +77,79 @@ class Permissions:
         self._peer = peer
         self._features = features
         self._updates = updates
-        self._asked: set[tuple[str, str]] = set()
-        """What was answered: (call, digest) of approvals, (question, "")."""
-        self._failed: set[tuple[str, str]] = set()
-        """Of these, where the answer failed, for want of disk, say: they are asked once more, without rules to save."""
+        self._requested: set[tuple[str, str]] = set()
+        """Sent to the client already: (call, digest) of approvals, (question, "")."""
+        self._retried: set[tuple[str, str]] = set()
+        """Those whose answer could not be stored, for example on a full disk: asked once more, without rules to
+        save."""
 
     async def run(self) -> None:
         """Ask whatever the session waits for, until cancelled. Raises `Disconnected` when the daemon is gone."""
         while True:
             await self._view.wait(lambda state: self._next(state) is not None)
-            asked = self._next(self._view.state)
-            if asked is not None:
-                self._asked.add(_key(asked))
-                await self._ask(asked)
+            pending = self._next(self._view.state)
+            if pending is not None:
+                self._requested.add(_key(pending))
+                await self._ask(pending)
 
     def _next(self, state: SessionState) -> Approval | Question | None:
         return next(
             (
-                asked
-                for asked in (*state.approvals, *state.questions)
-                if _key(asked) not in self._asked and not _is_reviewed(asked, state)
+                pending
+                for pending in (*state.approvals, *state.questions)
+                if _key(pending) not in self._requested and not _is_reviewed(pending, state)
             ),
             None,
         )
 
-    async def _ask(self, asked: Approval | Question) -> None:
+    async def _ask(self, pending: Approval | Question) -> None:
         """Put it to the user until it is settled, here or elsewhere."""
-        answer = asyncio.create_task(self._answer(asked))
-        settled = asyncio.create_task(self._view.wait(lambda state: _key(asked) not in _open(state)))
+        answer = asyncio.create_task(self._answer(pending))
+        settled = asyncio.create_task(self._view.wait(lambda state: _key(pending) not in _open(state)))
         try:
             await asyncio.wait({answer, settled}, return_when=asyncio.FIRST_COMPLETED)
             await (answer if answer.done() else settled)
-        except Lost:
+        except ClientDisconnected:
             pass  # it stays open, for other clients
         except AmanuError as error:
             self._updates.notice("error", str(error), error.data.hint or "")
-            if _key(asked) in _open(self._view.state) and _key(asked) not in self._failed:
-                self._failed.add(_key(asked))
-                self._asked.discard(_key(asked))
+            if _key(pending) in _open(self._view.state) and _key(pending) not in self._retried:
+                self._retried.add(_key(pending))
+                self._requested.discard(_key(pending))
         except Disconnected:
-            self._asked.discard(_key(asked))  # asked again once the daemon is there
+            self._requested.discard(_key(pending))  # asked again once the daemon is there
             raise
         finally:
             for task in (answer, settled):
                 task.cancel()
             await asyncio.gather(answer, settled, return_exceptions=True)
 
-    async def _answer(self, asked: Approval | Question) -> None:
-        if isinstance(asked, Question):
-            await questions.ask(asked, self._view, self._peer, self._features)
+    async def _answer(self, pending: Approval | Question) -> None:
+        if isinstance(pending, Question):
+            await questions.ask(pending, self._view, self._peer, self._features)
             return
-        call = self._view.state.item(asked.tool_call_id)
-        if isinstance(call, ToolCall):  # a call comes before what is asked about it
+        call = self._view.state.item(pending.tool_call_id)
+        if isinstance(call, ToolCall):  # the call comes before the question about it
             self._updates.show(call, self._view.state)
-        choices = choices_of(asked)
-        if _key(asked) in self._failed:
+        choices = choices_of(pending)
+        if _key(pending) in self._retried:
             choices = {key: each for key, each in choices.items() if each.kind != "allow_always"}
-        choice = await self._choose(asked, choices)
+        choice = await self._choose(pending, choices)
         reason = UNANSWERED if choice is None else None
         choice = choice or choices["reject"]
-        answered = await insist(lambda: self._resolve(asked, choice, reason))
+        answered = await insist(lambda: self._resolve(pending, choice, reason))
         if answered.status in ("tooSoon", "stale"):
-            self._asked.discard(_key(asked))  # it still stands, perhaps changed: ask again
+            self._requested.discard(_key(pending))  # it still stands, perhaps changed: ask again
 
     async def _choose(self, approval: Approval, choices: Mapping[str, Choice]) -> Choice | None:
-        """The user's choice; None where the client could not ask. Raises `Lost`."""
+        """The user's choice; None where the client could not ask. Raises `ClientDisconnected`."""
         params = {
             "sessionId": self._view.session_id,
             "toolCall": describe_approval(approval, self._view.state),
             "options": [{"optionId": key, "name": each.name, "kind": each.kind} for key, each in choices.items()],
         }
         try:
-            result = await self._peer.request("session/request_permission", fitted(params, self._features))
+            result = await self._peer.request("session/request_permission", adapted_request(params, self._features))
         except RpcError:
             return None
         if mapping(mapping(result).get("outcome")).get("outcome") == "cancelled":
@@ -161,18 +162,18 @@ class Permissions:
         )
 
 
-def _key(asked: Approval | Question) -> tuple[str, str]:
-    return (asked.item_id, "") if isinstance(asked, Question) else (asked.tool_call_id, asked.digest)
+def _key(pending: Approval | Question) -> tuple[str, str]:
+    return (pending.item_id, "") if isinstance(pending, Question) else (pending.tool_call_id, pending.digest)
 
 
-def _is_reviewed(asked: Approval | Question, state: SessionState) -> bool:
+def _is_reviewed(pending: Approval | Question, state: SessionState) -> bool:
     """Whether all hunks were decided in another client: then the approval stands only until they are applied."""
-    if isinstance(asked, Question) or asked.proposal_id is None:
+    if isinstance(pending, Question) or pending.proposal_id is None:
         return False
-    proposal = next((each for each in state.proposals if each.proposal_id == asked.proposal_id), None)
+    proposal = next((each for each in state.proposals if each.proposal_id == pending.proposal_id), None)
     hunks = [hunk for file in proposal.files for hunk in file.hunks] if proposal is not None else []
     return bool(hunks) and all(hunk.state not in ("pending", "conflicted") for hunk in hunks)
 
 
 def _open(state: SessionState) -> set[tuple[str, str]]:
-    return {_key(asked) for asked in (*state.approvals, *state.questions)}
+    return {_key(pending) for pending in (*state.approvals, *state.questions)}

@@ -7,7 +7,7 @@ from amanu.frontends.acp.tool_calls import code_content, text_content
 from amanu.text.display import visible
 from amanu.workspace.diff import unified
 
-SHOWS_KINDS = frozenset({"CodeCompanion.nvim"})
+SHOWS_ONLY_KINDS = frozenset({"CodeCompanion.nvim"})
 """Clients that show the kinds of the options and not their names, and take the last one of a kind. Of the call they
 show its diff if that is the first content, and then nothing else; otherwise its title (codecompanion.nvim
 lua/codecompanion/interactions/chat/acp/request_permission.lua)."""
@@ -19,10 +19,10 @@ _LABELS = {"allow_once": "Accept", "allow_always": "Always accept"}
 
 def shows_names(features: ClientFeatures) -> bool:
     """Whether the client tells options of one kind apart."""
-    return features.name not in SHOWS_KINDS
+    return features.name not in SHOWS_ONLY_KINDS
 
 
-def fitted(params: dict[str, Any], features: ClientFeatures) -> dict[str, Any]:
+def adapted_request(params: dict[str, Any], features: ClientFeatures) -> dict[str, Any]:
     """The params of a `session/request_permission` as this client can show them."""
     if shows_names(features):
         return params

@@ -17,11 +17,11 @@ from amanu_protocol.labels import BUTTONS
 
 OTHER = "-other"
 """What the id of a field for the user's own words ends with, beside the field with the options."""
-NO_FORMS = "This editor shows no forms. Ask in your answer, and end your turn."
+NO_FORMS = "This editor cannot show forms. Ask in your answer, then end your turn."
 
 
 async def ask(question: Question, view: SessionView, peer: Peer, features: ClientFeatures) -> None:
-    """Put the question to the user, and send the answer on. Raises `Lost`, `AmanuError`."""
+    """Put the question to the user, and send the answer on. Raises `ClientDisconnected`, `AmanuError`."""
     if features.forms:
         answers = await _ask_form(question, view, peer)
         note = ""
@@ -37,7 +37,7 @@ async def ask(question: Question, view: SessionView, peer: Peer, features: Clien
         except AmanuError as error:
             if error.kind != "invalidParams":
                 raise
-            note = f"The answer did not fit: {error}"
+            note = f"The answer was invalid: {error}"
     await view.answer_question(question.item_id, "declined", {}, note)
 
 

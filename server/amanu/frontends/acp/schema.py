@@ -166,7 +166,7 @@ def blocks_of(params: PromptParams) -> list[Block]:
 
 
 def mcp_servers_of(params: SetupParams) -> list[StdioServer | HttpServer]:
-    """The MCP servers that are handed over, those left out that are malformed or use an unknown transport."""
+    """The MCP servers a client hands over, without those that are malformed or use an unknown transport."""
     servers: list[StdioServer | HttpServer] = []
     for server in params.mcp_servers:
         with contextlib.suppress(RpcError, KeyError):

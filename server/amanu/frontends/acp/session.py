@@ -12,7 +12,7 @@ from amanu.frontends.acp.config_options import config_options, modes
 from amanu.frontends.acp.content import prompt_of
 from amanu.frontends.acp.files import ClientFiles
 from amanu.frontends.acp.own_prompt import OwnPrompt
-from amanu.frontends.acp.peer import INTERNAL_ERROR, INVALID_REQUEST, Lost, Peer, RpcError
+from amanu.frontends.acp.peer import INTERNAL_ERROR, INVALID_REQUEST, ClientDisconnected, Peer, RpcError
 from amanu.frontends.acp.permissions import Permissions
 from amanu.frontends.acp.schema import Block, ClientFeatures
 from amanu.frontends.acp.trust import ask_trust
@@ -29,10 +29,10 @@ from amanu_protocol.events import (
 from amanu_protocol.items import Item, UserMessage
 from amanu_protocol.state import SessionState
 
-PATIENCE = 6
-"""Attempts to reach the daemon again until what waits for it fails; each after twice the time of the one before …"""
-RETRY_SECONDS = 10.0
-"""… but not after more than this."""
+RECONNECT_ATTEMPTS = 6
+"""Failed attempts to reconnect to the daemon after which a waiting prompt fails. The delay doubles each time."""
+MAX_RETRY_SECONDS = 10.0
+"""The longest delay between two attempts."""
 UNREACHABLE = "The daemon cannot be reached. Run `amanu doctor` to find the cause."
 SERVER_SECONDS = 5.0
 """What the first prompt waits for MCP servers that are starting."""
@@ -57,7 +57,7 @@ class AcpSession:
         self._begun = False
         self.is_new = False
         """Created for this client."""
-        self.left_out: list[str] = []
+        self.rejected_servers: list[str] = []
         """Names of MCP servers that could not be handed over."""
         self._features = features
         self._trust_asked = False
@@ -66,10 +66,10 @@ class AcpSession:
         self._servers: list[r.OfferedServer] = []
         self._servers_changed = asyncio.Event()
         self._connected = asyncio.Event()
-        self._tried = asyncio.Event()
-        """Set but while the daemon is being reached again, and has not been for long."""
+        self._reconnect_settled = asyncio.Event()
+        """Cleared when the connection is lost; set again on success, or after `RECONNECT_ATTEMPTS` failures."""
         self._connected.set()
-        self._tried.set()
+        self._reconnect_settled.set()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._files = ClientFiles(peer, view.session_id)
         self.updates = Updates(self._send, features, self._own_turns.__contains__)
@@ -81,14 +81,14 @@ class AcpSession:
     # The methods of ACP ------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """The client is about to know the session: once it does, it hears of what happens, and is asked."""
+        """Start updates and permission requests once the response that announces the session has been sent."""
         asyncio.get_running_loop().call_soon(self._begin)
 
     def _begin(self) -> None:
         self._begun = True
         self.updates.show_all(self.view.state.items, self.view.state)  # what came while it was replayed
         self.view.listeners.append(self.updates.on_event)
-        for name in self.left_out:
+        for name in self.rejected_servers:
             self.updates.notice("warning", f"The MCP server {name} is left out: a value is empty or too long.")
         self._start(self._ask())
         self._start(self._keep_connected())
@@ -163,7 +163,7 @@ class AcpSession:
         await self.close()
 
     async def close(self) -> None:
-        """Hear no more of it. What runs in it goes on."""
+        """Detach from the session. A running turn continues."""
         if self._prompt is not None:
             self._prompt.end(None)
         for task in tuple(self._tasks):
@@ -254,7 +254,7 @@ class AcpSession:
                 pass
 
     def _on_replaced(self, state: SessionState) -> None:
-        """Events were missed: the daemon is another, or this client was too slow."""
+        """Events were missed: the daemon was restarted, or this client was too slow."""
         self.updates.show_all(state.items, state)
         own = self._prompt
         if own is None or not own.sent:
@@ -271,11 +271,12 @@ class AcpSession:
             own.end(last if last is not None and last.turn_id == own.turn_id else interrupted)
 
     async def _take_back(self, own: OwnPrompt) -> None:
-        """The turn before it did not complete: then the queue waits for the user, who cannot be heard meanwhile."""
+        """Withdraw the prompt: after an incomplete turn the queue waits for the user, who cannot send from here
+        meanwhile."""
         if any(prompt.prompt_id == own.prompt_id for prompt in self.view.state.queue):
             params = r.PromptUnqueueParams(session_id=self.view.session_id, prompt_id=own.prompt_id)
             await self.view.client.request("amanu/prompt/unqueue", params, r.Empty)
-            own.fail(RpcError(INVALID_REQUEST, "The turn before it did not complete. Send the prompt again."))
+            own.fail(RpcError(INVALID_REQUEST, "The previous turn did not complete. Send the prompt again."))
 
     # Inside ------------------------------------------------------------------------------------------
 
@@ -290,17 +291,17 @@ class AcpSession:
         while True:
             await self.view.client.lost.wait()
             self._connected.clear()
-            self._tried.clear()
+            self._reconnect_settled.clear()
             attempts = 0
             while not await self._reconnect():
                 attempts += 1
-                if attempts == PATIENCE:
-                    self._tried.set()
+                if attempts == RECONNECT_ATTEMPTS:
+                    self._reconnect_settled.set()
                     if self._prompt is not None and self._prompt.sent:
                         self._prompt.fail(RpcError(INTERNAL_ERROR, UNREACHABLE))
-                await asyncio.sleep(min(0.1 * 2**attempts, RETRY_SECONDS))
+                await asyncio.sleep(min(0.1 * 2**attempts, MAX_RETRY_SECONDS))
             self._connected.set()
-            self._tried.set()
+            self._reconnect_settled.set()
 
     async def _reconnect(self) -> bool:
         client: DaemonClient | None = None
@@ -320,7 +321,7 @@ class AcpSession:
         """Wait while the daemon is being reached again. Raises `RpcError` where that takes long."""
         if self.view.client.lost.is_set():
             await asyncio.sleep(0)  # `_keep_connected` may not know yet
-            await self._tried.wait()
+            await self._reconnect_settled.wait()
         if self.view.client.lost.is_set():
             raise RpcError(INTERNAL_ERROR, UNREACHABLE)
 
@@ -351,7 +352,7 @@ class AcpSession:
 
     def _start(self, work: Awaitable[None]) -> None:
         async def run() -> None:
-            with contextlib.suppress(AmanuError, Disconnected, Lost, RpcError):
+            with contextlib.suppress(AmanuError, Disconnected, ClientDisconnected, RpcError):
                 await work
 
         task = asyncio.create_task(run())

@@ -67,7 +67,7 @@ class Updates:
                 self.show_all(items, state)
             case ItemsWithdrawn(item_ids=item_ids, reason=reason):
                 self._withdraw(item_ids)
-                self.notice("warning", f"The reply broke off and is asked for again. {reason}".strip())
+                self.notice("warning", f"The reply was cut off and is being requested again. {reason}".strip())
             case ProposalChanged(proposal=proposal):
                 for call_id in proposal.tool_call_ids:
                     if isinstance(call := state.item(call_id), ToolCall) and call_id in self._shown:
@@ -127,9 +127,11 @@ class Updates:
             case TurnRouted(model_id=model_id, reason=reason):
                 self.notice("info", f"Continuing with {model_id}. {reason}".strip())
             case RetryChanged(retry=retry) if retry is not None and self._features.notices:
-                self.notice("warning", f"{retry.reason} Attempt {retry.attempt} follows.")
+                self.notice("warning", f"{retry.reason} Retrying: attempt {retry.attempt}.")
             case SessionRewound():
-                self.notice("warning", "The conversation was taken back elsewhere: load the session again to see it.")
+                self.notice(
+                    "warning", "The conversation was rewound in another client. Load the session again to see it."
+                )
             case TurnEnded(reason=reason, message=text) if reason not in ("completed", "cancelled", "failed") and text:
                 last = state.items[-1] if state.items else None
                 if not (isinstance(last, Notice) and last.text == text):

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from amanu_protocol.requests import EditorApplyParams, EditorApplyResult
 
-ANSWER = 10.0
+APPLY_TIMEOUT = 10.0
 """Seconds in which a client must answer; saving may run formatters."""
 
 Ask = Callable[[str, Any], Awaitable[Any]]
@@ -21,7 +21,7 @@ async def request_edit(ask: Ask, who: str, params: EditorApplyParams, new_sha256
     `ClientError`."""
     name = Path(params.path).name
     try:
-        async with asyncio.timeout(ANSWER):
+        async with asyncio.timeout(APPLY_TIMEOUT):
             answer = await ask("amanu/editor/apply", params)
         result = EditorApplyResult.model_validate(answer)
     except TimeoutError:

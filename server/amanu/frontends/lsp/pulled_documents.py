@@ -1,16 +1,16 @@
-"""What a client shows that sends no documents, but gives the text of a file when it is asked (`amanu/editor/read`).
-The `Editor` of the overlay.
+"""Documents of a client that does not send them, but returns the text of a file on request (`amanu/editor/read`).
+Implements the overlay's `Editor`.
 
-What it said counts only as long as the file on disk stays as it was before it was asked: after that the user has saved,
-or something else wrote the file, and the disk knows better until the client is asked again.
+An answer is valid only while the file on disk is unchanged since the request. Once the user saves, or another program
+writes the file, the text on disk is used until the client is asked again.
 
-A client that does not answer may show anything. Until it does, a file is read as it was last heard of, and not edited:
-before an edit the client is asked even while it rests. That has an end, for a client may be broken:
+A client that does not answer may have unsaved text. Until it answers, its last known text is used for reading, and
+the file is not edited; before an edit the client is asked even during the cooldown. Since a client may be broken:
 
-- One that has never answered does not count.
-- One that does not answer a minute after the first question it left unanswered does not count any more until it
-  answers, but for text that is known to be unsaved: that is not written over before the file on disk is another.
-- One that is gone does not count.
+- A client that has never answered is ignored.
+- A client that still does not answer a minute after its first unanswered request is ignored until it answers, except
+  for text known to be unsaved: that is not overwritten until the file on disk changes.
+- A client that has disconnected is ignored.
 """
 
 import asyncio
@@ -31,13 +31,13 @@ from amanu.workspace.overlay import Buffer, LanguageQueries
 from amanu.workspace.text_file import MAX_FILE, as_editors_show, decode, survives
 from amanu_protocol.requests import EditorApplyParams, EditorApplyResult, EditorReadParams, EditorReadResult, TextEdit
 
-ANSWER = 5.0
+READ_TIMEOUT = 5.0
 """Seconds in which a client must give a text."""
-REST = 60.0
-"""Seconds in which a client that did not is not asked again before a file is read: it would slow down every read. And
-after which it is given up, when it does not answer then."""
+COOLDOWN = 60.0
+"""Seconds after a timeout during which reads do not ask the client again, since each would wait. Also the seconds from
+its first unanswered request after which the client is given up."""
 ATTEMPTS = 2
-"""At a text while the file on disk stays as it is: else it may be that of the file before, and not unsaved."""
+"""Requests for one text. It is asked for again if the file on disk changed meanwhile: the answer may be outdated."""
 MOST_DOCUMENTS = 100
 MOST_CHARACTERS = MAX_FILE
 """Of all texts that are kept."""
@@ -67,7 +67,7 @@ class _Silence:
     """When the first was. On the event loop's clock, as is the other time."""
     given_up: bool
     """Edits do not wait for it any more."""
-    rests_until: float = 0.0
+    not_asked_until: float = 0.0
 
 
 class _Unanswered(Exception):
@@ -89,16 +89,15 @@ class _Document:
 
 
 class PulledDocuments:
-    """The documents of one client, `takes_edits` by `amanu/editor/apply`. `places` are the folders it has before it: of
-    others it is not asked. `serves` tells whether it is attached to a session. `on_change` hears which paths' documents
-    are others than before."""
+    """The documents of one client. `folders` gives the folders it has open: it is asked only about files in them.
+    `serves` tells whether it is attached to a session. `on_change` is called with each path whose document changed."""
 
     must_be_asked = True
 
     def __init__(
         self,
         client: EditorClient,
-        places: Callable[[], Iterable[Path]],
+        folders: Callable[[], Iterable[Path]],
         on_change: Callable[[Path], None] = lambda path: None,
         serves: Callable[[str], bool] = lambda session_id: False,
     ) -> None:
@@ -109,12 +108,11 @@ class PulledDocuments:
         """Set by the connection, when its client answers questions about code."""
         self._ask = client.ask
         self._takes_edits = client.own_apply
-        self._places = places
+        self._folders = folders
         self._on_change = on_change
         self._versions = itertools.count(1)
         self._documents: dict[Path, _Document] = {}
-        """By real path, the one last heard of at the end. What does not count any more stays, for what comes next is
-        compared with it."""
+        """By real path, the most recent last. Outdated documents stay, since the next answer is compared with them."""
         self._asking: dict[Path, asyncio.Task[bool]] = {}
         """By real path."""
         self._has_answered = False
@@ -144,7 +142,7 @@ class PulledDocuments:
             return True
         if (asking := self._asking.get(real)) is None:
             silence = self._silence
-            if silence is not None and _now() < silence.rests_until and (silence.given_up or not to_edit):
+            if silence is not None and _now() < silence.not_asked_until and (silence.given_up or not to_edit):
                 return silence.given_up
             asking = self._asking[real] = asyncio.create_task(self._pull(client_path, real))
             asking.add_done_callback(lambda _: self._asking.pop(real))
@@ -176,14 +174,16 @@ class PulledDocuments:
 
     async def _pull(self, path: Path, real: Path) -> bool:
         """See `refresh`."""
-        known = self._documents.get(real)
+        previous = self._documents.get(real)
         try:
             answer = await self._answer(path, real)
         except _Unanswered as unanswered:  # what is known counts as long as the file on disk is the same
             return unanswered.silence.given_up
         self._silences.pop(real, None)
-        now = self._documents.get(real)
-        if now is known or now is None:  # else an edit was made meanwhile, and this may be the text before it
+        current = self._documents.get(real)
+        if (
+            current is previous or current is None
+        ):  # else an edit was made meanwhile, and this may be the text before it
             self._put(real, answer)
         return True
 
@@ -204,12 +204,12 @@ class PulledDocuments:
     async def _ask_text(self, path: Path, real: Path) -> str | None:
         """Raises `_Unanswered`."""
         try:
-            async with asyncio.timeout(ANSWER):
+            async with asyncio.timeout(READ_TIMEOUT):
                 answer = await self._ask("amanu/editor/read", EditorReadParams(path=str(path)))
             text = EditorReadResult.model_validate(answer or {}).text  # an empty table of Lua is a list
         except TimeoutError:
             self._silence = self._prolonged(self._silence)
-            self._silence.rests_until = _now() + REST
+            self._silence.not_asked_until = _now() + COOLDOWN
             raise _Unanswered(self._silence) from None
         except (ClientError, ValidationError):
             raise _Unanswered(self._prolonged_of(real)) from None
@@ -220,7 +220,7 @@ class PulledDocuments:
         """The silence after one more question in vain, which may be the first."""
         if silence is None:
             return _Silence(_now(), given_up=not self._has_answered)
-        silence.given_up = silence.given_up or _now() - silence.since >= REST
+        silence.given_up = silence.given_up or _now() - silence.since >= COOLDOWN
         return silence
 
     def _prolonged_of(self, real: Path) -> _Silence:
@@ -233,7 +233,7 @@ class PulledDocuments:
         except ClientError as error:
             return EditorApplyResult(status="error", message=f"{self._who} refused the edit: {error}")
         if result.status == "success" and result.sha256 is None:
-            message = f"{self._who} did not say what text {Path(params.path).name} has now."
+            message = f"{self._who} did not confirm the new text of {Path(params.path).name}."
             return EditorApplyResult(status="conflict", message=message)
         return result
 
@@ -244,23 +244,23 @@ class PulledDocuments:
         self._put(answer.real, replace(answer, stamp=stamp, saved=saved is True))
 
     def _put(self, real: Path, answer: _Answer | None) -> None:
-        known = self._documents.get(real)
-        if answer is not None and known is not None and _is_left(answer, known.answer):
+        previous = self._documents.get(real)
+        if answer is not None and previous is not None and _is_outdated(answer, previous.answer):
             return
         self._documents.pop(real, None)
         if answer is not None:
-            self._documents[real] = self._next(answer, known)
+            self._documents[real] = self._next(answer, previous)
             self._trim()
-        if (None if known is None else known.answer.text) != (None if answer is None else answer.text):
-            for path in {real} | {each.path for each in (answer, known and known.answer) if each is not None}:
+        if (None if previous is None else previous.answer.text) != (None if answer is None else answer.text):
+            for path in {real} | {each.path for each in (answer, previous and previous.answer) if each is not None}:
                 self._on_change(path)
 
-    def _next(self, answer: _Answer, known: _Document | None) -> _Document:
-        is_same = known is not None and known.answer.text == answer.text
-        version = known.version if known is not None and is_same else next(self._versions)
+    def _next(self, answer: _Answer, previous: _Document | None) -> _Document:
+        is_same = previous is not None and previous.answer.text == answer.text
+        version = previous.version if previous is not None and is_same else next(self._versions)
         if answer.saved:
             return _Document(answer, version, 0)
-        typed = known.typed if known is not None and is_same else 0
+        typed = previous.typed if previous is not None and is_same else 0
         return _Document(answer, version, typed or next(typed_numbers))
 
     def _trim(self) -> None:
@@ -286,10 +286,10 @@ class PulledDocuments:
 
     def _client_path(self, real: Path) -> Path | None:
         """As the client spells it; None for a file in none of its folders."""
-        for place in self._places():
-            for root in (place, _real(place)):
+        for folder in self._folders():
+            for root in (folder, _real(folder)):
                 if real.is_relative_to(root):
-                    return place / real.relative_to(root)
+                    return folder / real.relative_to(root)
         return None
 
     @property
@@ -310,7 +310,7 @@ def _real(path: Path) -> Path:
 
 
 def _stamp(path: Path) -> _Stamp | None:
-    """What is another after the file was written; None when there is none."""
+    """Differs after each write to the file; None if the file does not exist."""
     try:
         status = os.stat(path)  # noqa: PTH116  quicker, and it is called for every document
     except (OSError, ValueError):
@@ -337,14 +337,14 @@ def _is_on_disk(text: str, path: Path) -> bool | None:
         return None
     if text == on_disk or (not survives(on_disk, encoding) and text in as_editors_show(data, on_disk)):
         return True
-    return None if _with_feeds(text) == _with_feeds(on_disk) else False
+    return None if _with_lf(text) == _with_lf(on_disk) else False
 
 
-def _with_feeds(text: str) -> str:
+def _with_lf(text: str) -> str:
     return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _is_left(answer: _Answer, known: _Answer) -> bool:
+def _is_outdated(answer: _Answer, previous: _Answer) -> bool:
     """What an editor still shows of a file that something else has changed, moved or deleted since, without a change by
     its user: it has not read it again yet."""
-    return known.saved and not answer.saved and answer.text == known.text
+    return previous.saved and not answer.saved and answer.text == previous.text
