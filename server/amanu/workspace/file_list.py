@@ -194,9 +194,16 @@ _Listed = tuple[Collection[str], Collection[str], int]
 
 
 def _read_below(
-    handle: int, path: str, rules: IgnoreRules, folders: dict[str, _Folder], listed: _Listed, depth: int = MAX_DEPTH
+    handle: int,
+    path: str,
+    rules: IgnoreRules,
+    folders: dict[str, _Folder],
+    listed: _Listed | None,
+    depth: int = MAX_DEPTH,
 ) -> None:
     """Read a folder and all below it into `folders`. Closes the handle."""
+    if listed is not None and path and _shown(path) not in listed[1]:
+        listed = None  # perhaps moved here since: what is in it was listed under another name, and has its old times
     try:
         prefix = f"{path}/" if path else ""
         rules = rules.below(handle, prefix)

@@ -222,3 +222,16 @@ def test_a_list_by_rules_that_changed_meanwhile_is_not_kept(tmp_path: Path, monk
         assert again.paths(handle) == [".gitignore"]
     finally:
         os.close(handle)
+
+
+def test_a_folder_that_was_moved_since_it_was_listed_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(file_list, "SETTLED", 0)
+    (tmp_path / "moved" / "deep").mkdir(parents=True)
+    (tmp_path / "moved" / "deep" / "y.py").write_text("")
+    handle = os.open(tmp_path, os.O_RDONLY)
+    try:
+        kept_list = FileList()
+        kept_list.keep(handle, tmp_path, ["sub/deep/y.py"], time.time_ns() + 3_600 * 10**9)
+        assert kept_list.paths(handle) == ["moved/deep/y.py"]
+    finally:
+        os.close(handle)
