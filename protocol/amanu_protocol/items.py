@@ -179,6 +179,8 @@ class Approval(Wire):
     """Of a command line: each command in it, also those behind wrappers and in substitutions."""
     sandbox: CommandSandbox | None = None
     """Of a command: what will hold it."""
+    blocked: str = ""
+    """Of a command that was tried already: what its sandbox blocked, as a clause; "" for nothing."""
     grants: list[Grant] = []
     """What the user may add to an approval."""
     likely_grants: list[Grant] = []
@@ -209,6 +211,8 @@ class Decision(Wire):
     """What the user said when rejecting; it goes to the model."""
     grants: list[Grant] = []
     """What the user added to an approval."""
+    trial: bool = False
+    """Allowed to be tried: in a sandbox in which it can change nothing."""
     command: str | None = None
     """The user's own command line, which took the place of the model's."""
     mode: Mode | None = None

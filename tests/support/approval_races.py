@@ -330,7 +330,7 @@ async def answer(folder: Path, names: Sequence[str], rounds: int) -> Counter[str
     plays = [name for name in names for _ in range(rounds)]
     ground = Ground(folder)
     ends: Counter[str] = Counter()
-    both = (call("run_shell_command", command="eval ./x.sh"), call("run_shell_command", command="eval ./y.sh"))
+    both = [call("run_shell_command", command=f"eval ./{name}.sh", network=True) for name in "xy"]
     with surroundings(ground):
         async with scripted_session(folder, *[each for _ in plays for each in (step("", *both), step("Done."))]) as d:
             for number, name in enumerate(plays):
@@ -532,7 +532,10 @@ async def edit(folder: Path, name: str, rounds: int) -> Counter[str]:
     """A yes to the whole of a proposal whose file becomes another before the yes, before it was noticed, or after the
     yes while a command is in front of it: what is there then is the user's to the letter."""
     ends: Counter[str] = Counter()
-    first, write = call("run_shell_command", command="touch -c it; sleep 0.3"), call("write_file", path="notes.txt")
+    first, write = (
+        call("run_shell_command", command="touch -c it; sleep 0.3", network=True),
+        call("write_file", path="notes.txt"),
+    )
     write["arguments"]["content"] = TWO_HUNKS
     asked = [step("", *([first] if at % 3 == 2 else []), write) for at in range(rounds)]
     async with scripted_session(folder, *[each for one in asked for each in (one, step("Done."))]) as d:

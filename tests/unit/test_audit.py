@@ -281,7 +281,7 @@ async def test_nothing_is_done_that_is_not_on_record(tmp_path: Path, monkeypatch
     def full(*arguments: object) -> None:
         raise OSError(28, "No space left on device")
 
-    acting = call("run_shell_command", command="touch done")
+    acting = call("run_shell_command", command="touch done", network=True)
     async with scripted_session(tmp_path, step("", acting), step("Well.")) as d:
         await d.prompt("go")
         await d.until(lambda state: state.approvals)
@@ -324,7 +324,7 @@ def test_how_a_command_ended_is_read_from_our_note_not_from_its_output(end: Comm
 
 async def test_a_command_that_was_asked_about(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "canary-key-0123456789")
-    acting = call("run_shell_command", command="touch -c it; echo canary-key-0123456789; exit 3")
+    acting = call("run_shell_command", command="touch -c it; echo canary-key-0123456789; exit 3", network=True)
     async with scripted_session(tmp_path, step("", acting), step("Well.")) as d:
         await d.prompt("go")
         await d.until(lambda state: state.approvals)
@@ -338,7 +338,7 @@ async def test_a_command_that_was_asked_about(tmp_path: Path, monkeypatch: pytes
         assert asked["title"] == f"Run touch -c it; echo {MASK}; exit 3" and asked["effect"] == "run" and asked["rule"]
         assert (decided["by"], decided["client"], decided["scope"]) == ("user", "one", "once")
         assert (
-            started["arguments"] == {"command": f"touch -c it; echo {MASK}; exit 3"}
+            started["arguments"] == {"command": f"touch -c it; echo {MASK}; exit 3", "network": True}
             and started["tool"] == "run_shell_command"
         )
         assert (ended["exit"], ended["state"]) == ("3", "failed")
@@ -434,7 +434,7 @@ async def test_a_change_is_on_record_before_it_is_made(
 
 async def test_what_a_daemon_does_last_is_on_record(tmp_path: Path) -> None:
     """It leaves while a question stands."""
-    acting = call("run_shell_command", command="touch -c it")
+    acting = call("run_shell_command", command="touch -c it", network=True)
     async with scripted_session(tmp_path, step("", acting), step("Well.")) as d:
         await d.prompt("go")
         await d.until(lambda state: state.approvals)

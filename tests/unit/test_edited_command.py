@@ -1,6 +1,7 @@
 """The user changes a command before it runs: what runs is what they wrote, and nothing that nobody saw."""
 
 import asyncio
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -228,10 +229,12 @@ async def test_the_audit_log_has_both_lines(tmp_path: Path) -> None:
         await d.ended()
         entries = (await d.sessions.audit_query(AuditQueryParams(session_id="s", limit=1000))).entries
         told = [(entry.kind, entry.data) for entry in entries if entry.tool_call_id]
-        assert [kind for kind, _ in told] == ["asked", "decided", "decided", "started", "ended"]
-        assert told[0][1]["command"] == "touch one"
-        assert [data["outcome"] for _, data in told[1:3]] == ["edited", "allowed"]
-        assert told[1][1]["command"] == told[2][1]["command"] == "touch two"
+        first = ["decided", "started"] if shutil.which("bwrap") else []
+        assert [kind for kind, _ in told] == [*first, "asked", "decided", "decided", "started", "ended"]
+        asked, *decided = (data for _, data in told[len(first) : -2])
+        assert asked["command"] == "touch one"
+        assert [data["outcome"] for data in decided] == ["edited", "allowed"]
+        assert decided[0]["command"] == decided[1]["command"] == "touch two"
 
 
 async def test_hooks_are_asked_about_the_line_of_the_user(tmp_path: Path) -> None:

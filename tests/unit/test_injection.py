@@ -115,7 +115,7 @@ class Way:
     payloads: tuple[str, ...] = field(default=PAYLOADS)
 
 
-def shell(command: str, **more: str) -> dict[str, Any]:
+def shell(command: str, **more: Any) -> dict[str, Any]:
     return call("run_shell_command", command=command, **more)
 
 
@@ -259,7 +259,7 @@ async def test_what_content_says_changes_nothing(tmp_path: Path, way: Way, monke
     steps: list[dict[str, Any]] = []
     for turn in turns:
         brought = [way.call(case.number, case.text) for case in turn] if way.call else []
-        steps += [{"text": "", **reply, "calls": [*brought, shell(QUESTION)]}, step("Done.")]
+        steps += [{"text": "", **reply, "calls": [*brought, shell(QUESTION, network=True)]}, step("Done.")]
     async with scripted_session(tmp_path, *steps) as d:
         hostile(root)
         commits(root, payloads if way is WAYS["messages of commits"] else ())

@@ -129,7 +129,7 @@ async def test_without_memory_nothing_is_said(tmp_path: Path, sent: list[Request
 
 async def test_trust_that_comes_later(tmp_path: Path, sent: list[Request]) -> None:
     """In the middle of a turn it counts from the next step, as text after the results."""
-    asks = step("", call("run_shell_command", command="touch -c it"))
+    asks = step("", call("run_shell_command", command="touch -c it", network=True))
     async with scripted_session(tmp_path, asks, step("One."), step("Two.")) as d:
         write(d.root, "AGENTS.md", "Use tabs.\n")
         await d.prompt("go", "p1")
@@ -182,7 +182,7 @@ async def test_a_folders_memory_comes_when_something_in_it_is_touched(tmp_path: 
 
 @pytest.mark.parametrize("answer", ["reject", "allow"])
 async def test_a_call_that_was_refused_touched_nothing(tmp_path: Path, answer: str) -> None:
-    asks = step("", call("run_shell_command", command="touch -c it", path="sub"))
+    asks = step("", call("run_shell_command", command="touch -c it", path="sub", network=True))
     async with scripted_session(tmp_path, asks, step("One.")) as d:
         write(d.root, "sub/AGENTS.md", "Use tabs.\n")
         await d.trust()
@@ -305,7 +305,7 @@ def rewrite(d: ScriptedSession, change: Callable[[str], str]) -> None:
 
 
 async def test_in_the_middle_of_a_turn_too(tmp_path: Path, sent: list[Request]) -> None:
-    asks = step("", call("run_shell_command", command="touch -c it"))
+    asks = step("", call("run_shell_command", command="touch -c it", network=True))
     async with scripted_session(tmp_path, asks, step("One.")) as d:
         write(d.root, "AGENTS.md", "Use tabs.\n")
         await d.trust()

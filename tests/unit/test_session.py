@@ -49,7 +49,7 @@ async def test_a_prompt_sent_twice_is_one_prompt(tmp_path: Path) -> None:
 
 async def test_a_prompt_on_a_busy_session_waits_its_turn(tmp_path: Path) -> None:
     async with scripted_session(
-        tmp_path, step("", call("run_shell_command", command="touch -c it")), step("One."), step("Two.")
+        tmp_path, step("", call("run_shell_command", command="touch -c it", network=True)), step("One."), step("Two.")
     ) as d:
         await d.prompt("first")
         await d.until(lambda state: state.approvals)
@@ -128,7 +128,7 @@ async def test_steering_from_before_a_crash_is_heard_as_it_was_said(tmp_path: Pa
     theirs.mkdir(parents=True)
     (theirs / "careful.md").write_text("Mind $ARGUMENTS.")
     async with scripted_session(
-        tmp_path, step("", call("run_shell_command", command="touch -c it")), step("I will.")
+        tmp_path, step("", call("run_shell_command", command="touch -c it", network=True)), step("I will.")
     ) as d:
         (d.root / "rules.txt").write_text("no tabs\n")
         turn_id = await d.prompt("do it") or ""
@@ -221,7 +221,9 @@ async def test_the_file_moved_under_a_proposal(tmp_path: Path) -> None:
 async def test_cancel_kills_the_command_and_keeps_the_queue(tmp_path: Path) -> None:
     length = f"60.{time.monotonic_ns()}"
     command = f"sleep {length}; echo late > late"
-    async with scripted_session(tmp_path, step("", call("run_shell_command", command=command)), step("Next.")) as d:
+    async with scripted_session(
+        tmp_path, step("", call("run_shell_command", command=command, network=True)), step("Next.")
+    ) as d:
         turn_id = await d.prompt("run it")
         await d.answer("allow")
         async with asyncio.timeout(10):
@@ -266,7 +268,7 @@ async def test_cancel_while_a_question_stands(tmp_path: Path) -> None:
 
 async def test_the_first_of_two_clients_decides_and_the_other_is_told_who(tmp_path: Path) -> None:
     async with scripted_session(
-        tmp_path, step("", call("run_shell_command", command="touch -c it")), step("Done.")
+        tmp_path, step("", call("run_shell_command", command="touch -c it", network=True)), step("Done.")
     ) as d:
         other = Client(os.environ, "two")
         d.session.attach(other, None, None)
@@ -302,7 +304,7 @@ async def test_answers_within_half_a_second_are_not_taken(tmp_path: Path, monkey
 )
 async def test_scopes(tmp_path: Path, scope: str, asked: list[int]) -> None:
     """The same command in three steps: two of one turn, one of the next."""
-    run = call("run_shell_command", command="touch -c it")
+    run = call("run_shell_command", command="touch -c it", network=True)
     async with scripted_session(
         tmp_path, step("1", run), step("2", run), step("done"), step("3", run), step("done")
     ) as d:
@@ -313,7 +315,7 @@ async def test_scopes(tmp_path: Path, scope: str, asked: list[int]) -> None:
                 state = await d.until(lambda state: state.approvals)
                 answers = [item.text for item in state.items if item.kind == "answer" and item.text.isdigit()]
                 questions.append(int(answers[-1]))
-                await d.answer("allow", scope=scope)
+                await d.answer("allow", scope=scope, grants=["network"])
 
         answering = asyncio.create_task(answer_all())
         await d.prompt("go")
@@ -327,7 +329,7 @@ async def test_scopes(tmp_path: Path, scope: str, asked: list[int]) -> None:
         root = str((tmp_path / "work").resolve())
         elsewhere = str(tmp_path.resolve())
         texts = [rule.text for rule in sessions.services.rules.rules([root], trusted=False)]
-        assert texts == ["run_shell_command(touch *)"]
+        assert texts == ["run_shell_command+network(touch *)"]
         assert len(sessions.services.rules.rules([elsewhere], trusted=False)) == (1 if scope == "user" else 0)
         await sessions.shutdown()
 
@@ -442,7 +444,7 @@ async def test_a_rule_kept_in_one_session_answers_what_others_ask(tmp_path: Path
 
 
 async def test_headless_names_what_would_have_allowed_it(tmp_path: Path) -> None:
-    run = call("run_shell_command", command="touch -c 'an it'")
+    run = call("run_shell_command", command="touch 'an it'")
     async with scripted_session(tmp_path, step("", run), step("Pity."), headless=True) as d:
         await d.prompt("run")
         await d.ended()
@@ -520,7 +522,7 @@ async def test_what_a_workspaces_command_mentions_is_not_what_the_user_says(
 )
 @pytest.mark.parametrize("steer", [False, True])
 async def test_an_attachment_that_cannot_go_is_said_to_be_so(tmp_path: Path, path: str, says: str, steer: bool) -> None:
-    asks = [step("", call("run_shell_command", command="touch -c it"))] if steer else []
+    asks = [step("", call("run_shell_command", command="touch -c it", network=True))] if steer else []
     async with scripted_session(tmp_path, *asks, step("I see.")) as d:
         (d.root / "../out.txt").write_text("secret\n")
         (d.root / "tool.bin").write_bytes(bytes(9))
@@ -606,7 +608,7 @@ async def test_what_the_editor_shows_goes_with_the_prompt_and_is_not_the_users_w
 
 async def test_what_was_seen_when_it_was_said_goes_with_a_queued_prompt(tmp_path: Path) -> None:
     async with scripted_session(
-        tmp_path, step("", call("run_shell_command", command="touch -c it")), step("One."), step("Two.")
+        tmp_path, step("", call("run_shell_command", command="touch -c it", network=True)), step("One."), step("Two.")
     ) as d:
         await d.prompt("first", "p1")
         await d.until(lambda state: state.approvals)

@@ -169,7 +169,9 @@ async def test_the_conversation_goes_back_too(tmp_path: Path, reopened: bool) ->
 
 
 async def test_not_while_a_turn_runs(tmp_path: Path) -> None:
-    async with scripted_session(tmp_path, step("Ask.", call("run_shell_command", command="touch -c it"))) as d:
+    async with scripted_session(
+        tmp_path, step("Ask.", call("run_shell_command", command="touch -c it", network=True))
+    ) as d:
         turn_id = await d.prompt("go")
         await d.until(lambda state: state.approvals)
         params = r.CheckpointRestoreParams(session_id="s", turn_id=turn_id or "")
@@ -181,7 +183,7 @@ async def test_not_while_a_turn_runs(tmp_path: Path) -> None:
 
 async def test_edits_of_one_step_are_one_proposal_also_when_nobody_is_asked(tmp_path: Path) -> None:
     edits = [call("edit_file", path="notes.txt", old_text=f"line {n}\n", new_text=f"row {n}\n") for n in (2, 6, 10)]
-    between = call("run_shell_command", command="touch -c it")
+    between = call("run_shell_command", command="touch -c it", network=True)
     async with scripted_session(
         tmp_path, step("Go.", *edits, between, edits[0]), step("Done."), mode="acceptEdits"
     ) as d:

@@ -87,7 +87,7 @@ async def test_asked_for_by_the_method(tmp_path: Path) -> None:
 
 
 async def test_asked_for_while_a_turn_runs_it_comes_at_the_next_step(tmp_path: Path) -> None:
-    asks = step("", call("run_shell_command", command="touch -c it"))
+    asks = step("", call("run_shell_command", command="touch -c it", network=True))
     async with scripted_session(tmp_path, *reads(8), asks, step("Done.")) as d:
         await d.prompt("read it", "p1")
         await d.until(lambda state: state.approvals)
@@ -146,7 +146,7 @@ async def test_commands_list_the_daemons_own(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["/compact", "/compact\n", " /compact keep it"])
 async def test_a_steer_is_seen_and_no_message_to_the_model(text: str, tmp_path: Path) -> None:
-    asks = step("", call("run_shell_command", command="touch -c it"))
+    asks = step("", call("run_shell_command", command="touch -c it", network=True))
     async with scripted_session(tmp_path, *reads(8), asks, step("Done.")) as d:
         turn_id = await d.prompt("go", "p1") or ""
         await d.until(lambda state: state.approvals)
@@ -174,7 +174,7 @@ async def test_a_steer_into_a_turn_that_is_over(tmp_path: Path) -> None:
 
 
 async def test_queued_behind_a_turn(tmp_path: Path) -> None:
-    asks = step("", call("run_shell_command", command="touch -c it"))
+    asks = step("", call("run_shell_command", command="touch -c it", network=True))
     async with scripted_session(tmp_path, *reads(8), asks, step("Done.")) as d:
         await d.prompt("go", "p1")
         await d.until(lambda state: state.approvals)

@@ -218,7 +218,7 @@ async def test_a_picture_is_fetched_in_pages(tmp_path: Path, limit: int) -> None
 
 
 async def test_a_queued_picture_survives_a_restart(tmp_path: Path) -> None:
-    asks = step("", call("run_shell_command", command="touch -c it"))
+    asks = step("", call("run_shell_command", command="touch -c it", network=True))
     async with scripted_session(tmp_path, asks, step("One."), step("Two.", expect=BLIND)) as d:
         await send(d, "first")
         await d.until(lambda state: state.approvals)
@@ -235,7 +235,7 @@ async def test_a_queued_picture_survives_a_restart(tmp_path: Path) -> None:
 
 
 async def test_the_queue_takes_no_more_pictures_than_there_is_room_for(tmp_path: Path) -> None:
-    asks = step("", call("run_shell_command", command="touch -c it"))
+    asks = step("", call("run_shell_command", command="touch -c it", network=True))
     async with scripted_session(tmp_path, asks, step("One."), step("Two.", expect=BLIND)) as d:
         await send(d, "first")
         await d.until(lambda state: state.approvals)
@@ -250,7 +250,7 @@ async def test_the_queue_takes_no_more_pictures_than_there_is_room_for(tmp_path:
 
 
 async def test_a_queued_prompt_that_never_can_start_is_given_back_and_blocks_nothing(tmp_path: Path) -> None:
-    asks = step("", call("run_shell_command", command="touch -c it"))
+    asks = step("", call("run_shell_command", command="touch -c it", network=True))
     async with scripted_session(tmp_path, asks, step("One."), step("Four."), step("Five.")) as d:
         turn_id = await d.prompt("first") or ""
         await d.until(lambda state: state.approvals)
@@ -271,7 +271,7 @@ async def test_a_queued_prompt_that_never_can_start_is_given_back_and_blocks_not
 
 
 async def test_a_prompt_taken_back_can_be_sent_again_by_its_blob(tmp_path: Path) -> None:
-    asks = step("", call("run_shell_command", command="touch -c it"))
+    asks = step("", call("run_shell_command", command="touch -c it", network=True))
     async with scripted_session(tmp_path, asks, step("One."), step("Two.", expect=BLIND)) as d:
         await send(d, "first")
         await d.until(lambda state: state.approvals)
@@ -288,7 +288,7 @@ async def test_a_prompt_taken_back_can_be_sent_again_by_its_blob(tmp_path: Path)
 
 
 async def test_a_picture_said_into_the_turn_reaches_the_model_after_the_results(tmp_path: Path) -> None:
-    asks = step("", call("run_shell_command", command="touch -c it"))
+    asks = step("", call("run_shell_command", command="touch -c it", network=True))
     async with scripted_session(tmp_path, asks, step("As shown.", expect=BLIND)) as d:
         turn_id = await d.prompt("do it") or ""
         await d.until(lambda state: state.approvals)
@@ -307,7 +307,7 @@ async def test_a_picture_said_into_the_turn_reaches_the_model_after_the_results(
 
 
 async def test_a_picture_said_just_before_a_crash_is_not_lost(tmp_path: Path) -> None:
-    asks = step("", call("run_shell_command", command="touch -c it"))
+    asks = step("", call("run_shell_command", command="touch -c it", network=True))
     async with scripted_session(tmp_path, asks, step("As shown.")) as d:
         turn_id = await d.prompt("do it") or ""
         await d.until(lambda state: state.approvals)

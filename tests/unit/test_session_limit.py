@@ -90,7 +90,7 @@ async def test_the_one_that_was_used_longest_ago_makes_room(house: House) -> Non
 
 async def test_what_is_in_use_stays(house: House) -> None:
     """Somebody looks at it, or it works, or waits for an answer."""
-    says(house, step("", call("run_shell_command", command="touch -c it")), step("Done."))
+    says(house, step("", call("run_shell_command", command="touch -c it", network=True)), step("Done."))
     await house.make("a", stay=True)
     await house.make("b")
     await until(await house.prompt("b"), lambda state: state.approvals)

@@ -27,7 +27,7 @@ async def listed(d: ScriptedSession) -> SessionSummary:
 
 
 async def test_it_names_the_questions_that_wait(tmp_path: Path) -> None:
-    commands = [call("run_shell_command", command=f"touch {name}") for name in ("a", "b")]
+    commands = [call("run_shell_command", command=f"touch {name}", network=True) for name in ("a", "b")]
     async with scripted_session(tmp_path, step("", *commands), step("Done.")) as d:
         await d.prompt("go")
         state = await d.until(lambda state: len(state.approvals) == 2)

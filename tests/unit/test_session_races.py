@@ -59,7 +59,9 @@ async def slow_to_die(d: ScriptedSession) -> str:
     return turn_id or ""
 
 
-STUBBORN = step("", call("run_shell_command", command="trap '' TERM; touch running; while :; do sleep 0.05; done"))
+STUBBORN = step(
+    "", call("run_shell_command", command="trap '' TERM; touch running; while :; do sleep 0.05; done", network=True)
+)
 
 
 async def test_a_turn_cancelled_before_its_first_step_ends(tmp_path: Path) -> None:
@@ -114,7 +116,7 @@ async def test_a_prompt_said_after_a_cancel_does_not_wait_for_the_user(
 
 async def test_after_a_cancel_the_queue_goes_on_behind_the_next_prompt(tmp_path: Path) -> None:
     async with scripted_session(
-        tmp_path, step("", call("run_shell_command", command="touch -c it")), step("3"), step("2")
+        tmp_path, step("", call("run_shell_command", command="touch -c it", network=True)), step("3"), step("2")
     ) as d:
         turn_id = await d.prompt("run")
         await d.until(lambda state: state.approvals)
@@ -130,7 +132,11 @@ async def test_after_a_cancel_the_queue_goes_on_behind_the_next_prompt(tmp_path:
 
 async def test_a_queued_prompt_that_cannot_start_stays_in_the_queue(tmp_path: Path) -> None:
     async with scripted_session(
-        tmp_path, step("", call("run_shell_command", command="touch -c it")), step("1"), step("3"), step("2")
+        tmp_path,
+        step("", call("run_shell_command", command="touch -c it", network=True)),
+        step("1"),
+        step("3"),
+        step("2"),
     ) as d:
         script = tmp_path / "script.json"
         text = script.read_text()
@@ -166,7 +172,7 @@ async def test_half_a_character_stops_nothing(tmp_path: Path) -> None:
 
 async def test_who_creates_a_running_session_gets_each_event_once(tmp_path: Path) -> None:
     async with scripted_session(
-        tmp_path, step("", call("run_shell_command", command="touch -c it")), step("Done.")
+        tmp_path, step("", call("run_shell_command", command="touch -c it", network=True)), step("Done.")
     ) as d:
         await d.prompt("run")
         await d.until(lambda state: state.approvals)

@@ -18,7 +18,7 @@ def no_guard(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[report
 async def _run(tmp_path: Path, command: str, **files: str) -> tuple[str, list[str]]:
     """What the model is told of an allowed command in a folder with those files, and what is there afterwards."""
     needs("bwrap")
-    run = call("run_shell_command", command=command)
+    run = call("run_shell_command", command=command, network=True)
     async with scripted_session(tmp_path, step("", run), step("Done.")) as d:
         for name, text in files.items():
             (d.root / f"{name}.md").write_text(text)

@@ -107,36 +107,52 @@ async def anew(d: ScriptedSession, tmp_path: Path, mode: Mode, *steps: dict[str,
     return state
 
 
-@pytest.mark.parametrize("mode", ["ask", "auto"])
+@pytest.mark.parametrize("by_itself", [True, False])
+@pytest.mark.parametrize("mode", ["ask", "acceptEdits", "auto"])
 @pytest.mark.parametrize(
     ("kind", "argument", "grant"), [("ps", "outside", "unsandboxed"), ("get", "network", "network")]
 )
-async def test_the_way_out_is_told_asked_for_and_kept(
-    tmp_path: Path, tier: Tier, mode: Mode, kind: str, argument: str, grant: Grant
+async def test_what_was_blocked_is_one_question_and_the_answer_is_kept(
+    tmp_path: Path, tier: Tier, mode: Mode, kind: str, argument: str, grant: Grant, by_itself: bool
 ) -> None:
+    """The same, whether the model asks for it or the sandbox blocked it."""
     with service(tmp_path, kind) as address:
         line = f"./docker {kind} {address}"
         plain = call("run_shell_command", command=line)
         asking = call("run_shell_command", command=line, **{argument: True}, reason="it is a service")
-        async with scripted_session(tmp_path, step("", plain), step("", asking), step("Done."), mode=mode) as d:
+        async with scripted_session(tmp_path, step("", asking if by_itself else plain), step("Done."), mode=mode) as d:
             lay(d)
             await d.prompt("go")
-            if mode == "ask":
-                await d.answer("allow")
-            state = await d.until(lambda state: state.approvals and len(calls(state)) == 2 and state.approvals)
-            assert f"call again with {argument}=true and a reason" in d.told()
+            state = await d.until(lambda state: state.approvals)
             asked = state.approvals[0]
-            assert asked.likely_grants == [grant] and "it is a service" in asked.detail
+            assert asked.likely_grants == [grant]
+            assert by_itself == ("it is a service" in asked.detail) == (asked.blocked == "")
             assert {each.rule.partition("(")[0] for each in asked.scopes[1:]} == {f"run_shell_command+{grant}"}
             await d.answer("allow", scope="user", grants=asked.likely_grants)
             state = await d.over("p1")
-            assert [each.state for each in calls(state)] == ["failed", "succeeded"]
+            assert [each.state for each in calls(state)] == ["succeeded"]
             state = await anew(d, tmp_path, mode, step("", plain), step("", asking), step("Done."))
             for each in calls(state):
                 assert each.state == "succeeded" and "three containers" in (each.output or "")
                 assert each.decision and (each.decision.by, each.decision.grants) == ("rule", [grant])
             rules = (Path(os.environ["AMANU_HOME"]) / "config" / "rules.toml").read_text()
             assert f"run_shell_command+{grant}(" in rules
+
+
+@pytest.mark.parametrize("mode", ["ask", "auto"])
+async def test_a_refusal_ends_the_call_with_what_was_tried(tmp_path: Path, tier: Tier, mode: Mode) -> None:
+    with service(tmp_path, "ps") as address:
+        plain = call("run_shell_command", command=f"./docker ps {address}")
+        async with scripted_session(tmp_path, step("", plain), step("Done."), mode=mode) as d:
+            lay(d)
+            await d.prompt("go")
+            await d.answer("reject", reason="not now")
+            state = await d.over("p1")
+            told = d.told()
+    (item,) = calls(state)
+    assert item.state == "rejected" and item.error == "not now"
+    assert "Cannot connect to the Docker daemon" in item.output and "Cannot connect to the Docker daemon" in told
+    assert "not now" in told
 
 
 @pytest.mark.parametrize("scope", ["session", "user"])

@@ -165,7 +165,7 @@ async def test_the_user_activates_one(tmp_path: Path) -> None:
 
 
 async def test_one_is_activated_in_a_running_turn(tmp_path: Path) -> None:
-    asks = step("", call("run_shell_command", command="touch -c it"))
+    asks = step("", call("run_shell_command", command="touch -c it", network=True))
     async with scripted_session(tmp_path, asks, step("Done.")) as d:
         write(in_home(".agents/skills/latin/SKILL.md"), skill("latin"))
         turn_id = await d.prompt("go", "p1") or ""

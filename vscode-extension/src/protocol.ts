@@ -206,6 +206,8 @@ export interface Approval {
   parts: CommandPart[];
   /** Of a command: what will hold it. */
   sandbox: CommandSandbox | null;
+  /** Of a command that was tried already: what its sandbox blocked, as a clause; "" for nothing. */
+  blocked: string;
   /** What the user may add to an approval. */
   grants: Grant[];
   /** Of those, what it probably needs. */
@@ -237,6 +239,8 @@ export interface Decision {
   reason: string | null;
   /** What the user added to an approval. */
   grants: Grant[];
+  /** Allowed to be tried: in a sandbox in which it can change nothing. */
+  trial: boolean;
   /** The user's own command line, which took the place of the model's. */
   command: string | null;
   /** For a plan: the mode it is carried out in. */

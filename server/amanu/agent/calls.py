@@ -23,6 +23,7 @@ from amanu.core.listeners import MAX_CHANGES, Block, MustAsk, Permitted, TurnLis
 from amanu.core.tool import (
     AgentLabel,
     AnyTool,
+    Blocked,
     CallCancelled,
     CallContext,
     NothingToDo,
@@ -182,25 +183,25 @@ class Calls:
             await self._wait_to_preview(run, earlier)
             preview = _bind_to_call(await tool.preview(params, context), run)
             params, preview = await self._ask_listeners(run, tool, params, context, preview)
-            decision = await self._decide(run, tool, params, context, preview, earlier)
-            while decision.outcome == "edited":
-                params, preview = await self._edit_command(run, tool, context, decision.command or "")
-                decision = await self._decide(run, tool, params, context, preview, earlier)
-            if decision.outcome in ("rejected", "denied", "cancelled"):
+            outcome: Outcome | None = None
+            while True:
+                params, decision = await self._decide_edited(run, tool, params, context, preview, earlier)
+                if decision.outcome in ("rejected", "denied", "cancelled"):
+                    break
+                outcome = await self._execute(run, tool, params, context, decision)
+                if outcome.blocked is None or not self._may_ask_for(outcome.blocked, decision, context):
+                    break
+                context.blocked = outcome.blocked
+                preview = _bind_to_call(await tool.preview(params, context), run)
+            is_allowed = decision.outcome not in ("rejected", "denied", "cancelled")
+            if outcome is None or (not is_allowed and context.blocked is None):
                 await self._end_rejected(run, tool, params, context, decision)
                 return
-            self._set_state(run, "executing")
-            if run.effect != "read" or preview.subject.reach != "workspace" or preview.subject.server:
-                await self._emit.durable()  # the decision is on disk before the effect
-            started = time.monotonic()
-            try:
-                outcome = await tool.run(params, context)
-            finally:
-                if run.effect == "run":
-                    self._approvals.add_run_time(decision, time.monotonic() - started)
+            if not is_allowed:
+                outcome = _with_refusal(outcome, _rejection_text(decision))
             text = await self._fit_result(self._emit.redact(outcome.for_model) or "(no output)")
             fields = await self._fit_fields(_redacted(outcome.fields, self._emit.redact))
-            await self._end_succeeded(run, outcome, text, fields)
+            await self._end_run(run, outcome, text, fields, error=None if is_allowed else decision.reason)
         except _Blocked as block:
             reason = self._emit.redact(str(block))
             self._finish(run, "rejected", _error_result(run.call, reason), error=reason)
@@ -225,6 +226,44 @@ class Calls:
         finally:
             run.previewed.set()
             run.finished.set()
+
+    async def _decide_edited(
+        self,
+        run: CallRun,
+        tool: AnyTool,
+        params: Params,
+        context: CallContext,
+        preview: Preview,
+        earlier: Sequence[CallRun],
+    ) -> tuple[Params, Decision]:
+        """Have the call decided, as often as the user changes its command. Returns the arguments to go on with, too."""
+        decision = await self._decide(run, tool, params, context, preview, earlier)
+        while decision.outcome == "edited":
+            context.blocked = None  # it was another command's
+            params, preview = await self._edit_command(run, tool, context, decision.command or "")
+            decision = await self._decide(run, tool, params, context, preview, earlier)
+        return params, decision
+
+    async def _execute(
+        self, run: CallRun, tool: AnyTool, params: Params, context: CallContext, decision: Decision
+    ) -> Outcome:
+        self._set_state(run, "executing")
+        preview = run.preview
+        if run.effect != "read" or preview is None or preview.subject.reach != "workspace" or preview.subject.server:
+            await self._emit.durable()  # the decision is on disk before the effect
+        started = time.monotonic()
+        try:
+            return await tool.run(params, context)
+        finally:
+            if run.effect == "run":
+                self._approvals.add_run_time(decision, time.monotonic() - started)
+
+    def _may_ask_for(self, blocked: Blocked, decision: Decision, context: CallContext) -> bool:
+        """Whether the user was not asked for that before: who left it out once is not asked again."""
+        asked = frozenset[str]() if context.blocked is None else context.blocked.needs
+        if decision.by == "user" and context.preview is not None:
+            asked |= {*context.preview.likely_grants}
+        return not blocked.needs <= asked
 
     async def _ask_listeners(
         self, run: CallRun, tool: AnyTool, params: Params, context: CallContext, preview: Preview
@@ -253,7 +292,8 @@ class Calls:
         run.changes.append(f"The user changed the command before it ran, to: {self._emit.redact(command)}")
         arguments = run.call.arguments if isinstance(run.call.arguments, dict) else {}
         params, preview = await self._change(run, tool, context, tool.with_command(arguments, command))
-        return await self._ask_listeners(run, tool, params, context, preview)
+        params, preview = await self._ask_listeners(run, tool, params, context, preview)
+        return params, replace(preview, trial=False)  # the user is there, and expects to be asked at once
 
     async def _change(
         self, run: CallRun, tool: AnyTool, context: CallContext, arguments: Fields
@@ -400,7 +440,9 @@ class Calls:
         text = message or _rejection_text(decision)
         await self._end(run, "rejected", _with_changes(run, _error_result(run.call, text)), error=decision.reason)
 
-    async def _end_succeeded(self, run: CallRun, outcome: Outcome, text: str, fields: Fields) -> None:
+    async def _end_run(
+        self, run: CallRun, outcome: Outcome, text: str, fields: Fields, error: str | None = None
+    ) -> None:
         call = run.call
         result = Result(
             call_id=call.call_id,
@@ -421,7 +463,7 @@ class Calls:
                 "sandbox": outcome.sandbox,
             }
         )
-        await self._end(run, "rejected" if outcome.refused else "succeeded", result)
+        await self._end(run, "rejected" if outcome.refused else "succeeded", result, error)
         if outcome.sources:
             item_id = f"{self._turn_id}.{call.call_id}.sources"
             sources = list(outcome.sources)
@@ -544,10 +586,28 @@ def _with_grants(preview: Preview, decision: Decision, *, secrets: bool) -> Prev
     """The preview with what the yes grants to a command."""
     if preview.requirements is None:
         return preview
+    if decision.trial:
+        changes_nothing = replace(preview.requirements, writes="nothing", git=False, settings=False, checkout=False)
+        return replace(preview, requirements=replace(changes_nothing, trial=True))
     grants = {*decision.grants} & {*preview.grants}  # a rule may grant what this mode does not
     network, unsandboxed = "network" in grants, "unsandboxed" in grants
     requirements = replace(preview.requirements, network=network, unsandboxed=unsandboxed, secrets=secrets)
     return replace(preview, requirements=requirements)
+
+
+def _with_refusal(outcome: Outcome, refusal: str) -> Outcome:
+    """The outcome of a command that was tried, and may not be run with what it needs."""
+    fields = dict(outcome.fields)
+    if fields:
+        fields["notes"] = "\n".join(filter(None, [str(fields.get("notes", "")), refusal]))
+    return replace(
+        outcome,
+        for_model=f"{outcome.for_model}\n{refusal}",
+        for_user=f"{outcome.for_user}\n{refusal}",
+        fields=fields,
+        refused=True,
+        is_error=True,
+    )
 
 
 def _redacted(fields: Fields, redact: Callable[[str], str]) -> Fields:

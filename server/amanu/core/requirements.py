@@ -14,6 +14,8 @@ class SandboxRequirements:
     writes: Literal["nothing", "workspace"] = "workspace"
     """`nothing`: for a command that is known to have no effect · `workspace`: the roots, except protected files."""
     network: bool = False
+    trial: bool = False
+    """Nobody was asked: it runs with `writes` nothing, to see whether it needs more."""
     git: bool = False
     """May also write git's own files (index, objects, refs; not hooks or config): a git command that needs to."""
     settings: bool = False

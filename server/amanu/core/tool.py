@@ -133,6 +133,24 @@ class Preview:
     """The plan that is to be approved."""
     note: str = ""
     """For the model, with the result: how the call was understood; "" for nothing."""
+    trial: bool = False
+    """A command that may be tried before anybody is asked, in a sandbox where it changes nothing."""
+    blocked: str = ""
+    """What blocked a command that was run already, as a clause; "" for nothing."""
+
+
+Need = Literal["write", "network", "unsandboxed", "secrets"]
+"""What a command lacks: to change the workspace, network access, to run outside the sandbox, or files that hold
+secrets."""
+
+
+@dataclass(frozen=True)
+class Blocked:
+    """What the sandbox blocked."""
+
+    needs: frozenset[Need]
+    evidence: str
+    """The line of the command's output that tells so."""
 
 
 @dataclass(frozen=True)
@@ -158,6 +176,8 @@ class Outcome:
     """Pages it found, shown to the user as an item of their own."""
     summary: str = ""
     """`ToolCall.summary`; "": `for_user` itself where that is one line."""
+    blocked: Blocked | None = None
+    """For a command: what the sandbox blocked, where the user can allow it. The call is then decided on again."""
 
     @property
     def line(self) -> str:
@@ -216,6 +236,8 @@ class CallContext:
     """Returns those of the subjects that policy denies."""
     preview: Preview | None = None
     """The preview that was decided on; None when the tool does not run in a turn."""
+    blocked: Blocked | None = None
+    """What the sandbox blocked when the call was run before."""
     still_valid: Callable[[], Awaitable[bool]] = _always
     """Whether the call would still do what was decided on; for tools with slow preparations between `preview_again` and
     the effect."""

@@ -11,7 +11,7 @@ import json
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from amanu.core.emit import Emit
@@ -20,6 +20,7 @@ from amanu.core.tool import AgentLabel, Preview, Subject, ToolError
 from amanu.permissions.offers import offers, permitting, remember, rules_of
 from amanu.permissions.policy import (
     NOTHING_MATCHED,
+    TRIAL,
     PolicyContext,
     Verdict,
     acts,
@@ -201,8 +202,9 @@ class Approvals:
         return decide_all(self.rules(), subjects, self._policy.context())[0]
 
     def would_ask(self, preview: Preview) -> bool:
-        """Whether no rule decides on that call; the ceilings are not looked at."""
-        return self.verdict((preview.subject, *preview.extra_subjects)).decision == "ask"
+        """Whether no rule decides on that call, nor is it tried first; the ceilings are not looked at."""
+        verdict = self.verdict((preview.subject, *preview.extra_subjects))
+        return verdict.decision == "ask" and not (preview.trial and verdict.trial)
 
     def allowed(self, subjects: Iterable[Subject]) -> list[Subject]:
         """Those that are allowed without a question."""
@@ -256,14 +258,14 @@ class Approvals:
         if edit is not None and self._covered(edit, preview):
             allowed = edit.answer.model_copy(update={"outcome": "allowed", "grants": _offered(edit.answer, preview)})
             return self._settle(call_id, allowed)
-        verdict, decision = self._decide_by_rule((preview.subject, *preview.extra_subjects))
+        verdict, decision = self._decide_unasked(preview)
         if decision is not None:
             return self._settle(call_id, decision)
         if self._headless:
             return self._settle(call_id, self._deny_headless(preview, verdict))
         on_ask()
         await self._emit.durable()  # once a client shows the question, what it is about survives a crash
-        verdict, decision = self._decide_by_rule((preview.subject, *preview.extra_subjects))  # they may have changed
+        verdict, decision = self._decide_unasked(preview)  # they may have changed
         if decision is not None:
             return self._settle(call_id, decision)
         return await self._ask(call_id, preview, verdict, preview_again, agent, edit and edit.original)
@@ -375,7 +377,8 @@ class Approvals:
         rule's also when no rule allows the call any more."""
         current = self.verdict((preview.subject, *preview.extra_subjects))
         if current.decision != "allow":
-            return decision.by == "user" and current.decision == "ask"
+            tried = decision.trial and preview.trial and current.trial
+            return current.decision == "ask" and (decision.by == "user" or tried)
         return decision.by == "user" or {*decision.grants} <= {*_grants_of(current)}
 
     def reveals_secrets(self, preview: Preview, decision: Decision) -> bool:
@@ -451,6 +454,21 @@ class Approvals:
             case "ask":
                 return verdict, None
 
+    def _decide_unasked(self, preview: Preview) -> tuple[Verdict, Decision | None]:
+        """The verdict on the call, and the decision, where a rule decides or it may be tried first; None when the user
+        has to be asked."""
+        subjects = (preview.subject, *preview.extra_subjects)
+        verdict, decision = self._decide_by_rule(subjects)
+        if decision is None and preview.trial and verdict.trial:
+            tried = self._within_ceilings(subjects, replace(verdict, decision="allow", rule=self._trial_rule()))
+            if tried.decision == "ask":
+                return tried, None
+            decision = Decision(outcome="allowed", by="rule", rule=tried.rule, trial=True)
+        return verdict, decision
+
+    def _trial_rule(self) -> str:
+        return f"mode {self._policy.context().mode}: allow @run ({TRIAL})"
+
     def _within_ceilings(self, subjects: Sequence[Subject], verdict: Verdict) -> Verdict:
         """Commands with an effect that rules allow are counted; beyond the ceilings the user is asked."""
         if verdict.decision != "allow" or not any(map(acts, subjects)):
@@ -490,6 +508,7 @@ class Approvals:
             digest=preview.digest if preview.proposal_id is None else self._proposal_digest(preview.proposal_id),
             parts=self.parts(subjects),
             sandbox=preview.sandbox,
+            blocked=visible(preview.blocked),
             grants=list(preview.grants),
             likely_grants=list(preview.likely_grants),
             command=self._editable(preview.command),

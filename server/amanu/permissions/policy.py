@@ -9,7 +9,7 @@ A command line is decided on command by command (`shell/`); one that is not unde
 
 import importlib.resources
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache
@@ -52,6 +52,8 @@ class Verdict:
     """The command is allowed by a rule that names it, so by one of the user's."""
     why: str = ""
     """A sentence about the command, for the user."""
+    trial: bool = False
+    """A command that is asked about, but may first be tried where it can change nothing: no rule is about it."""
 
 
 NOTHING_MATCHED = NO_RULE
@@ -61,10 +63,11 @@ NOT_UNDERSTOOD = "Amanu cannot fully analyze this command"
 NO_SANDBOX = "no sandbox works on this machine, so rules cannot allow commands (setting sandbox.without)"
 MAY_MATCH = "this rule may apply, depending on what the command expands to when it runs"
 NOT_READ_ONLY = "in plan mode a tool of an MCP server needs one of your rules to allow it"
+TRIAL = "it is tried first, in a sandbox where it can change nothing"
 NO_NETWORK = "the commands of this line share one sandbox, and this rule does not allow network access"
 
 
-def decide(rules: Iterable[Rule], subject: Subject, context: PolicyContext | None = None) -> Verdict:
+def decide(rules: Collection[Rule], subject: Subject, context: PolicyContext | None = None) -> Verdict:
     """The verdict on one thing a call is about, with the rule that gave it."""
     context = context or PolicyContext()
     command = subject.command
@@ -88,7 +91,13 @@ def decide(rules: Iterable[Rule], subject: Subject, context: PolicyContext | Non
     if subject.must_ask:
         return Verdict("ask", subject.must_ask, rememberable=False)
     if subject.unclear:
-        return Verdict("ask", NOT_UNDERSTOOD, rememberable=False, why=subject.because)
+        return Verdict(
+            "ask",
+            NOT_UNDERSTOOD,
+            rememberable=False,
+            why=subject.because,
+            trial=not any(_forbids_commands(rule, subject) for rule in rules),
+        )
     if subject.effect == "write" and ("\n" in subject.text or visible(subject.text) != subject.text):
         return Verdict("ask", HIDDEN, rememberable=False)
     if subject.server and is_read_only(context.mode):
@@ -101,7 +110,13 @@ def decide(rules: Iterable[Rule], subject: Subject, context: PolicyContext | Non
         return Verdict("ask", DESTROYS, rememberable=False, why=why)
     if subject.permitted_by and subject.reach == "workspace" and (context.sandboxed or subject.effect != "run"):
         return Verdict("allow", subject.permitted_by, why=why)
-    return Verdict("ask", NOTHING_MATCHED, rememberable=command is None or command.prefix is not None, why=why)
+    rememberable = command is None or command.prefix is not None
+    return Verdict("ask", NOTHING_MATCHED, rememberable=rememberable, why=why, trial=command is not None)
+
+
+def _forbids_commands(rule: Rule, subject: Subject) -> bool:
+    """Whether the rule forbids some commands, one of which a line that is not understood may hold."""
+    return rule.kind != "allow" and bool(rule.patterns) and bool({"@run", "*", subject.tool} & {*rule.targets})
 
 
 def _in_read_only_mode(matching: Iterable[Rule], subject: Subject, mode: Mode) -> Verdict:
@@ -147,7 +162,8 @@ def decide_all(
     verdicts = [decide(rules, subject, context) for subject in subjects]
     strictest = min(verdicts, key=lambda verdict: (_STRICTEST_FIRST.index(verdict.decision), verdict.rememberable))
     if strictest.decision != "allow":
-        return replace(strictest, network=False, unsandboxed=False, named=False), verdicts
+        trial = all(verdict.trial for verdict in verdicts if verdict.decision != "allow")
+        return replace(strictest, network=False, unsandboxed=False, named=False, trial=trial), verdicts
     pairs = zip(subjects, verdicts, strict=True)
     acting = [(subject, verdict) for subject, verdict in pairs if acts(subject) or _asks(subject)]
     if not acting:  # what only looks needed no rule of the user's

@@ -45,6 +45,7 @@ class _Call:
     """What has been recorded of a call that has not ended."""
 
     decided: bool = False
+    tried: bool = False
     digest: str = ""
     started: float | None = None
 
@@ -138,14 +139,16 @@ class AuditRecorder:
 
     def _on_asked(self, approval: Approval, position: int) -> None:
         call_id = approval.tool_call_id
-        self._calls.setdefault(call_id, _Call()).digest = approval.digest
+        call = self._calls.setdefault(call_id, _Call())
+        call.digest, call.decided, call.started = approval.digest, False, None
         fields = approval.model_dump(mode="json", exclude={"tool_call_id", "asked_at"}, exclude_defaults=True)
         self._add("asked", f"Asked: {approval.title}", call_id, record=position, **fields)
 
     def _on_decided(self, call_id: str, decision: Decision, position: int) -> None:
         call = self._calls.setdefault(call_id, _Call())
-        if call.decided:
+        if call.decided or (decision.trial and call.tried):
             return
+        call.tried = call.tried or decision.trial
         call.decided = decision.outcome != "edited"  # what becomes of the user's own line is decided next
         who = decision.client or "a client" if decision.by == "user" else f"rule: {decision.rule}"
         fields = decision.model_dump(mode="json", exclude_defaults=True)

@@ -21,7 +21,8 @@ def shop(tmp_path: Path) -> Path:
 
 READ = ["read_file", '{"path": "a.txt"}']
 EDIT = ["edit_file", '{"path": "a.txt", "old_text": "two", "new_text": "zwei"}']
-RUN = ["run_shell_command", '{"command": "touch -c hi"}']
+RUN = ["run_shell_command", '{"command": "touch hi"}']
+TRY = ["run_shell_command", '{"command": "touch -c hi"}']
 LOOK = ["run_shell_command", '{"command": "echo hi"}']
 
 
@@ -39,7 +40,8 @@ LOOK = ["run_shell_command", '{"command": "echo hi"}']
         ([*EDIT, "--allow", "@write(*.txt)"], 0, {"state": "succeeded"}),
         (RUN, 3, {"state": "rejected"}),
         (LOOK, 0, {"state": "succeeded"}),
-        ([*RUN, "--mode", "plan"], 0, {"state": "succeeded"}),  # where it can change nothing
+        (TRY, 0, {"state": "succeeded"}),  # where it can change nothing
+        ([*TRY, "--mode", "plan"], 0, {"state": "succeeded"}),
         ([*RUN, "--allow", "run_shell_command(touch *)"], 0, {"state": "succeeded"}),
     ],
 )

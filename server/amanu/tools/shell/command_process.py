@@ -145,7 +145,8 @@ class CommandLauncher:
         argv = list(need.argv) if need.argv is not None else [self._bash(), "-c", plan.command]
         environment = self.child_environment(mark, need, tty=plan.tty)
         # Without the user's approval a command may not take the machine's memory; one that only reads needs little.
-        kernel = limits(None if plan.by_user else 4 if need.writes == "nothing" else 2)
+        only_reads = need.writes == "nothing" and not need.trial
+        kernel = limits(None if plan.by_user else 4 if only_reads else 2)
         end.memory = kernel.memory
         with self._opened_folder(plan.folder) as handle:
             status = os.fstat(handle)
@@ -185,7 +186,7 @@ class CommandLauncher:
         if tty:
             environment["TERM"] = "xterm-256color"
             del environment["NO_COLOR"]
-        if need.writes == "nothing":
+        if need.writes == "nothing" and not need.trial:
             from amanu.shell.programs.git import LOOKING
 
             return {**without_git_settings(environment), **LOOKING}

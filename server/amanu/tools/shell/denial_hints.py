@@ -5,30 +5,13 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from amanu.tools.shell.blocked import HIDING, NETWORK, REFUSED, SERVICE
 from amanu_protocol.items import CommandSandbox
 
 _TAIL = 20_000  # characters at the end, where errors usually are
-_NETWORK = re.compile(
-    r"network is unreachable|could not resolve host|temporary failure in name resolution|name or service not known"
-    r"|\b(EAI_AGAIN|ENETUNREACH|ENOTFOUND)\b|no address associated with hostname|dns error|failed to lookup address"
-    r"|failed to establish a new connection|no such host|unable to access 'https?://|network unreachable"
-    r"|connection refused|\bECONNREFUSED\b",
-    re.IGNORECASE,
-)
-_SERVICE = re.compile(
-    r"docker daemon|\b(docker|podman|containerd|mysqld|redis)\.sock\b|\.s\.PGSQL|publickey|host key verification failed"
-    r"|gh auth login|not logged in|unable to locate credentials|could not read (username|password)",
-    re.IGNORECASE,
-)
 _WRITING = re.compile(
     r"read-only file system|permission denied|device or resource busy|\b(EROFS|EACCES|EBUSY)\b", re.IGNORECASE
 )
-_HIDING = re.compile(
-    r"permission denied|device or resource busy|operation not permitted|can only add regular files"
-    r"|\b(EACCES|EBUSY|EPERM)\b",
-    re.IGNORECASE,
-)
-"""How programs report a file with secrets: it exists, and cannot be opened."""
 _OTHER = re.compile(r"operation not permitted|\bEPERM\b", re.IGNORECASE)
 _MISSING = re.compile(
     r"""([^\s:'"‘’]+)['"’]?: (?:no such file or directory|cannot execute|bad interpreter|not found)""", re.IGNORECASE
@@ -84,18 +67,18 @@ def denial_hint(
     if sandbox.tier == "none":
         return None
     tail = output[-_TAIL:]
-    hiding = "\n".join(line for line in tail.splitlines() if _HIDING.search(line))
+    hiding = "\n".join(line for line in tail.splitlines() if HIDING.search(line))
     if secret := [path for path in unseen if os.path.basename(path) in hiding]:  # noqa: PTH119
         names = ", ".join(secret[:_MAX_NAMED])
         return f"[{names}: files with secrets are hidden unless the user allows them. {_retry_with('secrets')}]"
     if _SET_UP.search(tail):
         return f"[The sandbox could not be set up for this command. {_RETRY_OUTSIDE}]"
-    if _SERVICE.search(tail):
+    if SERVICE.search(tail):
         return (
             "[The command ran in a sandbox that hides keys and tokens in the user's home folder and the sockets of "
             f"services. {_RETRY_OUTSIDE}]"
         )
-    if not sandbox.network and _NETWORK.search(tail):
+    if not sandbox.network and (NETWORK.search(tail) or REFUSED.search(tail)):
         return f"[The sandbox has no network access. {_retry_with('network')}]"
     if _WRITING.search(tail):
         return f"[{_write_hint(tail, sandbox, protected, unseen)}]"

@@ -16,14 +16,15 @@ from typing import Any
 
 from pydantic import Field, JsonValue
 
-from amanu.core.command import Ask, CommandContext, Reading
+from amanu.core.command import Ask, Command, CommandContext, Reading
 from amanu.core.protected_paths import npmrc_holds_token
 from amanu.core.requirements import SandboxRequirements
-from amanu.core.tool import CallContext, Outcome, Params, Preview, Subject, ToolError
+from amanu.core.tool import Blocked, CallContext, Need, Outcome, Params, Preview, Subject, ToolError
 from amanu.sandbox.process_records import MARK
 from amanu.system.tasks import run_to_completion
 from amanu.text.display import one_line, visible
 from amanu.tools.environment import SessionTool, ToolEnvironment
+from amanu.tools.shell.blocked import Attempt, find_blocked
 from amanu.tools.shell.command_process import CHANGED, CommandLauncher, CommandPlan, CommandProcess
 from amanu.tools.shell.command_result import CommandResults, CommandStreams
 from amanu.tools.shell.file_identity import fingerprint, identity, read_contents
@@ -107,6 +108,7 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
         return f"Run {_short(str(arguments.get('command', 'a command')))}"
 
     async def preview(self, params: RunShellCommandParams, call: CallContext) -> Preview:
+        asked, params = _requested(params), _with_needs(params, call.blocked)
         if "\0" in params.command or not params.command.strip():
             raise ToolError("The command is empty or contains a NUL character, so no shell can run it.")
         if not params.background and (params.until is not None or params.port is not None or params.tty):
@@ -122,8 +124,8 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
         lines = [visible(params.command)]
         if params.description:
             lines.append(f"The model says: {visible(params.description)}")
-        if request := _requested(params):
-            lines.append(f"It asks {request}" + (f": {visible(params.reason)}" if params.reason else "."))
+        if asked:
+            lines.append(f"It asks {asked}" + (f": {visible(params.reason)}" if params.reason else "."))
         lines.append(f"In: {visible(str(folder))}")
         lines += _background_lines(params)
         if self._sandbox is not None:
@@ -146,7 +148,17 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
             grants=self._grants(),
             likely_grants=wants,
             command=params.command,
+            trial=self._may_be_tried(params, analysis.reading, call),
+            blocked="" if call.blocked is None else _described(call.blocked),
         )
+
+    def _may_be_tried(self, params: RunShellCommandParams, reading: Reading, call: CallContext) -> bool:
+        """Whether it may be run to see whether it needs anything. Not what asks for more by itself, and not what
+        probably waits a minute for a network that is not there; git notices at once."""
+        asks = params.background or params.network or params.outside or params.secrets
+        slow = any(command.network and not _is_git(command) for command in reading.commands)
+        has_sandbox = self._sandbox is not None and self._sandbox.tier != "none"
+        return has_sandbox and call.blocked is None and not (asks or slow or self._read_only())
 
     def with_command(self, arguments: Mapping[str, JsonValue], command: str) -> dict[str, JsonValue]:
         """What the model says of its own line need not be true of the user's."""
@@ -181,7 +193,15 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
         )
         place = f"{real} {need.folder_identity}"
         digest = fingerprint(
-            [place, need.writes, json.dumps(reading.argv), *map(identity, sorted(programs)), *digests, judged]
+            [
+                place,
+                need.writes,
+                *sorted(call.blocked.needs if call.blocked else ()),
+                json.dumps(reading.argv),
+                *map(identity, sorted(programs)),
+                *digests,
+                judged,
+            ]
         )
         return _Analysis(reading, need, digest)
 
@@ -300,12 +320,29 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
             return await self._run_in_background(params, plan, call)
         unsaved = await self._workspace.unsaved()
         total = params.timeout_s or self._limits.shell_total
-        if need.writes == "nothing":
+        if need.writes == "nothing" and not need.trial:
             total = min(total, self._limits.shell_read_only)
         streams, end = CommandStreams(self._environment), CommandEnd()
         async with self._launcher.launched(plan, end) as process:
             await self._follow(process, streams, call, total, end)
-        return await self._results.outcome(streams, end, unsaved, plan)
+        outcome = await self._results.outcome(streams, end, unsaved, plan)
+        return replace(outcome, blocked=await self._find_blocked(streams, end, plan))
+
+    async def _find_blocked(self, streams: CommandStreams, end: CommandEnd, plan: CommandPlan) -> Blocked | None:
+        """What the sandbox blocked and the user can allow."""
+        if self._sandbox is None or not self._grants() or end.stop_reason or streams.merged.binary:
+            return None
+        text, _ = await asyncio.to_thread(streams.merged.text, self._limits.shell_model)
+        roots = [path for root in self._workspace.roots for path in (root, self._workspace.guard.real(root))]
+        attempt = Attempt(
+            text,
+            end.failed,
+            self._sandbox.describe(plan.need),
+            trial=plan.need.trial,
+            unseen=[str(path) for path in end.unseen],
+            roots=[*roots, Path("/tmp"), Path("/dev"), Path("/proc")],
+        )
+        return await asyncio.to_thread(find_blocked, attempt)
 
     async def _run_in_background(self, params: RunShellCommandParams, plan: CommandPlan, call: CallContext) -> Outcome:
         """Start it as a job and wait until it is ready. A cancelled call ends the job: it belongs to the session only
@@ -421,6 +458,34 @@ def _requested(params: RunShellCommandParams) -> str:
         "for the workspace's files that hold secrets": params.secrets,
     }
     return " and ".join(request for request, is_requested in requests.items() if is_requested)
+
+
+_LACKS: Mapping[Need, str] = {
+    "write": "to change the workspace",
+    "network": "network access",
+    "unsandboxed": "access that the sandbox denies",
+    "secrets": "files that hold secrets",
+}
+
+
+def _with_needs(params: RunShellCommandParams, blocked: Blocked | None) -> RunShellCommandParams:
+    """The call, asking for what the sandbox blocked as well."""
+    needs = frozenset[Need]() if blocked is None else blocked.needs
+    asked: dict[str, bool] = {
+        "network": params.network or "network" in needs,
+        "outside": params.outside or "unsandboxed" in needs,
+        "secrets": params.secrets or "secrets" in needs,
+    }
+    return params.model_copy(update=asked) if needs else params
+
+
+def _described(blocked: Blocked) -> str:
+    needs = " and ".join(lack for need, lack in _LACKS.items() if need in blocked.needs)
+    return f"needs {needs} ({one_line(blocked.evidence)})"
+
+
+def _is_git(command: Command) -> bool:
+    return command.program is not None and command.program.rpartition("/")[2] == "git"
 
 
 def _with_asks(reading: Reading, asks: frozenset[Ask]) -> Reading:

@@ -1,0 +1,130 @@
+"""What the sandbox blocked, told from what a command printed: how the user can be asked for it.
+
+Only what nothing else explains counts, since a question in vain costs the user more than a failed command costs the
+model, which can ask for more by itself (`denial_hints.py`).
+"""
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from amanu.core.tool import Blocked, Need
+from amanu_protocol.items import CommandSandbox
+
+_TAIL = 20_000  # characters at the end, where errors usually are
+NETWORK = re.compile(
+    r"network is unreachable|could not resolve|temporary failure in name resolution|name or service not known"
+    r"|\b(EAI_AGAIN|ENETUNREACH|ENOTFOUND)\b|no address associated with hostname|dns error|failed to lookup address"
+    r"|failed to establish a new connection|no such host|unable to access 'https?://|network unreachable",
+    re.IGNORECASE,
+)
+REFUSED = re.compile(r"connection refused|\bECONNREFUSED\b", re.IGNORECASE)
+_PORT = re.compile(r"(?:[:\]]|\bport[ =:]+)(\d{2,5})\b", re.IGNORECASE)
+SERVICE = re.compile(
+    r"docker daemon|\b(docker|podman|containerd|mysqld|redis)\.sock\b|\.s\.PGSQL|publickey|host key verification failed"
+    r"|gh auth login|not logged in|unable to locate credentials|could not read (username|password)"
+    r"|could not read from remote repository|^ssh: ",
+    re.IGNORECASE | re.MULTILINE,
+)
+READ_ONLY = re.compile(r"read-only file system|\bEROFS\b", re.IGNORECASE)
+DENIED = re.compile(r"permission denied|\bEACCES\b", re.IGNORECASE)
+HIDING = re.compile(
+    r"permission denied|device or resource busy|operation not permitted|can only add regular files"
+    r"|\b(EACCES|EBUSY|EPERM)\b",
+    re.IGNORECASE,
+)
+"""How programs report a file with secrets: it exists, and cannot be opened."""
+_WARNING = re.compile(r"warning", re.IGNORECASE)
+_PATH = re.compile(r"(?<![\w.])/[^\s:'\"‘’“”,;]+")
+_SPEAKER = re.compile(r"^\s*/\S+: ")
+"""The program that prints a line, where it names itself by its path."""
+_EXAMINED = 5
+"""Ports looked up, and paths looked at on a line."""
+_TABLES = ("/proc/net/tcp", "/proc/net/tcp6")
+_LISTENS = "0A"
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """How a command ran, and what it printed."""
+
+    output: str
+    failed: bool
+    sandbox: CommandSandbox
+    trial: bool
+    """It ran to see what it lacks (`SandboxRequirements.trial`)."""
+    unseen: Sequence[str]
+    """Files with secrets that it could not read, as it may have named them."""
+    roots: Sequence[Path]
+    """Of the workspace, as they may be named."""
+
+    @property
+    def lines(self) -> list[str]:
+        return self.output[-_TAIL:].splitlines()
+
+
+def find_blocked(attempt: Attempt) -> Blocked | None:
+    """What the user can be asked for; None where the command did not fail, or not by the sandbox's doing. Blocking."""
+    sandbox = attempt.sandbox
+    if sandbox.tier == "none":
+        return None
+    if not attempt.failed:  # a command may go on after what it could not write; a warning says that it does
+        return _unwritten(attempt, (line for line in attempt.lines if not _WARNING.search(line)))
+    secret_line = secrets_line(attempt.lines, attempt.unseen)
+    if secret_line is not None:
+        return _blocked("secrets", secret_line)
+    for line in attempt.lines:
+        if SERVICE.search(line):
+            return _blocked("unsandboxed", line)
+    for line in attempt.lines if not sandbox.network else ():
+        if NETWORK.search(line) or (REFUSED.search(line) and _is_served(line)):
+            return _blocked("network", line)
+    return _unwritten(attempt, attempt.lines)
+
+
+def secrets_line(lines: Iterable[str], unseen: Sequence[str]) -> str | None:
+    """The line that says that one of the hidden files cannot be opened."""
+    names = [os.path.basename(path) for path in unseen]  # noqa: PTH119
+    return next((line for line in lines if HIDING.search(line) and any(name in line for name in names)), None)
+
+
+def _unwritten(attempt: Attempt, lines: Iterable[str]) -> Blocked | None:
+    """What could not be written. Once the workspace could be, only what is outside it is the sandbox's doing."""
+    pattern = DENIED if attempt.sandbox.tier == "landlock" else READ_ONLY
+    for line in lines:
+        if pattern.search(line):
+            paths = _PATH.findall(_SPEAKER.sub("", line))[:_EXAMINED]
+            outside = [path for path in paths if not _is_in(Path(path), attempt.roots)]
+            if outside and attempt.sandbox.tier != "landlock":
+                return _blocked("unsandboxed", line)
+            if attempt.trial and not outside:
+                return _blocked("write", line)
+    return None
+
+
+def _is_in(path: Path, roots: Sequence[Path]) -> bool:
+    return any(path.is_relative_to(root) for root in roots)
+
+
+def _is_served(line: str) -> bool:
+    """Whether the line names a port on which this machine listens: what refused it was the sandbox's own network."""
+    ports = {int(port) for port in _PORT.findall(line)[:_EXAMINED]}
+    return bool(ports & _served_ports()) if ports else False
+
+
+def _served_ports() -> set[int]:
+    ports: set[int] = set()
+    for table in _TABLES:
+        try:
+            rows = Path(table).read_text("ascii").splitlines()[1:]
+        except OSError:
+            continue
+        fields = (row.split() for row in rows)
+        ports |= {int(parts[1].rpartition(":")[2], 16) for parts in fields if parts[3] == _LISTENS}
+    return ports
+
+
+def _blocked(need: Need, line: str) -> Blocked:
+    return Blocked(frozenset({need}), line.strip())
