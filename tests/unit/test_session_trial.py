@@ -55,7 +55,7 @@ def only_call(d: ScriptedSession) -> ToolCall:
     [
         ("python3 -c 'print(6 * 7)'", 0),
         ("./check.sh", 3),
-        ('eval "echo 42"', 0),  # not understood
+        ("f() { echo 42; }; f", 0),  # not understood
         ("make -s test", 0),
         ("git -c core.fsmonitor=true status --short", 0),
         ("python3 -c 'import tempfile; tempfile.TemporaryFile(); print(42)'", 0),
@@ -156,7 +156,7 @@ async def test_where_a_rule_forbids_commands_what_is_not_understood_is_asked_abo
     (Path(os.environ["AMANU_HOME"]) / "config").mkdir(parents=True, exist_ok=True)
     rule = '[[rule]]\ndecision = "deny"\ncommand = "date *"\n'
     (Path(os.environ["AMANU_HOME"]) / "config" / "config.toml").write_text(rule)
-    async with scripted_session(tmp_path, step("", shell('eval "$UNKNOWN"')), DONE) as d:
+    async with scripted_session(tmp_path, step("", shell("f() { echo 1; }; f")), DONE) as d:
         await d.prompt("go")
         (asked,) = (await d.until(lambda state: state.approvals)).approvals
         assert asked.blocked == ""

@@ -38,7 +38,7 @@ def parser() -> argparse.ArgumentParser:
         help="explain the decision about a command or another tool call",
         epilog="With --stdin: one JSON object per line, {id, tool, arguments, rules?: {allow: [...], deny: [...]}, "
         "mode?, trusted?, workspace?}; the rules are command prefixes, added to yours. Answers in the "
-        "same order: {id, decision, rule, why, scopes}. Decisions assume a working sandbox; without "
+        "same order: {id, decision, rule, why, tried, scopes}. Decisions assume a working sandbox; without "
         "one, rules for commands do not count (sandbox.without). exit codes: 0 answered · 2 wrong usage",
     )
     explain.add_argument("line", nargs="?", metavar="COMMAND", help="a command line, in quotes")
@@ -92,12 +92,20 @@ class PolicyExplanation:
     scopes: list[ScopeOffer] = field(default_factory=list[ScopeOffer])
     until: str = ""
     """How often in a turn, where that is counted. A sentence."""
+    tried: bool = False
+    """It runs first where it can change nothing, and is asked about only if that blocks it."""
     permitted_by: list[str] = field(default_factory=list[str])
     """The rules that would allow what needs approval, if the user wrote them; none where no rule can."""
 
     def wire(self) -> dict[str, Any]:
         scopes = [scope.model_dump(mode="json") for scope in self.scopes]
-        return {"decision": self.decision, "rule": self.rule, "why": self.why, "scopes": scopes}
+        return {
+            "decision": self.decision,
+            "rule": self.rule,
+            "why": self.why,
+            "tried": self.tried,
+            "scopes": scopes,
+        }
 
 
 async def explain(query: PolicyQuery) -> PolicyExplanation:
@@ -129,9 +137,19 @@ async def explain(query: PolicyQuery) -> PolicyExplanation:
     parts = command_parts(judged)
     why = next((part.reason for part in parts if part.decision == verdict.decision and part.rule == verdict.rule), "")
     permitted_by = permitting(rules, subjects, when) if verdict.decision == "ask" else []
+    tried = verdict.trial and _is_worth_trying(query, subjects)
     return PolicyExplanation(
-        verdict.decision, verdict.rule, why or _sentence(verdict), parts, scopes, until, permitted_by
+        verdict.decision, verdict.rule, why or _sentence(verdict), parts, scopes, until, tried, permitted_by
     )
+
+
+def _is_worth_trying(query: PolicyQuery, subjects: "Sequence[Subject]") -> bool:
+    from amanu.tools.shell.run_shell_command import RunShellCommandParams, is_worth_trying
+
+    if query.tool != SHELL:
+        return False
+    params = RunShellCommandParams.model_validate(query.arguments)
+    return is_worth_trying(params, [subject.command for subject in subjects if subject.command is not None])
 
 
 async def _subjects(query: PolicyQuery, context: "_WorkspacePolicy", allowed: Any, *, trusted: bool) -> "list[Subject]":
@@ -255,12 +273,17 @@ async def _one(arguments: argparse.Namespace) -> int:
     return exits.USAGE if explanation.decision == "error" else exits.OK
 
 
+_TRIED = "It runs at once in a sandbox where it can change nothing; you are asked if that blocks it."
+
+
 def _draw(console: Console, explanation: PolicyExplanation) -> None:
     console.line(
         (_STYLES.get(explanation.decision, "red"), explanation.decision), ("", f"  {one_line(explanation.why, 400)}")
     )
     if explanation.rule:
         console.line(("dim", f"       {one_line(explanation.rule, 400)}"))
+    if explanation.tried:
+        console.line(("", f"       {_TRIED}"))
     if explanation.until:
         console.line(("dim", f"       {explanation.until}"))
     if len(explanation.parts) > 1:

@@ -9,7 +9,7 @@ import contextlib
 import json
 import os
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -153,12 +153,9 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
         )
 
     def _may_be_tried(self, params: RunShellCommandParams, reading: Reading, call: CallContext) -> bool:
-        """Whether it may be run to see whether it needs anything. Not what asks for more by itself, and not what
-        probably waits a minute for a network that is not there; git notices at once."""
-        asks = params.background or params.network or params.outside or params.secrets
-        slow = any(command.network and not _is_git(command) for command in reading.commands)
         has_sandbox = self._sandbox is not None and self._sandbox.tier != "none"
-        return has_sandbox and call.blocked is None and not (asks or slow or self._read_only())
+        untried = call.blocked is None and not self._read_only()
+        return has_sandbox and untried and is_worth_trying(params, reading.commands)
 
     def with_command(self, arguments: Mapping[str, JsonValue], command: str) -> dict[str, JsonValue]:
         """What the model says of its own line need not be true of the user's."""
@@ -426,6 +423,13 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
         if size > self._limits.shell_endless:
             return f"The command was ended after {size:,} bytes of output."
         return ""
+
+
+def is_worth_trying(params: RunShellCommandParams, commands: Iterable[Command]) -> bool:
+    """Whether a call may be tried before anybody is asked. Not one that asks for more by itself, and not what probably
+    waits a minute for a network that is not there; git notices at once."""
+    asks = params.background or params.network or params.outside or params.secrets
+    return not asks and not any(command.network and not _is_git(command) for command in commands)
 
 
 def _short(command: str) -> str:
