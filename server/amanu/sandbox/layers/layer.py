@@ -121,7 +121,7 @@ class Layer:
     def locked(self) -> Generator[int]:
         """While the context is open, the layer is not mounted, or only by who opened it. Yields the descriptor that
         holds the lock: processes that inherit it hold it, too. Raises `LayerError` when a command runs in the layer."""
-        with open(self.folder / "mounted", "ab") as file:  # noqa: PTH123 (a new descriptor each time: locks are by them)
+        with (self.folder / "mounted").open("ab") as file:  # a descriptor of its own: two of them exclude each other
             until = time.monotonic() + _WAIT
             while True:
                 try:
@@ -155,7 +155,7 @@ class Layer:
         """What a command in the layer would find there, by `lstat`, without following links; None for nothing."""
         root, name = self.place(path)
         with root.opened() as folders:
-            return upper_folder.visible(folders, name)
+            return root.upper.lstat() if name == "." else upper_folder.visible(folders, name)
 
     def close(self) -> None:
         """Give it up: whoever cleans up next removes it. Closing twice is harmless."""

@@ -40,6 +40,14 @@ def is_opaque(folder: int) -> bool:
         return False
 
 
+def make_opaque(folder: int) -> None:
+    os.setxattr(folder, mount_way().opaque_attribute, b"y")
+
+
+def make_whiteout(name: str, dir_fd: int) -> None:
+    os.mknod(name, stat.S_IFCHR, os.makedev(0, 0), dir_fd=dir_fd)
+
+
 def dress(made: int | Path, model: os.stat_result) -> None:
     """Give a file or folder that was made in the layer the mode of `model`, and its owner where we may."""
     if os.geteuid() == 0:
@@ -82,7 +90,7 @@ def delete(folders: Folders, path: str) -> None:
     with _made(folders, path) as (above, below, name):
         remove(name, above)
         if status(name, below) is not None:
-            os.mknod(name, stat.S_IFCHR, os.makedev(0, 0), dir_fd=above)
+            make_whiteout(name, above)
 
 
 def drop(folders: Folders, path: str) -> None:
@@ -154,6 +162,6 @@ def _make(above: int, name: str, over: os.stat_result | None, under: os.stat_res
     os.mkdir(name, _FOLDER_MODE, dir_fd=above)
     with opened_folder(name, above) as folder:
         if over is not None:  # the folder that was deleted does not come back
-            os.setxattr(folder, mount_way().opaque_attribute, b"y")
+            make_opaque(folder)
         elif under is not None:
             dress(folder, under)
