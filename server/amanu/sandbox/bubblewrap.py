@@ -30,6 +30,8 @@ class LayerBinds:
     """Root → where the layer mounts it. The root itself is bound read only, and this over it."""
     mounted: tuple[Path, ...] = ()
     """What is mounted below the roots, which the layer does not contain: seen, and read only."""
+    secret_folders: frozenset[Path] = frozenset()
+    """Those of the secret paths that are folders, and in the layer only."""
     lock: int | None = None
     """The descriptor that locks the layer: held until the last process of the sandbox has ended."""
     identity: tuple[int, int] | None = None
@@ -100,7 +102,7 @@ def command(
             out += _bound("--ro-bind-try", path)
     for path, handle in pinned.items():
         out += ["--perms", "0755", "--ro-bind-data", str(handle), path]
-    closed = {path: path.is_dir() for path in view.secret}
+    closed = {path: path in layer.secret_folders or path.is_dir() for path in view.secret}
     closed |= dict.fromkeys(view.sockets, False)
     # bubblewrap reads the mount table for each bind, but not for other mounts: folders come last, as tmpfs.
     for path, _ in sorted(closed.items(), key=lambda path_and_kind: path_and_kind[1]):

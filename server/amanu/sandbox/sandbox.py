@@ -277,7 +277,8 @@ class Sandbox:
         if need.layer is not None:
             handles = {root: handles[root] for root in outermost_roots(handles)}
             layer = stack.enter_context(command_layer(need.layer, handles))
-            view, record, closed = layer.view(self._view(need, roots, environment)), None, list[Path]()
+            view = layer.view(self._view(need, roots, environment), secrets=need.secrets)
+            record, closed = None, list[Path]()
         else:
             view, record, closed = self._begin(stack, tier, need, roots, environment)
         settle = QuarantineResult if record is None else record.settle

@@ -3,16 +3,22 @@ blocks."""
 
 import os
 import stat
-from collections.abc import Generator, Iterable, Mapping
+from collections import deque
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from amanu.core import protected_paths as protected
 from amanu.sandbox.bubblewrap import LayerBinds
 from amanu.sandbox.filesystem_view import FilesystemView
+from amanu.sandbox.folder_scan import scan_folder
 from amanu.sandbox.layers import mount
 from amanu.sandbox.layers.layer import Layer, LayerError, LayerRoot
 from amanu.sandbox.toolchains import is_inside
+
+_FOLDERS = 500
+"""The most folders of an upper folder that are searched for secrets, the nearest first; as of a root."""
 
 
 class CommandLayer:
@@ -27,6 +33,7 @@ class CommandLayer:
         self._layer = layer
         self._lock = lock
         self._roots = {path: (_root(layer, path, handle), handle) for path, handle in roots.items()}
+        self._secret_folders: frozenset[Path] = frozenset()
 
     @property
     def handle(self) -> int:
@@ -43,13 +50,18 @@ class CommandLayer:
         return LayerBinds(
             merged={path: root.merged for path, (root, _) in self._roots.items()},
             mounted=tuple(self._as_in_workspace(below)),
+            secret_folders=self._secret_folders,
             lock=self._lock,
             identity=(os.geteuid(), os.getegid()) if mount.mount_way().own_user_namespace else None,
         )
 
-    def view(self, view: FilesystemView) -> FilesystemView:
+    def view(self, view: FilesystemView, *, secrets: bool) -> FilesystemView:
         """What the command sees. In the roots all is writable, and stays in the layer; git's folders that lie elsewhere
-        are read only. To hide a path that the layer does not show would create it there."""
+        are read only. Hidden is what holds secrets in the workspace, and unless the command may read `secrets`, what
+        does so in the layer alone. To hide a path that the layer does not show would create it there."""
+        roots = () if secrets else [root for root, _ in self._roots.values()]
+        new = {path: is_folder for root in roots for path, is_folder in _new_secrets(root)}
+        self._secret_folders = frozenset(path for path, is_folder in new.items() if is_folder)
         gits = {folder for git_dirs in view.protected.repositories for folder in (git_dirs.folder, git_dirs.common)}
         outside = [path for path in view.writable if path not in gits and not is_inside(path, self._roots)]
         return replace(
@@ -58,7 +70,8 @@ class CommandLayer:
             writable=(*outside, *(path for path in self._roots if path in view.writable)),
             read_only=tuple(path for path in view.read_only if not is_inside(path, self._roots)),
             guarded=(),
-            secret=tuple(self._as_in_workspace(view.secret)),
+            secret=(*self._as_in_workspace(view.secret), *new),
+            workspace_secrets=(*view.workspace_secrets, *new),
             sockets=tuple(self._as_in_workspace(view.sockets)),
         )
 
@@ -89,6 +102,25 @@ def command_layer(folder: Path, roots: Mapping[Path, int]) -> Generator[CommandL
     layer = Layer.open(folder)
     with layer.locked() as lock:
         yield CommandLayer(layer, lock, roots)
+
+
+def _new_secrets(root: LayerRoot) -> Iterator[tuple[Path, bool]]:
+    """What holds secrets in the layer, judged by its name, and is not there in the workspace: an earlier command may
+    have copied it. With each path, in the workspace, whether it is a folder."""
+    todo, visited = deque([root.upper]), 0
+    while todo and visited < _FOLDERS:
+        visited += 1
+        folder = scan_folder(str(todo.popleft()))
+        for name in folder.perhaps_secret:
+            path, inside = Path(name), os.path.relpath(name, root.upper)
+            mode = path.lstat().st_mode
+            if not protected.is_secret(inside) or os.path.lexists(root.path / inside):
+                continue
+            is_environment = stat.S_ISDIR(mode) and (path / "pyvenv.cfg").is_file()
+            is_harmless = stat.S_ISREG(mode) and path.name == ".npmrc" and not protected.npmrc_holds_token(name)
+            if (stat.S_ISDIR(mode) or stat.S_ISREG(mode)) and not (is_environment or is_harmless):
+                yield root.path / inside, stat.S_ISDIR(mode)
+        todo += map(Path, folder.below)
 
 
 def _root(layer: Layer, path: Path, handle: int) -> LayerRoot:
