@@ -1,13 +1,10 @@
 """What can be done in each tier, tried for real, as root and as an ordinary user: the table is the promise."""
 
 import asyncio
-import functools
 import json
 import os
 import shutil
 import signal
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -16,10 +13,8 @@ import pytest
 
 from amanu.sandbox.layers.layer import clean as clean_layers
 from amanu.sandbox.temp_folders import TemporaryFolders
+from support.ordinary_user import USERS, started_as
 from support.required_programs import needs
-
-NOBODY = 65534
-TESTS = Path(__file__).parents[1]
 
 LEAVES = """
 setsid -f sleep {n}
@@ -123,44 +118,12 @@ network: abstract datagram                -           -      -         yes
 """`any`: for the machine to say. `none` is tried as an ordinary user only, to show that the acts are real: as root some
 of them would do harm. *Unasked*: what no rule of the user's names, which sees no secrets; where a file at the top is
 hidden, Landlock lets nothing come to be beside it. `after`: done, and when the command has ended all is as before. *New
-nested .git*: a repository in which nothing runs. `layer`: bubblewrap over a layer; what is done in the workspace is done
-in the layer, and all is as before."""
+nested .git*: a repository in which nothing runs. `layer`: bubblewrap over a layer; what is done in the workspace is
+done in the layer, and all is as before."""
 
 _ROWS = [line for line in TABLE.splitlines() if line]
 TIERS: list[str] = _ROWS[0].split()
 LINES: list[list[str]] = [line.rsplit(maxsplit=len(TIERS)) for line in _ROWS[1:]]
-USERS = (0, NOBODY) if os.geteuid() == 0 else (os.geteuid(),)
-
-
-@functools.cache
-def program(user: int) -> tuple[list[str], dict[str, str]]:
-    """A Python that this user can start, with our packages."""
-    site = next(each for each in sys.path if each.endswith("site-packages"))
-    sources = [str(TESTS.parent / each) for each in ("server", "protocol", "tests")]
-    environment = {"PATH": "/usr/bin:/bin", "HOME": "/nonexistent", "PYTHONPATH": os.pathsep.join([*sources, site])}
-    for python in (sys.executable, f"/usr/bin/python{sys.version_info[0]}.{sys.version_info[1]}"):
-        try:
-            subprocess.run([python, "-c", "import pydantic"], user=user, group=user, check=True, env=environment)
-        except (OSError, subprocess.CalledProcessError):
-            continue
-        return [python], environment
-    sentence = "there is no Python that an ordinary user can start"
-    pytest.fail(sentence) if os.environ.get("CI") == "true" else pytest.skip(sentence)
-
-
-def started_as(user: int, script: str, *arguments: str) -> subprocess.Popen[str]:
-    python, environment = program(user)
-    argv = [*python, str(TESTS / "support" / script), *arguments]
-    root = os.geteuid() == 0
-    return subprocess.Popen(
-        argv,
-        user=user if root else None,
-        group=user if root else None,
-        extra_groups=[] if root else None,
-        env=environment,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
 
 
 CASES = [(tier, user) for tier in TIERS for user in USERS if (tier, user) != ("none", 0)]

@@ -1,5 +1,5 @@
-"""Tries every act in one tier and prints JSON of act → "done" or why not: `python escape_attempt_runner.py TIER`. As tier,
-`layer` is bubblewrap over a layer.
+"""Tries every act in one tier and prints JSON of act → "done" or why not: `python escape_attempt_runner.py TIER`. As
+tier, `layer` is bubblewrap over a layer.
 
 A program of its own, so that it can be run as another user.
 """
@@ -293,7 +293,13 @@ def contents(root: Path) -> dict[str, Any]:
     """All that is in the workspace."""
     status = {path: path.lstat() for path in root.rglob("*")}
     return {
-        str(path): (found.st_mode, found.st_ino, found.st_nlink, found.st_mtime_ns, path.is_file() and path.read_bytes())
+        str(path): (
+            found.st_mode,
+            found.st_ino,
+            found.st_nlink,
+            found.st_mtime_ns,
+            path.is_file() and path.read_bytes(),
+        )
         for path, found in status.items()
     }
 
