@@ -245,11 +245,40 @@ async def test_only_one_command_at_a_time(home: Home, root: Path, monkeypatch: p
         for change in (lambda: layer.write(root / "a", b"", 0o644), layer.remove):
             with pytest.raises(LayerError, match="Another command is running"):
                 await asyncio.to_thread(change)
-        process.kill()
-        await process.wait()
+    with pytest.raises(LayerError, match="Another command is running"):
+        layer.drop(root / "a")  # it still runs, although nobody follows it
+    process.kill()
+    await process.wait()
     monkeypatch.undo()
     layer.remove()
     assert not layer.folder.exists()
+
+
+async def test_the_processes_around_a_command_are_those_of_bubblewrap(home: Home, root: Path) -> None:
+    layer = Layer.create(home.layers, [root])
+    async with launched(home, layer, "echo; read line < /dev/zero", [root]) as started:
+        process = await start(started)
+        assert process.stdout is not None
+        await process.stdout.readline()
+        names, pid = list[str](), str(process.pid)
+        while pid:
+            names.append(Path(f"/proc/{pid}/comm").read_text().strip())
+            pid = Path(f"/proc/{pid}/task/{pid}/children").read_text().strip()
+        process.kill()
+        await process.wait()
+    assert names == [*["bwrap"] * started.holders, "sh"]
+
+
+def test_a_root_that_has_just_been_replaced_is_not_mounted(home: Home, root: Path) -> None:
+    layer, programs = Layer.create(home.layers, [root]), mount.mount_programs()
+    assert programs is not None
+    checked = os.open(root, os.O_RDONLY)
+    root.rename(root.parent / "former")
+    root.symlink_to("/etc")
+    prefix = mount.prefix(programs, mount.mount_way(), [(root, checked, layer.roots[0].folder)])
+    ran = subprocess.run([*prefix, "/bin/echo", "it ran"], pass_fds=[checked], capture_output=True, text=True)
+    os.close(checked)
+    assert (ran.stdout, ran.returncode) == ("", 126) and "has been replaced" in ran.stderr
 
 
 async def test_two_roots_and_one_in_another(home: Home, root: Path) -> None:

@@ -167,8 +167,7 @@ class Sandbox:
                 yield started
         finally:
             undoing = asyncio.create_task(_undo(preparing, stack))
-            self._undoing.add(undoing)
-            undoing.add_done_callback(self._undoing.discard)
+            self._keep(undoing)
             await asyncio.shield(undoing)
 
     async def accept(self, path: Path) -> None:
@@ -199,16 +198,22 @@ class Sandbox:
         if not self._cleaned:
             self._cleaned = True
             await asyncio.to_thread(self._clean)
+            # Not awaited: what commands left in layers can be large, and nobody needs the place.
+            self._keep(asyncio.create_task(asyncio.to_thread(clean_layers, self._home.layers)))
             await self._processes.sweep()
         proof = await prove(_candidates(self._best), self._launch_in_tier)
         _proofs[self._key] = proof
         log.info("sandbox: %s", proof.summary)
         return proof
 
+    def _keep(self, task: asyncio.Task[None]) -> None:
+        """Keep a task until it is done; `close` waits for it."""
+        self._undoing.add(task)
+        task.add_done_callback(self._undoing.discard)
+
     def _clean(self) -> None:
         """Clean up what killed daemons left behind. Blocking."""
         self._temporaries.clean()
-        clean_layers(self._home.layers)
         with contextlib.suppress(OSError), self._records.lock():
             pass
 

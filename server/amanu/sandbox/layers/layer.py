@@ -86,14 +86,18 @@ class Layer:
         outermost = outermost_roots(roots)
         if fault := refusal(layers, outermost):
             raise LayerError(fault)
+        folder = layers / token_hex(8)
         with _creating(layers):
-            folder = layers / token_hex(8)
             folder.mkdir(mode=0o700)
             owner = os.open(folder / "owner", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             fcntl.flock(owner, fcntl.LOCK_EX)
-        layer = cls(folder, [_make(root, folder / str(at)) for at, root in enumerate(outermost)], owner)
-        described = [{"path": str(root.path), "identity": root.identity} for root in layer.roots]
-        (folder / "layer.json").write_text(json.dumps({"roots": described}))
+        try:
+            layer = cls(folder, [_make(root, folder / str(at)) for at, root in enumerate(outermost)], owner)
+            described = [{"path": str(root.path), "identity": root.identity} for root in layer.roots]
+            (folder / "layer.json").write_text(json.dumps({"roots": described}))
+        except BaseException:
+            os.close(owner)  # the next one to clean up removes it
+            raise
         return layer
 
     @classmethod

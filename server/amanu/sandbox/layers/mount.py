@@ -30,7 +30,12 @@ while [ "$1" != -- ]; do
     echo "The folder $1 has been replaced by another one." >&2
     exit 126
   fi
-  "$mount" -inc -t overlay -o "lowerdir=.,upperdir=$3/upper,workdir=$3/work,$options" overlay "$3/merged" || exit 126
+  if ! LIBMOUNT_FORCE_MOUNT2=always "$mount" -inc -t overlay \\
+    -o "lowerdir=.,upperdir=$3/upper,workdir=$3/work,$options" overlay "$3/merged"
+  then
+    echo "The layer could not be mounted." >&2
+    exit 126
+  fi
   shift 3
 done
 shift
@@ -40,7 +45,9 @@ exec "$@"
 and the command line of bubblewrap.
 
 The root must be opened again in this namespace, because the kernel refuses lower folders of other ones; what is opened
-must be the folder that was checked. As the current folder it needs no name, and so no character of its path matters."""
+must be the folder that was checked. As the current folder it needs no name, and so no character of its path matters.
+
+New versions of mount have two ways to mount, of which one is tested here: the one that all versions have."""
 
 _OPTIONS = "index=off,metacopy=off,xino=off,redirect_dir=nofollow"
 """Nothing in the upper folder refers to the lower one: it can be read, and changed while it is not mounted."""
