@@ -394,6 +394,7 @@ async def test_whether_a_layer_works_is_found_by_trying(
     needs("bwrap")
     sandbox = Sandbox(Settings(), home)
     assert await sandbox.layer_fault([root]) == ""
+    assert "kept apart" in sandbox.describe(SandboxRequirements(layer=home.layers / "x")).summary
     assert {path.name for path in root.iterdir()} == {"a", "d"}
     assert [path.name for path in home.layers.iterdir()] == ["lock"]
     assert "whole machine" in await sandbox.layer_fault([Path("/")])

@@ -97,7 +97,8 @@ async def result(case: Case, sandbox: Sandbox, home: Home, base: Path) -> Result
         said = (await process.communicate())[0].decode()
         await end_all(process.pid, "no=mark", started.holders)
     os.close(handle)
-    changes = read_changes(layer.roots[0], limit=LIMIT, prune=pruned)
+    with layer.locked():
+        changes = read_changes(layer.roots[0], limit=LIMIT, prune=pruned)
     try:
         layer.remove()
         removed = not layer.folder.exists()

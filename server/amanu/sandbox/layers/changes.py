@@ -54,7 +54,8 @@ class Changes:
 
 def read_changes(root: LayerRoot, *, limit: int, prune: Prune = lambda path, is_folder: False) -> Changes:
     """What differs in a root from the workspace as it is now. A file that was opened for writing and not changed is no
-    change. For a layer that is not mounted. Raises `LayerError`, `OSError`. Blocking."""
+    change. To be called within `Layer.locked`: once the command has ended and the layer is mounted no more. Raises
+    `LayerError`, `OSError`. Blocking."""
     found: list[Change] = []
     reading = _Reading(prune)
     with root.opened() as folders:

@@ -156,7 +156,8 @@ class Layer:
             upper_folder.drop(folders, name)
 
     def visible(self, path: Path) -> os.stat_result | None:
-        """What a command in the layer would find there, by `lstat`, without following links; None for nothing."""
+        """What the next command would find there, by `lstat`, without following links; None for nothing. To be called
+        while no command runs in the layer."""
         root, name = self.place(path)
         with root.opened() as folders:
             return root.upper.lstat() if name == "." else upper_folder.visible(folders, name)

@@ -5,6 +5,10 @@ namespace, a shell opens the roots in it and mounts, and executes bubblewrap. Ea
 layer, which no command sees, and bubblewrap binds that over the root: between the mount and the bind nobody can replace
 a name by another. The namespace ends with the command, and the mount with it.
 
+While a root is mounted, a command sees only in part what others do in the workspace: the kernel keeps the names it has
+looked up, so a file that is replaced by renaming stays the former one, and no watcher hears of it. The next command
+sees all.
+
 A Python program would take 15 ms to start; these take 5 together. From version 0.11 on bubblewrap can mount overlays
 itself (`--overlay-src`, `--overlay`): where it can, `prefix` would be empty. That is not built.
 """
