@@ -38,6 +38,11 @@ class Home(NamedTuple):
         return self.state / "sessions"
 
     @property
+    def layers(self) -> Path:
+        """What commands have changed and is not in the workspace."""
+        return self.state / "layers"
+
+    @property
     def commands(self) -> Path:
         """The user's own slash commands."""
         return self.config / "commands"

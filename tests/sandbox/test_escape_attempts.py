@@ -1,24 +1,20 @@
 """What can be done in each tier, tried for real, as root and as an ordinary user: the table is the promise."""
 
 import asyncio
-import functools
 import json
 import os
 import shutil
 import signal
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
 
 import pytest
 
+from amanu.sandbox.layers.layer import clean as clean_layers
 from amanu.sandbox.temp_folders import TemporaryFolders
+from support.ordinary_user import USERS, started_as
 from support.required_programs import needs
-
-NOBODY = 65534
-TESTS = Path(__file__).parents[1]
 
 LEAVES = """
 setsid -f sleep {n}
@@ -31,134 +27,103 @@ wait
 """Leaves processes behind in every way."""
 
 TABLE = """
-                                          bubblewrap  landlock  none
-spawn                                     yes         yes       yes
-change the workspace                      yes         yes       yes
-new file in a folder of it                yes         yes       yes
-new file at its top                       yes         yes       yes
-read .env                                 yes         yes       yes
-read a tool in home                       yes         yes       yes
-own server                                yes         -         yes
-change outside                            -           -         yes
-change a file of the system               -           -         -
-change a tool in home                     -           -         yes
-truncate outside                          -           -         yes
-chmod outside                             -           yes       yes
-read a file in home                       -           -         yes
-read a secret in home                     -           -         yes
-read our state                            -           -         yes
-read /etc/shadow                          -           -         -
-new git hook                              -           after     yes
-change git config                         -           after     yes
-rename .git                               -           after     yes
-link to git config                        -           -         -
-absent .vscode                            after       after     yes
-absent .mcp.json                          after       after     yes
-present .idea                             -           after     yes
-present AGENTS.md                         -           after     yes
-replace AGENTS.md                         -           after     yes
-nested .vscode                            -           after     yes
-nested .git                               -           after     yes
-new nested .git                           yes         yes       yes
-tcp                                       -           -         yes
-local socket                              -           -         yes
-abstract socket                           -           -         yes
-socket in the workspace                   -           -         yes
-socket deep in the workspace              -           -         yes
-own socket in the workspace               yes         -         yes
-own socket where a dead one was           yes         -         yes
-datagram                                  -           -         yes
-abstract datagram                         -           -         yes
-udp                                       -           -         yes
-vsock                                     -           -         any
-odd sockets                               -           -         any
-signal                                    -           -         yes
-see processes                             -           yes       yes
-read environments                         -           -         yes
-read memory                               -           -         any
-read open files                           -           -         yes
-set limits                                -           -         yes
-shared memory                             -           -         yes
-file of shared memory                     -           -         yes
-queue                                     -           -         yes
-read a terminal                           -           -         yes
-read the disk                             -           -         any
-ptrace                                    -           -         any
-remount                                   -           -         -
-mount                                     -           -         -
-mount anew                                -           -         any
-chroot                                    -           -         -
-user namespace                            -           -         any
-kernel programs                           -           -         any
-rights of another user                    -           -         any
-kernel setting                            -           -         -
-io_uring                                  -           -         any
-keyring                                   -           -         any
-type ahead                                -           -         any
-handles of the host                       -           -         -
-outlive                                   -           -         yes
-unasked: read .env                        -           -         yes
-unasked: change the workspace             yes         yes       yes
-unasked: new file at its top              yes         -         yes
-nothing: change the workspace             -           -         yes
-nothing: new file in a folder of it       -           -         yes
-nothing: read the workspace               yes         yes       yes
-nothing: read .env                        -           -         yes
-nothing: socket in the workspace          -           -         yes
-nothing: git status                       yes         yes       any
-git: git commit                           yes         yes       any
-git: git branch                           yes         yes       any
-git: new git hook                         -           after     any
-git: change git config                    -           after     any
-git: replace git config                   -           -         any
-git: rename .git                          -           after     any
-network: tcp                              yes         yes       yes
-network: local socket                     -           -         yes
-network: abstract socket                  -           -         yes
-network: socket in the workspace          -           -         yes
-network: datagram                         -           -         yes
-network: abstract datagram                -           -         yes
+                                          bubblewrap  layer  landlock  none
+spawn                                     yes         yes    yes       yes
+change the workspace                      yes         yes    yes       yes
+new file in a folder of it                yes         yes    yes       yes
+new file at its top                       yes         yes    yes       yes
+read .env                                 yes         yes    yes       yes
+read a tool in home                       yes         yes    yes       yes
+own server                                yes         yes    -         yes
+change outside                            -           -      -         yes
+change a file of the system               -           -      -         -
+change a tool in home                     -           -      -         yes
+truncate outside                          -           -      -         yes
+chmod outside                             -           -      yes       yes
+read a file in home                       -           -      -         yes
+read a secret in home                     -           -      -         yes
+read our state                            -           -      -         yes
+read /etc/shadow                          -           -      -         -
+new git hook                              -           after  after     yes
+change git config                         -           after  after     yes
+rename .git                               -           -      after     yes
+link to git config                        -           after  -         -
+absent .vscode                            after       after  after     yes
+absent .mcp.json                          after       after  after     yes
+present .idea                             -           after  after     yes
+present AGENTS.md                         -           after  after     yes
+replace AGENTS.md                         -           after  after     yes
+nested .vscode                            -           after  after     yes
+nested .git                               -           after  after     yes
+new nested .git                           yes         yes    yes       yes
+tcp                                       -           -      -         yes
+local socket                              -           -      -         yes
+abstract socket                           -           -      -         yes
+socket in the workspace                   -           -      -         yes
+socket deep in the workspace              -           -      -         yes
+own socket in the workspace               yes         yes    -         yes
+own socket where a dead one was           yes         yes    -         yes
+datagram                                  -           -      -         yes
+abstract datagram                         -           -      -         yes
+udp                                       -           -      -         yes
+vsock                                     -           -      -         any
+odd sockets                               -           -      -         any
+signal                                    -           -      -         yes
+see processes                             -           -      yes       yes
+read environments                         -           -      -         yes
+read memory                               -           -      -         any
+read open files                           -           -      -         yes
+set limits                                -           -      -         yes
+shared memory                             -           -      -         yes
+file of shared memory                     -           -      -         yes
+queue                                     -           -      -         yes
+read a terminal                           -           -      -         yes
+read the disk                             -           -      -         any
+ptrace                                    -           -      -         any
+remount                                   -           -      -         -
+mount                                     -           -      -         -
+mount anew                                -           -      -         any
+chroot                                    -           -      -         -
+user namespace                            -           -      -         any
+kernel programs                           -           -      -         any
+rights of another user                    -           -      -         any
+kernel setting                            -           -      -         -
+io_uring                                  -           -      -         any
+keyring                                   -           -      -         any
+type ahead                                -           -      -         any
+handles of the host                       -           -      -         -
+outlive                                   -           -      -         yes
+unasked: read .env                        -           -      -         yes
+unasked: change the workspace             yes         yes    yes       yes
+unasked: new file at its top              yes         yes    -         yes
+nothing: change the workspace             -           -      -         yes
+nothing: new file in a folder of it       -           -      -         yes
+nothing: read the workspace               yes         yes    yes       yes
+nothing: read .env                        -           -      -         yes
+nothing: socket in the workspace          -           -      -         yes
+nothing: git status                       yes         yes    yes       any
+git: git commit                           yes         yes    yes       any
+git: git branch                           yes         yes    yes       any
+git: new git hook                         -           after  after     any
+git: change git config                    -           after  after     any
+git: replace git config                   -           after  -         any
+git: rename .git                          -           -      after     any
+network: tcp                              yes         yes    yes       yes
+network: local socket                     -           -      -         yes
+network: abstract socket                  -           -      -         yes
+network: socket in the workspace          -           -      -         yes
+network: datagram                         -           -      -         yes
+network: abstract datagram                -           -      -         yes
 """
 """`any`: for the machine to say. `none` is tried as an ordinary user only, to show that the acts are real: as root some
 of them would do harm. *Unasked*: what no rule of the user's names, which sees no secrets; where a file at the top is
 hidden, Landlock lets nothing come to be beside it. `after`: done, and when the command has ended all is as before. *New
-nested .git*: a repository in which nothing runs."""
+nested .git*: a repository in which nothing runs. `layer`: bubblewrap over a layer; what is done in the workspace is
+done in the layer, and all is as before."""
 
 _ROWS = [line for line in TABLE.splitlines() if line]
 TIERS: list[str] = _ROWS[0].split()
 LINES: list[list[str]] = [line.rsplit(maxsplit=len(TIERS)) for line in _ROWS[1:]]
-USERS = (0, NOBODY) if os.geteuid() == 0 else (os.geteuid(),)
-
-
-@functools.cache
-def program(user: int) -> tuple[list[str], dict[str, str]]:
-    """A Python that this user can start, with our packages."""
-    site = next(each for each in sys.path if each.endswith("site-packages"))
-    sources = [str(TESTS.parent / each) for each in ("server", "protocol", "tests")]
-    environment = {"PATH": "/usr/bin:/bin", "HOME": "/nonexistent", "PYTHONPATH": os.pathsep.join([*sources, site])}
-    for python in (sys.executable, f"/usr/bin/python{sys.version_info[0]}.{sys.version_info[1]}"):
-        try:
-            subprocess.run([python, "-c", "import pydantic"], user=user, group=user, check=True, env=environment)
-        except (OSError, subprocess.CalledProcessError):
-            continue
-        return [python], environment
-    sentence = "there is no Python that an ordinary user can start"
-    pytest.fail(sentence) if os.environ.get("CI") == "true" else pytest.skip(sentence)
-
-
-def started_as(user: int, script: str, *arguments: str) -> subprocess.Popen[str]:
-    python, environment = program(user)
-    argv = [*python, str(TESTS / "support" / script), *arguments]
-    root = os.geteuid() == 0
-    return subprocess.Popen(
-        argv,
-        user=user if root else None,
-        group=user if root else None,
-        extra_groups=[] if root else None,
-        env=environment,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
 
 
 CASES = [(tier, user) for tier in TIERS for user in USERS if (tier, user) != ("none", 0)]
@@ -166,7 +131,7 @@ CASES = [(tier, user) for tier in TIERS for user in USERS if (tier, user) != ("n
 
 @pytest.mark.parametrize(("tier", "user"), CASES)
 def test_what_can_be_done(tier: str, user: int) -> None:
-    if tier == "bubblewrap":
+    if tier in ("bubblewrap", "layer"):
         needs("bwrap")
     process = started_as(user, "escape_attempt_runner.py", tier)
     said = json.loads(process.communicate(timeout=60)[0])
@@ -182,9 +147,9 @@ def test_what_can_be_done(tier: str, user: int) -> None:
 
 
 @pytest.mark.parametrize("user", USERS)
-@pytest.mark.parametrize("tier", ["bubblewrap", "landlock"])
+@pytest.mark.parametrize("tier", ["bubblewrap", "layer", "landlock"])
 async def test_nothing_outlives_a_killed_daemon(tier: str, user: int) -> None:
-    if tier == "bubblewrap":
+    if tier in ("bubblewrap", "layer"):
         needs("bwrap")
     number = f"77{time.monotonic_ns()}"
     base = Path(os.path.realpath(tempfile.mkdtemp(prefix="dying-")))
@@ -198,15 +163,17 @@ async def test_nothing_outlives_a_killed_daemon(tier: str, user: int) -> None:
         while sleeping(number):
             await asyncio.sleep(0.01)
     TemporaryFolders(base / "ours" / "run" / "temporary").clean()
+    clean_layers(base / "ours" / "state" / "layers")
+    assert tier != "layer" or left_layers(base) == [], "not mounted, and locked by nobody"
     assert sorted(each.name for each in base.iterdir()) == ["ours", "work"]
     assert [*(base / "work").iterdir()] == []
     shutil.rmtree(base)
 
 
-@pytest.mark.parametrize("tier", ["bubblewrap", "landlock"])
+@pytest.mark.parametrize("tier", ["bubblewrap", "layer", "landlock"])
 @pytest.mark.parametrize("milliseconds", [2, 5, 8])
 async def test_a_daemon_killed_while_the_walls_are_made_leaves_nothing(tier: str, milliseconds: int) -> None:
-    if tier == "bubblewrap":
+    if tier in ("bubblewrap", "layer"):
         needs("bwrap")
     number = f"78{time.monotonic_ns()}"
     base = Path(os.path.realpath(tempfile.mkdtemp(prefix="dying-")))
@@ -218,7 +185,20 @@ async def test_a_daemon_killed_while_the_walls_are_made_leaves_nothing(tier: str
     await asyncio.sleep(0.5)
     assert sleeping(number) == []
     TemporaryFolders(base / "ours" / "run" / "temporary").clean()
+    clean_layers(base / "ours" / "state" / "layers")
+    assert tier != "layer" or left_layers(base) == []
     shutil.rmtree(base)
+
+
+def left_layers(base: Path) -> list[str]:
+    """Layers that are there, and mounts of them that any process sees."""
+    found = [path.name for path in (base / "ours" / "state" / "layers").iterdir() if path.is_dir()]
+    for table in Path("/proc").glob("[0-9]*/mountinfo"):
+        try:
+            found += [line for line in table.read_text().splitlines() if str(base) in line]
+        except OSError:
+            continue
+    return found
 
 
 def sleeping(number: str) -> list[str]:

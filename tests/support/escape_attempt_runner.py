@@ -1,4 +1,5 @@
-"""Tries every act in one tier and prints JSON of act → "done" or why not: `python escape_attempt_runner.py TIER`.
+"""Tries every act in one tier and prints JSON of act → "done" or why not: `python escape_attempt_runner.py TIER`. As
+tier, `layer` is bubblewrap over a layer.
 
 A program of its own, so that it can be run as another user.
 """
@@ -14,12 +15,14 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from amanu.config import SandboxSettings as Settings
 from amanu.core.requirements import SandboxRequirements
 from amanu.home import find_home
+from amanu.sandbox.layers.layer import Layer
 from amanu.sandbox.sandbox import Sandbox
 from support.sandboxed_process import start
 
@@ -227,14 +230,20 @@ async def main(tier: Any) -> dict[str, str]:
     ours = find_home({"AMANU_HOME": str(base / "amanu")}).make()
     (ours.state / "canary").write_text("secret")
     # A clone may lie in a folder that commands do not see.
-    sandbox = Sandbox(Settings(read=(str(ACTS.parent),)), ours, best=tier)
+    best = "bubblewrap" if tier == "layer" else tier
+    sandbox = Sandbox(Settings(read=(str(ACTS.parent),)), ours, best=best)
     found: dict[str, str] = {}
+    untouched = contents(root)
     try:
         proof = await sandbox.proved()
-        assert proof.tier == tier, proof.summary
+        assert proof.tier == best, proof.summary
         for name, acts in plan.items():
             before = state(root)
-            said = await act(sandbox, NEEDS[name], root, environment, acts)
+            layer = Layer.create(ours.layers, [root]) if tier == "layer" else None
+            need = replace(NEEDS[name], layer=layer and layer.folder)
+            said = await act(sandbox, need, root, environment, acts)
+            if layer is not None:
+                layer.remove()
             if tier != "none" and state(root) == before:
                 said |= {key: "undone" for key in (*OBEYED, "link to git config") if said.get(key) == "done"}
             if "outlive" in acts:
@@ -262,6 +271,8 @@ async def main(tier: Any) -> dict[str, str]:
             "x",
         }
         found["left in the workspace"] = ", ".join(sorted(left))
+        if tier == "layer" and contents(root) != untouched:
+            found["left in the workspace"] = "not what was there before"
     finally:
         await sandbox.close()
         with contextlib.suppress(OSError):
@@ -276,6 +287,21 @@ async def main(tier: Any) -> dict[str, str]:
                 shutil.rmtree(base)
                 break
     return found
+
+
+def contents(root: Path) -> dict[str, Any]:
+    """All that is in the workspace."""
+    status = {path: path.lstat() for path in root.rglob("*")}
+    return {
+        str(path): (
+            found.st_mode,
+            found.st_ino,
+            found.st_nlink,
+            found.st_mtime_ns,
+            path.is_file() and path.read_bytes(),
+        )
+        for path, found in status.items()
+    }
 
 
 def state(root: Path) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """A daemon that runs a command and waits to be killed: `python killed_daemon.py TIER COMMAND FOLDER`. Says when it has
-started the command, and the first line of that. Everything is in the folder."""
+started the command, and the first line of that. Everything is in the folder. As tier, `layer` is bubblewrap over a
+layer."""
 
 import asyncio
 import os
@@ -9,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from amanu.config import SandboxSettings as Settings
+from amanu.core.requirements import SandboxRequirements
 from amanu.home import find_home
+from amanu.sandbox.layers.layer import Layer
 from amanu.sandbox.sandbox import Sandbox
 from support.sandboxed_process import start
 
@@ -18,10 +21,14 @@ async def main(tier: Any, command: str, base: Path) -> None:
     tempfile.tempdir = str(base)
     root = base / "work"
     root.mkdir(exist_ok=True)
-    sandbox = Sandbox(Settings(), find_home({"AMANU_HOME": str(base / "ours")}).make(), best=tier)
+    home, need = find_home({"AMANU_HOME": str(base / "ours")}).make(), None
+    if tier == "layer":
+        layer = Layer.create(home.layers, [root])
+        tier, need = "bubblewrap", SandboxRequirements(layer=layer.folder)
+    sandbox = Sandbox(Settings(), home, best=tier)
     handle = os.open(root, os.O_RDONLY)
     argv = ["/bin/bash", "-c", command]
-    async with sandbox.launch(argv, None, [root], root, handle, {"PATH": "/usr/bin:/bin"}) as started:
+    async with sandbox.launch(argv, need, [root], root, handle, {"PATH": "/usr/bin:/bin"}) as started:
         process = await start(started)
         print("started", flush=True)
         assert process.stdout is not None

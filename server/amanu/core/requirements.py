@@ -38,6 +38,10 @@ class SandboxRequirements:
     pinned: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
     """Absolute path → bytes of the files it runs, as they were approved. It sees these bytes where the sandbox's tier
     can do that."""
+    layer: Path | None = None
+    """The folder of a layer over its roots (`sandbox/layers/`): what it writes in them, protected files and all of
+    git's included, stays in the layer. No other command may run in that layer meanwhile. Only where
+    `Sandbox.layer_fault` finds nothing; elsewhere it is not run."""
     watched: tuple[str, ...] = ()
     """Files and links it runs: if one has been replaced by the end, the result says so. No tier can pin a name."""
     folder_identity: tuple[int, int] | None = None

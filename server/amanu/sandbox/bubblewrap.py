@@ -4,6 +4,7 @@ namespaces."""
 import os
 import stat
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from amanu.core.requirements import SandboxRequirements
@@ -19,6 +20,23 @@ _NAMESPACES = (
     *("--new-session", "--die-with-parent", "--unshare-user", "--unshare-all", "--disable-userns"),
     *("--cap-drop", "ALL"),
 )
+
+
+@dataclass(frozen=True)
+class LayerBinds:
+    """What is bound of a layer, which must be mounted when bubblewrap starts."""
+
+    merged: Mapping[Path, Path] = field(default_factory=dict[Path, Path])
+    """Root → where the layer mounts it. The root itself is bound read only, and this over it."""
+    mounted: tuple[Path, ...] = ()
+    """What is mounted below the roots, which the layer does not contain: seen, and read only."""
+    secret_folders: frozenset[Path] = frozenset()
+    """Those of the secret paths that are folders, and in the layer only."""
+    lock: int | None = None
+    """The descriptor that locks the layer: held until the last process of the sandbox has ended."""
+    identity: tuple[int, int] | None = None
+    """User and group the command runs as. None: those bubblewrap has; where it runs in a user namespace made for the
+    mount, it is root."""
 
 
 def program() -> Path | None:
@@ -45,12 +63,17 @@ def command(
     pinned: Mapping[str, int],
     filter: int,
     as_root: bool,
+    layer: LayerBinds | None = None,
 ) -> list[str]:
     """The command line that runs `argv` in this sandbox. `roots` are descriptors of the roots, `pinned` of files'
     bytes, and `filter` of the system call filter; bubblewrap reads and closes them. `temporary` becomes `/tmp`; the
     command starts in `folder`."""
-    nothing = need.writes == "nothing"
+    nothing, layer = need.writes == "nothing", layer or LayerBinds()
     out = [str(program), *_NAMESPACES, "--hostname", "amanu", *(("--share-net",) if need.network else ())]
+    if layer.identity is not None:
+        out += ["--uid", str(layer.identity[0]), "--gid", str(layer.identity[1])]
+    if layer.lock is not None:
+        out += ["--sync-fd", str(layer.lock)]
     out += ["--ro-bind", "/", "/"]
     out += ["--dev", "/dev", "--proc", "/proc", *(("--remount-ro", "/proc") if as_root else ())]
     tmp = Path(os.path.realpath("/tmp"))
@@ -64,17 +87,22 @@ def command(
     for name, target in view.links:
         out += ["--symlink", str(target), str(name)]
     for path in sorted({*view.roots, *view.writable}, key=lambda path: len(path.parts)):
-        writable = path in view.writable
+        writable, merged = path in view.writable, layer.merged.get(path)
         if path in roots:
-            out += ["--bind-fd" if writable else "--ro-bind-fd", str(roots[path]), str(path)]
+            is_bound_writable = writable and merged is None
+            out += ["--bind-fd" if is_bound_writable else "--ro-bind-fd", str(roots[path]), str(path)]
+            if merged is not None:
+                out += _bound("--bind" if writable else "--ro-bind", merged, path)
         elif path != Path("/"):
             out += _bound("--bind" if writable else "--ro-bind", path)
+    for path in layer.mounted:
+        out += _bound("--ro-bind-try", path)
     if not nothing:
         for path in sorted(view.read_only, key=lambda path: len(path.parts)):
             out += _bound("--ro-bind-try", path)
     for path, handle in pinned.items():
         out += ["--perms", "0755", "--ro-bind-data", str(handle), path]
-    closed = {path: path.is_dir() for path in view.secret}
+    closed = {path: path in layer.secret_folders or path.is_dir() for path in view.secret}
     closed |= dict.fromkeys(view.sockets, False)
     # bubblewrap reads the mount table for each bind, but not for other mounts: folders come last, as tmpfs.
     for path, _ in sorted(closed.items(), key=lambda path_and_kind: path_and_kind[1]):

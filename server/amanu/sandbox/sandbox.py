@@ -23,8 +23,12 @@ from amanu.sandbox import bubblewrap, landlock, seatbelt, seccomp
 from amanu.sandbox.command_records import CommandRecord, CommandRecords, prior_state
 from amanu.sandbox.entry_shell import EntryShell, plain_entry_shell
 from amanu.sandbox.filesystem_view import FilesystemView, filesystem_view
+from amanu.sandbox.layers.command_layer import CommandLayer, command_layer
+from amanu.sandbox.layers.layer import LayerError, outermost_roots
+from amanu.sandbox.layers.layer import clean as clean_layers
+from amanu.sandbox.layers.trial import layer_fault
 from amanu.sandbox.process_records import ProcessRecords
-from amanu.sandbox.protected_scan import Identity
+from amanu.sandbox.protected_scan import Identity, identity
 from amanu.sandbox.quarantine import QuarantineResult
 from amanu.sandbox.secret_files import identities, restore_secrets
 from amanu.sandbox.self_test import Launch, Proof, Tier, prove
@@ -77,6 +81,7 @@ class Sandbox:
         self._temporaries = TemporaryFolders(home.runtime / "temporary")
         self._records = CommandRecords(home.state / "sandbox", home.state / "aside")
         self._processes = ProcessRecords(home.state / "commands")
+        self._layer_faults: dict[tuple[Identity | None, ...], str] = {}
         self._temporary: dict[tuple[Path, ...], Path] = {}
         self._temporary_exits = ExitStack()
         self._proving: asyncio.Task[Proof] | None = None
@@ -106,6 +111,16 @@ class Sandbox:
     def summary(self) -> str:
         """A sentence for the user: which sandbox commands run in."""
         return "Not known yet." if self.proof is None else self.proof.summary
+
+    async def layer_fault(self, roots: Sequence[Path]) -> str:
+        """Why commands in these roots, which are real paths, cannot run in a layer (`SandboxRequirements.layer`), as a
+        sentence; "" when they can. It is tried the first time, which takes some 0.1 s."""
+        if (await self.proved()).tier != "bubblewrap":
+            return "Without bubblewrap a command cannot be run in a layer."
+        key = await asyncio.to_thread(lambda: tuple(map(identity, roots)))
+        if key not in self._layer_faults:
+            self._layer_faults[key] = await layer_fault(self._home.layers, roots, self._launch_in_layer)
+        return self._layer_faults[key]
 
     def describe(self, need: SandboxRequirements | None) -> CommandSandbox:
         """What a command with these requirements would run in. Before `proved`, no sandbox is promised."""
@@ -144,13 +159,15 @@ class Sandbox:
         launch_arguments = (list(argv), need, list(roots), folder, handle, dict(environment), entry_shell)
         preparing = asyncio.create_task(asyncio.to_thread(self._prepare, stack, proof.tier, *launch_arguments))
         try:
-            started = await asyncio.shield(preparing)
+            try:
+                started = await asyncio.shield(preparing)
+            except LayerError as error:
+                raise SandboxError(str(error)) from None
             with started.answered():
                 yield started
         finally:
             undoing = asyncio.create_task(_undo(preparing, stack))
-            self._undoing.add(undoing)
-            undoing.add_done_callback(self._undoing.discard)
+            self._keep(undoing)
             await asyncio.shield(undoing)
 
     async def accept(self, path: Path) -> None:
@@ -181,11 +198,18 @@ class Sandbox:
         if not self._cleaned:
             self._cleaned = True
             await asyncio.to_thread(self._clean)
+            # Not awaited: what commands left in layers can be large, and nobody needs the place.
+            self._keep(asyncio.create_task(asyncio.to_thread(clean_layers, self._home.layers)))
             await self._processes.sweep()
         proof = await prove(_candidates(self._best), self._launch_in_tier)
         _proofs[self._key] = proof
         log.info("sandbox: %s", proof.summary)
         return proof
+
+    def _keep(self, task: asyncio.Task[None]) -> None:
+        """Keep a task until it is done; `close` waits for it."""
+        self._undoing.add(task)
+        task.add_done_callback(self._undoing.discard)
 
     def _clean(self) -> None:
         """Clean up what killed daemons left behind. Blocking."""
@@ -215,6 +239,21 @@ class Sandbox:
             os.close(handle)
             await trial.close()
 
+    @asynccontextmanager
+    async def _launch_in_layer(
+        self, argv: Sequence[str], folder: Path, roots: Sequence[Path]
+    ) -> AsyncGenerator[Launch]:
+        """Launch for the trial of a layer: as commands are launched."""
+        need, handle = SandboxRequirements(layer=folder), await asyncio.to_thread(os.open, roots[0], _HANDLE)
+        environment = {"PATH": os.defpath, "HOME": os.environ.get("HOME", "/")}
+        try:
+            async with self.launch(argv, need, roots, roots[0], handle, environment) as started:
+                yield Launch(started.argv, started.environment, started.folder, started.pass_fds)
+        except SandboxError as error:
+            raise LayerError(str(error)) from None
+        finally:
+            os.close(handle)
+
     def _prepare(
         self,
         stack: ExitStack,
@@ -228,6 +267,8 @@ class Sandbox:
         entry_shell: EntryShell | None = None,
     ) -> SandboxedCommand:
         """Build the sandboxed command line. What must be undone later is pushed on the stack. Blocking."""
+        if need.layer is not None and tier != "bubblewrap":
+            raise SandboxError("Without bubblewrap a command cannot be run in a layer.")
         entry_shell = entry_shell or plain_entry_shell()
         start_folder = f"/proc/self/fd/{handle}"  # exactly the folder that was checked, whatever its name leads to now
         start_folder = start_folder if os.path.exists("/proc/self/fd") else str(folder)  # noqa: PTH110
@@ -237,7 +278,14 @@ class Sandbox:
             return SandboxedCommand(argv, environment, start_folder)
         handles = {root: stack.enter_context(_opened(root)) for root in roots if root != Path("/")}
         _check_inside(handle, handles)
-        view, record, closed = self._begin(stack, tier, need, roots, environment)
+        layer = None
+        if need.layer is not None:
+            handles = {root: handles[root] for root in outermost_roots(handles)}
+            layer = stack.enter_context(command_layer(need.layer, handles))
+            view = layer.view(self._view(need, roots, environment), secrets=need.secrets)
+            record, closed = None, list[Path]()
+        else:
+            view, record, closed = self._begin(stack, tier, need, roots, environment)
         settle = QuarantineResult if record is None else record.settle
         if record is not None and view.workspace_secrets:
             settle = partial(_settle_with_secrets, settle, identities(view.workspace_secrets), roots)
@@ -255,7 +303,7 @@ class Sandbox:
             return replace(plain, argv=seatbelt.command(argv, need, view, temporary))
         if tier == "landlock":
             return _in_landlock(plain, stack, need, view, temporary, closed, record)
-        return _in_bubblewrap(plain, stack, need, view, temporary, handles, entry_shell)
+        return _in_bubblewrap(plain, stack, need, view, temporary, handles, entry_shell, layer)
 
     def _begin(
         self, stack: ExitStack, tier: Tier, need: SandboxRequirements, roots: list[Path], environment: Mapping[str, str]
@@ -263,10 +311,10 @@ class Sandbox:
         """Record what is there before the command. Returns what it sees, its record, and the paths too large to record,
         which must be closed to it."""
         if need.writes == "nothing":
-            return filesystem_view(need, roots, environment, self._settings, self._home), None, []
+            return self._view(need, roots, environment), None, []
         try:
             with self._records.lock():
-                view = filesystem_view(need, roots, environment, self._settings, self._home)
+                view = self._view(need, roots, environment)
                 prior, closed = prior_state(tier, need, view)
                 return view, stack.enter_context(self._records.begin(prior)), closed
         except OSError as error:
@@ -274,6 +322,9 @@ class Sandbox:
                 f"The files that git, editors and agents obey could not be recorded in {self._home.state}: "
                 f"{error.strerror}. The command was not run. Free some disk space there, or check who owns that folder."
             ) from None
+
+    def _view(self, need: SandboxRequirements, roots: list[Path], environment: Mapping[str, str]) -> FilesystemView:
+        return filesystem_view(need, roots, environment, self._settings, self._home)
 
     def _temporary_for(self, roots: tuple[Path, ...]) -> Path:
         """The temporary folder shared by commands in the same roots: what one leaves in `/tmp`, the next one finds."""
@@ -335,15 +386,17 @@ def _in_bubblewrap(
     temporary: Path,
     handles: Mapping[Path, int],
     entry_shell: EntryShell | None,
+    layer: CommandLayer | None,
 ) -> SandboxedCommand:
-    """The plain command in bubblewrap. `handles` are the opened roots. With an entry shell, it waits at a start gate.
-    Raises `SandboxError`."""
+    """The plain command in bubblewrap, over its layer if it has one. `handles` are the opened roots. With an entry
+    shell, it waits at a start gate. Raises `SandboxError`."""
     program = bubblewrap.program()
     if program is None:
         raise SandboxError("bubblewrap is no longer installed; restart Amanu.")
     allowed = seccomp.allowed_families(network=need.network, own_namespace=True)
     filter = stack.enter_context(_bytes(seccomp.filter_program(allowed)))
-    pinned = {path: stack.enter_context(_bytes(data)) for path, data in need.pinned.items()}
+    shown = need.pinned if layer is None else layer.shown(need.pinned)
+    pinned = {path: stack.enter_context(_bytes(data)) for path, data in shown.items()}
     inner, gate = plain.argv, None
     if entry_shell is not None:
         gate = stack.enter_context(start_gate())
@@ -359,8 +412,11 @@ def _in_bubblewrap(
         pinned=pinned,
         filter=filter,
         as_root=os.geteuid() == 0,
+        layer=None if layer is None else layer.binds(),
     )
     passed = (*handles.values(), *pinned.values(), filter, *(() if gate is None else (gate.handle,)))
+    if layer is not None:
+        argv, passed = [*layer.prefix(), *argv], (*passed, layer.handle)
     return replace(plain, argv=argv, pass_fds=passed, holders=bubblewrap.HOLDERS, start_gate=gate)
 
 
@@ -381,6 +437,8 @@ def _sentence(tier: Tier, need: SandboxRequirements) -> str:
                 "It can change the workspace; changes to git's hooks and settings and to files that editors and agents "
                 "obey are moved aside when it ends"
             )
+        if need.layer is not None:
+            writes = "What it changes in the workspace is kept apart until it is accepted"
     network = "it can use the network" if need.network else "it has no network access"
     return f"Sandboxed ({tier}). {writes}; {network}; in your home folder it sees only installed tools."
 

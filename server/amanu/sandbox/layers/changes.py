@@ -1,0 +1,195 @@
+"""Read what commands have changed: the upper folder of a layer, compared with the workspace where both have something.
+
+Only the upper folder is walked. Its content was made by commands, so nothing is opened before its type is known.
+"""
+
+import os
+import stat
+from collections.abc import Callable, Generator, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Literal
+
+from amanu.sandbox.layers.layer import LayerRoot
+from amanu.sandbox.layers.untrusted_files import FOLDER, opened_file, opened_folder, status
+from amanu.sandbox.layers.upper import is_opaque, is_whiteout
+
+Kind = Literal["file", "folder", "symlink", "deleted", "special", "pruned"]
+"""`folder`: a new one, or an existing one whose mode has changed; what is in it is reported apart · `deleted`: with all
+that was in it · `special`: a FIFO, a socket or a device · `pruned`: something has changed there, and it was not looked
+at."""
+Prune = Callable[[str, bool], bool]
+"""Relative path, whether it is a folder → whether not to look at it and what is in it."""
+
+_COMPARED = 64 << 20
+"""Larger files are reported as changed once they have been opened for writing, without comparing them."""
+_PART = 1 << 20
+_DEPTH = 100
+"""Folders in folders. Each takes two descriptors while it is read, or three."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """One path that differs from the workspace."""
+
+    path: str
+    """Relative to the root, "." for the root itself. Bytes that are no UTF-8 are surrogates, as `os.fsdecode` makes
+    them."""
+    kind: Kind
+    mode: int
+    """The permission bits of what is there now; 0 for what is deleted."""
+    below: os.stat_result | None
+    """What the workspace has there, by `lstat`. Something else than the kind says has been replaced, a folder with all
+    that was in it. None: the path is new."""
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What has changed in one root: folders before what is in them."""
+
+    found: tuple[Change, ...]
+    complete: bool
+    """False when there are more: there were too many, or folders too deep."""
+
+
+def read_changes(root: LayerRoot, *, limit: int, prune: Prune = lambda path, is_folder: False) -> Changes:
+    """What differs in a root from the workspace as it is now. A file that was opened for writing and not changed is no
+    change. To be called within `Layer.locked`: once the command has ended and the layer is mounted no more. Raises
+    `LayerError`, `OSError`. Blocking."""
+    found: list[Change] = []
+    reading = _Reading(prune)
+    with root.opened() as folders:
+        assert folders.above is not None
+        for change in reading.root(folders.above, folders.below):
+            if len(found) == limit:
+                return Changes(tuple(found), complete=False)
+            found.append(change)
+    return Changes(tuple(found), complete=not reading.is_cut)
+
+
+@contextmanager
+def opened_change(root: LayerRoot, change: Change) -> Generator[int]:
+    """A descriptor to read the content of a changed file from, which may be sparse and huge. Raises `OSError`, also for
+    anything that is not a regular file. Blocking."""
+    with ExitStack() as stack:
+        *parents, name = change.path.split("/")
+        folder = stack.enter_context(opened_folder(root.upper))
+        for parent in parents:
+            folder = stack.enter_context(opened_folder(parent, folder))
+        yield stack.enter_context(opened_file(name, folder))
+
+
+def changed_link(root: LayerRoot, change: Change) -> str:
+    """Where a changed symbolic link leads. Raises `OSError`. Blocking."""
+    with ExitStack() as stack:
+        *parents, name = change.path.split("/")
+        folder = stack.enter_context(opened_folder(root.upper))
+        for parent in parents:
+            folder = stack.enter_context(opened_folder(parent, folder))
+        return os.readlink(name, dir_fd=folder)
+
+
+class _Reading:
+    """One walk."""
+
+    def __init__(self, prune: Prune) -> None:
+        self._prune = prune
+        self.is_cut = False
+
+    def root(self, above: int, below: int | None) -> Iterator[Change]:
+        assert below is not None
+        over, under = os.fstat(above), os.fstat(below)
+        if over.st_mode != under.st_mode:
+            yield Change(".", "folder", stat.S_IMODE(over.st_mode), under)
+        yield from self._folder(above, below, "", 1, opaque=False)
+
+    def _folder(self, above: int, below: int | None, start: str, depth: int, *, opaque: bool) -> Iterator[Change]:
+        """`start`: the beginning of the paths in it. `opaque`: what `below` contains is hidden."""
+        names = sorted(os.listdir(above))
+        if opaque and below is not None:
+            for name in sorted({*os.listdir(below)}.difference(names)):  # noqa: PTH208
+                yield from self._deleted(f"{start}{name}", status(name, below))
+        for name in names:
+            over = status(name, above)
+            if over is not None:
+                yield from self._entry((above, below), f"{start}{name}", name, over, depth, opaque=opaque)
+
+    def _entry(
+        self,
+        folders: tuple[int, int | None],
+        path: str,
+        name: str,
+        over: os.stat_result,
+        depth: int,
+        *,
+        opaque: bool,
+    ) -> Iterator[Change]:
+        above, below = folders
+        under = status(name, below)
+        if is_whiteout(over):
+            yield from self._deleted(path, under)
+            return
+        mode, is_folder = stat.S_IMODE(over.st_mode), stat.S_ISDIR(over.st_mode)
+        if self._prune(path, is_folder):
+            yield Change(path, "pruned", mode, under)
+        elif not is_folder:
+            if under is None or not _is_same(name, (above, over), (below, under)):
+                yield Change(path, _kind(over.st_mode), mode, under)
+        else:
+            if under is None or under.st_mode != over.st_mode:
+                yield Change(path, "folder", mode, under)
+            if depth == _DEPTH:
+                self.is_cut = True
+                return
+            with ExitStack() as stack:
+                inner = stack.enter_context(opened_folder(name, above))
+                lower = None
+                if below is not None and under is not None and stat.S_ISDIR(under.st_mode):
+                    lower = _opened_below(stack, name, below)
+                hidden = opaque or is_opaque(inner)
+                yield from self._folder(inner, lower, f"{path}/", depth + 1, opaque=hidden)
+
+    def _deleted(self, path: str, under: os.stat_result | None) -> Iterator[Change]:
+        if under is not None:  # else it was made and deleted in the layer, or the user has deleted it meanwhile
+            pruned = self._prune(path, stat.S_ISDIR(under.st_mode))
+            yield Change(path, "pruned" if pruned else "deleted", 0, under)
+
+
+def _opened_below(stack: ExitStack, name: str, below: int) -> int | None:
+    try:
+        folder = os.open(name, FOLDER, dir_fd=below)
+    except OSError:  # we may not read it, so no command could; or it has just been replaced
+        return None
+    stack.callback(os.close, folder)
+    return folder
+
+
+def _kind(mode: int) -> Kind:
+    return "file" if stat.S_ISREG(mode) else "symlink" if stat.S_ISLNK(mode) else "special"
+
+
+def _is_same(name: str, upper: tuple[int, os.stat_result], lower: tuple[int | None, os.stat_result]) -> bool:
+    """Whether what is no folder has the same type, mode and content in both."""
+    (above, over), (below, under) = upper, lower
+    if below is None or over.st_mode != under.st_mode:
+        return False
+    if stat.S_ISLNK(over.st_mode):
+        return os.readlink(name, dir_fd=above) == os.readlink(name, dir_fd=below)
+    if not stat.S_ISREG(over.st_mode):
+        return over.st_rdev == under.st_rdev
+    return over.st_size == under.st_size <= _COMPARED and _is_equal(name, above, below)
+
+
+def _is_equal(name: str, above: int, below: int) -> bool:
+    try:
+        with opened_file(name, above) as ours:
+            theirs = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=below)
+            try:
+                while (part := os.read(ours, _PART)) == os.read(theirs, _PART):
+                    if not part:
+                        return True
+            finally:
+                os.close(theirs)
+    except OSError:  # it cannot be known
+        pass
+    return False
