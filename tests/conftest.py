@@ -89,12 +89,16 @@ def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 
 
 @pytest.fixture(autouse=True)
-def _own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:  # pyright: ignore[reportUnusedFunction]
+def _own_home(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[None]:  # pyright: ignore[reportUnusedFunction]
     """A scratch home (short: unix sockets must fit in 108 bytes), and no key or address from outside."""
     home = tmp_path_factory.getbasetemp() / f"u{next(_number)}"  # not h: test_neovim.py names its own so
     home.mkdir(mode=0o700)
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("AMANU_HOME", str(home / "amanu"))
+    if request.node.get_closest_marker("layers") is None:  # what commands change is a proposal, then
+        monkeypatch.setenv("AMANU_SANDBOX_LAYERS", "false")
     monkeypatch.setenv("AMANU_CATALOGUE_REFRESH", "false")  # of daemons that run longer than a moment
     for name in _HOMES:
         monkeypatch.setenv(f"XDG_{name}_{'DIR' if name == 'RUNTIME' else 'HOME'}", str(home / name.lower()))

@@ -173,6 +173,9 @@ class SandboxSettings(SettingsSection):
     """Further files and folders of the home folder that commands may read; of it they see installed tools only."""
     hide: tuple[str, ...] = ()
     """Further files and folders that commands may not even read."""
+    layers: bool = True
+    """Commands that you were not asked about run on a private copy of the workspace, where that works, and propose what
+    they changed; otherwise they first run where they can change nothing."""
     without: Literal["ask", "accept"] = "ask"
     """Where no sandbox works: `ask` about every command that has an effect, whatever rules allow it; `accept`: rules
     count as if there were one."""
@@ -305,7 +308,7 @@ def settings_from(tree: dict[str, Any], home: Home, environ: Mapping[str, str]) 
 
 def set_by_environment(environ: Mapping[str, str]) -> dict[str, str]:
     """Key → the variable that sets it and goes before the file."""
-    keys = ("model", "mode", "log_level", "idle_seconds", "catalogue.refresh")
+    keys = ("model", "mode", "log_level", "idle_seconds", "catalogue.refresh", "sandbox.layers")
     variables = {key: f"AMANU_{key.replace('.', '_').upper()}" for key in keys}
     return {key: variable for key, variable in variables.items() if environ.get(variable)}
 

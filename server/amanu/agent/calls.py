@@ -189,16 +189,18 @@ class Calls:
                 if decision.outcome in ("rejected", "denied", "cancelled"):
                     break
                 outcome = await self._execute(run, tool, params, context, decision)
-                if outcome.blocked is None or not self._may_ask_for(outcome.blocked, decision, context):
+                if outcome.changes is None and not self._may_ask_for(outcome.blocked, decision, context):
                     break
-                context.blocked = outcome.blocked
+                context.ran = outcome
+                run.item = run.item.model_copy(update=self._shown(outcome))
                 preview = _bind_to_call(await tool.preview(params, context), run)
             is_allowed = decision.outcome not in ("rejected", "denied", "cancelled")
-            if outcome is None or (not is_allowed and context.blocked is None):
+            if outcome is None or (not is_allowed and context.ran is None):
                 await self._end_rejected(run, tool, params, context, decision)
                 return
             if not is_allowed:
-                outcome = _with_refusal(outcome, _rejection_text(decision))
+                said = await tool.reject(params, context, decision.reason or "")
+                outcome = _with_refusal(outcome, said or _rejection_text(decision))
             text = await self._fit_result(self._emit.redact(outcome.for_model) or "(no output)")
             fields = await self._fit_fields(_redacted(outcome.fields, self._emit.redact))
             await self._end_run(run, outcome, text, fields, error=None if is_allowed else decision.reason)
@@ -239,7 +241,7 @@ class Calls:
         """Have the call decided, as often as the user changes its command. Returns the arguments to go on with, too."""
         decision = await self._decide(run, tool, params, context, preview, earlier)
         while decision.outcome == "edited":
-            context.blocked = None  # it was another command's
+            context.ran = None  # it was another command
             params, preview = await self._edit_command(run, tool, context, decision.command or "")
             decision = await self._decide(run, tool, params, context, preview, earlier)
         return params, decision
@@ -258,8 +260,11 @@ class Calls:
             if run.effect == "run":
                 self._approvals.add_run_time(decision, time.monotonic() - started)
 
-    def _may_ask_for(self, blocked: Blocked, decision: Decision, context: CallContext) -> bool:
-        """Whether the user was not asked for that before: who left it out once is not asked again."""
+    def _may_ask_for(self, blocked: Blocked | None, decision: Decision, context: CallContext) -> bool:
+        """Whether something was blocked that the user was not asked for before: who left it out once is not asked
+        again."""
+        if blocked is None:
+            return False
         asked = frozenset[str]() if context.blocked is None else context.blocked.needs
         if decision.by == "user" and context.preview is not None:
             asked |= {*context.preview.likely_grants}
@@ -333,7 +338,7 @@ class Calls:
             if decision.outcome in ("rejected", "denied", "cancelled"):
                 return decision
             run.allowed = True
-            await self._wait_to_run(run, earlier)
+            await self._wait_to_run(run, earlier, apart=_runs_apart(preview, decision))
             context.accept_all = decision.outcome == "allowed"
             context.preview = _with_grants(
                 preview, decision, secrets=self._approvals.reveals_secrets(preview, decision)
@@ -400,13 +405,16 @@ class Calls:
             elif run.effect == "write" and predecessor.effect == "run" and predecessor.allowed:
                 await predecessor.finished.wait()
 
-    async def _wait_to_run(self, run: CallRun, earlier: Sequence[CallRun]) -> None:
-        """Return when every earlier call that this one depends on has ended; reads depend on the fewest."""
+    async def _wait_to_run(self, run: CallRun, earlier: Sequence[CallRun], *, apart: bool) -> None:
+        """Return when every earlier call that this one depends on has ended; reads depend on the fewest. `apart`: it
+        runs on a copy of the workspace in which the edits before it are made already."""
         self._set_state(run, "scheduled")
         for predecessor in earlier:
             if predecessor.effect == "read":
                 continue
-            if run.effect == "run":
+            if apart and predecessor.effect == "write":
+                await predecessor.previewed.wait()
+            elif run.effect == "run":
                 await predecessor.finished.wait()
             elif predecessor.effect == "run":
                 if run.effect == "write" or predecessor.allowed:
@@ -455,19 +463,21 @@ class Calls:
         if run.parsed is not None and run.parsed.note:
             result = result.amended(f"[{run.parsed.note}]")
         result = _with_changes(run, result)
-        run.item = run.item.model_copy(
-            update={
-                "output": self._emit.redact(outcome.for_user),
-                "summary": one_line(self._emit.redact(outcome.line)),
-                "blob": outcome.blob,
-                "sandbox": outcome.sandbox,
-            }
-        )
+        run.item = run.item.model_copy(update=self._shown(outcome))
         await self._end(run, "rejected" if outcome.refused else "succeeded", result, error)
         if outcome.sources:
             item_id = f"{self._turn_id}.{call.call_id}.sources"
             sources = list(outcome.sources)
             self._emit(ItemCompleted(item=Citations(item_id=item_id, turn_id=self._turn_id, sources=sources)))
+
+    def _shown(self, outcome: Outcome) -> dict[str, Any]:
+        """What the user sees of it, as fields of the call's item."""
+        return {
+            "output": self._emit.redact(outcome.for_user),
+            "summary": one_line(self._emit.redact(outcome.line)),
+            "blob": outcome.blob,
+            "sandbox": outcome.sandbox,
+        }
 
     async def _end(
         self,
@@ -580,6 +590,12 @@ def _make_recheck(
         return current is None or _bind_to_call(current, run).digest == digest
 
     return still_valid
+
+
+def _runs_apart(preview: Preview, decision: Decision) -> bool:
+    """Whether it runs on a copy of the workspace that has the edits before it in its step."""
+    only_reads = preview.requirements is not None and preview.requirements.writes == "nothing"
+    return preview.in_layer and (decision.trial or only_reads)
 
 
 def _with_grants(preview: Preview, decision: Decision, *, secrets: bool) -> Preview:

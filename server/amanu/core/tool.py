@@ -135,6 +135,9 @@ class Preview:
     """For the model, with the result: how the call was understood; "" for nothing."""
     trial: bool = False
     """A command that may be tried before anybody is asked, in a sandbox where it changes nothing."""
+    in_layer: bool = False
+    """Such a trial, or a command that only reads, runs on a private copy of the workspace, with the undecided edits
+    before it in its step."""
     blocked: str = ""
     """What blocked a command that was run already, as a clause; "" for nothing."""
 
@@ -178,6 +181,9 @@ class Outcome:
     """`ToolCall.summary`; "": `for_user` itself where that is one line."""
     blocked: Blocked | None = None
     """For a command: what the sandbox blocked, where the user can allow it. The call is then decided on again."""
+    changes: object = None
+    """For a command that ran in a layer: what it changed there, as its tool knows it; the call is then decided on
+    again, about that. None: nothing."""
 
     @property
     def line(self) -> str:
@@ -236,8 +242,8 @@ class CallContext:
     """Returns those of the subjects that policy denies."""
     preview: Preview | None = None
     """The preview that was decided on; None when the tool does not run in a turn."""
-    blocked: Blocked | None = None
-    """What the sandbox blocked when the call was run before."""
+    ran: Outcome | None = None
+    """How the call went when it was run before: what it is decided on again for."""
     still_valid: Callable[[], Awaitable[bool]] = _always
     """Whether the call would still do what was decided on; for tools with slow preparations between `preview_again` and
     the effect."""
@@ -248,6 +254,11 @@ class CallContext:
     search_web: Callable[[str], Awaitable[SearchAnswer | None]] | None = None
     """Has the service of the turn's models search the web; an answer of None: it has no search. Raises
     `ModelError`."""
+
+    @property
+    def blocked(self) -> Blocked | None:
+        """What the sandbox blocked when the call was run before."""
+        return None if self.ran is None else self.ran.blocked
 
     def require_reviewed(self, path: Path) -> None:
         """Raise `ToolError` unless the decision covered that resolved path: a link may lead elsewhere by now."""

@@ -63,7 +63,7 @@ NOT_UNDERSTOOD = "Amanu cannot fully analyze this command"
 NO_SANDBOX = "no sandbox works on this machine, so rules cannot allow commands (setting sandbox.without)"
 MAY_MATCH = "this rule may apply, depending on what the command expands to when it runs"
 NOT_READ_ONLY = "in plan mode a tool of an MCP server needs one of your rules to allow it"
-TRIAL = "it is tried first, in a sandbox where it can change nothing"
+TRIAL = "it runs first where nothing it changes reaches the workspace"
 NO_NETWORK = "the commands of this line share one sandbox, and this rule does not allow network access"
 
 

@@ -102,6 +102,13 @@ class Proposals:
         live = self._proposal_of_step(call, [path])
         return None if live is None else next(file for file in live.files if file.has_path(path))
 
+    def pending_paths(self, call: CallContext) -> list[Path]:
+        """The files of which earlier calls of the same step want something that is not decided."""
+        step = (call.turn_id, _agent_id(call), call.step)
+        lives = [live for live in self._live.values() if (live.turn_id, live.agent_id, live.step) == step]
+        files = [file for live in lives for file in live.files if file.is_undecided and file.hunks]
+        return [path for file in files for path in (file.base.path, file.new_path) if path is not None]
+
     async def propose(self, call: CallContext, edits: Sequence[FileEdit]) -> Proposal:
         """Propose the edits of a call. They join the undecided proposal of the same step that has one of the files.
 

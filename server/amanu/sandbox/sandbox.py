@@ -24,7 +24,7 @@ from amanu.sandbox.command_records import CommandRecord, CommandRecords, prior_s
 from amanu.sandbox.entry_shell import EntryShell, plain_entry_shell
 from amanu.sandbox.filesystem_view import FilesystemView, filesystem_view
 from amanu.sandbox.layers.command_layer import CommandLayer, command_layer
-from amanu.sandbox.layers.layer import LayerError, outermost_roots
+from amanu.sandbox.layers.layer import Layer, LayerError, outermost_roots
 from amanu.sandbox.layers.layer import clean as clean_layers
 from amanu.sandbox.layers.trial import layer_fault
 from amanu.sandbox.process_records import ProcessRecords
@@ -115,12 +115,19 @@ class Sandbox:
     async def layer_fault(self, roots: Sequence[Path]) -> str:
         """Why commands in these roots, which are real paths, cannot run in a layer (`SandboxRequirements.layer`), as a
         sentence; "" when they can. It is tried the first time, which takes some 0.1 s."""
+        if not self._settings.layers:
+            return "The setting sandbox.layers is off."
         if (await self.proved()).tier != "bubblewrap":
             return "Without bubblewrap a command cannot be run in a layer."
         key = await asyncio.to_thread(lambda: tuple(map(identity, roots)))
         if key not in self._layer_faults:
             self._layer_faults[key] = await layer_fault(self._home.layers, roots, self._launch_in_layer)
         return self._layer_faults[key]
+
+    def create_layer(self, roots: Sequence[Path]) -> Layer:
+        """An empty layer over these roots, which are real paths; it is the caller's to remove. Raises `LayerError`,
+        `OSError`. Blocking."""
+        return Layer.create(self._home.layers, roots)
 
     def describe(self, need: SandboxRequirements | None) -> CommandSandbox:
         """What a command with these requirements would run in. Before `proved`, no sandbox is promised."""

@@ -33,6 +33,7 @@ from amanu.session.turn_task import TurnTask
 from amanu.storage.journal import Journal
 from amanu.tools.complete_task import CompleteTask
 from amanu.tools.environment import ShownPictures, ToolEnvironment
+from amanu.tools.shell.session_layer import SessionLayer
 from amanu.web.search import SEARCH_KEYS, SearchService
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.events import Event, ProposalChanged
@@ -139,6 +140,7 @@ class SessionCore:
             self.proposals = Proposals(
                 self.workspace, self._proposal_changed, self._save_preimage, services.sandbox.accept
             )
+            self.layer = SessionLayer(self.workspace, self.proposals, services.sandbox)
             self.policy = SessionPolicy(services, self.state)
             self.approvals = Approvals(
                 self.emit,
@@ -151,6 +153,7 @@ class SessionCore:
             parent = assignment.parent
             self.costs = SessionCosts(CostLimits(assignment.allowance, None, self.state), self.emit, parent.costs)
             self.jobs, self.proposals, self.policy = parent.jobs, parent.proposals, parent.policy
+            self.layer = parent.layer
             self.approvals, self.questions = parent.approvals, parent.questions
         self.plan = SessionPlan(
             journal, self.emit, self.conversation, self.approvals, self.workspace, self.todos, self.jobs
@@ -191,6 +194,7 @@ class SessionCore:
             feedback=feedback,
             set_todos=self.todos.set,
             pictures=pictures,
+            session_layer=self.layer,
             jobs=self.jobs.jobs,
             questions=self.questions,
             agents=agents,

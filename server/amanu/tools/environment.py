@@ -17,6 +17,7 @@ from amanu.sandbox.sandbox import Sandbox
 from amanu.text.redaction import Secrets
 from amanu.tools.limits import ToolLimits
 from amanu.tools.shell.jobs import Jobs
+from amanu.tools.shell.session_layer import SessionLayer
 from amanu.web.fetch import PageFetcher
 from amanu.web.search import SearchService
 from amanu.workspace.search import Search
@@ -75,6 +76,8 @@ class ToolEnvironment:
     """Replaces the session's to-do list."""
     pictures: ShownPictures | None = None
     """What models are shown; None: there is no model."""
+    session_layer: SessionLayer | None = None
+    """The layer of the session's commands; None: one of this environment's own."""
     jobs: Jobs = field(default_factory=Jobs)
     """The session's background commands."""
     pages: PageFetcher = field(default_factory=PageFetcher)
@@ -91,6 +94,10 @@ class ToolEnvironment:
     def limits(self) -> ToolLimits:
         shell = self.settings.shell
         return ToolLimits(shell_inactivity=shell.inactivity_seconds, shell_total=shell.total_seconds)
+
+    @cached_property
+    def layer(self) -> SessionLayer:
+        return self.session_layer or SessionLayer(self.workspace, self.proposals, self.sandbox)
 
     @cached_property
     def search(self) -> Search:

@@ -51,6 +51,10 @@ class IgnoreRules:
             IgnoreRules(prefix, ((len(prefix), spec), *self._specs)) if len(spec) else IgnoreRules(prefix, self._specs)
         )
 
+    def inside(self, prefix: str) -> "IgnoreRules":
+        """The rules in a folder that has none of its own."""
+        return IgnoreRules(prefix, self._specs)
+
     def hides(self, name: str, is_folder: bool) -> bool:
         """Whether that entry of the folder is ignored."""
         if not self._specs:
@@ -103,6 +107,41 @@ def is_ignored(root: int, path: str, *, is_folder: bool = False) -> bool:
         return False  # a folder that is only in the editor so far
     finally:
         os.close(folder)
+
+
+CACHES = frozenset(
+    {
+        *("node_modules", "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", ".tox", ".nox"),
+        *(".venv", "venv", ".eslintcache", ".coverage", ".cache", ".turbo", ".gradle", ".DS_Store"),
+    }
+)
+"""Names of what tools leave beside their work, also where no `.gitignore` names it."""
+
+
+class IgnoredPaths:
+    """Whether paths of a root are ignored, for many of them. `root` is its handle. Blocking."""
+
+    def __init__(self, root: int) -> None:
+        self._root = root
+        self._rules = {"": IgnoreRules().below(root, "")}
+
+    def hides(self, path: str, is_folder: bool) -> bool:
+        """Whether that path is ignored by itself; not because of a folder it is in."""
+        folder, _, name = path.rpartition("/")
+        return name in CACHES or self._in(folder).hides(name, is_folder)
+
+    def _in(self, folder: str) -> IgnoreRules:
+        if folder not in self._rules:
+            above = self._in(folder.rpartition("/")[0])
+            prefix = f"{folder}/"
+            try:
+                handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=self._root)
+            except OSError:  # it is not in the workspace yet
+                self._rules[folder] = above.inside(prefix)
+            else:
+                self._rules[folder] = above.below(handle, prefix)
+                os.close(handle)
+        return self._rules[folder]
 
 
 def find_special_ignore_file(root: int, start: Sequence[str], enough: Callable[[], bool]) -> str | None:

@@ -29,6 +29,12 @@ SERVICE = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 READ_ONLY = re.compile(r"read-only file system|\bEROFS\b", re.IGNORECASE)
+NOT_COPIED = re.compile(
+    r"invalid cross-device link|\bEXDEV\b|value too large for defined data type|\bEOVERFLOW\b"
+    r"|the layer could not be mounted",
+    re.IGNORECASE,
+)
+"""What an overlay cannot do: rename a folder of the workspace, change a file of another user."""
 DENIED = re.compile(r"permission denied|\bEACCES\b", re.IGNORECASE)
 HIDING = re.compile(
     r"permission denied|device or resource busy|operation not permitted|can only add regular files"
@@ -94,6 +100,8 @@ def _unwritten(attempt: Attempt, lines: Iterable[str]) -> Blocked | None:
     """What could not be written. Once the workspace could be, only what is outside it is the sandbox's doing."""
     pattern = DENIED if attempt.sandbox.tier == "landlock" else READ_ONLY
     for line in lines:
+        if attempt.trial and NOT_COPIED.search(line):
+            return _blocked("write", line)
         if pattern.search(line):
             paths = _PATH.findall(_SPEAKER.sub("", line))[:_EXAMINED]
             outside = [path for path in paths if not _is_in(Path(path), attempt.roots)]

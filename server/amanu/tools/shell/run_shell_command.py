@@ -30,8 +30,10 @@ from amanu.tools.shell.command_result import CommandResults, CommandStreams
 from amanu.tools.shell.file_identity import fingerprint, identity, read_contents
 from amanu.tools.shell.job import Job, JobEnd, check_pattern
 from amanu.tools.shell.job_report import report
+from amanu.tools.shell.layer_review import LayerReview
 from amanu.tools.shell.output import LiveOutput
 from amanu.tools.shell.report import CommandEnd
+from amanu.tools.shell.session_layer import MAX_CHANGES, LayerChanges
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import BlobRef, Grant
 
@@ -103,11 +105,15 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
         self._read_only = environment.read_only
         self._launcher = CommandLauncher(environment)
         self._results = CommandResults(environment, self._launcher)
+        self._layer = environment.layer
+        self._review = LayerReview(environment)
 
     def title_of(self, arguments: Mapping[str, Any]) -> str:
         return f"Run {_short(str(arguments.get('command', 'a command')))}"
 
     async def preview(self, params: RunShellCommandParams, call: CallContext) -> Preview:
+        if call.ran is not None and isinstance(changes := call.ran.changes, LayerChanges):
+            return await self._review.preview(_short(params.command), call.ran, changes, call)
         asked, params = _requested(params), _with_needs(params, call.blocked)
         if "\0" in params.command or not params.command.strip():
             raise ToolError("The command is empty or contains a NUL character, so no shell can run it.")
@@ -136,6 +142,8 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
         wants = self._wants(params, analysis.reading)
         offered = replace(analysis.need, network="network" in wants, unsandboxed="unsandboxed" in wants)
         running = "Run in the background:" if params.background else "Run"
+        trial = self._may_be_tried(params, analysis.reading, call)
+        only_reads = analysis.reading.effect == "none" and not (params.background or self._read_only())
         return Preview(
             title=f"{running} {_short(params.command)}",
             subject=subject,
@@ -148,7 +156,8 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
             grants=self._grants(),
             likely_grants=wants,
             command=params.command,
-            trial=self._may_be_tried(params, analysis.reading, call),
+            trial=trial,
+            in_layer=(trial or only_reads) and _in_layer(analysis.reading) and await self._layer.works(),
             blocked="" if call.blocked is None else _described(call.blocked),
         )
 
@@ -161,8 +170,10 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
         """What the model says of its own line need not be true of the user's."""
         return {name: value for name, value in arguments.items() if name != "description"} | {"command": command}
 
-    async def preview_again(self, params: RunShellCommandParams, call: CallContext) -> Preview:
+    async def preview_again(self, params: RunShellCommandParams, call: CallContext) -> Preview | None:
         """Programs, scripts and folders may have changed by now."""
+        if call.ran is not None and call.ran.changes is not None:
+            return await self._review.preview_again(call)
         return await self.preview(params, call)
 
     def _analyze(self, params: RunShellCommandParams, folder: Path, call: CallContext) -> _Analysis:
@@ -300,7 +311,14 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
         has_sandbox = self._sandbox is not None and self._sandbox.tier != "none"
         return ("network", "unsandboxed") if has_sandbox and not self._read_only() else ()
 
+    async def reject(self, params: RunShellCommandParams, call: CallContext, reason: str) -> str | None:
+        if call.ran is not None and isinstance(changes := call.ran.changes, LayerChanges):
+            return await self._review.reject(call.ran, changes, call, reason)
+        return None
+
     async def run(self, params: RunShellCommandParams, call: CallContext) -> Outcome:
+        if call.ran is not None and isinstance(changes := call.ran.changes, LayerChanges):
+            return await self._review.apply(call.ran, changes, call)
         folder = self._workspace.resolve(params.path or str(self._workspace.roots[0]))
         call.require_reviewed(folder)
         need = (call.preview and call.preview.requirements) or SandboxRequirements()
@@ -315,7 +333,31 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
         )
         if params.background:
             return await self._run_in_background(params, plan, call)
-        unsaved = await self._workspace.unsaved()
+        in_layer = call.preview is not None and call.preview.in_layer and not (need.network or need.unsandboxed)
+        if in_layer and need.trial:
+            return await self._run_in_layer(params, plan, call)
+        if in_layer and need.writes == "nothing" and await self._layer.shows_more(call):
+            async with self._layer.command(call) as layered:
+                return await self._run(params, replace(plan, need=replace(need, layer=layered.folder)), call)
+        return await self._run(params, plan, call)
+
+    async def _run_in_layer(self, params: RunShellCommandParams, plan: CommandPlan, call: CallContext) -> Outcome:
+        """Run it on the session's private copy of the workspace. The outcome has what it changed there, unless it was
+        blocked: then it is nobody's."""
+        async with self._layer.command(call) as layered:
+            need = replace(plan.need, writes="workspace", layer=layered.folder)
+            outcome = await self._run(params, replace(plan, need=need), call)
+            changes = await layered.read()
+        reason = _unreviewable(changes)
+        if outcome.blocked is None and not reason:
+            outcome = await self._review.settle(outcome, changes, call)
+            return replace(outcome, changes=changes) if changes.is_open else outcome
+        await self._layer.drop([file.path for file in changes.held])
+        return replace(outcome, blocked=outcome.blocked or Blocked(frozenset({"write"}), reason))
+
+    async def _run(self, params: RunShellCommandParams, plan: CommandPlan, call: CallContext) -> Outcome:
+        need = plan.need
+        unsaved = [] if need.layer is not None else await self._workspace.unsaved()
         total = params.timeout_s or self._limits.shell_total
         if need.writes == "nothing" and not need.trial:
             total = min(total, self._limits.shell_read_only)
@@ -490,6 +532,18 @@ def _described(blocked: Blocked) -> str:
 
 def _is_git(command: Command) -> bool:
     return command.program is not None and command.program.rpartition("/")[2] == "git"
+
+
+def _in_layer(reading: Reading) -> bool:
+    """Whether what it changes can be brought home from a layer: not what git itself keeps."""
+    return not any(command.git for command in reading.commands)
+
+
+def _unreviewable(changes: LayerChanges) -> str:
+    """Why what a command changed cannot be decided on afterwards; "" when it can."""
+    if changes.git is not None:
+        return f"it changed git's own {changes.git.name}"
+    return f"it changed more than {MAX_CHANGES:,} files" if changes.too_many else ""
 
 
 def _with_asks(reading: Reading, asks: frozenset[Ask]) -> Reading:
