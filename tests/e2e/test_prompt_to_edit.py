@@ -168,7 +168,7 @@ async def test_the_daemon_is_killed_in_the_middle_of_a_command(tmp_path: Path) -
     marks = tmp_path / "marks.txt"
     command = f"echo ran >> {marks}; sleep 30"
     script = [
-        Say(text="Running it.", calls=[ToolUse("run_shell_command", {"command": command})]),
+        Say(text="Running it.", calls=[ToolUse("run_shell_command", {"command": command, "network": True})]),
         Say(text="I see that it was interrupted."),
     ]
     async with service("anthropic", script) as (served, model_id, keys):

@@ -216,7 +216,7 @@ def provider(how: str) -> Freeze:
 @asynccontextmanager
 async def _ran(stage: Stage, command: str) -> AsyncGenerator[Still]:
     client = await stage.open()
-    call = {"tool": "run_shell_command", "arguments": {"command": command}}
+    call = {"tool": "run_shell_command", "arguments": {"command": command, "network": True}}
     session_id = await stage.session(client, {"text": "", "calls": [call]})
     await stage.say(client, session_id)
     await stage.allow(client, session_id)

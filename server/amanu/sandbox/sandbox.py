@@ -451,8 +451,9 @@ def _sentence(tier: Tier, need: SandboxRequirements) -> str:
 
 
 def _brief(tier: Tier, need: SandboxRequirements) -> str:
-    writes = {"nothing": "read-only", "workspace": "can change the workspace", "everything": "can change any file"}
-    return f"sandboxed ({tier}): {writes[need.writes]}, {'network access' if need.network else 'no network'}"
+    names = {"nothing": "read-only", "workspace": "can change the workspace", "everything": "can change any file"}
+    writes = names[need.writes] if need.layer is None else "private copy of the workspace"
+    return f"sandboxed ({tier}): {writes}, {'network access' if need.network else 'no network'}"
 
 
 async def _undo(preparing: asyncio.Task[SandboxedCommand], stack: ExitStack) -> None:

@@ -207,10 +207,11 @@ def sandbox_line(sandbox: CommandSandbox) -> Line:
 
 
 def describe_settled_call(call: ToolCall, frontend: str = "") -> str:
-    """Who or which rule decided on a call, and the sandbox it ran in; "" for a command without an effect that a rule
-    allowed. `frontend`: the client this is shown in, which is not named."""
+    """Who or which rule decided on a call, and the sandbox it ran in; "" for a command without an effect, and for one
+    that lacked nothing where it was tried. `frontend`: the client this is shown in, which is not named."""
     by_rule = call.decision is not None and call.decision.by == "rule" and call.decision.outcome == "allowed"
-    if by_rule and call.sandbox is not None and call.sandbox.writes == "nothing":
+    quiet = call.sandbox is not None and call.sandbox.writes == "nothing"
+    if by_rule and (quiet or (call.decision is not None and call.decision.trial)):
         return ""
     brief = "" if call.sandbox is None else call.sandbox.brief
     return " · ".join(filter(None, [describe_decision(call.decision, frontend), brief]))
