@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from amanu.home import find_home
-from amanu.sandbox.self_test import Tier
 from amanu_protocol.items import Mode
 from bench.questions import project
-from bench.questions.agent import TierUnavailable, sessions_in
+from bench.questions.agent import TIERS, Tier, TierUnavailable, sessions_in
 from bench.questions.corpus import Line, load
 from bench.questions.page import Pass, Run, page
 from bench.questions.project import Project
@@ -25,7 +24,6 @@ from bench.questions.trial import Outcome, attempt, freely
 from bench.subjects.environment import environment
 
 MODES: tuple[Mode, ...] = ("ask", "acceptEdits", "auto")
-TIERS: tuple[Tier, ...] = ("bubblewrap", "landlock")
 T = TypeVar("T")
 OUTPUT = Path(__file__).parents[1] / "questions.md"
 

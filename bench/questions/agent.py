@@ -14,7 +14,6 @@ from amanu.context.editor import EditorContext
 from amanu.home import Home
 from amanu.permissions import approvals
 from amanu.sandbox.sandbox import Sandbox
-from amanu.sandbox.self_test import Tier
 from amanu.session.services import make_services
 from amanu.session.session import Session
 from amanu.session.sessions import Sessions
@@ -34,6 +33,8 @@ from amanu_protocol.requests import (
     SessionCreateParams,
 )
 
+Tier = Literal["layer", "bubblewrap", "landlock"]
+TIERS: tuple[Tier, ...] = ("layer", "bubblewrap", "landlock")
 SECONDS = 60.0
 """For one call, with its questions."""
 
@@ -44,8 +45,8 @@ class TierUnavailable(Exception):
 
 @dataclass(frozen=True)
 class Question:
-    when: Literal["before", "after"]
-    """It ran, or after a try of it."""
+    when: Literal["before", "after", "decide"]
+    """It ran, or after a try of it; `decide`: about what it changed, which is reviewed like any edit."""
     reason: str
     grants: tuple[Grant, ...]
     """What it probably needs, which was granted."""
@@ -70,9 +71,11 @@ class Call:
 async def sessions_in(tier: Tier, home: Home, environment: Mapping[str, str]) -> AsyncGenerator[Sessions]:
     """Sessions whose commands run in that tier. Raises `TierUnavailable`."""
     settings = load_settings(home, environment)
-    sandbox = Sandbox(settings.sandbox, home, best=tier)
+    best = "bubblewrap" if tier == "layer" else tier
+    layers = settings.sandbox.model_copy(update={"layers": tier == "layer"})
+    sandbox = Sandbox(layers, home, best=best)
     proof = await sandbox.proved()
-    if proof.tier != tier:
+    if proof.tier != best:
         raise TierUnavailable(proof.summary)
     # An answer within half a second of its question does not count; whoever answers here has read nothing.
     approvals.GUARD_SECONDS = 0.0
@@ -155,7 +158,8 @@ class _User:
     def _take(self, approval: Approval) -> None:
         """A question that is shown anew while it is being answered is the same question."""
         if not self._open:
-            when = "after" if self._ran else "before"
+            asks = bool(approval.blocked) or approval.sandbox is not None
+            when = "before" if not self._ran else "after" if asks else "decide"
             self.call.questions.append(Question(when, _reason(approval), tuple(approval.likely_grants)))
         self._open.add(approval.digest)
         task = asyncio.create_task(self._allow(approval))

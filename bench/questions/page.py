@@ -17,7 +17,8 @@ Generated. {count} ordinary commands of a coding agent (`questions/corpus.toml`)
 `run_shell_command` in one turn of a session, in a small project made anew for it (`questions/sample.py`) which its
 user trusts. What is asked is allowed once, with what the command probably needs. Where the result tells the model that
 the sandbox was in the way, the agent calls again as told. *Before* counts the commands that were asked about before
-they ran, *after* those that were asked about only after a try; *share* is both together.
+they ran, *after* those that were asked about only after a try; *share* is both together. *To decide* counts those
+that changed files on their private copy of the workspace, which the user then reviews like any edit.
 
 *Ended otherwise* counts the commands about which nobody was asked, and which ended with another exit code, or left
 something else in the project, than where nothing holds them: being silent is no gain if the work is not done.
@@ -44,7 +45,11 @@ class Pass:
 
     @property
     def asked(self) -> list[Outcome]:
-        return [each for each in self.outcomes if each.questions]
+        return [each for each in self.outcomes if each.when]
+
+    @property
+    def to_decide(self) -> int:
+        return sum(any(question.when == "decide" for question in each.questions) for each in self.outcomes)
 
     @property
     def share(self) -> float:
@@ -75,7 +80,10 @@ def page(run: Run) -> str:
         f"load {os.getloadavg()[0]:.1f} -->",
         "# How often one is asked",
         ABOUT.format(count=count, unrun=len(run.unrun), seconds=run.seconds),
-        _table(("mode", "tier", "before", "after", "share", "goal", "ended otherwise", "time"), map(_row, run.passes)),
+        _table(
+            ("mode", "tier", "before", "after", "share", "goal", "to decide", "ended otherwise", "time"),
+            map(_row, run.passes),
+        ),
         *_slowest(run.passes),
         *(f"{tier} was not measured. {why}" for tier, why in run.unavailable.items()),
         "## By group\n\nCommands that were asked about, of how many.",
@@ -108,6 +116,7 @@ def _row(each: Pass) -> Sequence[str]:
         str(each.first_asked("after")),
         f"{len(each.asked)} of {len(each.outcomes)}, {each.share:.1%}".replace("%", " %"),
         "" if goal is None else f"≤ {goal:.0%}, {'met' if each.share <= goal else '**missed**'}".replace("%", " %"),
+        str(each.to_decide),
         str(len(each.silently_different)),
         f"{each.seconds:.0f} s",
     )
@@ -126,7 +135,7 @@ def _slowest(passes: Sequence[Pass]) -> Iterator[str]:
 def _groups(passes: Sequence[Pass]) -> Iterator[Sequence[str]]:
     for group in dict.fromkeys(one.line.group for each in passes for one in each.outcomes):
         counted = [[one for one in each.outcomes if one.line.group == group] for each in passes]
-        yield group, *(f"{sum(bool(one.questions) for one in some)} of {len(some)}" for some in counted)
+        yield group, *(f"{sum(bool(one.when) for one in some)} of {len(some)}" for some in counted)
 
 
 def _lists(title: str, about: str, passes: Sequence[Pass], entries: Callable[[Pass], Iterable[str]]) -> Iterator[str]:

@@ -47,8 +47,8 @@ class Outcome:
 
     @property
     def when(self) -> str:
-        """When the user was asked first; "" for never."""
-        return self.questions[0].when if self.questions else ""
+        """When the user was asked first, but for what it changed; "" for never."""
+        return next((question.when for question in self.questions if question.when != "decide"), "")
 
     @property
     def difference(self) -> str:

@@ -161,15 +161,113 @@ async def test_what_changed_meanwhile_is_never_written_over(tmp_path: Path) -> N
         assert "Changed in the workspace while the command ran" in d.told()
 
 
-async def test_git_s_own_files_are_one_question_and_then_changed_for_good(tmp_path: Path) -> None:
-    async with scripted_session(
-        tmp_path, step("", shell("python3 -c 'import os; os.system(\"git add .\")'")), DONE
-    ) as d:
-        subprocess.run(["git", "init", "-q", str(d.root)], check=True)
+# Git ----------------------------------------------------------------------------------------------
+
+
+def repository(root: Path) -> None:
+    """With everything committed."""
+    for line in ("init -q -b main", "config user.email a@b", "config user.name n", "add .", "commit -qm first"):
+        git(root, *line.split())
+
+
+def git(root: Path, *arguments: str) -> str:
+    return subprocess.run(["git", *arguments], cwd=root, check=True, capture_output=True, text=True).stdout
+
+
+async def test_what_is_staged_is_no_decision_of_its_own(tmp_path: Path) -> None:
+    async with scripted_session(tmp_path, step("", shell("git add .")), DONE) as d:
+        repository(d.root)
+        d.file.write_text(TWO_HUNKS)
+        await d.prompt("go")
+        state = await d.until(lambda state: state.approvals or state.last_turn)
+        assert not state.approvals
+        assert git(d.root, "status", "--porcelain") == "M  notes.txt\n"
+        assert git(d.root, "diff", "--cached", "--numstat") == "2\t2\tnotes.txt\n"
+
+
+@pytest.mark.parametrize("answer", ["allow", "reject"])
+@pytest.mark.parametrize(
+    "line", ["git commit -qam second", "python3 -c 'import os; os.system(\"git commit -qam second\")'"]
+)
+async def test_a_commit_comes_home_whole_or_not_at_all(tmp_path: Path, line: str, answer: str) -> None:
+    async with scripted_session(tmp_path, step("", shell(line)), DONE) as d:
+        repository(d.root)
+        d.file.write_text(TWO_HUNKS)
+        await d.prompt("go")
+        (asked,) = (await d.until(lambda state: state.approvals)).approvals
+        assert "commit: second" in asked.detail and asked.title.endswith("git's history changed")
+        assert git(d.root, "log", "--format=%s") == "first\n"
+        await d.answer(answer)
+        await d.over("p1")
+        is_there = answer == "allow"
+        assert git(d.root, "log", "--format=%s") == ("second\nfirst\n" if is_there else "first\n")
+        assert git(d.root, "status", "--porcelain") == ("" if is_there else " M notes.txt\n")
+        assert git(d.root, "fsck", "--strict") == ""
+
+
+async def test_the_answer_to_a_commit_can_be_kept(tmp_path: Path) -> None:
+    commits = [shell(f"git commit --allow-empty -qm {name}") for name in ("second", "third")]
+    async with scripted_session(tmp_path, *[step("", each) for each in commits], DONE) as d:
+        repository(d.root)
+        await d.prompt("go")
+        (asked,) = (await d.until(lambda state: state.approvals)).approvals
+        assert [offer.rule for offer in asked.scopes][1] == "run_shell_command(git commit *)"
+        await d.answer("allow", scope="session")
+        await d.over("p1")
+        assert git(d.root, "log", "--format=%s") == "third\nsecond\nfirst\n"
+
+
+async def test_a_switch_brings_files_and_branch_together(tmp_path: Path) -> None:
+    async with scripted_session(tmp_path, step("", shell("git switch -q other")), DONE) as d:
+        repository(d.root)
+        git(d.root, "switch", "-qc", "other")
+        d.file.write_text(TWO_HUNKS)
+        git(d.root, "commit", "-qam", "second")
+        git(d.root, "switch", "-q", "main")
+        await d.prompt("go")
+        await d.answer("allow")
+        await d.over("p1")
+        assert d.file.read_text() == TWO_HUNKS
+        assert git(d.root, "branch", "--show-current") == "other\n"
+        assert git(d.root, "status", "--porcelain") == ""
+
+
+async def test_git_s_history_is_left_where_the_repository_has_moved(tmp_path: Path) -> None:
+    async with scripted_session(tmp_path, step("", shell("git commit -qam second")), DONE) as d:
+        repository(d.root)
+        d.file.write_text(TWO_HUNKS)
+        await d.prompt("go")
+        await d.until(lambda state: state.approvals)
+        git(d.root, "commit", "-qam", "the user's")
+        await d.answer("allow")
+        await d.over("p1")
+        assert git(d.root, "log", "--format=%s") == "the user's\nfirst\n"
+        assert "The repository has changed meanwhile" in d.told()
+
+
+async def test_a_hook_that_fails_fails_the_commit(tmp_path: Path) -> None:
+    async with scripted_session(tmp_path, step("", shell("git commit -qam second")), DONE) as d:
+        repository(d.root)
+        hook = d.root / ".git" / "hooks" / "pre-commit"
+        hook.parent.mkdir(exist_ok=True)
+        hook.write_text("#!/bin/sh\necho refused by the hook >&2\nexit 1\n")
+        hook.chmod(0o755)
+        d.file.write_text(TWO_HUNKS)
+        await d.prompt("go")
+        await d.over("p1")
+        assert "refused by the hook" in d.told()
+        assert git(d.root, "log", "--format=%s") == "first\n"
+
+
+@pytest.mark.parametrize("line", ["git config alias.x y", "echo x > .git/hooks/post-commit"])
+async def test_git_s_settings_and_hooks_are_asked_about_first(tmp_path: Path, line: str) -> None:
+    async with scripted_session(tmp_path, step("", shell(line)), DONE) as d:
+        repository(d.root)
+        before = (d.root / ".git" / "config").read_bytes()
         await d.prompt("go")
         (asked,) = (await d.until(lambda state: state.approvals)).approvals
         assert "it changed git's own" in asked.blocked
-        assert not (d.root / ".git" / "index").exists()
+        assert (d.root / ".git" / "config").read_bytes() == before
         await d.answer("reject")
         await d.over("p1")
 

@@ -595,7 +595,7 @@ def _make_recheck(
 def _runs_apart(preview: Preview, decision: Decision) -> bool:
     """Whether it runs on a copy of the workspace that has the edits before it in its step."""
     only_reads = preview.requirements is not None and preview.requirements.writes == "nothing"
-    return preview.in_layer and (decision.trial or only_reads)
+    return preview.sees_edits and (decision.trial or only_reads)
 
 
 def _with_grants(preview: Preview, decision: Decision, *, secrets: bool) -> Preview:

@@ -136,8 +136,9 @@ class Preview:
     trial: bool = False
     """A command that may be tried before anybody is asked, in a sandbox where it changes nothing."""
     in_layer: bool = False
-    """Such a trial, or a command that only reads, runs on a private copy of the workspace, with the undecided edits
-    before it in its step."""
+    """Such a trial, or a command that only reads, runs on a private copy of the workspace."""
+    sees_edits: bool = False
+    """That copy has the undecided edits before it in its step."""
     blocked: str = ""
     """What blocked a command that was run already, as a clause; "" for nothing."""
 

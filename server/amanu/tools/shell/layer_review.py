@@ -1,6 +1,7 @@
 """What a command changed in its layer, as the user decides on it, and how it comes into the workspace."""
 
 import asyncio
+import contextlib
 import os
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,7 +13,7 @@ from amanu.text.display import one_line, visible
 from amanu.tools.environment import ToolEnvironment
 from amanu.tools.shell.file_identity import fingerprint
 from amanu.tools.shell.report import file_list
-from amanu.tools.shell.session_layer import HeldFile, LayerChanges
+from amanu.tools.shell.session_layer import HeldFile, LayerChanges, is_unchanged
 
 _DETAIL = 100_000  # characters of a diff in an approval; the proposal has it all
 
@@ -25,8 +26,11 @@ class LayerReview:
         self._proposals = environment.proposals
         self._layer = environment.layer
 
-    async def preview(self, title: str, outcome: Outcome, changes: LayerChanges, call: CallContext) -> Preview:
-        """The question whether to take them over. Proposes what is text. Raises `ToolError`."""
+    async def preview(
+        self, title: str, outcome: Outcome, changes: LayerChanges, commands: Sequence[Subject], call: CallContext
+    ) -> Preview:
+        """The question whether to take them over. Proposes what is text. Where git's own files changed, it is about the
+        `commands`, too: a rule for them is what an answer can save. Raises `ToolError`."""
         proposal = await self._proposals.propose(call, changes.edits) if changes.edits else None
         diff = "" if proposal is None else await asyncio.to_thread(self._proposals.diff, proposal.proposal_id)
         if len(diff) > _DETAIL:
@@ -35,18 +39,24 @@ class LayerReview:
         paths = [*(edit.base.path for edit in changes.edits), *(file.path for file in changes.held)]
         deleted = {edit.base.path for edit in changes.edits if edit.text is None}
         subject, *also = [
-            Subject("delete_file" if path in deleted else "write_file", "write", self._workspace.relative(path))
-            for path in paths
+            *(
+                Subject("delete_file" if path in deleted else "write_file", "write", self._workspace.relative(path))
+                for path in paths
+            ),
+            *(commands if changes.git.is_open else ()),
         ]
+        git = [f"git: {one_line(message)}" for message in changes.git.messages]
+        counted = [plural(len(paths), "file")] if paths else []
+        counted += ["git's history"] if changes.git.is_open else []
         return Preview(
-            title=f"Run {title}: {plural(len(paths), 'file')} changed",
+            title=f"Run {title}: {' and '.join(counted)} changed",
             subject=subject,
             extra_subjects=tuple(also),
-            detail=visible("\n".join(filter(None, [f"It ended: {outcome.line}", *held, diff]))),
+            detail=visible("\n".join(filter(None, [f"It ended: {outcome.line}", *git, *held, diff]))),
             reads=frozenset(map(str, paths)),
             writes=frozenset(map(str, paths)),
             proposal_id=None if proposal is None else proposal.proposal_id,
-            digest=fingerprint([call.call_id, *held]),
+            digest=fingerprint([call.call_id, *held, *git]),
         )
 
     async def preview_again(self, call: CallContext) -> None:
@@ -69,17 +79,18 @@ class LayerReview:
         if states <= {"applied"}:
             notes += await self._take_over(changes)
         else:
-            notes += await self._leave(changes.held)
+            notes += await self._leave([*changes.held, *changes.git.files])
         return with_notes(replace(outcome, changes=None, refused=states == {"rejected"}), notes)
 
     async def reject(self, outcome: Outcome, changes: LayerChanges, call: CallContext, reason: str) -> str:
         """They are not wanted. Returns that for the model."""
         if changes.edits and (proposal := self._proposals.of_call(call.call_id)) is not None:
             await self._proposals.reject_all(proposal.proposal_id, reason or None, call.call_id, by_user=call.by_user)
-        await self._leave(changes.held)
+        await self._leave([*changes.held, *changes.git.files])
         names = [*(edit.base.path for edit in changes.edits), *(file.path for file in changes.held)]
         said = f": {reason}" if reason else ""
-        return f"The command ran, but its changes were not accepted{said}. Unchanged: {self._names(names)}."
+        left = [*([self._names(names)] if names else []), *(["git's history"] if changes.git.is_open else [])]
+        return f"The command ran, but its changes were not accepted{said}. Unchanged: {' and '.join(left)}."
 
     async def settle(self, outcome: Outcome, changes: LayerChanges, call: CallContext) -> Outcome:
         """Take over at once what is no decision of its own: new folders and executable bits; and what git ignores,
@@ -87,6 +98,7 @@ class LayerReview:
         notes: list[str] = []
         if not changes.is_open:
             await asyncio.to_thread(_change_modes, changes.modes)
+            notes.append(await self._layer.bring_git_home(changes.git))
         await asyncio.to_thread(_make_folders, changes.folders)
         if changes.ignored:
             subjects = [Subject("write_file", "write", self._workspace.relative(path)) for path in changes.ignored]
@@ -108,10 +120,11 @@ class LayerReview:
     async def _take_over(self, changes: LayerChanges) -> list[str]:
         """What was decided on with the text: the files that no proposal shows, modes, and what git ignores."""
         await asyncio.to_thread(_change_modes, changes.modes)
-        unchanged = [file.path for file in changes.held if await asyncio.to_thread(_is_unchanged, file)]
+        unchanged = [file.path for file in changes.held if await asyncio.to_thread(is_unchanged, file)]
         faults = await self._layer.bring_home([*unchanged, *changes.ignored])
         moved = [file for file in changes.held if file.path not in unchanged]
         notes = [f"Taken over: {self._names(unchanged)}."] if unchanged else []
+        notes.append(await self._layer.bring_git_home(changes.git))
         if moved:
             names = self._names([file.path for file in moved])
             notes.append(f"Not taken over, because it has changed in the workspace: {names}.")
@@ -120,7 +133,8 @@ class LayerReview:
 
     async def _leave(self, held: Sequence[HeldFile]) -> list[str]:
         await self._layer.drop([file.path for file in held])
-        return [f"Not taken over: {self._names([file.path for file in held])}."] if held else []
+        shown = list(dict.fromkeys(_shown_path(file.path) for file in held))
+        return [f"Not taken over: {self._names(shown)}."] if held else []
 
     def _names(self, paths: Sequence[Path]) -> str:
         return file_list([self._name(path) for path in dict.fromkeys(paths)])
@@ -142,6 +156,11 @@ def with_notes(outcome: Outcome, notes: Sequence[str]) -> Outcome:
     )
 
 
+def _shown_path(path: Path) -> Path:
+    """Git's folder for what is in it."""
+    return next((above for above in path.parents if above.name == ".git"), path)
+
+
 def _change_modes(modes: dict[Path, int]) -> None:
     for path, mode in modes.items():
         try:
@@ -157,12 +176,5 @@ def _change_modes(modes: dict[Path, int]) -> None:
 def _make_folders(folders: Sequence[Path]) -> None:
     for folder in folders:
         if os.path.realpath(folder.parent) == str(folder.parent):
-            folder.mkdir(exist_ok=True)
-
-
-def _is_unchanged(file: HeldFile) -> bool:
-    try:
-        status = file.path.lstat()
-    except OSError:
-        return file.below is None
-    return file.below == (status.st_ino, status.st_ctime_ns)
+            with contextlib.suppress(OSError):
+                folder.mkdir(parents=True, exist_ok=True)

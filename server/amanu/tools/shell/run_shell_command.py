@@ -113,7 +113,7 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
 
     async def preview(self, params: RunShellCommandParams, call: CallContext) -> Preview:
         if call.ran is not None and isinstance(changes := call.ran.changes, LayerChanges):
-            return await self._review.preview(_short(params.command), call.ran, changes, call)
+            return await self._preview_changes(params, call.ran, changes, call)
         asked, params = _requested(params), _with_needs(params, call.blocked)
         if "\0" in params.command or not params.command.strip():
             raise ToolError("The command is empty or contains a NUL character, so no shell can run it.")
@@ -144,6 +144,7 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
         running = "Run in the background:" if params.background else "Run"
         trial = self._may_be_tried(params, analysis.reading, call)
         only_reads = analysis.reading.effect == "none" and not (params.background or self._read_only())
+        in_layer = (trial or only_reads) and await self._layer.works()
         return Preview(
             title=f"{running} {_short(params.command)}",
             subject=subject,
@@ -157,9 +158,18 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
             likely_grants=wants,
             command=params.command,
             trial=trial,
-            in_layer=(trial or only_reads) and _in_layer(analysis.reading) and await self._layer.works(),
+            in_layer=in_layer,
+            sees_edits=in_layer and not _keeps_history(analysis.reading),
             blocked="" if call.blocked is None else _described(call.blocked),
         )
+
+    async def _preview_changes(
+        self, params: RunShellCommandParams, outcome: Outcome, changes: LayerChanges, call: CallContext
+    ) -> Preview:
+        folder = self._workspace.resolve(params.path or str(self._workspace.roots[0]))
+        analysis = await asyncio.to_thread(self._analyze, params, folder, call)
+        commands = [subject for subject in self._subjects(params, analysis.reading) if subject.effect == "run"]
+        return await self._review.preview(_short(params.command), outcome, changes, commands, call)
 
     def _may_be_tried(self, params: RunShellCommandParams, reading: Reading, call: CallContext) -> bool:
         has_sandbox = self._sandbox is not None and self._sandbox.tier != "none"
@@ -344,15 +354,16 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
     async def _run_in_layer(self, params: RunShellCommandParams, plan: CommandPlan, call: CallContext) -> Outcome:
         """Run it on the session's private copy of the workspace. The outcome has what it changed there, unless it was
         blocked: then it is nobody's."""
-        async with self._layer.command(call) as layered:
-            need = replace(plan.need, writes="workspace", layer=layered.folder)
+        keeps_history = call.preview is not None and not call.preview.sees_edits
+        async with self._layer.command(call, as_saved=keeps_history) as layered:
+            need = replace(plan.need, writes="workspace", layer=layered.folder, git=keeps_history)
             outcome = await self._run(params, replace(plan, need=need), call)
             changes = await layered.read()
         reason = _unreviewable(changes)
         if outcome.blocked is None and not reason:
             outcome = await self._review.settle(outcome, changes, call)
             return replace(outcome, changes=changes) if changes.is_open else outcome
-        await self._layer.drop([file.path for file in changes.held])
+        await self._layer.drop([file.path for file in (*changes.held, *changes.git.files)])
         return replace(outcome, blocked=outcome.blocked or Blocked(frozenset({"write"}), reason))
 
     async def _run(self, params: RunShellCommandParams, plan: CommandPlan, call: CallContext) -> Outcome:
@@ -534,15 +545,15 @@ def _is_git(command: Command) -> bool:
     return command.program is not None and command.program.rpartition("/")[2] == "git"
 
 
-def _in_layer(reading: Reading) -> bool:
-    """Whether what it changes can be brought home from a layer: not what git itself keeps."""
-    return not any(command.git for command in reading.commands)
+def _keeps_history(reading: Reading) -> bool:
+    """Whether it changes what git keeps: that must have what is saved and accepted, and nothing else."""
+    return any(command.git for command in reading.commands)
 
 
 def _unreviewable(changes: LayerChanges) -> str:
     """Why what a command changed cannot be decided on afterwards; "" when it can."""
-    if changes.git is not None:
-        return f"it changed git's own {changes.git.name}"
+    if changes.git.refused is not None:
+        return f"it changed git's own {changes.git.refused.name}"
     return f"it changed more than {MAX_CHANGES:,} files" if changes.too_many else ""
 
 

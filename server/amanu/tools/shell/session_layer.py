@@ -43,6 +43,22 @@ class HeldFile:
     """Inode and ctime in nanoseconds of what the workspace had there; None for nothing."""
 
 
+@dataclass
+class GitChanges:
+    """What it changed of git's own files, which come home all or not at all."""
+
+    files: list[HeldFile] = field(default_factory=list["HeldFile"])
+    messages: list[str] = field(default_factory=list[str])
+    """What git noted of it: "3f2a41c commit: Strip prices"."""
+    refused: Path | None = None
+    """A file that does not come home from a layer: a setting, a hook."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether more was changed than what is staged."""
+        return any(_in_git(file.path) not in ("index", "objects") for file in self.files)
+
+
 @dataclass(frozen=True)
 class LayerChanges:
     """What one command changed."""
@@ -57,14 +73,13 @@ class LayerChanges:
     """Topmost ignored files and folders in which something changed."""
     moved: Sequence[Path] = ()
     """Changed in the workspace as well meanwhile: the command's version is not taken."""
-    git: Path | None = None
-    """A file of git's own that it changed."""
+    git: "GitChanges" = field(default_factory=lambda: GitChanges())
     too_many: bool = False
 
     @property
     def is_open(self) -> bool:
-        """Whether there is something to decide."""
-        return bool(self.edits or self.held)
+        """Whether there is something to decide. What was only staged is no decision of its own."""
+        return bool(self.edits or self.held or self.git.is_open)
 
 
 class SessionLayer:
@@ -87,12 +102,13 @@ class SessionLayer:
         return self._holds_ignored or bool(self._proposals.pending_paths(call) or await self._workspace.unsaved())
 
     @asynccontextmanager
-    async def command(self, call: CallContext) -> AsyncGenerator["LayeredRun"]:
-        """A context to run one command in; others wait. Raises `ToolError`."""
+    async def command(self, call: CallContext, *, as_saved: bool = False) -> AsyncGenerator["LayeredRun"]:
+        """A context to run one command in; others wait. `as_saved`: it finds what is saved and accepted, and nothing
+        that is not. Raises `ToolError`."""
         async with self._lock:
             try:
                 layer = await self._ready()
-                laid_in = await self._lay_in(layer, call)
+                laid_in = {} if as_saved else await self._lay_in(layer, call)
                 run = LayeredRun(layer, self._proposals, laid_in, call)
                 try:
                     yield run
@@ -107,6 +123,11 @@ class SessionLayer:
         """Bring what the layer has at those paths into the workspace. Returns what could not be brought, in words."""
         async with self._lock:
             return [] if self._layer is None else await asyncio.to_thread(_bring_home, self._layer, paths)
+
+    async def bring_git_home(self, git: GitChanges) -> str:
+        """The same for git's own files: all or none. Returns why it could not be, as a sentence; "" for done."""
+        async with self._lock:
+            return "" if self._layer is None else await asyncio.to_thread(_bring_git_home, self._layer, git)
 
     async def drop(self, paths: Sequence[Path]) -> None:
         """Forget what the layer has at those paths."""
@@ -188,7 +209,7 @@ class LayeredRun:
                 edits.append(FileEdit(base, new.text))
                 if new.text is not None and new.mode & _EXECUTABLE != (base.mode or 0) & _EXECUTABLE:
                     modes[path] = new.mode
-        keep = {file.path for file in held}
+        keep = {file.path for file in (*held, *found.git.files)}
         await asyncio.to_thread(_drop, self._layer, [path for path in found.paths if path not in keep])
         return LayerChanges(edits, held, modes, found.folders, found.ignored, moved, found.git, found.too_many)
 
@@ -213,7 +234,7 @@ class _Found:
     moved: list[Path] = field(default_factory=list[Path])
     paths: list[Path] = field(default_factory=list[Path])
     """All that is to be taken out of the layer."""
-    git: Path | None = None
+    git: GitChanges = field(default_factory=GitChanges)
     too_many: bool = False
 
 
@@ -251,23 +272,30 @@ def _read_root(root: LayerRoot, laid_in: dict[Path, FileText | None], begun: int
 
         def prune(path: str, is_folder: bool) -> bool:
             folder, _, name = path.rpartition("/")
+            if path == ".git/objects":
+                return True  # new ones come home with whatever names them
             guarded = protected.is_protected(name, folder.rpartition("/")[2]) or protected.is_secret(path)
-            return not guarded and ignored.hides(path, is_folder)
+            return not (guarded or path.startswith(".git/")) and ignored.hides(path, is_folder)
 
         changes = read_changes(root, limit=MAX_CHANGES, prune=prune)
     found.too_many = found.too_many or not changes.complete
     filled = {change.path.rpartition("/")[0] for change in changes.found}
     for change in changes.found:
         path = root.path / change.path
+        if change.path.startswith(".git/") or "/.git/" in change.path:
+            found.paths.append(path)
+            _read_git(root, path, change, begun, found)
+            continue
         if change.kind == "pruned":
             found.ignored.append(path)
             continue
         if change.path == ".":
             continue
         found.paths.append(path)
-        if ".git" in change.path.split("/"):
-            if change.kind != "folder":
-                found.git = path
+        if change.path.endswith("/.git") or (change.path == ".git" and change.kind != "folder"):
+            found.git.refused = path
+        elif change.path == ".git":
+            found.git.refused = path if change.below is None else found.git.refused
         elif change.below is not None and change.below.st_ctime_ns >= begun and path not in laid_in:
             found.moved.append(path)
         elif change.kind == "folder":
@@ -279,6 +307,78 @@ def _read_root(root: LayerRoot, laid_in: dict[Path, FileText | None], begun: int
             found.held.append(HeldFile(path, f"link to {changed_link(root, change)}", _identity(change)))
         elif change.kind == "file":
             _read_file(root, path, change, found)
+
+
+_GIT_FILES = frozenset(
+    {
+        *("index", "objects", "refs", "logs", "packed-refs", "HEAD", "ORIG_HEAD", "FETCH_HEAD", "COMMIT_EDITMSG"),
+        *("MERGE_HEAD", "MERGE_MODE", "MERGE_MSG", "AUTO_MERGE", "CHERRY_PICK_HEAD", "REVERT_HEAD", "REBASE_HEAD"),
+        *("rebase-merge", "rebase-apply", "MERGE_AUTOSTASH"),
+    }
+)
+"""What of git's own may come home: never settings, hooks, other work trees and submodules, which run programs."""
+_GIT_ORDER = ("objects", "logs", "packed-refs", "refs")
+"""What is named comes home before what names it."""
+
+
+def _in_git(path: Path) -> str:
+    """The part of git's folder that the path is in: "refs"."""
+    parts = path.parts
+    return parts[len(parts) - parts[::-1].index(".git")]
+
+
+def _read_git(root: LayerRoot, path: Path, change: Change, begun: int, found: _Found) -> None:
+    part = _in_git(path)
+    is_ours = change.path.startswith(".git/") and part in _GIT_FILES and not path.name.endswith(".lock")
+    if change.kind == "folder":
+        return
+    if not is_ours or (change.below is not None and change.below.st_ctime_ns >= begun and part != "objects"):
+        found.git.refused = path
+        return
+    found.git.files.append(HeldFile(path, change.kind, _identity(change)))
+    if change.path == ".git/logs/HEAD" and change.kind == "file":
+        with opened_change(root, change) as handle:
+            os.lseek(handle, change.below.st_size if change.below is not None else 0, os.SEEK_SET)
+            lines = _all(handle).decode("utf-8", "replace").splitlines()
+        for line in lines:
+            commits, _, message = line.partition("\t")
+            found.git.messages.append(f"{commits.split()[1][:10] if commits.count(' ') else ''} {message}".strip())
+
+
+def _bring_git_home(layer: Layer, git: GitChanges) -> str:
+    if not git.files:
+        return ""
+    root, _ = layer.place(git.files[0].path)
+    lock = root.path / ".git" / "index.lock"
+    try:
+        handle = os.open(lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        return f"Git is busy in the workspace ({error.strerror}), so nothing of git's was taken over. Run it again."
+    os.close(handle)
+    try:
+        if any(not is_unchanged(file) for file in git.files if _in_git(file.path) != "objects"):
+            return "The repository has changed meanwhile, so nothing of git's was taken over. Run it again."
+        for file in sorted(git.files, key=lambda file: _rank(_in_git(file.path))):
+            transfer(*layer.place(file.path))
+    except (OSError, LayerError) as error:
+        return f"Git's files could not be taken over: {error}"
+    finally:
+        with contextlib.suppress(OSError):
+            lock.unlink()
+    return ""
+
+
+def _rank(part: str) -> int:
+    return len(_GIT_ORDER) + (part == "index") if part not in _GIT_ORDER else _GIT_ORDER.index(part)
+
+
+def is_unchanged(file: HeldFile) -> bool:
+    """Whether the workspace has there what it had. Blocking."""
+    try:
+        status = file.path.lstat()
+    except OSError:
+        return file.below is None
+    return file.below == (status.st_ino, status.st_ctime_ns)
 
 
 def _read_file(root: LayerRoot, path: Path, change: Change, found: _Found) -> None:
