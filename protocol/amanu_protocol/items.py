@@ -212,7 +212,7 @@ class Decision(Wire):
     grants: list[Grant] = []
     """What the user added to an approval."""
     trial: bool = False
-    """Allowed to be tried: in a sandbox in which it can change nothing."""
+    """Allowed to be tried: where nothing that it changes reaches the workspace."""
     command: str | None = None
     """The user's own command line, which took the place of the model's."""
     mode: Mode | None = None

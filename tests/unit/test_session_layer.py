@@ -106,6 +106,33 @@ async def test_what_git_ignores_needs_no_decision(tmp_path: Path, mode: Any) -> 
         assert ("kept in this session's private copy" in d.told()) == (mode == "ask")
 
 
+async def test_an_allowed_command_finds_what_an_earlier_one_built(tmp_path: Path) -> None:
+    first, later = shell("mkdir out; echo built > out/x"), shell("cat out/x > copy.txt", network=True)
+    async with scripted_session(tmp_path, step("", first), step("", later), DONE) as d:
+        (d.root / ".gitignore").write_text("out/\n")
+        await d.prompt("go")
+        (asked,) = (await d.until(lambda state: state.approvals)).approvals
+        assert not (d.root / "out").exists()
+        await d.answer("allow", digest=asked.digest)
+        await d.over("p1")
+        assert (d.root / "copy.txt").read_text() == (d.root / "out" / "x").read_text() == "built\n"
+
+
+async def test_auto_takes_it_at_once_and_it_can_be_undone(tmp_path: Path) -> None:
+    line = f"{EDIT}; printf 'x\\0y' > pic.bin; git commit -qam second"
+    async with scripted_session(tmp_path, step("", shell(line)), DONE, mode="auto") as d:
+        repository(d.root)
+        await d.prompt("go")
+        state = await d.until(lambda state: state.approvals or state.last_turn)
+        assert not state.approvals
+        assert d.file.read_text() == TWO_HUNKS and (d.root / "pic.bin").read_bytes() == b"x\0y"
+        assert git(d.root, "log", "--format=%s") == "second\nfirst\n"
+        (proposal,) = state.proposals
+        ids = [hunk.hunk_id for hunk in proposal.files[0].hunks]
+        await d.session.core.proposals.undo(proposal.proposal_id, ids)
+        assert d.file.read_text() == TWELVE
+
+
 async def test_the_yes_to_its_changes_brings_home_what_git_ignores(tmp_path: Path) -> None:
     async with scripted_session(tmp_path, step("", shell(f"{EDIT}; mkdir out; echo built > out/x")), DONE) as d:
         (d.root / ".gitignore").write_text("out/\n")

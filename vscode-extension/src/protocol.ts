@@ -239,7 +239,7 @@ export interface Decision {
   reason: string | null;
   /** What the user added to an approval. */
   grants: Grant[];
-  /** Allowed to be tried: in a sandbox in which it can change nothing. */
+  /** Allowed to be tried: where nothing that it changes reaches the workspace. */
   trial: boolean;
   /** The user's own command line, which took the place of the model's. */
   command: string | null;

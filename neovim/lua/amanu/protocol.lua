@@ -155,7 +155,7 @@
 ---@field scope? amanu.Scope
 ---@field reason? string What the user said when rejecting; it goes to the model.
 ---@field grants amanu.Grant[] What the user added to an approval.
----@field trial boolean Allowed to be tried: in a sandbox in which it can change nothing.
+---@field trial boolean Allowed to be tried: where nothing that it changes reaches the workspace.
 ---@field command? string The user's own command line, which took the place of the model's.
 ---@field mode? amanu.Mode For a plan: the mode it is carried out in.
 ---@field freshContext boolean

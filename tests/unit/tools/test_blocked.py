@@ -26,7 +26,7 @@ def check(
     output: str, expected: Need | None, *, trial: bool = True, failed: bool = True, tier: Tier = "bubblewrap"
 ) -> None:
     sandbox = CommandSandbox(tier=tier, writes="nothing" if trial else "workspace", network=False, summary="")
-    found = find_blocked(Attempt(output, failed, sandbox, trial, [".env", "/work/shop/deploy/id_rsa"], ROOTS))
+    found = find_blocked(Attempt(output, failed, sandbox, trial, False, [".env", "/work/shop/deploy/id_rsa"], ROOTS))
     assert (None if found is None else {*found.needs}) == (None if expected is None else {expected})
     assert found is None or found.evidence in output
 

@@ -61,6 +61,8 @@ class Attempt:
     sandbox: CommandSandbox
     trial: bool
     """It ran to see what it lacks (`SandboxRequirements.trial`)."""
+    connects: bool
+    """It probably needs network access."""
     unseen: Sequence[str]
     """Files with secrets that it could not read, as it may have named them."""
     roots: Sequence[Path]
@@ -85,7 +87,7 @@ def find_blocked(attempt: Attempt) -> Blocked | None:
         if SERVICE.search(line):
             return _blocked("unsandboxed", line)
     for line in attempt.lines if not sandbox.network else ():
-        if NETWORK.search(line) or (REFUSED.search(line) and _is_served(line)):
+        if NETWORK.search(line) or (REFUSED.search(line) and (attempt.connects or _is_served(line))):
             return _blocked("network", line)
     return _unwritten(attempt, attempt.lines)
 

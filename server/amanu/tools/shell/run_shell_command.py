@@ -342,13 +342,16 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
             tty=params.tty,
         )
         if params.background:
+            await self._layer.bring_ignored_home()
             return await self._run_in_background(params, plan, call)
-        in_layer = call.preview is not None and call.preview.in_layer and not (need.network or need.unsandboxed)
+        in_layer = call.preview is not None and call.preview.in_layer
         if in_layer and need.trial:
             return await self._run_in_layer(params, plan, call)
         if in_layer and need.writes == "nothing" and await self._layer.shows_more(call):
             async with self._layer.command(call) as layered:
                 return await self._run(params, replace(plan, need=replace(need, layer=layered.folder)), call)
+        if need.unsandboxed or need.writes == "workspace":  # it was allowed, and finds what earlier commands built
+            await self._layer.bring_ignored_home()
         return await self._run(params, plan, call)
 
     async def _run_in_layer(self, params: RunShellCommandParams, plan: CommandPlan, call: CallContext) -> Outcome:
@@ -376,9 +379,11 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
         async with self._launcher.launched(plan, end) as process:
             await self._follow(process, streams, call, total, end)
         outcome = await self._results.outcome(streams, end, unsaved, plan)
-        return replace(outcome, blocked=await self._find_blocked(streams, end, plan))
+        return replace(outcome, blocked=await self._find_blocked(streams, end, plan, call))
 
-    async def _find_blocked(self, streams: CommandStreams, end: CommandEnd, plan: CommandPlan) -> Blocked | None:
+    async def _find_blocked(
+        self, streams: CommandStreams, end: CommandEnd, plan: CommandPlan, call: CallContext
+    ) -> Blocked | None:
         """What the sandbox blocked and the user can allow."""
         if self._sandbox is None or not self._grants() or end.stop_reason or streams.merged.binary:
             return None
@@ -389,6 +394,7 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
             end.failed,
             self._sandbox.describe(plan.need),
             trial=plan.need.trial,
+            connects=call.preview is not None and "network" in call.preview.likely_grants,
             unseen=[str(path) for path in end.unseen],
             roots=[*roots, Path("/tmp"), Path("/dev"), Path("/proc")],
         )
@@ -480,9 +486,9 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
 
 def is_worth_trying(params: RunShellCommandParams, commands: Iterable[Command]) -> bool:
     """Whether a call may be tried before anybody is asked. Not one that asks for more by itself, and not what probably
-    waits a minute for a network that is not there; git notices at once."""
+    waits a minute for a network that is not there."""
     asks = params.background or params.network or params.outside or params.secrets
-    return not asks and not any(command.network and not _is_git(command) for command in commands)
+    return not asks and not any(command.network and not _fails_at_once(command) for command in commands)
 
 
 def _short(command: str) -> str:
@@ -541,8 +547,12 @@ def _described(blocked: Blocked) -> str:
     return f"needs {needs} ({one_line(blocked.evidence)})"
 
 
-def _is_git(command: Command) -> bool:
-    return command.program is not None and command.program.rpartition("/")[2] == "git"
+_FAILS_AT_ONCE = frozenset({"git", "gh", "curl", "wget", "ssh", "uv"})
+"""Programs that notice at once that there is no network; npm and pip try again for a minute."""
+
+
+def _fails_at_once(command: Command) -> bool:
+    return command.program is not None and command.program.rpartition("/")[2] in _FAILS_AT_ONCE
 
 
 def _keeps_history(reading: Reading) -> bool:

@@ -90,7 +90,8 @@ class SessionLayer:
         self._proposals = proposals
         self._sandbox = sandbox
         self._layer: Layer | None = None
-        self._holds_ignored = False
+        self._ignored: dict[Path, None] = {}
+        """What git ignores and the layer has."""
         self._lock = asyncio.Lock()
 
     async def works(self) -> bool:
@@ -99,7 +100,7 @@ class SessionLayer:
 
     async def shows_more(self, call: CallContext) -> bool:
         """Whether a command of that call finds something else in the layer than in the workspace."""
-        return self._holds_ignored or bool(self._proposals.pending_paths(call) or await self._workspace.unsaved())
+        return bool(self._ignored or self._proposals.pending_paths(call) or await self._workspace.unsaved())
 
     @asynccontextmanager
     async def command(self, call: CallContext, *, as_saved: bool = False) -> AsyncGenerator["LayeredRun"]:
@@ -115,14 +116,20 @@ class SessionLayer:
                 finally:
                     changes = run.changes  # none: it only read, or was cancelled
                     changes = await asyncio.shield(run.read()) if changes is None else changes
-                    self._holds_ignored = self._holds_ignored or bool(changes.ignored)
+                    self._ignored |= dict.fromkeys(changes.ignored)
             except (LayerError, OSError) as error:
                 raise ToolError(f"The command's private copy of the workspace failed: {error}") from None
 
     async def bring_home(self, paths: Sequence[Path]) -> list[str]:
         """Bring what the layer has at those paths into the workspace. Returns what could not be brought, in words."""
         async with self._lock:
+            for path in paths:
+                self._ignored.pop(path, None)
             return [] if self._layer is None else await asyncio.to_thread(_bring_home, self._layer, paths)
+
+    async def bring_ignored_home(self) -> list[str]:
+        """The same for all that git ignores: a command that works on the workspace finds what earlier ones built."""
+        return await self.bring_home([*self._ignored])
 
     async def bring_git_home(self, git: GitChanges) -> str:
         """The same for git's own files: all or none. Returns why it could not be, as a sentence; "" for done."""
