@@ -95,7 +95,7 @@ MODES: dict[Mode, Label] = {
 
 TRUST: dict[TrustState, str] = {
     "untrusted": "This folder is not trusted: its files are read as plain text only. Its instructions to the model, "
-    "its rules and its settings are ignored, and nothing in it runs without your approval.",
+    "its rules and its settings are ignored, and what runs in it without your approval can change nothing.",
     "trusted": "This folder is trusted.",
     "changed": "You trusted this folder, but what it enables has changed since. It is not trusted until you review it.",
 }

@@ -76,7 +76,7 @@ M.MODES = {
 ---How a folder stands.
 ---@type table<amanu.TrustState, string>
 M.TRUST = {
-  untrusted = "This folder is not trusted: its files are read as plain text only. Its instructions to the model, its rules and its settings are ignored, and nothing in it runs without your approval.",
+  untrusted = "This folder is not trusted: its files are read as plain text only. Its instructions to the model, its rules and its settings are ignored, and what runs in it without your approval can change nothing.",
   trusted = "This folder is trusted.",
   changed = "You trusted this folder, but what it enables has changed since. It is not trusted until you review it.",
 }

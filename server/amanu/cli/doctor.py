@@ -252,10 +252,16 @@ async def _sandbox(home: Home, environ: Mapping[str, str]) -> DoctorFinding:
     sandbox = Sandbox(settings.sandbox, home)
     try:
         proof = await sandbox.proved()
+        fault = await sandbox.layer_fault([await asyncio.to_thread(Path.cwd)])
     finally:
         await sandbox.close()
     advice = proof.advice or ("" if proof.tier != "none" else "Each command needs approval.")
-    return DoctorFinding("ok" if proof.tier in ("bubblewrap", "seatbelt") else "note", "sandbox", proof.summary, advice)
+    copies = f"It cannot give them a private copy of this folder. {fault}" if fault else _COPIES
+    summary = f"{proof.summary} {copies}" if proof.tier == "bubblewrap" else proof.summary
+    return DoctorFinding("ok" if proof.tier in ("bubblewrap", "seatbelt") else "note", "sandbox", summary, advice)
+
+
+_COPIES = "Those that nobody was asked about run on a private copy of this folder, and propose what they changed."
 
 
 def _editors(environ: Mapping[str, str]) -> DoctorFinding:
