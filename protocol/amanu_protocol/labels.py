@@ -87,7 +87,7 @@ IGNORED: dict[Ignored, str] = {
 
 MODES: dict[Mode, Label] = {
     "plan": Label("Plan", "changes nothing; writes a plan that you edit, approve or reject"),
-    "ask": Label("Ask", "asks before it edits or runs anything"),
+    "ask": Label("Ask", "asks before it edits a file or a command changes one"),
     "acceptEdits": Label("Accept edits", "edits files in the workspace without asking"),
     "auto": Label("Auto", "asks only when a rule or a command requires it"),
 }

@@ -289,8 +289,9 @@ def test_prompt_stream_approval_hunks_and_undo(start: Start, folder: Path) -> No
     vim.until(f"({ENDED}) == 'completed'")
     assert "rejected by you: “not today”" in vim.chat()
     assert vim.chat().rstrip().endswith("\n ● not a card<U+202E>, and `touch no` was not run.")
-    *closed, ran = vim.lua(CLOSED)
+    *closed, ran, refused = vim.lua(CLOSED)
     assert closed == ["▸ Thought: Two mistakes", "● ✓ Edit shop.py (reviewed by you)"]
+    assert "Run touch no (rejected by you" in refused
     by = "allowed for this session by you: run_shell_command(touch checked)"
     assert ran.startswith(f"● ✓ Run touch checked ({by}"), "and then what held it, which is the machine's"
 
@@ -357,7 +358,8 @@ def test_of_a_model_stands_where_its_facts_are_from_or_what_it_lacks(start: Star
 def test_a_question_is_answered_for_longer(start: Start, folder: Path) -> None:
     """For a scope, by a rule the user sees and changes; a rule that does not cover the call is not saved."""
     calls = [
-        {"tool": "run_shell_command", "arguments": {"command": f"touch {word}"}} for word in ("one", "two", "three")
+        {"tool": "run_shell_command", "arguments": {"command": f"touch {word}", "background": True}}
+        for word in ("one", "two", "three")
     ]
     # The last rule outlives this test in the home its neighbours share: no other test runs these commands.
     vim = start(steps=[{"calls": [*calls, *calls]}, {"text": "Ran."}])
@@ -366,7 +368,7 @@ def test_a_question_is_answered_for_longer(start: Start, folder: Path) -> None:
     for left, scope in zip((6, 4, 2), scopes, strict=True):  # each rule settles two of them
         vim.until(f"{STATE} and #{STATE}.approvals == ...", left)
         vim.wait_for_answers()
-        command = vim.lua(f"return {STATE}.approvals[1].title").removeprefix("Run ")
+        command = vim.lua(f"return {STATE}.approvals[1].title").removeprefix("Run in the background: ")
         vim.answer(scope)
         vim.keys(":Amanu /approve<CR>")
         assert vim.text() == "run_shell_command(touch *)"
@@ -736,7 +738,7 @@ def test_another_neovim_finds_what_waits(start: Start, folder: Path) -> None:
 
 def test_all_edits_of_a_step_are_accepted_at_once_and_no_command(start: Start, folder: Path) -> None:
     (folder / "shop.py").write_text(SHOP)
-    run: dict[str, Any] = {"tool": "run_shell_command", "arguments": {"command": "touch no"}}
+    run: dict[str, Any] = {"tool": "run_shell_command", "arguments": {"command": "touch no", "background": True}}
     calls = [write("shop.py", FIXED), write("new.py", "x\n"), run]
     vim = start("shop.py", steps=[{"text": "Both:", "calls": calls}, {"text": "Done."}])
     vim.keys(":Amanu fix<CR>")
@@ -745,7 +747,7 @@ def test_all_edits_of_a_step_are_accepted_at_once_and_no_command(start: Start, f
     vim.answer("Accept all of this step (2 files)")
     vim.keys("<Esc>:Amanu /approve<CR>")
     vim.until(f"#{STATE}.approvals == 1")
-    assert vim.lua(f"return {STATE}.approvals[1].title") == "Run touch no"
+    assert vim.lua(f"return {STATE}.approvals[1].title") == "Run in the background: touch no"
     vim.until("vim.uv.fs_stat('new.py')")
     vim.answer("Reject with a reason", "")
     vim.keys("<Esc>:Amanu /approve<CR>")

@@ -100,11 +100,8 @@ async def test_a_command_nobody_was_asked_about_reads_no_secret(
             assert "needs files that hold secrets" in state.approvals[0].blocked
             await d.answer("reject")
         told = d.told()
-    assert all(
-        (each.decision and each.decision.outcome != "allowed") or each.decision.by == "rule"
-        for each in state.items
-        if each.kind == "toolCall"
-    )
+    decisions = [each.decision for each in state.items if each.kind == "toolCall"]
+    assert all(each is not None and (each.outcome != "allowed" or each.by == "rule") for each in decisions)
     assert KEY not in told
     assert (d.root / ".env").read_text().strip().endswith(KEY), "and they stay where they are"
 

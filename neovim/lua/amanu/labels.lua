@@ -68,7 +68,7 @@ M.IGNORED = {
 ---@type table<amanu.Mode, amanu.Label>
 M.MODES = {
   plan = { name = "Plan", meaning = "changes nothing; writes a plan that you edit, approve or reject" },
-  ask = { name = "Ask", meaning = "asks before it edits or runs anything" },
+  ask = { name = "Ask", meaning = "asks before it edits a file or a command changes one" },
   acceptEdits = { name = "Accept edits", meaning = "edits files in the workspace without asking" },
   auto = { name = "Auto", meaning = "asks only when a rule or a command requires it" },
 }

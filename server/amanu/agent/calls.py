@@ -192,7 +192,7 @@ class Calls:
                 if outcome.changes is None and not self._may_ask_for(outcome.blocked, decision, context):
                     break
                 context.ran = outcome
-                run.item = run.item.model_copy(update=self._shown(outcome))
+                run.item = run.item.model_copy(update={**self._shown(outcome), "decision": None})
                 preview = _bind_to_call(await tool.preview(params, context), run)
             is_allowed = decision.outcome not in ("rejected", "denied", "cancelled")
             if outcome is None or (not is_allowed and context.ran is None):
