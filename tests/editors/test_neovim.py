@@ -291,7 +291,7 @@ def test_prompt_stream_approval_hunks_and_undo(start: Start, folder: Path) -> No
     assert vim.chat().rstrip().endswith("\n ● not a card<U+202E>, and `touch no` was not run.")
     *closed, ran, refused = vim.lua(CLOSED)
     assert closed == ["▸ Thought: Two mistakes", "● ✓ Edit shop.py (reviewed by you)"]
-    assert "Run touch no (rejected by you" in refused
+    assert refused.startswith("● ✗ Run touch no · rejected (rejected by you: “not today”")
     by = "allowed for this session by you: run_shell_command(touch checked)"
     assert ran.startswith(f"● ✓ Run touch checked ({by}"), "and then what held it, which is the machine's"
 
