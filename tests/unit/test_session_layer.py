@@ -1,17 +1,24 @@
 """Commands run on a private copy of the workspace, and what they change is decided on like any edit."""
 
 import asyncio
+import shutil
 import stat
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from amanu.permissions import approvals as approval
+from amanu.sandbox.layers.layer import Layer
+from amanu.tools.shell import git_changes
+from amanu.tools.shell.held_files import HeldFile, HeldFolder
+from amanu.tools.shell.layer_changes import FoundChanges, read_layer
 from amanu_protocol.items import ToolCall
 from support.required_programs import needs
 from support.scripted_session import TWELVE, TWO_HUNKS, ScriptedSession, call, scripted_session, step
+from unit.test_session_typing import Editor
 
 pytestmark = pytest.mark.layers
 
@@ -118,21 +125,6 @@ async def test_an_allowed_command_finds_what_an_earlier_one_built(tmp_path: Path
         assert (d.root / "copy.txt").read_text() == (d.root / "out" / "x").read_text() == "built\n"
 
 
-async def test_auto_takes_it_at_once_and_it_can_be_undone(tmp_path: Path) -> None:
-    line = f"{EDIT}; printf 'x\\0y' > pic.bin; git commit -qam second"
-    async with scripted_session(tmp_path, step("", shell(line)), DONE, mode="auto") as d:
-        repository(d.root)
-        await d.prompt("go")
-        state = await d.until(lambda state: state.approvals or state.last_turn)
-        assert not state.approvals
-        assert d.file.read_text() == TWO_HUNKS and (d.root / "pic.bin").read_bytes() == b"x\0y"
-        assert git(d.root, "log", "--format=%s") == "second\nfirst\n"
-        (proposal,) = state.proposals
-        ids = [hunk.hunk_id for hunk in proposal.files[0].hunks]
-        await d.session.core.proposals.undo(proposal.proposal_id, ids)
-        assert d.file.read_text() == TWELVE
-
-
 async def test_the_yes_to_its_changes_brings_home_what_git_ignores(tmp_path: Path) -> None:
     async with scripted_session(tmp_path, step("", shell(f"{EDIT}; mkdir out; echo built > out/x")), DONE) as d:
         (d.root / ".gitignore").write_text("out/\n")
@@ -213,11 +205,8 @@ async def test_what_is_staged_is_no_decision_of_its_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("answer", ["allow", "reject"])
-@pytest.mark.parametrize(
-    "line", ["git commit -qam second", "python3 -c 'import os; os.system(\"git commit -qam second\")'"]
-)
-async def test_a_commit_comes_home_whole_or_not_at_all(tmp_path: Path, line: str, answer: str) -> None:
-    async with scripted_session(tmp_path, step("", shell(line)), DONE) as d:
+async def test_a_commit_comes_home_whole_or_not_at_all(tmp_path: Path, answer: str) -> None:
+    async with scripted_session(tmp_path, step("", shell("git commit -qam second")), DONE) as d:
         repository(d.root)
         d.file.write_text(TWO_HUNKS)
         await d.prompt("go")
@@ -286,7 +275,18 @@ async def test_a_hook_that_fails_fails_the_commit(tmp_path: Path) -> None:
         assert git(d.root, "log", "--format=%s") == "first\n"
 
 
-@pytest.mark.parametrize("line", ["git config alias.x y", "echo x > .git/hooks/post-commit"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "git config alias.x y",
+        "echo x > .git/hooks/post-commit",
+        "python3 -c 'import os; os.system(\"git commit --allow-empty -qm second\")'",
+        "python3 -c 'import shutil; shutil.rmtree(\".git/objects\")'",
+        "git add .; rm .git/index; ln -s ../notes.txt .git/index",
+        "git add .; echo /tmp > .git/objects/info/alternates",
+        "mkdir .git/rebase-merge; echo 'exec evil' > .git/rebase-merge/git-rebase-todo",
+    ],
+)
 async def test_git_s_settings_and_hooks_are_asked_about_first(tmp_path: Path, line: str) -> None:
     async with scripted_session(tmp_path, step("", shell(line)), DONE) as d:
         repository(d.root)
@@ -335,3 +335,146 @@ async def test_nobody_there_names_the_flag(tmp_path: Path) -> None:
         await d.over("p1")
         assert d.file.read_text() == TWELVE
         assert "--allow '@write(notes.txt)'" in d.told()
+
+
+# Bad input -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("line", "blocked"),
+    [
+        ("for i in $(seq 1500); do echo x > f$i.txt; done", "it changed more than 500 files"),
+        ("mkdir d && ln -s / d/root && echo x > d/root/tmp/../x 2>/dev/null; rm -rf sub && ln -s /etc sub", ""),
+        ('python3 -c \'import os; os.mkfifo("p"); os.truncate(os.open("big", 66), 10 << 30)\'; ls', ""),
+        ("printf x > $'new\\nline'; ln notes.txt hard", ""),
+        ("chmod 000 sub; chmod 0 sub/deep 2>/dev/null; mkdir -m 000 closed", ""),
+        ('python3 -c \'import os; [os.mkdir("d" * 20) or os.chdir("d" * 20) for _ in range(150)]\'', "too"),
+    ],
+    ids=["many files", "folder for a link", "pipe and 10 GB", "odd name and hard link", "no rights", "deep"],
+)
+async def test_whatever_it_leaves_the_workspace_stays_whole(tmp_path: Path, line: str, blocked: str) -> None:
+    async with scripted_session(tmp_path, step("", shell(line)), DONE) as d:
+        (d.root / "sub" / "deep").mkdir(parents=True)
+        (d.root / "sub" / "deep" / "kept.txt").write_text("kept\n")
+        before = tree(d.root)
+        await d.prompt("go")
+        state = await d.until(lambda state: state.approvals or state.last_turn)
+        assert tree(d.root).items() >= before.items()
+        for asked in state.approvals:
+            assert (asked.blocked != "") == (blocked != "")
+            await d.answer("reject")
+        await d.over("p1")
+        assert tree(d.root).items() >= before.items()
+        assert {name for name in tree(d.root) if name not in before} <= {"closed", "d"}
+
+
+async def test_a_cancelled_command_leaves_nothing(tmp_path: Path) -> None:
+    async with scripted_session(
+        tmp_path, step("", shell(f"{EDIT}; sleep 60")), step("", shell("cat notes.txt")), DONE
+    ) as d:
+        turn_id = await d.prompt("go")
+        await d.until(lambda state: any(item.kind == "toolCall" and item.state == "executing" for item in state.items))
+        await asyncio.sleep(0.3)
+        assert (await d.session.prompts.cancel(turn_id or "")).status == "cancelled"
+        assert tree(d.root) == {"notes.txt": TWELVE}
+        await d.prompt("again", "p2")
+        await d.over("p2")
+        assert "line two" not in tool_calls(d)[-1].output
+
+
+# What the user types ---------------------------------------------------------------------------------
+
+
+async def test_unsaved_text_is_what_it_sees_and_never_its_change(tmp_path: Path) -> None:
+    async with scripted_session(tmp_path, step("", shell("cat notes.txt; " + EDIT)), DONE) as d:
+        editor = Editor(d)
+        editor.type(4, "typed\n")
+        await d.prompt("go")
+        (asked,) = (await d.until(lambda state: state.approvals)).approvals
+        assert "typed" in tool_calls(d)[0].output and "+typed" not in asked.detail
+        assert [hunk.new_text for hunk in d.session.state.proposals[0].files[0].hunks] == [
+            "line two\n",
+            "line eleven\n",
+        ]
+        await d.answer("allow")
+        await d.over("p1")
+        assert editor.text == TWO_HUNKS.replace("line 5\n", "typed\nline 5\n")
+        assert d.file.read_text() == TWELVE, "it is the user who saves"
+
+
+async def test_what_is_typed_while_it_runs_is_not_written_over(tmp_path: Path) -> None:
+    async with scripted_session(tmp_path, step("", shell("sleep 0.6; " + EDIT)), DONE) as d:
+        editor = Editor(d)
+        editor.type(4, "typed\n")
+        await d.prompt("go")
+        await d.until(lambda state: any(item.kind == "toolCall" and item.state == "executing" for item in state.items))
+        await asyncio.sleep(0.2)
+        editor.type(6, "more\n")
+        state = await d.until(lambda state: state.approvals or state.last_turn)
+        assert not state.approvals and "Changed in the workspace while the command ran" in d.told()
+        assert "typed\n" in editor.text and "more\n" in editor.text
+
+
+async def test_a_commit_has_what_is_saved_alone(tmp_path: Path) -> None:
+    async with scripted_session(tmp_path, step("", shell("git commit -qam second")), DONE) as d:
+        repository(d.root)
+        d.file.write_text(TWO_HUNKS)
+        editor = Editor(d)
+        editor.type(4, "typed\n")
+        await d.prompt("go")
+        await d.answer("allow")
+        await d.over("p1")
+        assert git(d.root, "show", "HEAD:notes.txt") == TWO_HUNKS and "typed\n" in editor.text
+
+
+# Crashes ---------------------------------------------------------------------------------------------
+
+
+class Killed(BaseException):
+    """As if the process were gone."""
+
+
+@pytest.mark.parametrize("survived", range(9))
+def test_a_crash_while_a_commit_comes_home_leaves_a_repository(
+    tmp_path: Path, survived: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After each number of steps: history is the old or the new one, all of it readable, and no file is touched."""
+    root, copy = tmp_path / "work", tmp_path / "copy"
+    root.mkdir()
+    (root / "notes.txt").write_text(TWELVE)
+    repository(root)
+    (root / "notes.txt").write_text(TWO_HUNKS)
+    layer = Layer.create(tmp_path / "layers", [root])
+    shutil.copytree(root / ".git", copy)  # what a command would leave in the layer: all that it writes, copied up
+    subprocess.run(["git", f"--git-dir={copy}", f"--work-tree={root}", "commit", "-qam", "second"], check=True)
+    for path in sorted(copy.rglob("*")):
+        name = path.relative_to(copy)
+        former = root / ".git" / name
+        if path.is_file() and not (former.is_file() and former.read_bytes() == path.read_bytes()):
+            layer.write(root / ".git" / name, path.read_bytes(), 0o644)
+    found = FoundChanges(HeldFolder(tmp_path / "held"), time.time_ns())
+    read_layer(layer, {}, found)
+    steps = 0
+
+    bring_home = HeldFile.bring_home
+
+    def counted(file: HeldFile) -> None:
+        nonlocal steps
+        if steps == survived:
+            raise Killed
+        steps += 1
+        bring_home(file)
+
+    monkeypatch.setattr(HeldFile, "bring_home", counted)
+    try:
+        assert git_changes.bring_git_home(found.git) == ""
+    except Killed:
+        (root / ".git" / "index.lock").write_text("amanu 999999999")
+    git_changes.unlock_indexes([root])
+    history = git(root, "log", "--format=%s")
+    assert history in ("first\n", "second\nfirst\n")
+    assert (root / "notes.txt").read_text() == TWO_HUNKS
+    git(root, "fsck", "--strict")
+    git(root, "status", "--porcelain")
+    git(root, "commit", "--allow-empty", "-qm", "third")
+    layer.remove()

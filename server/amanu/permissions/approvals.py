@@ -459,8 +459,6 @@ class Approvals:
         has to be asked."""
         subjects = (preview.subject, *preview.extra_subjects)
         verdict, decision = self._decide_by_rule(subjects)
-        if decision is not None and _may_run_apart(preview, verdict):
-            return verdict, decision.model_copy(update={"trial": True})
         if decision is None and preview.trial and verdict.trial:
             tried = self._within_ceilings(subjects, replace(verdict, decision="allow", rule=self._trial_rule()))
             if tried.decision == "ask":
@@ -640,13 +638,6 @@ class Approvals:
     def _settle(self, call_id: str, decision: Decision) -> Decision:
         decision = self._settled[call_id] = wording.summarize_decision(decision)
         return decision
-
-
-def _may_run_apart(preview: Preview, verdict: Verdict) -> bool:
-    """Whether a command that a mode allows runs on a private copy of the workspace, where it can do so: then what it
-    changes can be reviewed and undone like any edit. One that a rule of the user's names works on the workspace."""
-    is_allowed = verdict.decision == "allow" and not (verdict.named or verdict.network or verdict.unsandboxed)
-    return is_allowed and preview.trial and preview.in_layer
 
 
 def _grants_of(verdict: Verdict) -> list[Grant]:

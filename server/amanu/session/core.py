@@ -153,7 +153,7 @@ class SessionCore:
             parent = assignment.parent
             self.costs = SessionCosts(CostLimits(assignment.allowance, None, self.state), self.emit, parent.costs)
             self.jobs, self.proposals, self.policy = parent.jobs, parent.proposals, parent.policy
-            self.layer = parent.layer
+            self.layer = SessionLayer(self.workspace, self.proposals, services.sandbox)
             self.approvals, self.questions = parent.approvals, parent.questions
         self.plan = SessionPlan(
             journal, self.emit, self.conversation, self.approvals, self.workspace, self.todos, self.jobs

@@ -128,7 +128,7 @@ class IgnoredPaths:
     def hides(self, path: str, is_folder: bool) -> bool:
         """Whether that path is ignored by itself; not because of a folder it is in."""
         folder, _, name = path.rpartition("/")
-        return name in CACHES or self._in(folder).hides(name, is_folder)
+        return (is_folder and name in CACHES) or self._in(folder).hides(name, is_folder)
 
     def _in(self, folder: str) -> IgnoreRules:
         if folder not in self._rules:

@@ -11,6 +11,7 @@ from amanu.sandbox.self_test import Tier
 from amanu.tools.shell.blocked import Attempt, find_blocked
 from amanu_protocol.items import CommandSandbox
 
+COMMAND = "git push; docker ps; gh pr list; psql; cp x /usr/local/bin/x; touch /opt/x /usr/x"
 ROOTS = [Path("/work/shop"), Path("/tmp"), Path("/dev")]
 PYTEST = "PytestCacheWarning: could not create cache path /work/shop/.pytest_cache: [Errno 30] Read-only file system"
 
@@ -26,7 +27,9 @@ def check(
     output: str, expected: Need | None, *, trial: bool = True, failed: bool = True, tier: Tier = "bubblewrap"
 ) -> None:
     sandbox = CommandSandbox(tier=tier, writes="nothing" if trial else "workspace", network=False, summary="")
-    found = find_blocked(Attempt(output, failed, sandbox, trial, False, [".env", "/work/shop/deploy/id_rsa"], ROOTS))
+    found = find_blocked(
+        Attempt(output, failed, sandbox, trial, COMMAND, False, [".env", "/work/shop/deploy/id_rsa"], ROOTS)
+    )
     assert (None if found is None else {*found.needs}) == (None if expected is None else {expected})
     assert found is None or found.evidence in output
 

@@ -28,6 +28,10 @@ SERVICE = re.compile(
     r"|could not read from remote repository|^ssh: ",
     re.IGNORECASE | re.MULTILINE,
 )
+_CLIENTS = re.compile(
+    r"\b(docker|podman|kubectl|helm|gh|glab|git|ssh|scp|sftp|rsync|aws|gcloud|az|psql|mysql|redis-cli|npm|cargo|twine)\b"
+)
+"""What may say so: any program can print such words, and must not choose what the user is asked."""
 READ_ONLY = re.compile(r"read-only file system|\bEROFS\b", re.IGNORECASE)
 NOT_COPIED = re.compile(
     r"invalid cross-device link|\bEXDEV\b|value too large for defined data type|\bEOVERFLOW\b"
@@ -61,6 +65,8 @@ class Attempt:
     sandbox: CommandSandbox
     trial: bool
     """It ran to see what it lacks (`SandboxRequirements.trial`)."""
+    command: str
+    """The command line."""
     connects: bool
     """It probably needs network access."""
     unseen: Sequence[str]
@@ -83,7 +89,7 @@ def find_blocked(attempt: Attempt) -> Blocked | None:
     secret_line = secrets_line(attempt.lines, attempt.unseen)
     if secret_line is not None:
         return _blocked("secrets", secret_line)
-    for line in attempt.lines:
+    for line in attempt.lines if _CLIENTS.search(attempt.command) else ():
         if SERVICE.search(line):
             return _blocked("unsandboxed", line)
     for line in attempt.lines if not sandbox.network else ():
@@ -107,7 +113,7 @@ def _unwritten(attempt: Attempt, lines: Iterable[str]) -> Blocked | None:
         if pattern.search(line):
             paths = _PATH.findall(_SPEAKER.sub("", line))[:_EXAMINED]
             outside = [path for path in paths if not _is_in(Path(path), attempt.roots)]
-            if outside and attempt.sandbox.tier != "landlock":
+            if any(path in attempt.command for path in outside) and attempt.sandbox.tier != "landlock":
                 return _blocked("unsandboxed", line)
             if attempt.trial and not outside:
                 return _blocked("write", line)

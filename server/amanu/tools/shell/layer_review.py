@@ -3,19 +3,24 @@
 import asyncio
 import contextlib
 import os
-from collections.abc import Sequence
+import stat
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from amanu.core.tool import CallContext, Outcome, Preview, Subject
+from amanu.core.tool import CallContext, Outcome, Preview, Subject, ToolError
+from amanu.sandbox.layers.layer import LayerError
 from amanu.text.amounts import plural
 from amanu.text.display import one_line, visible
 from amanu.tools.environment import ToolEnvironment
 from amanu.tools.shell.file_identity import fingerprint
+from amanu.tools.shell.git_changes import bring_git_home
+from amanu.tools.shell.held_files import HeldFile
+from amanu.tools.shell.layer_changes import LayerChanges
 from amanu.tools.shell.report import file_list
-from amanu.tools.shell.session_layer import HeldFile, LayerChanges, is_unchanged
 
 _DETAIL = 100_000  # characters of a diff in an approval; the proposal has it all
+_NO_UNDO = "it is no text, so this cannot be undone here"
 
 
 class LayerReview:
@@ -35,28 +40,27 @@ class LayerReview:
         diff = "" if proposal is None else await asyncio.to_thread(self._proposals.diff, proposal.proposal_id)
         if len(diff) > _DETAIL:
             diff = diff[:_DETAIL] + "\n[the diff goes on; see the proposal]\n"
-        held = [f"{self._name(file.path)}: {file.what}" for file in changes.held]
-        paths = [*(edit.base.path for edit in changes.edits), *(file.path for file in changes.held)]
-        deleted = {edit.base.path for edit in changes.edits if edit.text is None}
         subject, *also = [
-            *(
-                Subject("delete_file" if path in deleted else "write_file", "write", self._workspace.relative(path))
-                for path in paths
-            ),
+            *(self._edit_subject(edit.base.path, deletes=edit.text is None) for edit in changes.edits),
+            *map(self._held_subject, changes.held),
             *(commands if changes.git.is_open else ()),
         ]
-        git = [f"git: {one_line(message)}" for message in changes.git.messages]
+        paths = [*(edit.base.path for edit in changes.edits), *(file.path for file in changes.held)]
+        lines = [f"It ended: {outcome.line}", *(f"git: {one_line(message)}" for message in changes.git.messages)]
+        lines += [f"{self._name(file.path)}: {file.what}" for file in changes.held]
+        built = await asyncio.to_thread(_missing, changes.ignored)
+        lines += [f"Ignored by git, and comes with it: {self._names(built)}"] if built else []
         counted = [plural(len(paths), "file")] if paths else []
         counted += ["git's history"] if changes.git.is_open else []
         return Preview(
             title=f"Run {title}: {' and '.join(counted)} changed",
             subject=subject,
             extra_subjects=tuple(also),
-            detail=visible("\n".join(filter(None, [f"It ended: {outcome.line}", *git, *held, diff]))),
+            detail=visible("\n".join(filter(None, [*lines, diff]))),
             reads=frozenset(map(str, paths)),
             writes=frozenset(map(str, paths)),
             proposal_id=None if proposal is None else proposal.proposal_id,
-            digest=fingerprint([call.call_id, *held, *git]),
+            digest=fingerprint([str(changes.folder.folder), *lines]),
         )
 
     async def preview_again(self, call: CallContext) -> None:
@@ -77,64 +81,77 @@ class LayerReview:
             files = self._proposals.get(proposal.proposal_id).files
             states = {hunk.state for file in files for hunk in file.hunks}
         if states <= {"applied"}:
-            notes += await self._take_over(changes)
-        else:
-            notes += await self._leave([*changes.held, *changes.git.files])
+            notes += await self._take_over(changes, call)
+        elif changes.held or changes.git.is_open:
+            names = [*map(self._name, (file.path for file in changes.held))]
+            names += ["git's history"] if changes.git.is_open else []
+            notes.append(f"Not taken over, as not all of it was accepted: {file_list(names)}.")
+        await asyncio.to_thread(changes.folder.remove)
         return with_notes(replace(outcome, changes=None, refused=states == {"rejected"}), notes)
 
-    async def reject(self, outcome: Outcome, changes: LayerChanges, call: CallContext, reason: str) -> str:
+    async def reject(self, changes: LayerChanges, call: CallContext, reason: str) -> str:
         """They are not wanted. Returns that for the model."""
         if changes.edits and (proposal := self._proposals.of_call(call.call_id)) is not None:
             await self._proposals.reject_all(proposal.proposal_id, reason or None, call.call_id, by_user=call.by_user)
-        await self._leave([*changes.held, *changes.git.files])
-        names = [*(edit.base.path for edit in changes.edits), *(file.path for file in changes.held)]
+        await asyncio.to_thread(changes.folder.remove)
+        paths = [*(edit.base.path for edit in changes.edits), *(file.path for file in changes.held)]
+        left = [*([self._names(paths)] if paths else []), *(["git's history"] if changes.git.is_open else [])]
         said = f": {reason}" if reason else ""
-        left = [*([self._names(names)] if names else []), *(["git's history"] if changes.git.is_open else [])]
         return f"The command ran, but its changes were not accepted{said}. Unchanged: {' and '.join(left)}."
 
     async def settle(self, outcome: Outcome, changes: LayerChanges, call: CallContext) -> Outcome:
-        """Take over at once what is no decision of its own: new folders and executable bits; and what git ignores,
-        where policy lets files be written. The outcome tells the model what became of that."""
+        """Take over at once what is no decision of its own: new folders, executable bits, and what git alone staged;
+        and what git ignores, where policy lets files be written. The outcome tells the model what became of that."""
         notes: list[str] = []
         if not changes.is_open:
-            await asyncio.to_thread(_change_modes, changes.modes)
-            notes.append(await self._layer.bring_git_home(changes.git))
+            await asyncio.to_thread(self._set_executable, changes.executable)
+            notes.append(await asyncio.to_thread(bring_git_home, changes.git))
+            await asyncio.to_thread(changes.folder.remove)
         await asyncio.to_thread(_make_folders, changes.folders)
         if changes.ignored:
             subjects = [Subject("write_file", "write", self._workspace.relative(path)) for path in changes.ignored]
             allowed = {subject.text for subject in call.allowed(subjects)}
             home = [path for path in changes.ignored if self._workspace.relative(path) in allowed]
-            notes += await self._layer.bring_home(home)
+            notes += await self._layer.bring_home(home, call, changes.begun)
             if left := [path for path in changes.ignored if path not in home]:
                 notes.append(
-                    f"Ignored by git, and kept in this session's private copy, where later commands see it: "
+                    "Ignored by git, and kept in this session's private copy, where later commands see it: "
                     f"{self._names(left)}."
                 )
         if changes.moved:
             notes.append(
-                f"Changed in the workspace while the command ran, so its version was not taken: "
+                "Changed in the workspace while the command ran, so its version was not taken: "
                 f"{self._names(changes.moved)}. Run it again."
             )
         return with_notes(outcome, notes)
 
-    async def _take_over(self, changes: LayerChanges) -> list[str]:
-        """What was decided on with the text: the files that no proposal shows, modes, and what git ignores."""
-        await asyncio.to_thread(_change_modes, changes.modes)
-        unchanged = [file.path for file in changes.held if await asyncio.to_thread(is_unchanged, file)]
-        faults = await self._layer.bring_home([*unchanged, *changes.ignored])
-        moved = [file for file in changes.held if file.path not in unchanged]
-        notes = [f"Taken over: {self._names(unchanged)}."] if unchanged else []
-        notes.append(await self._layer.bring_git_home(changes.git))
-        if moved:
-            names = self._names([file.path for file in moved])
+    async def _take_over(self, changes: LayerChanges, call: CallContext) -> list[str]:
+        """What was decided on with the text: the files that no proposal shows, modes, git's, and what git ignores."""
+        await asyncio.to_thread(self._set_executable, changes.executable)
+        taken, left = await asyncio.to_thread(_bring_home, changes.held)
+        await asyncio.to_thread(_remove_folders, changes.emptied)
+        notes = [f"Taken over: {self._names([file.path for file in taken])}."] if taken else []
+        if left:
+            names = self._names([file.path for file in left])
             notes.append(f"Not taken over, because it has changed in the workspace: {names}.")
-            await self._leave(moved)
-        return [*notes, *faults]
+        notes.append(await asyncio.to_thread(bring_git_home, changes.git))
+        notes += await self._layer.bring_home(changes.ignored, call, None)
+        return notes
 
-    async def _leave(self, held: Sequence[HeldFile]) -> list[str]:
-        await self._layer.drop([file.path for file in held])
-        shown = list(dict.fromkeys(_shown_path(file.path) for file in held))
-        return [f"Not taken over: {self._names(shown)}."] if held else []
+    def _edit_subject(self, path: Path, *, deletes: bool) -> Subject:
+        return Subject("delete_file" if deletes else "write_file", "write", self._workspace.relative(path))
+
+    def _held_subject(self, file: HeldFile) -> Subject:
+        """What was there is lost: so it is asked about in every mode."""
+        subject = self._edit_subject(file.path, deletes=file.stored is None)
+        return subject if file.below is None else replace(subject, must_ask=_NO_UNDO)
+
+    def _set_executable(self, executable: Mapping[Path, bool]) -> None:
+        """Blocking."""
+        for path, is_set in executable.items():
+            with contextlib.suppress(OSError, ToolError), self._workspace.guard.file(path) as handle:
+                mode = stat.S_IMODE(os.fstat(handle).st_mode)
+                os.fchmod(handle, mode | (mode & 0o444) >> 2 if is_set else mode & ~0o111)
 
     def _names(self, paths: Sequence[Path]) -> str:
         return file_list([self._name(path) for path in dict.fromkeys(paths)])
@@ -156,25 +173,36 @@ def with_notes(outcome: Outcome, notes: Sequence[str]) -> Outcome:
     )
 
 
-def _shown_path(path: Path) -> Path:
-    """Git's folder for what is in it."""
-    return next((above for above in path.parents if above.name == ".git"), path)
+def _bring_home(held: Sequence[HeldFile]) -> tuple[list[HeldFile], list[HeldFile]]:
+    """(Those that are in the workspace now, those that have changed there meanwhile.)"""
+    taken: list[HeldFile] = []
+    left: list[HeldFile] = []
+    for file in held:
+        try:
+            if file.is_unchanged():
+                file.bring_home()
+                taken.append(file)
+                continue
+        except (OSError, LayerError):
+            pass
+        left.append(file)
+    return taken, left
 
 
-def _change_modes(modes: dict[Path, int]) -> None:
-    for path, mode in modes.items():
-        try:
-            handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        except OSError:
-            continue  # it is not there: its creation was not accepted
-        try:
-            os.fchmod(handle, mode)
-        finally:
-            os.close(handle)
+def _missing(paths: Sequence[Path]) -> list[Path]:
+    return [path for path in paths if not os.path.lexists(path)]
 
 
 def _make_folders(folders: Sequence[Path]) -> None:
     for folder in folders:
-        if os.path.realpath(folder.parent) == str(folder.parent):
+        above = next((parent for parent in folder.parents if parent.exists()), folder)
+        if os.path.realpath(above) == str(above):
             with contextlib.suppress(OSError):
                 folder.mkdir(parents=True, exist_ok=True)
+
+
+def _remove_folders(folders: Sequence[Path]) -> None:
+    """Those that are empty now."""
+    for folder in folders:
+        with contextlib.suppress(OSError):
+            folder.rmdir()

@@ -30,10 +30,10 @@ from amanu.tools.shell.command_result import CommandResults, CommandStreams
 from amanu.tools.shell.file_identity import fingerprint, identity, read_contents
 from amanu.tools.shell.job import Job, JobEnd, check_pattern
 from amanu.tools.shell.job_report import report
+from amanu.tools.shell.layer_changes import LayerChanges
 from amanu.tools.shell.layer_review import LayerReview
 from amanu.tools.shell.output import LiveOutput
-from amanu.tools.shell.report import CommandEnd
-from amanu.tools.shell.session_layer import MAX_CHANGES, LayerChanges
+from amanu.tools.shell.report import CommandEnd, file_list
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import BlobRef, Grant
 
@@ -134,6 +134,9 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
             lines.append(f"It asks {asked}" + (f": {visible(params.reason)}" if params.reason else "."))
         lines.append(f"In: {visible(str(folder))}")
         lines += _background_lines(params)
+        if (built := await asyncio.to_thread(lambda: self._layer.built)) and not self._read_only():
+            names = file_list([self._workspace.display_path(path) for path in built])
+            lines.append(f"What earlier commands built comes into the workspace with it: {names}")
         if self._sandbox is not None:
             await self._sandbox.proved()
         analysis = await asyncio.to_thread(self._analyze, params, folder, call)
@@ -323,7 +326,7 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
 
     async def reject(self, params: RunShellCommandParams, call: CallContext, reason: str) -> str | None:
         if call.ran is not None and isinstance(changes := call.ran.changes, LayerChanges):
-            return await self._review.reject(call.ran, changes, call, reason)
+            return await self._review.reject(changes, call, reason)
         return None
 
     async def run(self, params: RunShellCommandParams, call: CallContext) -> Outcome:
@@ -342,7 +345,8 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
             tty=params.tty,
         )
         if params.background:
-            await self._layer.bring_ignored_home()
+            if plan.need.unsandboxed or plan.need.writes == "workspace":
+                await self._bring_built(call)
             return await self._run_in_background(params, plan, call)
         in_layer = call.preview is not None and call.preview.in_layer
         if in_layer and need.trial:
@@ -350,9 +354,13 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
         if in_layer and need.writes == "nothing" and await self._layer.shows_more(call):
             async with self._layer.command(call) as layered:
                 return await self._run(params, replace(plan, need=replace(need, layer=layered.folder)), call)
-        if need.unsandboxed or need.writes == "workspace":  # it was allowed, and finds what earlier commands built
-            await self._layer.bring_ignored_home()
+        if need.unsandboxed or need.writes == "workspace":
+            await self._bring_built(call)
         return await self._run(params, plan, call)
+
+    async def _bring_built(self, call: CallContext) -> None:
+        """A command that was allowed to work on the workspace finds what earlier ones built; the question named it."""
+        await self._layer.bring_home(await asyncio.to_thread(lambda: self._layer.built), call, None)
 
     async def _run_in_layer(self, params: RunShellCommandParams, plan: CommandPlan, call: CallContext) -> Outcome:
         """Run it on the session's private copy of the workspace. The outcome has what it changed there, unless it was
@@ -362,12 +370,19 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
             need = replace(plan.need, writes="workspace", layer=layered.folder, git=keeps_history)
             outcome = await self._run(params, replace(plan, need=need), call)
             changes = await layered.read()
-        reason = _unreviewable(changes)
+            changes.git.only_git = await self._runs_only_git(params, call)
+        reason = _unreviewable(changes, keeps_history=keeps_history)
         if outcome.blocked is None and not reason:
             outcome = await self._review.settle(outcome, changes, call)
             return replace(outcome, changes=changes) if changes.is_open else outcome
-        await self._layer.drop([file.path for file in (*changes.held, *changes.git.files)])
+        await asyncio.to_thread(changes.folder.remove)
         return replace(outcome, blocked=outcome.blocked or Blocked(frozenset({"write"}), reason))
+
+    async def _runs_only_git(self, params: RunShellCommandParams, call: CallContext) -> bool:
+        folder = self._workspace.resolve(params.path or str(self._workspace.roots[0]))
+        reading = (await asyncio.to_thread(self._analyze, params, folder, call)).reading
+        effective = [command for command in reading.commands if command.effect != "none"]
+        return reading.unclear is None and bool(effective) and all(command.git for command in effective)
 
     async def _run(self, params: RunShellCommandParams, plan: CommandPlan, call: CallContext) -> Outcome:
         need = plan.need
@@ -394,6 +409,7 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
             end.failed,
             self._sandbox.describe(plan.need),
             trial=plan.need.trial,
+            command=plan.command,
             connects=call.preview is not None and "network" in call.preview.likely_grants,
             unseen=[str(path) for path in end.unseen],
             roots=[*roots, Path("/tmp"), Path("/dev"), Path("/proc")],
@@ -560,11 +576,12 @@ def _keeps_history(reading: Reading) -> bool:
     return any(command.git for command in reading.commands)
 
 
-def _unreviewable(changes: LayerChanges) -> str:
-    """Why what a command changed cannot be decided on afterwards; "" when it can."""
-    if changes.git.refused is not None:
-        return f"it changed git's own {changes.git.refused.name}"
-    return f"it changed more than {MAX_CHANGES:,} files" if changes.too_many else ""
+def _unreviewable(changes: LayerChanges, *, keeps_history: bool) -> str:
+    """Why what a command changed cannot be decided on afterwards; "" when it can. A line without a git command had
+    unsaved text laid in, which must not get into git's history, nor be decided on by rules that name git commands."""
+    if changes.git.refused or (changes.git.files and not keeps_history):
+        return f"it changed git's own {changes.git.refused or changes.git.files[0].name.removeprefix('.git/')}"
+    return changes.refused
 
 
 def _with_asks(reading: Reading, asks: frozenset[Ask]) -> Reading:

@@ -1,0 +1,236 @@
+"""What a command in a layer changed, read back and taken out of the layer."""
+
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from amanu.core import protected_paths as protected
+from amanu.core.tool import ToolError
+from amanu.proposals.proposals import FileEdit
+from amanu.sandbox.layers.changes import Change, Changes, read_changes
+from amanu.sandbox.layers.layer import Layer, LayerRoot
+from amanu.tools.shell.git_changes import GitChanges, read_git
+from amanu.tools.shell.held_files import HeldFile, HeldFolder, Identity, identity
+from amanu.workspace.ignore import IgnoredPaths
+from amanu.workspace.text_file import FileText, decode
+
+MAX_CHANGES = 500
+"""Changed paths of one command; nobody reviews more."""
+MAX_BYTES = 8 << 20
+"""Of all changed text of one command: what can be shown and compared without anybody noticing."""
+
+
+@dataclass(frozen=True)
+class LayerChanges:
+    """What one command changed."""
+
+    folder: HeldFolder
+    """Where what was taken out of the layer is kept; whoever has decided on the changes removes it."""
+    edits: Sequence[FileEdit] = ()
+    held: Sequence[HeldFile] = ()
+    executable: dict[Path, bool] = field(default_factory=dict[Path, bool])
+    """Files whose executable bits it changed → whether they are set."""
+    folders: Sequence[Path] = ()
+    """New folders with nothing in them."""
+    emptied: Sequence[Path] = ()
+    """Folders it deleted, the innermost first."""
+    ignored: Sequence[Path] = ()
+    """Topmost ignored files and folders that the layer has."""
+    moved: Sequence[Path] = ()
+    """Changed in the workspace as well meanwhile: the command's version is not taken."""
+    git: GitChanges = field(default_factory=GitChanges)
+    refused: str = ""
+    """Why not all of it can be decided on afterwards, as a clause: "it changed git's own config"; "" when it can."""
+    begun: int = 0
+    """When the command did, in nanoseconds as file systems note it."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is something to decide."""
+        return bool(self.edits or self.held or self.git.is_open)
+
+
+@dataclass(frozen=True)
+class NewText:
+    """A file of text, as it is now."""
+
+    root: LayerRoot
+    name: str
+    text: str | None
+    """None: deleted."""
+    encoding: str
+    mode: int
+    what: str
+    below: Identity | None
+    stored: Path | None
+
+    def held(self) -> HeldFile:
+        """The same as a file that no proposal shows."""
+        return HeldFile(self.root, self.name, self.what, self.below, self.stored)
+
+
+@dataclass
+class FoundChanges:
+    """As `LayerChanges`, before it is compared with what the user sees."""
+
+    folder: HeldFolder
+    begun: int
+    texts: dict[Path, NewText] = field(default_factory=dict[Path, NewText])
+    held: list[HeldFile] = field(default_factory=list[HeldFile])
+    folders: list[Path] = field(default_factory=list[Path])
+    emptied: list[Path] = field(default_factory=list[Path])
+    ignored: list[Path] = field(default_factory=list[Path])
+    moved: list[Path] = field(default_factory=list[Path])
+    paths: list[Path] = field(default_factory=list[Path])
+    """What is still to be taken out of the layer."""
+    git: GitChanges = field(default_factory=GitChanges)
+    refused: str = ""
+    is_complete: bool = True
+    """False: there is more in the layer."""
+    bytes: int = 0
+
+
+def read_layer(layer: Layer, laid_in: dict[Path, FileText | None], found: FoundChanges) -> None:
+    """Find what is in the layer, but for what was laid in there, and take files out of it. Raises `LayerError`,
+    `OSError`. Blocking."""
+    with layer.locked():
+        for root in layer.roots:
+            _RootReading(root, laid_in, found).run()
+    found.paths += laid_in
+
+
+class _RootReading:
+    def __init__(self, root: LayerRoot, laid_in: dict[Path, FileText | None], found: FoundChanges) -> None:
+        self._root = root
+        self._laid_in = laid_in
+        self._found = found
+
+    def run(self) -> None:
+        found, changes = self._found, self._changes()
+        if not changes.complete:
+            found.is_complete = False
+            found.refused = f"it changed more than {MAX_CHANGES} files"
+        filled = {change.path.rpartition("/")[0] for change in changes.found}
+        for change in changes.found:
+            path = self._root.path / change.path
+            if change.kind == "pruned":
+                found.ignored.append(path)
+            elif change.path != ".":
+                found.paths.append(path)
+                self._read(change, path, is_empty=change.path not in filled)
+
+    def _changes(self) -> Changes:
+        with self._root.opened() as opened:
+            assert opened.below is not None
+            below = opened.below
+            ignored = IgnoredPaths(below)
+
+            def prune(path: str, is_folder: bool) -> bool:
+                if path.startswith(".git/") or _is_guarded(path) or not ignored.hides(path, is_folder):
+                    return False
+                return is_folder or not os.path.lexists(self._root.path / path)  # git may track a file it would ignore
+
+            return read_changes(self._root, limit=MAX_CHANGES, prune=prune)
+
+    def _read(self, change: Change, path: Path, *, is_empty: bool) -> None:
+        found, below = self._found, change.below
+        parts = change.path.split("/")
+        if any("\ud800" <= letter <= "\udfff" for letter in change.path):
+            found.refused = "it changed a file whose name is not UTF-8"
+        elif parts[0] == ".git" and len(parts) > 1:
+            read_git(self._root, change, found.begun, found.git, found.folder)
+        elif ".git" in parts:
+            if change.kind != "folder" or below is None:
+                found.git.refused = change.path
+        elif below is not None and below.st_ctime_ns >= found.begun and path not in self._laid_in:
+            found.moved.append(path)
+        elif change.kind != "deleted" and _replaces_kind(change):
+            found.refused = f"it replaced {change.path} by something of another kind"
+        elif change.kind == "folder":
+            if below is None and is_empty:
+                found.folders.append(path)
+        elif change.kind == "deleted":
+            self._read_deletion(change.path)
+        elif change.kind == "symlink":
+            stored = found.folder.take(self._root, change.path)
+            what = f"link to {stored.readlink()}"
+            found.held.append(HeldFile(self._root, change.path, what, identity(change), stored))
+        elif change.kind == "file":
+            self._read_file(path, change)
+
+    def _read_file(self, path: Path, change: Change) -> None:
+        found = self._found
+        stored = found.folder.take(self._root, change.path)
+        size = stored.lstat().st_size
+        what = f"{'new ' if change.below is None else ''}binary file, {size:,} bytes"
+        below = identity(change)
+        held = HeldFile(self._root, change.path, what, below, stored)
+        if change.below is not None and not stat.S_ISREG(change.below.st_mode):
+            found.held.append(held)
+            return
+        try:
+            if size > MAX_BYTES:
+                raise ToolError("It is too big.")
+            text, encoding = decode(_content(stored), path)
+        except (ToolError, OSError):
+            found.held.append(held)
+            return
+        found.bytes += size
+        if found.bytes > MAX_BYTES:
+            found.refused = f"it changed more than {MAX_BYTES >> 20} MB of text"
+            return
+        found.texts[path] = NewText(self._root, change.path, text, encoding, change.mode, what, below, stored)
+
+    def _read_deletion(self, name: str) -> None:
+        """A folder is deleted with all that was in it, each file by itself."""
+        found = self._found
+        for path in _files_in(self._root.path / name):
+            if ".git" in path.parts[len(self._root.path.parts) :]:
+                found.refused = "it deleted a repository"
+                return
+            status = path.lstat()
+            inner = path.relative_to(self._root.path).as_posix()
+            if len(found.texts) + len(found.held) > MAX_CHANGES:
+                found.refused = f"it changed more than {MAX_CHANGES} files"
+                return
+            if stat.S_ISDIR(status.st_mode):
+                found.emptied.append(path)
+            elif status.st_ctime_ns >= found.begun:
+                found.moved.append(path)
+            elif stat.S_ISREG(status.st_mode):
+                below = (status.st_ino, status.st_ctime_ns)
+                found.texts[path] = NewText(self._root, inner, None, "", 0, "deleted", below, None)
+            else:
+                below = (status.st_ino, status.st_ctime_ns)
+                found.held.append(HeldFile(self._root, inner, "deleted", below, None))
+
+
+def _is_guarded(path: str) -> bool:
+    """Whether it, or a folder above it, is protected or holds secrets."""
+    parts = path.split("/")
+    return protected.is_secret(path) or any(
+        protected.is_protected(part, parts[at - 1] if at else "") for at, part in enumerate(parts)
+    )
+
+
+def _replaces_kind(change: Change) -> bool:
+    """Whether a folder takes the place of a file, or a file of a folder."""
+    return change.below is not None and stat.S_ISDIR(change.below.st_mode) != (change.kind == "folder")
+
+
+def _files_in(path: Path) -> Iterator[Path]:
+    """That path, and all below it where it is a folder, the innermost first."""
+    if path.is_dir() and not path.is_symlink():
+        for folder, folders, names in os.walk(path, topdown=False):
+            links = [name for name in folders if Path(folder, name).is_symlink()]
+            yield from (Path(folder, name) for name in (*names, *links))
+            yield Path(folder)
+    else:
+        yield path
+
+
+def _content(path: Path) -> bytes:
+    with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:  # noqa: PTH123
+        return file.read()
