@@ -478,3 +478,126 @@ def test_a_crash_while_a_commit_comes_home_leaves_a_repository(
     git(root, "status", "--porcelain")
     git(root, "commit", "--allow-empty", "-qm", "third")
     layer.remove()
+
+
+# Ways around the decision -----------------------------------------------------------------------------
+
+
+async def played(
+    tmp_path: Path, *lines: str, mode: Any = "ask", answers: str = "reject", **files: str
+) -> dict[str, str]:
+    """The workspace after those lines, each asked about and answered so."""
+    async with scripted_session(tmp_path, *[step("", shell(line)) for line in lines], DONE, mode=mode) as d:
+        for name, content in files.items():
+            path = d.root / name.replace("__", "/").replace("_dot_", ".")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(content)
+        await d.prompt("go")
+        while (await d.until(lambda state: state.approvals or state.last_turn)).approvals:
+            await d.answer(answers)
+        return tree(d.root)
+
+
+IGNORE = ".vscode/*\n.amanu/*\nvendor/\ndata/\n"
+
+
+@pytest.mark.parametrize("mode", ["ask", "acceptEdits"])
+async def test_protected_files_do_not_come_home_as_ignored_ones(tmp_path: Path, mode: Any) -> None:
+    line = "mkdir -p .vscode .amanu vendor/lib/.git/hooks && echo x | tee .vscode/tasks.json .amanu/config.toml "
+    line += f"vendor/lib/.git/hooks/pre-commit vendor/lib/.env vendor/lib/a.c; {EDIT}"
+    after = await played(tmp_path, line, mode=mode, answers="reject", _dot_gitignore=IGNORE)
+    assert {
+        name for name in after if name.split("/")[-1] in ("tasks.json", "config.toml", "pre-commit", ".env")
+    } == set()
+
+
+@pytest.mark.parametrize("mode", ["ask", "acceptEdits"])
+@pytest.mark.parametrize("answer", ["allow", "reject"])
+async def test_nothing_ignored_is_deleted_or_written_over(tmp_path: Path, mode: Any, answer: str) -> None:
+    lines = ["python3 -c 'import shutil; shutil.rmtree(\"data\")'", f"mkdir -p data; {EDIT}", "sleep 0; touch x.txt"]
+    after = await played(tmp_path, *lines, mode=mode, answers=answer, _dot_gitignore=IGNORE, data__kept="mine\n")
+    assert after["data/kept"] == "mine\n"
+
+
+async def test_a_deleted_folder_is_a_deletion_of_each_of_its_files(tmp_path: Path) -> None:
+    line = "python3 -c 'import shutil; shutil.rmtree(\"src\")'"
+    async with scripted_session(tmp_path, step("", shell(line)), DONE) as d:
+        (d.root / "src" / "deep").mkdir(parents=True)
+        (d.root / "src" / "deep" / "a.py").write_text("a = 1\n")
+        (d.root / "src" / "b.bin").write_bytes(b"\0\1")
+        await d.prompt("go")
+        (asked,) = (await d.until(lambda state: state.approvals)).approvals
+        assert "src/b.bin: deleted" in asked.detail and "-a = 1" in asked.detail
+        (d.root / "src" / "new.py").write_text("the user's\n")
+        await d.answer("allow")
+        await d.over("p1")
+        assert tree(d.root) == {"notes.txt": TWELVE, "src/new.py": "the user's\n"}
+
+
+async def test_what_cannot_be_undone_is_asked_about_in_accept_edits(tmp_path: Path) -> None:
+    async with scripted_session(tmp_path, step("", shell("printf 'x\\0y' > pic.bin")), DONE, mode="acceptEdits") as d:
+        (d.root / "pic.bin").write_bytes(b"\0mine")
+        await d.prompt("go")
+        (asked,) = (await d.until(lambda state: state.approvals)).approvals
+        assert "pic.bin: binary file, 3 bytes" in asked.detail
+        await d.answer("reject")
+        await d.over("p1")
+        assert (d.root / "pic.bin").read_bytes() == b"\0mine"
+
+
+async def test_only_executable_bits_change_without_a_decision(tmp_path: Path) -> None:
+    async with scripted_session(tmp_path, step("", shell("chmod 6777 notes.txt; chmod 000 b.txt")), DONE) as d:
+        (d.root / "b.txt").write_text("b\n")
+        d.file.chmod(0o640)
+        (d.root / "b.txt").chmod(0o644)
+        await d.prompt("go")
+        await d.over("p1")
+        assert stat.S_IMODE(d.file.stat().st_mode) == 0o750
+        assert stat.S_IMODE((d.root / "b.txt").stat().st_mode) == 0o644
+
+
+async def test_a_file_that_git_tracks_is_reviewed_though_a_rule_ignores_it(tmp_path: Path) -> None:
+    async with scripted_session(tmp_path, step("", shell(EDIT)), DONE) as d:
+        (d.root / ".gitignore").write_text("*.txt\n")
+        await d.prompt("go")
+        (asked,) = (await d.until(lambda state: state.approvals)).approvals
+        assert asked.proposal_id is not None
+        await d.answer("reject")
+        await d.over("p1")
+
+
+async def test_a_refused_commit_is_gone(tmp_path: Path) -> None:
+    lines = [shell("git commit -qam second"), shell("git add .")]
+    async with scripted_session(tmp_path, *[step("", each) for each in lines], DONE) as d:
+        repository(d.root)
+        d.file.write_text(TWO_HUNKS)
+        await d.prompt("go")
+        await d.answer("reject")
+        await d.over("p1")
+        assert git(d.root, "log", "--format=%s") == "first\n"
+        assert git(d.root, "status", "--porcelain") == "M  notes.txt\n"
+
+
+async def test_a_layer_that_broke_is_made_anew(tmp_path: Path) -> None:
+    deep = 'python3 -c \'import os; [os.mkdir("d" * 200) or os.chdir("d" * 200) for _ in range(30)]\''
+    after = await played(tmp_path, deep, "echo hi > x.txt", answers="allow")
+    assert after["x.txt"] == "hi\n"
+
+
+async def test_more_than_can_be_reviewed_is_no_other_command_s(tmp_path: Path) -> None:
+    many = "for i in $(seq 800); do echo x > f$i.txt; done"
+    async with scripted_session(tmp_path, step("", shell(many)), step("", shell("echo hi > x.txt")), DONE) as d:
+        await d.prompt("go")
+        await d.answer("reject")
+        await d.until(lambda state: state.approvals and ": 1 file changed" in state.approvals[0].title)
+        await d.answer("allow")
+        await d.over("p1")
+        assert tree(d.root) == {"notes.txt": TWELVE, "x.txt": "hi\n"}
+
+
+async def test_a_program_s_words_do_not_ask_to_leave_the_sandbox(tmp_path: Path) -> None:
+    async with scripted_session(tmp_path, step("", shell("sh say.sh")), DONE) as d:
+        (d.root / "say.sh").write_text("echo gh auth login needed; exit 1\n")
+        await d.prompt("go")
+        state = await d.until(lambda state: state.approvals or state.last_turn)
+        assert not state.approvals
