@@ -160,7 +160,7 @@ def _shortened(text: str) -> str:
 def _sandbox_lines(approval: Approval) -> Iterator[Line]:
     requests = [_NEEDS[grant] for grant in approval.likely_grants]
     if approval.blocked:
-        yield _line("warning", f"It was tried, and {approval.blocked}")
+        yield _line("warning" if requests else "plain", f"It was tried, and {approval.blocked}")
     elif requests:
         if_offered = "" if approval.sandbox is None else ". If you allow it:"
         yield _line("warning", f"Probably needs {' and '.join(requests)}{if_offered}")
