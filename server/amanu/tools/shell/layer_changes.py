@@ -16,7 +16,7 @@ from amanu.tools.shell.held_files import HeldFile, HeldFolder, Identity, identit
 from amanu.workspace.ignore import IgnoredPaths
 from amanu.workspace.text_file import FileText, decode
 
-MAX_CHANGES = 500
+MAX_CHANGES = 200
 """Changed paths of one command; nobody reviews more."""
 MAX_BYTES = 8 << 20
 """Of all changed text of one command: what can be shown and compared without anybody noticing."""
