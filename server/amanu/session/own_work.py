@@ -30,7 +30,6 @@ class OwnWork(SharedWork):
 
     async def stop(self) -> None:
         await self._core.jobs.close()
-        await self._core.layer.close()
         await self.checks.close()
         await self.feedback.close()
 

@@ -143,6 +143,7 @@ class Session:
         await self.composer.turn_factory.title.close()
         await self.composer.turn_factory.hooks.end()
         await self._work.stop()
+        await self.core.layer.close()
         await self.core.proposals.wait_until_settled()  # what the user just accepted reaches its file, and is recorded
         async with self.core.turn.starting:
             try:
