@@ -4,6 +4,7 @@ import asyncio
 import shutil
 import stat
 import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from amanu.tools.shell import git_changes
 from amanu.tools.shell.held_files import HeldFile, HeldFolder
 from amanu.tools.shell.layer_changes import FoundChanges, read_layer
 from amanu_protocol.items import ToolCall
+from amanu_protocol.requests import HunkDecision, ProposalResolveParams
 from support.required_programs import needs
 from support.scripted_session import TWELVE, TWO_HUNKS, ScriptedSession, call, scripted_session, step
 from unit.test_session_typing import Editor
@@ -601,3 +603,30 @@ async def test_a_program_s_words_do_not_ask_to_leave_the_sandbox(tmp_path: Path)
         await d.prompt("go")
         state = await d.until(lambda state: state.approvals or state.last_turn)
         assert not state.approvals
+
+
+async def test_a_formatter_s_run_over_a_project_is_one_review(tmp_path: Path) -> None:
+    """Twenty files with three places each; two hunks are rejected."""
+    ugly = "def f( a ):\n    return a\n" + "x = 1\n" * 12 + "def g( b ):\n    return b\n"
+    line = f"{sys.executable} -m ruff format --isolated ."
+    async with scripted_session(tmp_path, step("", shell(line)), DONE) as d:
+        for number in range(20):
+            (d.root / f"m{number:02}.py").write_text(ugly)
+        await d.prompt("go")
+        state = await d.until(lambda state: state.approvals)
+        (asked,), (proposal,) = state.approvals, state.proposals
+        assert ": 20 files changed" in asked.title and "20 files reformatted" in asked.detail
+        hunks = [(file, hunk) for file in proposal.files for hunk in file.hunks]
+        assert len(proposal.files) == 20 and len(hunks) == 60
+        refused = {hunks[0][1].hunk_id, hunks[59][1].hunk_id}
+        decisions = [
+            HunkDecision(hunk_id=hunk.hunk_id, decision="reject" if hunk.hunk_id in refused else "accept")
+            for _, hunk in hunks
+        ]
+        params = ProposalResolveParams(
+            session_id="s", proposal_id=proposal.proposal_id, version=proposal.version, hunks=decisions
+        )
+        await d.session.edits.resolve(params)
+        await d.over("p1")
+        formatted = [(d.root / f"m{number:02}.py").read_text() for number in range(20)]
+        assert [text.count("( ") for text in formatted] == [1, *[0] * 18, 1]
