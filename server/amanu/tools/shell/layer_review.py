@@ -14,6 +14,7 @@ from amanu.tools.environment import ToolEnvironment
 from amanu.tools.shell.file_identity import fingerprint
 from amanu.tools.shell.report import file_list
 from amanu.tools.shell.session_layer import HeldFile, LayerChanges, is_unchanged
+from amanu_protocol.items import Line
 
 _DETAIL = 100_000  # characters of a diff in an approval; the proposal has it all
 
@@ -46,17 +47,24 @@ class LayerReview:
             *(commands if changes.git.is_open else ()),
         ]
         git = [f"git: {one_line(message)}" for message in changes.git.messages]
+        ended = f"It ended: {one_line(outcome.line)}"
+        notes = [
+            Line(tone="bad" if outcome.is_error else "good", text=ended),
+            *(Line(tone="warning", text=text) for text in (*git, *held)),
+        ]
+        apart = "" if proposal is not None else "It ran on a private copy: nothing has changed here yet."
         counted = [plural(len(paths), "file")] if paths else []
         counted += ["git's history"] if changes.git.is_open else []
         return Preview(
             title=f"Run {title}: {' and '.join(counted)} changed",
             subject=subject,
             extra_subjects=tuple(also),
-            detail=visible("\n".join(filter(None, [f"It ended: {outcome.line}", *git, *held, diff]))),
+            detail=visible("\n".join(filter(None, [apart, ended, *git, *held, diff]))),
             reads=frozenset(map(str, paths)),
             writes=frozenset(map(str, paths)),
             proposal_id=None if proposal is None else proposal.proposal_id,
             digest=fingerprint([call.call_id, *held, *git]),
+            notes=() if proposal is None else tuple(notes),
         )
 
     async def preview_again(self, call: CallContext) -> None:
