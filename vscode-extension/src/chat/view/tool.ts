@@ -63,6 +63,8 @@ export class ToolCard implements Card {
   private readonly changes: HTMLElement;
   readonly element: HTMLElement;
   private touched = false;
+  /** It is asked about what the command changed. */
+  private ran = false;
   /** Nothing of it waits for the user. */
   private settled = true;
 
@@ -72,7 +74,7 @@ export class ToolCard implements Card {
     this.changes = h("div", { class: "proposed" }, this.hunks.element);
     this.details = h(
       "details",
-      { ontoggle: () => this.fold() },
+      { ontoggle: () => this.toggled() },
       h(
         "summary",
         { onclick: () => (this.touched = true) },
@@ -109,10 +111,15 @@ export class ToolCard implements Card {
     const here = proposal === undefined || deciding(this.desk, proposal) === call.itemId;
     const ended = call.state === "succeeded" || call.state === "failed";
     const title = oneLine(call.title, TITLE);
-    const how = proposal && ended ? settlement(proposal.files) : words;
+    const settled = proposal && ended ? settlement(proposal.files) : words;
+    // the changes of a command that failed may be good all the same
+    const how =
+      proposal && settled !== "" && call.tool === RUN && call.state === "failed"
+        ? `failed · ${settled}`
+        : settled;
     // a command whose changes are asked about has run: what it printed is part of the question
     const isShown = stands(approval, call);
-    const ran = approval !== undefined && call.tool === RUN && !isShown;
+    const ran = (this.ran = approval !== undefined && call.tool === RUN && !isShown);
     this.settled = approval === undefined && !(here && proposal && isOpen(proposal));
     this.element.dataset.state = call.state;
     this.element.classList.toggle("settled", this.settled);
@@ -180,6 +187,11 @@ export class ToolCard implements Card {
       iconButton("check", "Keep", keep, { class: "keep" }),
       iconButton("discard", "Undo", () => this.desk.post({ type: "undo", scope }), { class: "undo" }),
     );
+  }
+
+  private toggled(): void {
+    this.fold();
+    if (this.ran && this.details.open) this.output.scrollTop = this.output.scrollHeight; // how it ended
   }
 
   /** What is decided is behind the line. */
