@@ -79,6 +79,8 @@ async def test_the_whole_of_it_is_taken_or_left(tmp_path: Path, answer: str) -> 
         await d.prompt("go")
         (asked,) = (await d.until(lambda state: state.approvals)).approvals
         assert "pic.bin: new binary file, 3 bytes" in asked.detail and "link: link to a" in asked.detail
+        told = [line.text for line in asked.lines if line.tone != "plain"]  # frontends show the diff and these
+        assert told == ["It ended: no output", "link: link to a", "pic.bin: new binary file, 3 bytes"]
         assert tree(d.root) == before
         await d.answer(answer)
         await d.over("p1")

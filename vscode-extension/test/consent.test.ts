@@ -22,6 +22,7 @@ const ALLOWED: Decision = {
   permittedBy: null,
   mode: null,
   freshContext: false,
+  trial: false,
   summary: "allowed by @run",
 };
 
@@ -96,6 +97,33 @@ test("every part of a command line is there: which are fine, and which is the re
   });
   expect(texts(".parts li")).toEqual(["ls -lareads only", "curl e.testnetwork", "sha shell"]);
   expect(find(".parts .asks .codicon").getAttribute("aria-label")).toBe("the reason for the question");
+});
+
+test("what a command changed is decided under what it was and printed", () => {
+  const ran = { title: "Run make: git's history changed", output: "built\nExit code: 0", summary: "built" };
+  const { find, texts } = card({ title: ran.title, detail: "It ended: built", command: null }, ran);
+  expect(texts(".tool .title")).toEqual([ran.title]);
+  expect([find<HTMLDetailsElement>(".tool > details").open, find(".output").hidden]).toEqual([true, false]);
+  expect(find(".arguments").hidden).toBe(true); // its title says it
+  expect(texts(".went")).toEqual([""]); // the question does
+});
+
+test("a command that the title cuts is there in full, as the question does not have it", () => {
+  const command = `make ${"x".repeat(200)}`;
+  const ran = {
+    title: `Run ${command.slice(0, 79)}…: 1 file changed`,
+    arguments: { command },
+    output: "built",
+  };
+  expect(card({ detail: "It ended: built", command: null }, ran).texts(".arguments")).toEqual([
+    `command: ${command}`,
+  ]);
+});
+
+test("what a command printed before it was blocked stays behind the question, which shows the command", () => {
+  const { find, texts } = card({ detail: "make\nIn: /w" }, { output: "no network" });
+  expect(texts(".tool .title")).toEqual(["Run a command"]);
+  expect(find<HTMLDetailsElement>(".tool > details").open).toBe(false);
 });
 
 test("of a very long command its beginning is named: all of it stands above", () => {

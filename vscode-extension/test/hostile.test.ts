@@ -63,6 +63,7 @@ function items(text: string): Item[] {
         permittedBy: null,
         mode: null,
         freshContext: false,
+        trial: false,
         summary: text,
       },
     },

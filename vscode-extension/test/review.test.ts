@@ -67,6 +67,7 @@ function approval(toolCallId: string): Approval {
     agentId: null,
     agent: "",
     likelyGrants: [],
+    blocked: "",
     options: [{ grants: [], label: "", mode: null, freshContext: false }],
     lines: [],
   };

@@ -89,6 +89,7 @@ export const APPROVAL: Approval = {
   agentId: null,
   agent: "",
   likelyGrants: [],
+  blocked: "",
   document: null,
   command: "make",
   originalCommand: null,

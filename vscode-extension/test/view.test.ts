@@ -339,6 +339,7 @@ function decidedBy(by: Decision["by"], outcome: Decision["outcome"], more: Parti
     permittedBy: null,
     mode: null,
     freshContext: false,
+    trial: false,
     summary: "",
     ...more,
   };

@@ -277,8 +277,8 @@ end
 
 function put(approval)
   view.show() -- the whole of it stands in the chat
-  local is_command = approval.sandbox or #(approval.parts or {}) > 0 -- a tool of an MCP server is none
-  local run = approval.effect == "run" and is_command and "Run " .. visible.line(approval.detail, 160)
+  local is_command = approval.effect == "run" and approval.sandbox -- not what one changed, nor a tool of an MCP server
+  local run = is_command and "Run " .. visible.line(approval.detail, 160)
   local alone = approval.sandbox and approval.sandbox.tier == "none" and " — " .. labels.SANDBOX.none:upper() or ""
   local why = ""
   for _, line in ipairs(worded.lines(approval.lines)) do

@@ -53,6 +53,17 @@ local function add(lines, sign, text, most)
   end
 end
 
+---The end of what a call printed.
+---@param lines string[]
+---@param output string
+local function add_end(lines, output)
+  local found = visible.lines(visible.text(output:sub(-LIVE_BYTES)))
+  local cut = #output > LIVE_BYTES and #found > 1 and 1 or 0 -- the first line is not whole: its sign is gone
+  for at = math.max(1 + cut, #found - LIVE_LINES + 1), #found do
+    table.insert(lines, "┆ " .. found[at])
+  end
+end
+
 ---@param text string
 ---@return string
 local function subject(text)
@@ -250,6 +261,9 @@ local of = {
       for _, approval in ipairs(state.approvals) do
         if approval.toolCallId == item.itemId then
           if proposal then
+            if item.effect == "run" then
+              add_end(lines, item.output) -- what it printed before its changes are decided on
+            end
             add_diff(lines, "┆", proposal)
           else
             add(lines, "┆", approval.detail)
@@ -262,11 +276,7 @@ local of = {
         end
       end
     elseif item.state == "executing" or draft then
-      local found = visible.lines(visible.text(item.output:sub(-LIVE_BYTES)))
-      local cut = #item.output > LIVE_BYTES and #found > 1 and 1 or 0 -- the first line is not whole: its sign is gone
-      for at = math.max(1 + cut, #found - LIVE_LINES + 1), #found do
-        table.insert(lines, "┆ " .. found[at])
-      end
+      add_end(lines, item.output)
     else
       local reason = item.decision and item.decision.reason
       if item.error and item.error ~= reason then -- which stands above

@@ -15,7 +15,7 @@ from amanu.core.command import Command
 from amanu.core.conversation import Picture
 from amanu.core.model import Freeform, ToolSpec
 from amanu.core.requirements import SandboxRequirements
-from amanu_protocol.items import BlobRef, CommandSandbox, Decision, Effect, Grant, Source
+from amanu_protocol.items import BlobRef, CommandSandbox, Decision, Effect, Grant, Line, Source
 
 
 class Params(BaseModel):
@@ -141,6 +141,8 @@ class Preview:
     """That copy has the undecided edits before it in its step."""
     blocked: str = ""
     """What blocked a command that was run already, as a clause; "" for nothing."""
+    notes: tuple[Line, ...] = ()
+    """What the user must know besides the diff of a proposal, which is all that frontends show of it."""
 
 
 Need = Literal["write", "network", "unsandboxed", "secrets"]

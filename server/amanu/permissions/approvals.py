@@ -35,7 +35,17 @@ from amanu.text import wording
 from amanu.text.display import one_line, visible
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import ApprovalRequested, ApprovalResolved
-from amanu_protocol.items import Approval, CommandPart, CommandSandbox, Decision, Grant, Proposal, Scope, ScopeOffer
+from amanu_protocol.items import (
+    Approval,
+    CommandPart,
+    CommandSandbox,
+    Decision,
+    Grant,
+    Line,
+    Proposal,
+    Scope,
+    ScopeOffer,
+)
 from amanu_protocol.requests import ApprovalResolveParams, ApprovalResolveResult
 
 GUARD_SECONDS = 0.5
@@ -73,6 +83,7 @@ class PendingApproval:
     subjects: tuple[Subject, ...]
     open_subjects: tuple[Subject, ...]
     """Those of `subjects` that no rule allows."""
+    notes: tuple[Line, ...]
     answer: "asyncio.Future[Decision]"
     preview_again: Callable[[], Awaitable[Preview]] | None = None
     """Makes the preview anew, where what is asked about can change while the question is open; None: it cannot."""
@@ -517,11 +528,11 @@ class Approvals:
             agent_id=None if agent is None else agent.agent_id,
             agent="" if agent is None else agent.name,
         )
-        approval = wording.explain_approval(approval)
+        approval = wording.explain_approval(approval, preview.notes)
         self._past_questions.append(PastQuestion(call_id, title, asked_subjects))
         self._settled.pop(call_id, None)  # asked again: the call has changed
         answer: asyncio.Future[Decision] = asyncio.get_running_loop().create_future()
-        pending = PendingApproval(approval, subjects, asked_subjects, answer, preview_again)
+        pending = PendingApproval(approval, subjects, asked_subjects, preview.notes, answer, preview_again)
         self.wait.begin()
         self._pending[call_id] = pending
         self._emit(ApprovalRequested(approval=approval))
@@ -550,7 +561,7 @@ class Approvals:
         """Show an open question with the current verdict."""
         pending.open_subjects, scopes = self._open_subjects(pending.subjects, verdict)
         changes = {"rule": verdict.rule, "scopes": scopes, "parts": self.parts(pending.subjects)}
-        approval = wording.explain_approval(pending.approval.model_copy(update=changes))
+        approval = wording.explain_approval(pending.approval.model_copy(update=changes), pending.notes)
         if approval != pending.approval:
             pending.approval = approval
             self._emit(ApprovalRequested(approval=approval))

@@ -56,13 +56,13 @@ HASH_DIGITS = 12
 """Hexadecimal digits shown of a hash: enough to tell hashes apart."""
 
 
-def explain_approval(approval: Approval) -> Approval:
-    """The approval with its options and everything there is to know about it in words."""
+def explain_approval(approval: Approval, notes: Sequence[Line] = ()) -> Approval:
+    """The approval with its options and everything there is to know about it in words, `notes` among it."""
     if approval.document is not None:
         lines = [_line("plain", "You can edit the plan and comment on its lines first. You approve its current text.")]
         return approval.model_copy(update={"options": _PLAN_OPTIONS, "lines": lines})
     asked = [*_agent_line(approval), *_part_lines(approval), *_edit_line(approval)]
-    lines = [*asked, *_sandbox_lines(approval), *_rule_line(approval)]
+    lines = [*asked, *notes, *_sandbox_lines(approval), *_rule_line(approval)]
     return approval.model_copy(update={"options": _options(approval), "lines": lines})
 
 

@@ -152,6 +152,16 @@ def test_a_request_stands_alone() -> None:
     assert last.startswith("```\nNeeds approval: no rule allows it")
 
 
+def test_what_a_command_changed_is_no_command() -> None:
+    detail, title = "It ended: no output\ngit: 3f2a commit: Tidy", "Run git commit: git's history changed"
+    asked = approval(detail=detail, title=title)
+    of_asked: dict[str, Any] = {"item_id": asked.tool_call_id, "tool": "run_shell_command", "effect": "run"}
+    ran = call("awaitingApproval", output="Exit code: 0", **of_asked)
+    described = describe_approval(asked, session(items=[ran]))
+    assert described["title"] == title
+    assert _plain(described["content"])[0] == detail
+
+
 def _plain(value: Any) -> Any:
     """Content as text, or (path, old text, new text)."""
     contents = cast("list[Any]", value) if isinstance(value, list) else []

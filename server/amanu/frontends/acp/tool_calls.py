@@ -90,7 +90,8 @@ def describe_approval(approval: Approval, state: SessionState) -> dict[str, Any]
     else:
         described = {"toolCallId": approval.tool_call_id, "kind": _EFFECTS[approval.effect], "status": "pending"}
     proposal = _proposal(approval.proposal_id, state)
-    command = approval.command or (approval.detail if approval.effect == "run" else None)
+    ran = isinstance(call, ToolCall) and call.output != "" and not approval.blocked  # it asks about what that changed
+    command = approval.command or (approval.detail if approval.effect == "run" and not ran else None)
     title = approval.title if command is None else _first_line(command)
     detail = [_command_content(command)] if command is not None else []
     if command is None and proposal is None and approval.detail:

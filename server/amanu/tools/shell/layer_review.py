@@ -18,6 +18,7 @@ from amanu.tools.shell.git_changes import bring_git_home
 from amanu.tools.shell.held_files import HeldFile
 from amanu.tools.shell.layer_changes import LayerChanges
 from amanu.tools.shell.report import file_list
+from amanu_protocol.items import Line
 
 _DETAIL = 100_000  # characters of a diff in an approval; the proposal has it all
 _NO_UNDO = "it is no text, so this cannot be undone here"
@@ -46,21 +47,28 @@ class LayerReview:
             *(commands if changes.git.is_open else ()),
         ]
         paths = [*(edit.base.path for edit in changes.edits), *(file.path for file in changes.held)]
-        lines = [f"It ended: {outcome.line}", *(f"git: {one_line(message)}" for message in changes.git.messages)]
+        ended = f"It ended: {one_line(outcome.line)}"
+        lines = [f"git: {one_line(message)}" for message in changes.git.messages]
         lines += [f"{self._name(file.path)}: {file.what}" for file in changes.held]
         built = await asyncio.to_thread(_missing, changes.ignored)
         lines += [f"Ignored by git, and comes with it: {self._names(built)}"] if built else []
+        notes = [
+            Line(tone="bad" if outcome.is_error else "good", text=ended),
+            *(Line(tone="warning", text=text) for text in lines),
+        ]
+        apart = "" if proposal is not None else "It ran on a private copy: nothing has changed here yet."
         counted = [plural(len(paths), "file")] if paths else []
         counted += ["git's history"] if changes.git.is_open else []
         return Preview(
             title=f"Run {title}: {' and '.join(counted)} changed",
             subject=subject,
             extra_subjects=tuple(also),
-            detail=visible("\n".join(filter(None, [*lines, diff]))),
+            detail=visible("\n".join(filter(None, [apart, ended, *lines, diff]))),
             reads=frozenset(map(str, paths)),
             writes=frozenset(map(str, paths)),
             proposal_id=None if proposal is None else proposal.proposal_id,
             digest=fingerprint([str(changes.folder.folder), *lines]),
+            notes=() if proposal is None else tuple(notes),
         )
 
     async def preview_again(self, call: CallContext) -> None:

@@ -1,6 +1,14 @@
 import { name, seen } from "../../changes";
 import { waits } from "../../hunks";
-import type { HunkState, Item, Proposal, ProposedFile, ToolCall, ToolCallState } from "../../protocol";
+import type {
+  Approval,
+  HunkState,
+  Item,
+  Proposal,
+  ProposedFile,
+  ToolCall,
+  ToolCallState,
+} from "../../protocol";
 import { oneLine, visible } from "../../visible";
 import { decision } from "../../words";
 import type { ToView } from "../messages";
@@ -55,6 +63,8 @@ export class ToolCard implements Card {
   private readonly changes: HTMLElement;
   readonly element: HTMLElement;
   private touched = false;
+  /** It is asked about what the command changed. */
+  private ran = false;
   /** Nothing of it waits for the user. */
   private settled = true;
 
@@ -64,7 +74,7 @@ export class ToolCard implements Card {
     this.changes = h("div", { class: "proposed" }, this.hunks.element);
     this.details = h(
       "details",
-      { ontoggle: () => this.fold() },
+      { ontoggle: () => this.toggled() },
       h(
         "summary",
         { onclick: () => (this.touched = true) },
@@ -101,14 +111,22 @@ export class ToolCard implements Card {
     const here = proposal === undefined || deciding(this.desk, proposal) === call.itemId;
     const ended = call.state === "succeeded" || call.state === "failed";
     const title = oneLine(call.title, TITLE);
-    const how = proposal && ended ? settlement(proposal.files) : words;
+    const settled = proposal && ended ? settlement(proposal.files) : words;
+    // the changes of a command that failed may be good all the same
+    const how =
+      proposal && settled !== "" && call.tool === RUN && call.state === "failed"
+        ? `failed · ${settled}`
+        : settled;
+    // a command whose changes are asked about has run: what it printed is part of the question
+    const isShown = stands(approval, call);
+    const ran = (this.ran = approval !== undefined && call.tool === RUN && !isShown);
     this.settled = approval === undefined && !(here && proposal && isOpen(proposal));
     this.element.dataset.state = call.state;
     this.element.classList.toggle("settled", this.settled);
     this.element.setAttribute("aria-label", `${title}: ${[how, call.summary].filter(Boolean).join(", ")}`);
     setIcon(this.mark, mark);
-    this.name(call, proposal, title);
-    setText(this.summary, proposal ? "" : visible(call.summary));
+    this.name(call, proposal, isShown ? "Run a command" : title);
+    setText(this.summary, ran || proposal ? "" : visible(call.summary));
     setText(this.stat, proposal && here ? stat(proposal.files) : ""); // said once, of all it took
     setText(this.state, ended && (!proposal || how === "") ? failure(call) : how);
     setText(this.arguments, argumentsText(call));
@@ -116,12 +134,14 @@ export class ToolCard implements Card {
     growText(this.output, drafted ? "" : call.output);
     this.callId = call.itemId;
     this.terminal.hidden = !runs(call, this.desk);
-    this.arguments.hidden = this.arguments.textContent === "" || call.state === "awaitingApproval";
+    this.arguments.hidden = this.arguments.textContent === "" || (call.state === "awaitingApproval" && !ran);
     this.output.hidden = drafted || call.output === "" || call.output === call.summary;
     // what is live is worth seeing; what is done folds itself away, unless the user opened or closed it
     if (!this.touched)
       this.details.open =
-        drafted || (call.effect === "run" && call.state === "executing" && call.output !== "");
+        drafted ||
+        (call.effect === "run" && call.state === "executing" && call.output !== "") ||
+        (ran && !(this.output.hidden && this.arguments.hidden));
     this.said.replaceChildren(...this.remarks(call, proposal, approval !== undefined));
     this.said.hidden = this.said.childElementCount === 0;
     this.hunks.update(here ? proposal : undefined, approval);
@@ -133,10 +153,6 @@ export class ToolCard implements Card {
 
   /** The title, with the file it names as a link: to the change, or to the lines that were read. */
   private name(call: ToolCall, proposal: Proposal | undefined, title: string): void {
-    if (call.state === "awaitingApproval" && call.tool === RUN) {
-      setText(this.title, "Run a command"); // it stands below, in full
-      return;
-    }
     const path = pathOf(call);
     const at = path === undefined ? -1 : title.lastIndexOf(path);
     if (path === undefined || at < 0) setText(this.title, title);
@@ -171,6 +187,11 @@ export class ToolCard implements Card {
       iconButton("check", "Keep", keep, { class: "keep" }),
       iconButton("discard", "Undo", () => this.desk.post({ type: "undo", scope }), { class: "undo" }),
     );
+  }
+
+  private toggled(): void {
+    this.fold();
+    if (this.ran && this.details.open) this.output.scrollTop = this.output.scrollHeight; // how it ended
   }
 
   /** What is decided is behind the line. */
@@ -215,9 +236,15 @@ export class ToolCard implements Card {
   }
 }
 
+/** The question about a command shows the whole of it. */
+function stands(approval: Approval | undefined, { tool, arguments: { command } }: ToolCall): boolean {
+  if (approval === undefined || tool !== RUN || typeof command !== "string") return false;
+  return `${visible(approval.detail)}\n`.startsWith(`${visible(command)}\n`);
+}
+
 /** It is a command that runs now, in a turn or in the background. */
 function runs({ itemId, tool, state }: ToolCall, { session }: Desk): boolean {
-  if (tool !== "run_shell_command") return false;
+  if (tool !== RUN) return false;
   const job = session.state.jobs.find(({ toolCallId }) => toolCallId === itemId);
   return state === "executing" || job?.state === "running";
 }
@@ -258,7 +285,10 @@ function pathOf({ arguments: { path }, tool }: ToolCall): string | undefined {
 function argumentsText({ arguments: given, proposalId, title }: ToolCall): string {
   return Object.entries(given)
     .filter(([name]) => proposalId === null || !/text|content/.test(name)) // an edit's texts stand in the diff
-    .filter(([, value]) => typeof value !== "string" || !title.endsWith(value))
+    .filter(
+      ([, value]) =>
+        typeof value !== "string" || !(title.endsWith(value) || title.startsWith(`Run ${value}: `)),
+    )
     .map(([name, value]) => visible(`${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`))
     .join("\n");
 }
