@@ -102,6 +102,8 @@ def test_landlock_denies_where_bubblewrap_is_read_only() -> None:
 
 def test_a_refused_connection_is_the_sandbox_s_doing_where_the_port_is_served(served: int) -> None:
     check(f"connect ECONNREFUSED 127.0.0.1:{served}", "network")
+    check(f"curl: (7) Failed to connect to localhost port {served} after 0 ms: Couldn't connect to server", "network")
+    check("curl: (7) Failed to connect to localhost port 1 after 0 ms: Couldn't connect to server", None)
     check(f'connection to server at "localhost" (127.0.0.1), port {served} failed: Connection refused', "network")
 
 

@@ -20,7 +20,8 @@ NETWORK = re.compile(
     r"|failed to establish a new connection|no such host|unable to access 'https?://|network unreachable",
     re.IGNORECASE,
 )
-REFUSED = re.compile(r"connection refused|\bECONNREFUSED\b", re.IGNORECASE)
+REFUSED = re.compile(r"connection refused|\bECONNREFUSED\b|couldn't connect to server", re.IGNORECASE)
+_LOCAL = re.compile(r"\blocalhost\b|\b127\.0\.0\.1\b|::1\b", re.IGNORECASE)
 _PORT = re.compile(r"(?:[:\]]|\bport[ =:]+)(\d{2,5})\b", re.IGNORECASE)
 SERVICE = re.compile(
     r"docker daemon|\b(docker|podman|containerd|mysqld|redis)\.sock\b|\.s\.PGSQL|publickey|host key verification failed"
@@ -93,7 +94,9 @@ def find_blocked(attempt: Attempt) -> Blocked | None:
         if SERVICE.search(line):
             return _blocked("unsandboxed", line)
     for line in attempt.lines if not sandbox.network else ():
-        if NETWORK.search(line) or (REFUSED.search(line) and (attempt.connects or _is_served(line))):
+        if NETWORK.search(line) or (
+            REFUSED.search(line) and (_is_served(line) or (attempt.connects and not _LOCAL.search(line)))
+        ):
             return _blocked("network", line)
     return _unwritten(attempt, attempt.lines)
 
