@@ -180,7 +180,8 @@ class Approval(Wire):
     sandbox: CommandSandbox | None = None
     """Of a command: what will hold it."""
     blocked: str = ""
-    """Of a command that was tried already: what its sandbox blocked, as a clause; "" for nothing."""
+    """For a command that has already run: what it needs that the sandbox blocked, as a predicate ("needs network access
+    (…)"); "" if nothing was blocked."""
     grants: list[Grant] = []
     """What the user may add to an approval."""
     likely_grants: list[Grant] = []
@@ -212,7 +213,7 @@ class Decision(Wire):
     grants: list[Grant] = []
     """What the user added to an approval."""
     trial: bool = False
-    """Allowed to be tried: where nothing that it changes reaches the workspace."""
+    """Allowed only as a trial run, on a private copy of the workspace or with nothing writable."""
     command: str | None = None
     """The user's own command line, which took the place of the model's."""
     mode: Mode | None = None

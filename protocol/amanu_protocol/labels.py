@@ -87,7 +87,7 @@ IGNORED: dict[Ignored, str] = {
 
 MODES: dict[Mode, Label] = {
     "plan": Label("Plan", "changes nothing; writes a plan that you edit, approve or reject"),
-    "ask": Label("Ask", "asks before it edits a file or a command changes one"),
+    "ask": Label("Ask", "asks before it edits a file or applies what a command changed"),
     "acceptEdits": Label("Accept edits", "edits files in the workspace without asking"),
     "auto": Label("Auto", "asks only when a rule or a command requires it"),
 }
@@ -95,7 +95,8 @@ MODES: dict[Mode, Label] = {
 
 TRUST: dict[TrustState, str] = {
     "untrusted": "This folder is not trusted: its files are read as plain text only. Its instructions to the model, "
-    "its rules and its settings are ignored, and what runs in it without your approval can change nothing.",
+    "its rules and its settings are ignored, and code in it runs only in commands, which the mode and your rules "
+    "control.",
     "trusted": "This folder is trusted.",
     "changed": "You trusted this folder, but what it enables has changed since. It is not trusted until you review it.",
 }

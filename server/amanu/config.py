@@ -174,8 +174,8 @@ class SandboxSettings(SettingsSection):
     hide: tuple[str, ...] = ()
     """Further files and folders that commands may not even read."""
     layers: bool = True
-    """Commands that you were not asked about run on a private copy of the workspace, where that works, and propose what
-    they changed; otherwise they first run where they can change nothing."""
+    """In `ask` and `acceptEdits`, commands run on a private copy of the workspace, where possible, and their changes
+    are proposed like edits. If off or not possible, they first run with nothing writable."""
     without: Literal["ask", "accept"] = "ask"
     """Where no sandbox works: `ask` about every command that has an effect, whatever rules allow it; `accept`: rules
     count as if there were one."""

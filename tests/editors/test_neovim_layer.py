@@ -69,7 +69,7 @@ def test_what_a_command_changed_is_reviewed_and_its_commit_asked_about(start: St
     assert (folder / "a.txt").read_text() == text() and not (folder / "c.txt").exists()
     vim.answer("Accept all")
     vim.keys(":Amanu /approve<CR>")
-    vim.until(f"({STATE}.approvals[1] or {{}}).title == \"Run git commit -qam 'Tidy two': git's history changed\"")
+    vim.until(f"({STATE}.approvals[1] or {{}}).title == \"Run git commit -qam 'Tidy two': the git repository changed\"")
     assert {name: (folder / name).read_text() for name in ("a.txt", "b.txt", "c.txt")} == {
         "a.txt": text(2),
         "b.txt": text(9),

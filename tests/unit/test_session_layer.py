@@ -78,9 +78,9 @@ async def test_the_whole_of_it_is_taken_or_left(tmp_path: Path, answer: str) -> 
         before = tree(d.root)
         await d.prompt("go")
         (asked,) = (await d.until(lambda state: state.approvals)).approvals
-        assert "pic.bin: new binary file, 3 bytes" in asked.detail and "link: link to a" in asked.detail
+        assert "pic.bin: new file that is not shown, 3 bytes" in asked.detail and "link: link to a" in asked.detail
         told = [line.text for line in asked.lines if line.tone != "plain"]  # frontends show the diff and these
-        assert told == ["It ended: no output", "link: link to a", "pic.bin: new binary file, 3 bytes"]
+        assert told == ["It ended: no output", "link: link to a", "pic.bin: new file that is not shown, 3 bytes"]
         assert tree(d.root) == before
         await d.answer(answer)
         await d.over("p1")
@@ -215,7 +215,7 @@ async def test_a_commit_comes_home_whole_or_not_at_all(tmp_path: Path, answer: s
         d.file.write_text(TWO_HUNKS)
         await d.prompt("go")
         (asked,) = (await d.until(lambda state: state.approvals)).approvals
-        assert "commit: second" in asked.detail and asked.title.endswith("git's history changed")
+        assert "commit: second" in asked.detail and asked.title.endswith("the git repository changed")
         assert git(d.root, "log", "--format=%s") == "first\n"
         await d.answer(answer)
         await d.over("p1")
@@ -297,7 +297,7 @@ async def test_git_s_settings_and_hooks_are_asked_about_first(tmp_path: Path, li
         before = (d.root / ".git" / "config").read_bytes()
         await d.prompt("go")
         (asked,) = (await d.until(lambda state: state.approvals)).approvals
-        assert "it changed git's own" in asked.blocked
+        assert "it changed .git/" in asked.blocked
         assert (d.root / ".git" / "config").read_bytes() == before
         await d.answer("reject")
         await d.over("p1")
@@ -543,7 +543,7 @@ async def test_what_cannot_be_undone_is_asked_about_in_accept_edits(tmp_path: Pa
         (d.root / "pic.bin").write_bytes(b"\0mine")
         await d.prompt("go")
         (asked,) = (await d.until(lambda state: state.approvals)).approvals
-        assert "pic.bin: binary file, 3 bytes" in asked.detail
+        assert "pic.bin: file that is not shown, 3 bytes" in asked.detail
         await d.answer("reject")
         await d.over("p1")
         assert (d.root / "pic.bin").read_bytes() == b"\0mine"

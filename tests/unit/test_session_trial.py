@@ -86,8 +86,8 @@ async def test_what_cannot_be_written_is_one_question(tmp_path: Path, tier: Tier
         (d.root / "it.sh").chmod(0o755)
         await d.prompt("go")
         (asked,) = (await d.until(lambda state: state.approvals)).approvals
-        assert asked.blocked.startswith("needs to change the workspace (")
-        assert f"It was tried, and {asked.blocked}" in [line.text for line in asked.lines]
+        assert asked.blocked.startswith("needs to run on the workspace itself (")
+        assert f"It has run, and {asked.blocked}" in [line.text for line in asked.lines]
         assert asked.sandbox is not None and asked.sandbox.writes == "workspace"
         assert not (d.root / "it").exists()
         await d.answer("allow")

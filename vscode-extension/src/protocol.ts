@@ -206,7 +206,10 @@ export interface Approval {
   parts: CommandPart[];
   /** Of a command: what will hold it. */
   sandbox: CommandSandbox | null;
-  /** Of a command that was tried already: what its sandbox blocked, as a clause; "" for nothing. */
+  /**
+   * For a command that has already run: what it needs that the sandbox blocked, as a predicate ("needs network access
+   * (…)"); "" if nothing was blocked.
+   */
   blocked: string;
   /** What the user may add to an approval. */
   grants: Grant[];
@@ -239,7 +242,7 @@ export interface Decision {
   reason: string | null;
   /** What the user added to an approval. */
   grants: Grant[];
-  /** Allowed to be tried: where nothing that it changes reaches the workspace. */
+  /** Allowed only as a trial run, on a private copy of the workspace or with nothing writable. */
   trial: boolean;
   /** The user's own command line, which took the place of the model's. */
   command: string | null;

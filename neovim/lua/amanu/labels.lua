@@ -68,7 +68,7 @@ M.IGNORED = {
 ---@type table<amanu.Mode, amanu.Label>
 M.MODES = {
   plan = { name = "Plan", meaning = "changes nothing; writes a plan that you edit, approve or reject" },
-  ask = { name = "Ask", meaning = "asks before it edits a file or a command changes one" },
+  ask = { name = "Ask", meaning = "asks before it edits a file or applies what a command changed" },
   acceptEdits = { name = "Accept edits", meaning = "edits files in the workspace without asking" },
   auto = { name = "Auto", meaning = "asks only when a rule or a command requires it" },
 }
@@ -76,7 +76,7 @@ M.MODES = {
 ---How a folder stands.
 ---@type table<amanu.TrustState, string>
 M.TRUST = {
-  untrusted = "This folder is not trusted: its files are read as plain text only. Its instructions to the model, its rules and its settings are ignored, and what runs in it without your approval can change nothing.",
+  untrusted = "This folder is not trusted: its files are read as plain text only. Its instructions to the model, its rules and its settings are ignored, and code in it runs only in commands, which the mode and your rules control.",
   trusted = "This folder is trusted.",
   changed = "You trusted this folder, but what it enables has changed since. It is not trusted until you review it.",
 }

@@ -138,7 +138,7 @@
 ---@field originalCommand? string The model's command line, when the user has changed it to `command`.
 ---@field parts amanu.CommandPart[] Of a command line: each command in it, also those behind wrappers and in substitutions.
 ---@field sandbox? amanu.CommandSandbox Of a command: what will hold it.
----@field blocked string Of a command that was tried already: what its sandbox blocked, as a clause; "" for nothing.
+---@field blocked string For a command that has already run: what it needs that the sandbox blocked, as a predicate ("needs network access (…)"); "" if nothing was blocked.
 ---@field grants amanu.Grant[] What the user may add to an approval.
 ---@field likelyGrants amanu.Grant[] Of those, what it probably needs.
 ---@field options amanu.AllowOption[] The ways to allow it once, the likeliest first: what it probably needs is granted there.
@@ -155,7 +155,7 @@
 ---@field scope? amanu.Scope
 ---@field reason? string What the user said when rejecting; it goes to the model.
 ---@field grants amanu.Grant[] What the user added to an approval.
----@field trial boolean Allowed to be tried: where nothing that it changes reaches the workspace.
+---@field trial boolean Allowed only as a trial run, on a private copy of the workspace or with nothing writable.
 ---@field command? string The user's own command line, which took the place of the model's.
 ---@field mode? amanu.Mode For a plan: the mode it is carried out in.
 ---@field freshContext boolean

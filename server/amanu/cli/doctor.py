@@ -256,12 +256,12 @@ async def _sandbox(home: Home, environ: Mapping[str, str]) -> DoctorFinding:
     finally:
         await sandbox.close()
     advice = proof.advice or ("" if proof.tier != "none" else "Each command needs approval.")
-    copies = f"It cannot give them a private copy of this folder. {fault}" if fault else _COPIES
+    copies = f"They cannot run on a private copy of this folder. {fault}" if fault else _COPIES
     summary = f"{proof.summary} {copies}" if proof.tier == "bubblewrap" else proof.summary
     return DoctorFinding("ok" if proof.tier in ("bubblewrap", "seatbelt") else "note", "sandbox", summary, advice)
 
 
-_COPIES = "Those that nobody was asked about run on a private copy of this folder, and propose what they changed."
+_COPIES = "In ask and acceptEdits they run on a private copy of this folder, and their changes are proposed like edits."
 
 
 def _editors(environ: Mapping[str, str]) -> DoctorFinding:

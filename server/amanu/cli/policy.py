@@ -93,7 +93,7 @@ class PolicyExplanation:
     until: str = ""
     """How often in a turn, where that is counted. A sentence."""
     tried: bool = False
-    """It runs first where it can change nothing, and is asked about only if that blocks it."""
+    """It is tried first, on a private copy or with nothing writable; the user is asked only if that blocks it."""
     permitted_by: list[str] = field(default_factory=list[str])
     """The rules that would allow what needs approval, if the user wrote them; none where no rule can."""
 
@@ -273,7 +273,9 @@ async def _one(arguments: argparse.Namespace) -> int:
     return exits.USAGE if explanation.decision == "error" else exits.OK
 
 
-_TRIED = "It runs at once in a sandbox where it can change nothing; you are asked if that blocks it."
+_TRIED = (
+    "It runs at once, on a private copy of the workspace or with nothing writable; you are asked if that blocks it."
+)
 
 
 def _draw(console: Console, explanation: PolicyExplanation) -> None:

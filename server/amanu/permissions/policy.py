@@ -63,7 +63,7 @@ NOT_UNDERSTOOD = "Amanu cannot fully analyze this command"
 NO_SANDBOX = "no sandbox works on this machine, so rules cannot allow commands (setting sandbox.without)"
 MAY_MATCH = "this rule may apply, depending on what the command expands to when it runs"
 NOT_READ_ONLY = "in plan mode a tool of an MCP server needs one of your rules to allow it"
-TRIAL = "it runs first where nothing it changes reaches the workspace"
+TRIAL = "it is tried first, on a private copy of the workspace or with nothing writable"
 NO_NETWORK = "the commands of this line share one sandbox, and this rule does not allow network access"
 
 
@@ -115,7 +115,7 @@ def decide(rules: Collection[Rule], subject: Subject, context: PolicyContext | N
 
 
 def _forbids_commands(rule: Rule, subject: Subject) -> bool:
-    """Whether the rule forbids some commands, one of which a line that is not understood may hold."""
+    """Whether the rule denies or asks about some commands that an unclear line could contain."""
     return rule.kind != "allow" and bool(rule.patterns) and bool({"@run", "*", subject.tool} & {*rule.targets})
 
 

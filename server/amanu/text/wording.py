@@ -160,7 +160,7 @@ def _shortened(text: str) -> str:
 def _sandbox_lines(approval: Approval) -> Iterator[Line]:
     requests = [_NEEDS[grant] for grant in approval.likely_grants]
     if approval.blocked:
-        yield _line("warning" if requests else "plain", f"It was tried, and {approval.blocked}")
+        yield _line("warning" if requests else "plain", f"It has run, and {approval.blocked}")
     elif requests:
         if_offered = "" if approval.sandbox is None else ". If you allow it:"
         yield _line("warning", f"Probably needs {' and '.join(requests)}{if_offered}")
@@ -208,7 +208,7 @@ def sandbox_line(sandbox: CommandSandbox) -> Line:
 
 def describe_settled_call(call: ToolCall, frontend: str = "") -> str:
     """Who or which rule decided on a call, and the sandbox it ran in; "" for a command without an effect, and for one
-    that lacked nothing where it was tried. `frontend`: the client this is shown in, which is not named."""
+    that ran only as a trial. `frontend`: the client this is shown in, which is not named."""
     by_rule = call.decision is not None and call.decision.by == "rule" and call.decision.outcome == "allowed"
     quiet = call.sandbox is not None and call.sandbox.writes == "nothing"
     if by_rule and (quiet or (call.decision is not None and call.decision.trial)):

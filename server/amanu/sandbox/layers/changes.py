@@ -33,8 +33,8 @@ class Change:
     """One path that differs from the workspace."""
 
     path: str
-    """Relative to the root, "." for the root itself. Bytes that are no UTF-8 are surrogates, as `os.fsdecode` makes
-    them."""
+    """Relative to the root, "." for the root itself. Bytes that are not UTF-8 become surrogates, as in
+    `os.fsdecode`."""
     kind: Kind
     mode: int
     """The permission bits of what is there now; 0 for what is deleted."""

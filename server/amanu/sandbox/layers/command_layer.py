@@ -22,13 +22,13 @@ _FOLDERS = 500
 
 
 class CommandLayer:
-    """The layer of one command. `roots`: the opened descriptors of its roots. Everything raises `LayerError`; to create
-    it does when one of the roots is not of the layer."""
+    """The layer of one command. `roots`: the opened descriptors of its roots. All methods raise `LayerError`, and so
+    does the constructor when a root does not belong to the layer."""
 
     def __init__(self, layer: Layer, lock: int, roots: Mapping[Path, int]) -> None:
         programs = mount.mount_programs()
         if programs is None:
-            raise LayerError("The system has no unshare, mount or sh.")
+            raise LayerError("unshare, mount or sh is missing from the system folders.")
         self._programs = programs
         self._layer = layer
         self._lock = lock

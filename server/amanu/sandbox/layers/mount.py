@@ -10,7 +10,7 @@ looked up, so a file that is replaced by renaming stays the former one, and no w
 sees all.
 
 A Python program would take 15 ms to start; these take 5 together. From version 0.11 on bubblewrap can mount overlays
-itself (`--overlay-src`, `--overlay`): where it can, `prefix` would be empty. That is not built.
+itself (`--overlay-src`, `--overlay`): where it can, `prefix` would be empty. Amanu does not use this.
 """
 
 import os

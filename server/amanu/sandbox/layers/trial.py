@@ -63,15 +63,15 @@ def _static_fault(layers: Path, roots: Sequence[Path]) -> str:
     if fault := refusal(layers, roots):
         return fault
     if mount_programs() is None:
-        return "The system has no unshare, mount or sh."
+        return "unshare, mount or sh is missing from the system folders."
     if not mount_way().own_user_namespace:
         return ""
     for root in roots:
         if below := mounts_below(root):
-            return f"Something is mounted at {below[0]}. Only root can make a layer over {root}, then."
+            return f"{below[0]} is a mount point, so only root can make a layer over {root}."
         status = root.stat()
         if (status.st_uid, status.st_gid) != (os.geteuid(), os.getegid()):
-            return f"{root} belongs to another user or group. Only root can make a layer over it, then."
+            return f"{root} belongs to another user or group, so only root can make a layer over it."
     return ""
 
 
@@ -109,7 +109,7 @@ async def _run(argv: Sequence[str], layer: Layer, in_layer: InLayer) -> str:
         return ""
     lines = [line.strip() for line in errors.decode("utf-8", "replace").splitlines() if line.strip()]
     said = lines[0] if lines else f"exit code {process.returncode}"
-    return f"No command works in a layer here: {said[:_SAID].rstrip('.')}."
+    return f"Commands cannot run in a layer here: {said[:_SAID].rstrip('.')}."
 
 
 async def _kill(process: asyncio.subprocess.Process) -> None:
@@ -121,7 +121,7 @@ def _judge(layer: Layer, name: str, small: dict[Path, str]) -> str:
     expected = {(name, "file"), (f"{name}.d", "folder"), (f"{name}.d/x", "file")}
     for root in layer.roots:
         if os.path.lexists(root.path / name):
-            return f"A layer did not hold what a command wrote: {root.path / name}. Remove that file."
+            return f"A command in a layer wrote to the workspace: {root.path / name}. Remove that file."
         found = {(change.path, change.kind) for change in read_changes(root, limit=10).found}
         copied = not small[root.path] or os.path.lexists(root.upper / small[root.path])
         if found != expected or not copied:

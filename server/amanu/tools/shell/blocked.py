@@ -1,4 +1,4 @@
-"""What the sandbox blocked, told from what a command printed: how the user can be asked for it.
+"""What the sandbox blocked, told from what a command printed: so that the user can be asked to allow it.
 
 Only what nothing else explains counts, since a question in vain costs the user more than a failed command costs the
 model, which can ask for more by itself (`denial_hints.py`).

@@ -42,7 +42,7 @@ class GitChanges:
     """Nothing but git ran."""
 
     @property
-    def is_open(self) -> bool:
+    def needs_decision(self) -> bool:
         """Whether there is something to decide: git alone has staged files, otherwise."""
         return bool(self.files) and not (self.only_git and all(_STAGED.fullmatch(_inner(each)) for each in self.files))
 
@@ -77,14 +77,14 @@ def bring_git_home(git: GitChanges) -> str:
     try:
         _lock_index(lock)
     except OSError as error:
-        return f"Git is busy in the workspace ({error.strerror}), so nothing of git's was taken over. Run it again."
+        return f"Git is busy in the workspace ({error.strerror}), so no changes to it were applied. Run it again."
     try:
         if not all(file.is_unchanged() for file in git.files):
-            return "The repository has changed meanwhile, so nothing of git's was taken over. Run it again."
+            return "The repository has changed meanwhile, so no changes to the repository were applied. Run it again."
         for file in sorted(git.files, key=_rank):
             file.bring_home()
     except (OSError, LayerError) as error:
-        return f"Git's files could not be taken over: {error}"
+        return f"The changes to the repository could not be applied: {error}"
     finally:
         with contextlib.suppress(OSError):
             lock.unlink()

@@ -1,4 +1,4 @@
-"""What a command changed and no proposal shows: kept beside the layer, by call, until it is decided on."""
+"""What a command changed and no proposal shows: kept in the layer's folder, by call, until it is decided on."""
 
 import os
 import shutil

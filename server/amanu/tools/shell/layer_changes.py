@@ -38,18 +38,18 @@ class LayerChanges:
     """Folders it deleted, the innermost first."""
     ignored: Sequence[Path] = ()
     """Topmost ignored files and folders that the layer has."""
-    moved: Sequence[Path] = ()
+    conflicts: Sequence[Path] = ()
     """Changed in the workspace as well meanwhile: the command's version is not taken."""
     git: GitChanges = field(default_factory=GitChanges)
     refused: str = ""
     """Why not all of it can be decided on afterwards, as a clause: "it changed git's own config"; "" when it can."""
     begun: int = 0
-    """When the command did, in nanoseconds as file systems note it."""
+    """When the command started, in nanoseconds as file systems note it."""
 
     @property
-    def is_open(self) -> bool:
+    def needs_decision(self) -> bool:
         """Whether there is something to decide."""
-        return bool(self.edits or self.held or self.git.is_open)
+        return bool(self.edits or self.held or self.git.needs_decision)
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class FoundChanges:
     folders: list[Path] = field(default_factory=list[Path])
     emptied: list[Path] = field(default_factory=list[Path])
     ignored: list[Path] = field(default_factory=list[Path])
-    moved: list[Path] = field(default_factory=list[Path])
+    conflicts: list[Path] = field(default_factory=list[Path])
     paths: list[Path] = field(default_factory=list[Path])
     """What is still to be taken out of the layer."""
     git: GitChanges = field(default_factory=GitChanges)
@@ -145,7 +145,7 @@ class _RootReading:
             if change.kind != "folder" or below is None:
                 found.git.refused = change.path
         elif below is not None and below.st_ctime_ns >= found.begun and path not in self._laid_in:
-            found.moved.append(path)
+            found.conflicts.append(path)
         elif change.kind != "deleted" and _replaces_kind(change):
             found.refused = f"it replaced {change.path} by something of another kind"
         elif change.kind == "folder":
@@ -164,7 +164,7 @@ class _RootReading:
         found = self._found
         stored = found.folder.take(self._root, change.path)
         size = stored.lstat().st_size
-        what = f"{'new ' if change.below is None else ''}binary file, {size:,} bytes"
+        what = f"{'new ' if change.below is None else ''}file that is not shown, {size:,} bytes"
         below = identity(change)
         held = HeldFile(self._root, change.path, what, below, stored)
         if change.below is not None and not stat.S_ISREG(change.below.st_mode):
@@ -198,7 +198,7 @@ class _RootReading:
             if stat.S_ISDIR(status.st_mode):
                 found.emptied.append(path)
             elif status.st_ctime_ns >= found.begun:
-                found.moved.append(path)
+                found.conflicts.append(path)
             elif stat.S_ISREG(status.st_mode):
                 below = (status.st_ino, status.st_ctime_ns)
                 found.texts[path] = NewText(self._root, inner, None, "", 0, "deleted", below, None)

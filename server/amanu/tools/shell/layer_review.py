@@ -21,7 +21,7 @@ from amanu.tools.shell.report import file_list
 from amanu_protocol.items import Line
 
 _DETAIL = 100_000  # characters of a diff in an approval; the proposal has it all
-_NO_UNDO = "it is no text, so this cannot be undone here"
+_NO_UNDO = "Amanu cannot undo this change"
 
 
 class LayerReview:
@@ -44,21 +44,27 @@ class LayerReview:
         subject, *also = [
             *(self._edit_subject(edit.base.path, deletes=edit.text is None) for edit in changes.edits),
             *map(self._held_subject, changes.held),
-            *(commands if changes.git.is_open else ()),
+            *(commands if changes.git.needs_decision else ()),
         ]
         paths = [*(edit.base.path for edit in changes.edits), *(file.path for file in changes.held)]
         ended = f"It ended: {one_line(outcome.line)}"
         lines = [f"git: {one_line(message)}" for message in changes.git.messages]
         lines += [f"{self._name(file.path)}: {file.what}" for file in changes.held]
         built = await asyncio.to_thread(_missing, changes.ignored)
-        lines += [f"Ignored by git, and comes with it: {self._names(built)}"] if built else []
+        lines += (
+            [f"Ignored by git, and moved into the workspace with these changes: {self._names(built)}"] if built else []
+        )
         notes = [
             Line(tone="bad" if outcome.is_error else "good", text=ended),
             *(Line(tone="warning", text=text) for text in lines),
         ]
-        apart = "" if proposal is not None else "It ran on a private copy: nothing has changed here yet."
+        apart = (
+            ""
+            if proposal is not None
+            else "It ran on a private copy of the workspace; nothing in the workspace has changed yet."
+        )
         counted = [plural(len(paths), "file")] if paths else []
-        counted += ["git's history"] if changes.git.is_open else []
+        counted += ["the git repository"] if changes.git.needs_decision else []
         return Preview(
             title=f"Run {title}: {' and '.join(counted)} changed",
             subject=subject,
@@ -90,10 +96,10 @@ class LayerReview:
             states = {hunk.state for file in files for hunk in file.hunks}
         if states <= {"applied"}:
             notes += await self._take_over(changes, call)
-        elif changes.held or changes.git.is_open:
+        elif changes.held or changes.git.needs_decision:
             names = [*map(self._name, (file.path for file in changes.held))]
-            names += ["git's history"] if changes.git.is_open else []
-            notes.append(f"Not taken over, as not all of it was accepted: {file_list(names)}.")
+            names += ["the git repository"] if changes.git.needs_decision else []
+            notes.append(f"Not applied, because not all changes were accepted: {file_list(names)}.")
         await asyncio.to_thread(changes.folder.remove)
         return with_notes(replace(outcome, changes=None, refused=states == {"rejected"}), notes)
 
@@ -103,7 +109,10 @@ class LayerReview:
             await self._proposals.reject_all(proposal.proposal_id, reason or None, call.call_id, by_user=call.by_user)
         await asyncio.to_thread(changes.folder.remove)
         paths = [*(edit.base.path for edit in changes.edits), *(file.path for file in changes.held)]
-        left = [*([self._names(paths)] if paths else []), *(["git's history"] if changes.git.is_open else [])]
+        left = [
+            *([self._names(paths)] if paths else []),
+            *(["the git repository"] if changes.git.needs_decision else []),
+        ]
         said = f": {reason}" if reason else ""
         return f"The command ran, but its changes were not accepted{said}. Unchanged: {' and '.join(left)}."
 
@@ -111,7 +120,7 @@ class LayerReview:
         """Take over at once what is no decision of its own: new folders, executable bits, and what git alone staged;
         and what git ignores, where policy lets files be written. The outcome tells the model what became of that."""
         notes: list[str] = []
-        if not changes.is_open:
+        if not changes.needs_decision:
             await asyncio.to_thread(self._set_executable, changes.executable)
             notes.append(await asyncio.to_thread(bring_git_home, changes.git))
             await asyncio.to_thread(changes.folder.remove)
@@ -126,10 +135,10 @@ class LayerReview:
                     "Ignored by git, and kept in this session's private copy, where later commands see it: "
                     f"{self._names(left)}."
                 )
-        if changes.moved:
+        if changes.conflicts:
             notes.append(
-                "Changed in the workspace while the command ran, so its version was not taken: "
-                f"{self._names(changes.moved)}. Run it again."
+                "Changed in the workspace while the command ran, so the command's version was not applied: "
+                f"{self._names(changes.conflicts)}. Run it again."
             )
         return with_notes(outcome, notes)
 
@@ -138,10 +147,10 @@ class LayerReview:
         await asyncio.to_thread(self._set_executable, changes.executable)
         taken, left = await asyncio.to_thread(_bring_home, changes.held)
         await asyncio.to_thread(_remove_folders, changes.emptied)
-        notes = [f"Taken over: {self._names([file.path for file in taken])}."] if taken else []
+        notes = [f"Applied: {self._names([file.path for file in taken])}."] if taken else []
         if left:
             names = self._names([file.path for file in left])
-            notes.append(f"Not taken over, because it has changed in the workspace: {names}.")
+            notes.append(f"Not applied, because they changed in the workspace or could not be written: {names}.")
         notes.append(await asyncio.to_thread(bring_git_home, changes.git))
         notes += await self._layer.bring_home(changes.ignored, call, None)
         return notes

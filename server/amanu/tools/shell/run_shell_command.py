@@ -136,7 +136,7 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
         lines += _background_lines(params)
         if (built := await asyncio.to_thread(lambda: self._layer.built)) and not self._read_only():
             names = file_list([self._workspace.display_path(path) for path in built])
-            lines.append(f"What earlier commands built comes into the workspace with it: {names}")
+            lines.append(f"These files of earlier commands are moved into the workspace, too: {names}")
         if self._sandbox is not None:
             await self._sandbox.proved()
         analysis = await asyncio.to_thread(self._analyze, params, folder, call)
@@ -363,8 +363,8 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
         await self._layer.bring_home(await asyncio.to_thread(lambda: self._layer.built), call, None)
 
     async def _run_in_layer(self, params: RunShellCommandParams, plan: CommandPlan, call: CallContext) -> Outcome:
-        """Run it on the session's private copy of the workspace. The outcome has what it changed there, unless it was
-        blocked: then it is nobody's."""
+        """Run it on the session's private copy of the workspace. The outcome contains its changes; those of a blocked
+        run are discarded, except ignored files."""
         keeps_history = call.preview is not None and not call.preview.sees_edits
         async with self._layer.command(call, as_saved=keeps_history) as layered:
             need = replace(plan.need, writes="workspace", layer=layered.folder, git=keeps_history)
@@ -374,7 +374,7 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
         reason = _unreviewable(changes, keeps_history=keeps_history)
         if outcome.blocked is None and not reason:
             outcome = await self._review.settle(outcome, changes, call)
-            return replace(outcome, changes=changes) if changes.is_open else outcome
+            return replace(outcome, changes=changes) if changes.needs_decision else outcome
         await asyncio.to_thread(changes.folder.remove)
         return replace(outcome, blocked=outcome.blocked or Blocked(frozenset({"write"}), reason))
 
@@ -540,7 +540,7 @@ def _requested(params: RunShellCommandParams) -> str:
 
 
 _LACKS: Mapping[Need, str] = {
-    "write": "to change the workspace",
+    "write": "to run on the workspace itself",
     "network": "network access",
     "unsandboxed": "access that the sandbox denies",
     "secrets": "files that hold secrets",
@@ -572,7 +572,7 @@ def _fails_at_once(command: Command) -> bool:
 
 
 def _keeps_history(reading: Reading) -> bool:
-    """Whether it changes what git keeps: that must have what is saved and accepted, and nothing else."""
+    """Whether it may change the git repository. Such a line must see only saved text and accepted edits."""
     return any(command.git for command in reading.commands)
 
 
@@ -580,7 +580,7 @@ def _unreviewable(changes: LayerChanges, *, keeps_history: bool) -> str:
     """Why what a command changed cannot be decided on afterwards; "" when it can. A line without a git command had
     unsaved text laid in, which must not get into git's history, nor be decided on by rules that name git commands."""
     if changes.git.refused or (changes.git.files and not keeps_history):
-        return f"it changed git's own {changes.git.refused or changes.git.files[0].name.removeprefix('.git/')}"
+        return f"it changed .git/{changes.git.refused or changes.git.files[0].name.removeprefix('.git/')}"
     return changes.refused
 
 

@@ -37,6 +37,7 @@ class SessionLayer:
         self._proposals = proposals
         self._sandbox = sandbox
         self._layer: Layer | None = None
+        self._discarded: list[Layer] = []
         self._ignored: dict[Path, None] = {}
         """What git ignores and the layer has."""
         self._lock = asyncio.Lock()
@@ -90,14 +91,18 @@ class SessionLayer:
     async def close(self) -> None:
         async with self._lock:
             await self._discard()
+            for layer in self._discarded:
+                with contextlib.suppress(LayerError, OSError):
+                    await asyncio.to_thread(layer.remove)
+            self._discarded.clear()
 
     async def _discard(self) -> None:
-        """Remove the layer; the next command gets a new one."""
-        layer, self._layer = self._layer, None
+        """Use the layer no more; the next command gets a new one. What is held in it for a decision stays until
+        `close`."""
+        if self._layer is not None:
+            self._discarded.append(self._layer)
+        self._layer = None
         self._ignored.clear()
-        if layer is not None:
-            with contextlib.suppress(LayerError, OSError):
-                await asyncio.to_thread(layer.remove)
 
     async def _keep(self, run: "LayeredRun") -> None:
         """Remember what is ignored. A layer that holds more than could be read is of no further use."""
@@ -163,7 +168,7 @@ class LayeredRun:
     async def _compared(self, found: FoundChanges) -> LayerChanges:
         """With what the user sees now of the files of text."""
         edits: list[FileEdit] = []
-        moved, held = [*found.moved], [*found.held]
+        moved, held = [*found.conflicts], [*found.held]
         executable: dict[Path, bool] = {}
         for path, new in found.texts.items():
             try:
