@@ -401,5 +401,5 @@ async def test_whether_a_layer_works_is_found_by_trying(
     monkeypatch.setattr(mount, "_OPTIONS", "index=maybe")
     assert await sandbox.layer_fault([root]) == "", "known"
     fault = await Sandbox(Settings(), home).layer_fault([root])
-    assert fault.startswith("No command works in a layer here: mount: "), fault
+    assert fault.startswith("Commands cannot run in a layer here: mount: "), fault
     await sandbox.close()
