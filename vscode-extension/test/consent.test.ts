@@ -100,7 +100,11 @@ test("every part of a command line is there: which are fine, and which is the re
 });
 
 test("what a command changed is decided under what it was and printed", () => {
-  const ran = { title: "Run make: the git repository changed", output: "built\nExit code: 0", summary: "built" };
+  const ran = {
+    title: "Run make: the git repository changed",
+    output: "built\nExit code: 0",
+    summary: "built",
+  };
   const { find, texts } = card({ title: ran.title, detail: "It ended: built", command: null }, ran);
   expect(texts(".tool .title")).toEqual([ran.title]);
   expect([find<HTMLDetailsElement>(".tool > details").open, find(".output").hidden]).toEqual([true, false]);
