@@ -12,8 +12,8 @@ from amanu.tools.shell.blocked import Attempt, find_blocked
 from amanu_protocol.items import CommandSandbox
 
 COMMAND = "git push; docker ps; gh pr list; psql; cp x /usr/local/bin/x; touch /opt/x /usr/x"
-ROOTS = [Path("/work/shop"), Path("/tmp"), Path("/dev")]
-PYTEST = "PytestCacheWarning: could not create cache path /work/shop/.pytest_cache: [Errno 30] Read-only file system"
+ROOTS = [Path("/srv/shop"), Path("/tmp"), Path("/dev")]
+PYTEST = "PytestCacheWarning: could not create cache path /srv/shop/.pytest_cache: [Errno 30] Read-only file system"
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def check(
 ) -> None:
     sandbox = CommandSandbox(tier=tier, writes="nothing" if trial else "workspace", network=False, summary="")
     found = find_blocked(
-        Attempt(output, failed, sandbox, trial, COMMAND, False, [".env", "/work/shop/deploy/id_rsa"], ROOTS)
+        Attempt(output, failed, sandbox, trial, COMMAND, False, [".env", "/srv/shop/deploy/id_rsa"], ROOTS)
     )
     assert (None if found is None else {*found.needs}) == (None if expected is None else {expected})
     assert found is None or found.evidence in output
@@ -40,9 +40,9 @@ def check(
         ("touch: cannot touch 'x': Read-only file system", "write"),
         ("/usr/bin/mkdir: cannot create directory 'x': Read-only file system", "write"),
         ("bash: line 1: out.txt: Read-only file system", "write"),
-        ("fatal: Unable to create '/work/shop/.git/index.lock': Read-only file system", "write"),
-        ("npm error EROFS: read-only file system, open '/work/shop/node_modules/a.js'", "write"),
-        ("OSError: [Errno 30] Read-only file system: '/work/shop/a'\nmake: *** Error 1", "write"),
+        ("fatal: Unable to create '/srv/shop/.git/index.lock': Read-only file system", "write"),
+        ("npm error EROFS: read-only file system, open '/srv/shop/node_modules/a.js'", "write"),
+        ("OSError: [Errno 30] Read-only file system: '/srv/shop/a'\nmake: *** Error 1", "write"),
         ("cp: cannot create regular file '/usr/local/bin/x': Read-only file system", "unsandboxed"),
         ("OSError: [Errno 30] Read-only file system: '/opt/x'", "unsandboxed"),
         ("curl: (6) Could not resolve host: example.org", "network"),
@@ -73,7 +73,7 @@ def test_what_a_failed_trial_lacks(output: str, expected: Need | None) -> None:
     [
         ("touch: cannot touch 'x': Read-only file system\ndone", "write"),
         (f"3 passed\n{PYTEST}", None),
-        ("warning: unable to access /work/shop/x: Read-only file system", None),
+        ("warning: unable to access /srv/shop/x: Read-only file system", None),
         ("it says: network is unreachable", None),
         ("cat: .env: Permission denied", None),
     ],
