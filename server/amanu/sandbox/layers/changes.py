@@ -79,16 +79,6 @@ def opened_change(root: LayerRoot, change: Change) -> Generator[int]:
         yield stack.enter_context(opened_file(name, folder))
 
 
-def changed_link(root: LayerRoot, change: Change) -> str:
-    """Where a changed symbolic link leads. Raises `OSError`. Blocking."""
-    with ExitStack() as stack:
-        *parents, name = change.path.split("/")
-        folder = stack.enter_context(opened_folder(root.upper))
-        for parent in parents:
-            folder = stack.enter_context(opened_folder(parent, folder))
-        return os.readlink(name, dir_fd=folder)
-
-
 class _Reading:
     """One walk."""
 
