@@ -141,15 +141,16 @@ async def ready(page: Any, within: float = SECONDS) -> None:
 async def command(page: Any, title: str) -> None:
     """Run a command by its title in the Command Palette, with the keyboard."""
     playwright: Any = pytest.importorskip("playwright.async_api")
+    row = page.locator(f'.quick-input-list .monaco-list-row[aria-label^="{title}"]').first
     for _ in range(SECONDS // 3000):
         await page.keyboard.press("F1")
         try:
             await page.locator(".quick-input-widget input.input").fill(f">{title}", timeout=3000)
+            await row.wait_for(timeout=3000)
             break
         except playwright.TimeoutError:
-            continue  # something else took the focus, and the palette closed
-    row = page.locator(f'.quick-input-list .monaco-list-row[aria-label^="{title}"]').first
-    await row.wait_for(timeout=SECONDS)
+            continue  # something else took the focus, or the palette was opened before the command came to be offered
+    await row.wait_for(timeout=3000)
     while await page.locator(f'.monaco-list-row.focused[aria-label^="{title}"]').count() == 0:
         await page.keyboard.press("ArrowDown")  # a longer title may stand before it
     await page.keyboard.press("Enter")
