@@ -90,6 +90,12 @@ class LayerReview:
             await self._proposals.wait_for_shared_hunks(call.call_id)
         notes: list[str] = []
         states: set[str] = set()
+        if proposal is not None and proposal.draft and not call.accept_all:
+            notes.append(await self._proposals.settled_report(call.call_id))
+            if changes.held:
+                notes.append(f"Not kept in the draft: {self._names([file.path for file in changes.held])}.")
+            await asyncio.to_thread(changes.folder.remove)
+            return with_notes(replace(outcome, changes=None), notes)
         if proposal is not None:
             notes.append(await self._proposals.settled_report(call.call_id))
             files = self._proposals.get(proposal.proposal_id).files
@@ -116,6 +122,22 @@ class LayerReview:
         said = f": {reason}" if reason else ""
         return f"The command ran, but its changes were not accepted{said}. Unchanged: {' and '.join(left)}."
 
+    async def settle_draft(self, outcome: Outcome, changes: LayerChanges) -> Outcome:
+        """Of a command whose changes are drafted: nothing of them reaches the workspace. The outcome tells the model
+        what is drafted besides text, and what a draft does not hold."""
+        notes: list[str] = []
+        if changes.drafted:
+            names = self._names([file.path for file in changes.drafted])
+            notes.append(f"Drafted, and applied when all of the draft is accepted: {names}.")
+        left = [*changes.executable, *changes.folders]
+        if left:
+            notes.append(f"Not kept in the draft (a mode, an empty folder): {self._names(left)}.")
+        if changes.conflicts:
+            notes.append(_conflicts_note(self._names(changes.conflicts)))
+        if not changes.needs_decision:
+            await asyncio.to_thread(changes.folder.remove)
+        return with_notes(outcome, notes)
+
     async def settle(self, outcome: Outcome, changes: LayerChanges, call: CallContext) -> Outcome:
         """Take over at once what is no decision of its own: new folders, executable bits, and what git alone staged;
         and what git ignores, where policy lets files be written. The outcome tells the model what became of that."""
@@ -136,10 +158,7 @@ class LayerReview:
                     f"{self._names(left)}."
                 )
         if changes.conflicts:
-            notes.append(
-                "Changed in the workspace while the command ran, so the command's version was not applied: "
-                f"{self._names(changes.conflicts)}. Run it again."
-            )
+            notes.append(_conflicts_note(self._names(changes.conflicts)))
         return with_notes(outcome, notes)
 
     async def _take_over(self, changes: LayerChanges, call: CallContext) -> list[str]:
@@ -175,6 +194,13 @@ class LayerReview:
 
     def _name(self, path: Path) -> str:
         return one_line(self._workspace.display_path(path))
+
+
+def _conflicts_note(names: str) -> str:
+    return (
+        f"Changed in the workspace while the command ran, so the command's version was not applied: {names}. "
+        "Run it again."
+    )
 
 
 def with_notes(outcome: Outcome, notes: Sequence[str]) -> Outcome:
