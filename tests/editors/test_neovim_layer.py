@@ -111,7 +111,8 @@ def test_unsaved_text_is_seen_by_a_command_and_stays_the_user_s(start: Start, fo
 def test_a_draft_is_reviewed_once_when_the_model_is_done(start: Start, folder: Path) -> None:
     needs("bwrap")
     (folder / "a.txt").write_text(text())
-    edit = {"tool": "edit_file", "arguments": {"path": "a.txt", "edits": [{"old_string": "line 2\n", "new_string": "line 2!\n"}]}}
+    edits = [{"old_string": "line 2\n", "new_string": "line 2!\n"}]
+    edit = {"tool": "edit_file", "arguments": {"path": "a.txt", "edits": edits}}
     steps: list[dict[str, Any]] = [
         {"text": "I change a line.", "calls": [edit]},
         {"calls": [run("sed -i 's/line 16$/line 16!/' a.txt; echo new > c.txt")]},
