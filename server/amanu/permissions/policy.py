@@ -231,7 +231,7 @@ def mode_text(mode: Mode) -> str:
 
 
 def is_read_only(mode: Mode) -> bool:
-    """Whether commands run in a sandbox in which they can change nothing."""
+    """Whether nothing that commands change is kept."""
     return bool(_toml(mode).get("read_only", False))
 
 

@@ -446,13 +446,16 @@ def _sentence(tier: Tier, need: SandboxRequirements) -> str:
             )
         if need.layer is not None:
             writes = "What it changes in the workspace is kept apart until it is accepted"
+    if need.discarded:
+        writes = "What it changes in the workspace is thrown away"
     network = "it can use the network" if need.network else "it has no network access"
     return f"Sandboxed ({tier}). {writes}; {network}; in your home folder it sees only installed tools."
 
 
 def _brief(tier: Tier, need: SandboxRequirements) -> str:
     names = {"nothing": "read-only", "workspace": "can change the workspace", "everything": "can change any file"}
-    writes = names[need.writes] if need.layer is None else "private copy of the workspace"
+    is_apart = need.layer is not None or need.discarded
+    writes = "private copy of the workspace" if is_apart else names[need.writes]
     return f"sandboxed ({tier}): {writes}, {'network access' if need.network else 'no network'}"
 
 

@@ -153,7 +153,7 @@ def test_decision(texts: tuple[str, ...], subject: Subject, expected: str) -> No
     [
         ("plan", READ, "allow"),
         ("plan", EDIT, "deny"),
-        ("plan", RUN, "allow"),  # in a sandbox in which it can change nothing
+        ("plan", RUN, "allow"),  # nothing that it changes is kept
         ("plan", run("rm -rf /", "ruin"), "deny"),
         ("plan", run("npm install", network=True), "ask"),
         ("plan", Subject("write_file", "write", "plan.md", plan=True), "allow"),
