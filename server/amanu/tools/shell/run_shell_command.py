@@ -149,7 +149,7 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
         may_be_apart = trial or ((only_reads or self._read_only()) and not params.background)
         in_layer = may_be_apart and await self._layer.works()
         is_discarded = in_layer and self._read_only() and not only_reads
-        need, offered = (replace(each, discarded=is_discarded) for each in (analysis.need, offered))
+        need, offered = (replace(access, discarded=is_discarded) for access in (analysis.need, offered))
         return Preview(
             title=f"{running} {_short(params.command)}",
             subject=subject,
