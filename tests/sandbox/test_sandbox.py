@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from unittest import mock
 
 import pytest
@@ -43,12 +43,14 @@ async def said(
     *,
     root: Path | None = None,
     settings: Settings | None = None,
+    best: Tier = "bubblewrap",
 ) -> str:
     """What a shell command prints in the best sandbox."""
-    needs("bwrap")
+    if best == "bubblewrap":
+        needs("bwrap")
     root = root or base / "home" / "work"
     root.mkdir(parents=True, exist_ok=True)
-    sandbox = Sandbox(settings or Settings(), home_at(base))
+    sandbox = Sandbox(settings or Settings(), home_at(base), best=best)
     environment = {"HOME": str(base / "home"), "PATH": "/usr/bin:/bin", "GREETING": "hello"}
     handle = os.open(root, os.O_RDONLY)
     try:
@@ -316,6 +318,34 @@ async def test_an_old_landlock_lets_no_file_be_cut(tmp_path: Path, monkeypatch: 
         await sandbox.close()
     assert said == f"{errno.EPERM}\n{errno.EPERM}\n"
     assert (outside.read_text(), (root / "lib" / "it").read_text()) == ("here\n", "short")
+
+
+@pytest.mark.parametrize("writes", ["nothing", "workspace"])
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("ls -A", ".env\n.ssh\na\nsub\n"),
+        ("ls -A sub .ssh", ".ssh:\nid_rsa\n\nsub:\n.env\nb\n"),
+        ("cat a sub/b", "here\nhere\n"),
+        ("cat .env sub/.env .ssh/id_rsa 2>/dev/null; echo $?", "1\n"),
+        ("grep -rsh . . | sort -u", "here\n"),
+        ("echo x 2>/dev/null >> .env || echo refused", "refused\n"),
+        ("ls .. 2>/dev/null || echo refused", "refused\n"),
+    ],
+)
+async def test_landlock_hides_the_content_of_secrets_and_not_their_names(
+    tmp_path: Path, command: str, expected: str, writes: Literal["nothing", "workspace"]
+) -> None:
+    if not landlock.version():
+        pytest.skip("there is no Landlock")
+    root = tmp_path / "home" / "work"
+    for name, text in (("a", "here"), (".env", "K=canary"), ("sub/b", "here"), ("sub/.env", "K=canary")):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(f"{text}\n")
+    (root / ".ssh").mkdir()
+    (root / ".ssh" / "id_rsa").write_text("canary\n")
+    need = SandboxRequirements(writes=writes)
+    assert await said(tmp_path, f"({command}) 2>&1", need, best="landlock") == expected
 
 
 def test_no_filter_for_an_unknown_machine() -> None:

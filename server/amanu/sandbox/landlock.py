@@ -83,6 +83,8 @@ def launcher_orders(
     visible = (*view.readable, *(root for root in view.roots if root != Path("/")))
     secret = _Holes(view.secret)
     grant((part for path in visible for part in secret.around(str(path))), READ)
+    # Else no folder that contains a secret could be listed. What is in secret folders can be listed, too, but not read.
+    grant((str(path) for path in visible if secret.is_below(str(path))), _READ_DIR)
     holes = _Holes({*closed, *view.secret})
     for path in view.writable:
         grant(holes.around(str(path)), WRITE)
@@ -118,6 +120,10 @@ class _Holes:
         for hole in self._holes:
             while (hole := os.path.dirname(hole)) not in self._above:  # noqa: PTH120
                 self._above.add(hole)
+
+    def is_below(self, path: str) -> bool:
+        """Whether any of the paths left out is below this one."""
+        return path in self._above
 
     def around(self, path: str) -> Iterator[str]:
         """The largest files and folders in `path` that contain none of the paths left out."""
