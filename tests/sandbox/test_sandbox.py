@@ -7,7 +7,7 @@ import socket
 import struct
 import subprocess
 import tempfile
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Literal
@@ -44,6 +44,7 @@ async def said(
     root: Path | None = None,
     settings: Settings | None = None,
     best: Tier = "bubblewrap",
+    variables: Mapping[str, str] | None = None,
 ) -> str:
     """What a shell command prints in the best sandbox."""
     if best == "bubblewrap":
@@ -51,7 +52,7 @@ async def said(
     root = root or base / "home" / "work"
     root.mkdir(parents=True, exist_ok=True)
     sandbox = Sandbox(settings or Settings(), home_at(base), best=best)
-    environment = {"HOME": str(base / "home"), "PATH": "/usr/bin:/bin", "GREETING": "hello"}
+    environment = {"HOME": str(base / "home"), "PATH": "/usr/bin:/bin", "GREETING": "hello", **(variables or {})}
     handle = os.open(root, os.O_RDONLY)
     try:
         async with sandbox.launch(["/bin/sh", "-c", command], need, [root], root, handle, environment) as started:
@@ -318,6 +319,17 @@ async def test_an_old_landlock_lets_no_file_be_cut(tmp_path: Path, monkeypatch: 
         await sandbox.close()
     assert said == f"{errno.EPERM}\n{errno.EPERM}\n"
     assert (outside.read_text(), (root / "lib" / "it").read_text()) == ("here\n", "short")
+
+
+@pytest.mark.parametrize(("best", "inside"), [("bubblewrap", 2), ("landlock", 1)])
+async def test_settings_of_the_loader_are_for_the_command_alone(tmp_path: Path, best: Tier, inside: int) -> None:
+    """Each program that starts with this one complains, so the programs of the sandbox do not."""
+    if best == "landlock" and not landlock.version():
+        pytest.skip("there is no Landlock")
+    seen = await said(tmp_path, "echo $LD_PRELOAD", best=best, variables={"LD_PRELOAD": "/no/library.so"})
+    *complaints, last = seen.splitlines()
+    assert last == "/no/library.so"
+    assert len(complaints) == inside and all("ld.so" in line for line in complaints), "of sh, and the entry shell"
 
 
 @pytest.mark.parametrize("writes", ["nothing", "workspace"])

@@ -10,7 +10,7 @@ import ctypes
 import marshal
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from types import CodeType
@@ -67,10 +67,11 @@ def launcher_orders(
     filter: bytes,
     version: int,
     closed: Iterable[Path] = (),
+    environment: Mapping[str, str] | None = None,
 ) -> bytes:
     """The launcher and its orders, marshalled. `closed` paths cannot be written, and so no file can be created beside
-    them: whoever may create files in a folder may replace those in it. Blocking: lists the folders that contain
-    exceptions."""
+    them: whoever may create files in a folder may replace those in it. `environment`: the command's; None for that of
+    the launcher. Blocking: lists the folders that contain exceptions."""
     files, tcp, scoped = handled_rights(version, network=need.network)
     rules: dict[str, int] = {}
 
@@ -96,6 +97,7 @@ def launcher_orders(
         "handled": [files, tcp, scoped],
         "version": version,
         "filter": filter,
+        "environment": None if environment is None else dict(environment),
     }
     return marshal.dumps((_launcher(), orders))
 
