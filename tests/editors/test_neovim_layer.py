@@ -76,6 +76,7 @@ def test_what_a_command_changed_is_reviewed_and_its_commit_asked_about(start: St
         "c.txt": "new\n",
     }
     vim.wait_for_answers()
+    assert "tidy.py a.txt b.txt: 3 files changed (accepted 3 of 4 · sandboxed" in vim.chat()
     card = vim.chat().rpartition("● ")[2]
     assert card.startswith("? Run git commit -qam 'Tidy two'") and "llowed" not in card
     assert " commit: Tidy two\n" in card
@@ -106,3 +107,17 @@ def test_unsaved_text_is_seen_by_a_command_and_stays_the_user_s(start: Start, fo
     assert file.read_text() == text()  # what was unsaved stays so
     vim.keys("u")
     assert vim.text() + "\n" == mine
+
+
+def test_what_a_blocked_command_printed_is_shown_with_the_question(start: Start, folder: Path) -> None:
+    needs("bwrap")
+    steps = [{"calls": [run("echo begun; echo x > /etc/no-such-file")]}, {"text": "Done."}]
+    vim = start(size=(90, 26), steps=steps)
+    vim.keys(":Amanu Write it<CR>")
+    vim.until(f"{STATE} and #{STATE}.approvals == 1")
+    vim.wait_for_answers()
+    card = vim.chat().partition("● ")[2]
+    assert "┆ begun\n" in card and "It has run, and needs access that the sandbox denies" in card
+    vim.answer("Reject with a reason", "")
+    vim.keys(":Amanu /approve<CR>")
+    vim.until(f"({ENDED}) == 'completed'")
