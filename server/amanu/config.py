@@ -174,8 +174,8 @@ class SandboxSettings(SettingsSection):
     hide: tuple[str, ...] = ()
     """Further files and folders that commands may not even read."""
     layers: bool = True
-    """In `ask` and `acceptEdits`, commands run on a private copy of the workspace, where possible, and their changes
-    are proposed like edits. If off or not possible, they first run with nothing writable."""
+    """Where possible, commands run on a private copy of the workspace: what they change is proposed like an edit in
+    `ask` and `acceptEdits`, and thrown away in `plan`. If off or not possible, they first run with nothing writable."""
     without: Literal["ask", "accept"] = "ask"
     """Where no sandbox works: `ask` about every command that has an effect, whatever rules allow it; `accept`: rules
     count as if there were one."""

@@ -76,6 +76,7 @@ def test_what_a_command_changed_is_reviewed_and_its_commit_asked_about(start: St
         "c.txt": "new\n",
     }
     vim.wait_for_answers()
+    assert "tidy.py a.txt b.txt: 3 files changed (accepted 3 of 4 · sandboxed" in vim.chat()
     card = vim.chat().rpartition("● ")[2]
     assert card.startswith("? Run git commit -qam 'Tidy two'") and "llowed" not in card
     assert " commit: Tidy two\n" in card
@@ -134,3 +135,17 @@ def test_a_draft_is_reviewed_once_when_the_model_is_done(start: Start, folder: P
     vim.keys(":Amanu /approve<CR>")
     vim.until(f"({ENDED}) == 'completed'")
     assert (folder / "a.txt").read_text() == text(2) and (folder / "c.txt").read_text() == "new\n"
+
+
+def test_what_a_blocked_command_printed_is_shown_with_the_question(start: Start, folder: Path) -> None:
+    needs("bwrap")
+    steps = [{"calls": [run("echo begun; echo x > /etc/no-such-file")]}, {"text": "Done."}]
+    vim = start(size=(90, 26), steps=steps)
+    vim.keys(":Amanu Write it<CR>")
+    vim.until(f"{STATE} and #{STATE}.approvals == 1")
+    vim.wait_for_answers()
+    card = vim.chat().partition("● ")[2]
+    assert "┆ begun\n" in card and "It has run, and needs access that the sandbox denies" in card
+    vim.answer("Reject with a reason", "")
+    vim.keys(":Amanu /approve<CR>")
+    vim.until(f"({ENDED}) == 'completed'")

@@ -86,6 +86,16 @@ async def test_what_a_command_changed_is_reviewed_and_its_commit_asked_about(tmp
         assert "llowed" not in await card.inner_text()
         assert await card.locator("details.file").count() == 3
 
+        # in a low window a question keeps its title in sight, whatever of it is looked at
+        size = page.viewport_size
+        await page.set_viewport_size({**size, "height": 640})
+        await card.locator(".allow").scroll_into_view_if_needed()
+        await shoot(page, "layer-1-low")
+        top = (await chat.locator(".list").bounding_box())["y"]
+        assert top <= (await card.locator(".title").bounding_box())["y"] < top + 20
+        assert (await card.bounding_box())["y"] < top - 100
+        await page.set_viewport_size(size)
+
         # one hunk is refused, the rest is taken
         await card.locator('.hunk[aria-label="Change at line 16"] .reject').click()
         await card.locator(".hunk.rejected").wait_for(timeout=SECONDS)

@@ -7,10 +7,10 @@ import socket
 import struct
 import subprocess
 import tempfile
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from unittest import mock
 
 import pytest
@@ -43,13 +43,16 @@ async def said(
     *,
     root: Path | None = None,
     settings: Settings | None = None,
+    best: Tier = "bubblewrap",
+    variables: Mapping[str, str] | None = None,
 ) -> str:
     """What a shell command prints in the best sandbox."""
-    needs("bwrap")
+    if best == "bubblewrap":
+        needs("bwrap")
     root = root or base / "home" / "work"
     root.mkdir(parents=True, exist_ok=True)
-    sandbox = Sandbox(settings or Settings(), home_at(base))
-    environment = {"HOME": str(base / "home"), "PATH": "/usr/bin:/bin", "GREETING": "hello"}
+    sandbox = Sandbox(settings or Settings(), home_at(base), best=best)
+    environment = {"HOME": str(base / "home"), "PATH": "/usr/bin:/bin", "GREETING": "hello", **(variables or {})}
     handle = os.open(root, os.O_RDONLY)
     try:
         async with sandbox.launch(["/bin/sh", "-c", command], need, [root], root, handle, environment) as started:
@@ -316,6 +319,45 @@ async def test_an_old_landlock_lets_no_file_be_cut(tmp_path: Path, monkeypatch: 
         await sandbox.close()
     assert said == f"{errno.EPERM}\n{errno.EPERM}\n"
     assert (outside.read_text(), (root / "lib" / "it").read_text()) == ("here\n", "short")
+
+
+@pytest.mark.parametrize(("best", "inside"), [("bubblewrap", 2), ("landlock", 1)])
+async def test_settings_of_the_loader_are_for_the_command_alone(tmp_path: Path, best: Tier, inside: int) -> None:
+    """Each program that starts with this one complains, so the programs of the sandbox do not."""
+    if best == "landlock" and not landlock.version():
+        pytest.skip("there is no Landlock")
+    seen = await said(tmp_path, "echo $LD_PRELOAD", best=best, variables={"LD_PRELOAD": "/no/library.so"})
+    *complaints, last = seen.splitlines()
+    assert last == "/no/library.so"
+    assert len(complaints) == inside and all("ld.so" in line for line in complaints), "of sh, and the entry shell"
+
+
+@pytest.mark.parametrize("writes", ["nothing", "workspace"])
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("ls -A", ".env\n.ssh\na\nsub\n"),
+        ("ls -A sub .ssh", ".ssh:\nid_rsa\n\nsub:\n.env\nb\n"),
+        ("cat a sub/b", "here\nhere\n"),
+        ("cat .env sub/.env .ssh/id_rsa 2>/dev/null; echo $?", "1\n"),
+        ("grep -rsh . . | sort -u", "here\n"),
+        ("echo x 2>/dev/null >> .env || echo refused", "refused\n"),
+        ("ls .. 2>/dev/null || echo refused", "refused\n"),
+    ],
+)
+async def test_landlock_hides_the_content_of_secrets_and_not_their_names(
+    tmp_path: Path, command: str, expected: str, writes: Literal["nothing", "workspace"]
+) -> None:
+    if not landlock.version():
+        pytest.skip("there is no Landlock")
+    root = tmp_path / "home" / "work"
+    for name, text in (("a", "here"), (".env", "K=canary"), ("sub/b", "here"), ("sub/.env", "K=canary")):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(f"{text}\n")
+    (root / ".ssh").mkdir()
+    (root / ".ssh" / "id_rsa").write_text("canary\n")
+    need = SandboxRequirements(writes=writes)
+    assert await said(tmp_path, f"({command}) 2>&1", need, best="landlock") == expected
 
 
 def test_no_filter_for_an_unknown_machine() -> None:

@@ -124,11 +124,31 @@ local function add_diff(lines, sign, proposal)
   end
 end
 
+---What a yes to changes came to when others of them were rejected before.
+---@param proposal amanu.Proposal
+---@return string?
+local function accepted_part(proposal)
+  local applied, rejected, total = 0, 0, 0
+  for _, file in ipairs(proposal.files) do
+    for _, hunk in ipairs(file.hunks) do
+      applied = applied + (hunk.state == "applied" and 1 or 0)
+      rejected = rejected + (hunk.state == "rejected" and 1 or 0)
+      total = total + 1
+    end
+  end
+  return rejected > 0 and ("accepted %d of %d"):format(applied, total) or nil
+end
+
 ---How a call was decided and what held it, where that is news: not what a mode allows to be read or written.
 ---@param item amanu.ToolCall
+---@param proposal? amanu.Proposal
 ---@return string
-local function settled(item)
+local function settled(item, proposal)
   local decision = item.decision
+  if decision and decision.outcome == "allowed" and decision.by == "user" and proposal then
+    local summary = accepted_part(proposal) or decision.summary
+    item = vim.tbl_extend("force", item, { decision = vim.tbl_extend("force", decision, { summary = summary }) })
+  end
   local news = item.effect == "run" or (decision and not (decision.outcome == "allowed" and decision.by == "rule"))
   local how = news and worded.settled(item) or ""
   return how ~= "" and " (" .. visible.line(how) .. ")" or ""
@@ -249,21 +269,21 @@ local of = {
       words = " · draft"
     end
     local title = agents.owner(state, item) .. visible.line(item.title)
-    local lines = { ("● %s %s%s%s"):format(sign, title, words, settled(item)) }
     local proposal
     for _, each in ipairs(state.proposals) do
       proposal = each.proposalId == item.proposalId and each or proposal
     end
+    local lines = { ("● %s %s%s%s"):format(sign, title, words, settled(item, proposal)) }
     local elsewhere = proposal and card(proposal, state) ~= item.itemId
     if item.state == "awaitingApproval" and elsewhere then
       table.insert(lines, ELSEWHERE)
     elseif item.state == "awaitingApproval" then
       for _, approval in ipairs(state.approvals) do
         if approval.toolCallId == item.itemId then
+          if item.effect == "run" then
+            add_end(lines, item.output) -- what it printed before its changes, or what blocked it, are decided on
+          end
           if proposal then
-            if item.effect == "run" then
-              add_end(lines, item.output) -- what it printed before its changes are decided on
-            end
             add_diff(lines, "┆", proposal)
           else
             add(lines, "┆", approval.detail)

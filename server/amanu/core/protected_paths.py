@@ -4,7 +4,9 @@ Policy asks before protected files are changed, and the sandbox keeps commands f
 Names are compared ignoring case, because on some systems `.ENV` is `.env`.
 """
 
+import os
 import re
+import stat
 from collections.abc import Iterable
 
 FOLDERS = (
@@ -132,10 +134,13 @@ def is_secret(path: str) -> bool:
 
 
 def npmrc_holds_token(path: str) -> bool:
-    """Whether an `.npmrc` holds a token; most in repositories hold only settings that npm needs. Blocking."""
+    """Whether an `.npmrc` holds a token; most in repositories hold only settings that npm needs. What cannot be read
+    may hold one. Blocking."""
     try:
-        with open(path, "rb") as file:  # noqa: PTH123
-            return _NPM_TOKEN.search(file.read(1 << 16)) is not None
+        if not stat.S_ISREG(os.stat(path).st_mode):  # noqa: PTH116
+            return True
+        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:  # noqa: PTH123
+            return _NPM_TOKEN.search(file.read(1 << 16) or b"") is not None
     except OSError:
         return True
 

@@ -42,6 +42,8 @@ class SandboxRequirements:
     """The folder of a layer over its roots (`sandbox/layers/`): what it writes in them, protected files and all of
     git's included, stays in the layer. No other command may run in that layer meanwhile. Only where
     `Sandbox.layer_fault` finds nothing; elsewhere it is not run."""
+    discarded: bool = False
+    """What it changes, in a layer of its own, is thrown away."""
     watched: tuple[str, ...] = ()
     """Files and links it runs: if one has been replaced by the end, the result says so. No tier can pin a name."""
     folder_identity: tuple[int, int] | None = None

@@ -27,8 +27,8 @@ from amanu.permissions.policy import (
     acts,
     built_in,
     command_parts,
-    decide,
     decide_all,
+    decide_each,
     drafts,
     of_mode,
 )
@@ -242,7 +242,8 @@ class Approvals:
         when = self._policy.context()
 
         def covers(rules: Sequence[Rule], subjects: Sequence[Subject]) -> bool:
-            return bool(subjects) and all(decide(rules, subject, when).decision == "allow" for subject in subjects)
+            verdicts = decide_each(rules, subjects, when)
+            return bool(verdicts) and all(verdict.decision == "allow" for verdict in verdicts)
 
         pending = self._pending.get(call_id or "")
         titles = [
@@ -449,8 +450,7 @@ class Approvals:
         return "" if proposal is None else proposal_digest(proposal)
 
     def _verdicts(self, subjects: Sequence[Subject]) -> list[Verdict]:
-        rules, when = self.rules(), self._policy.context()
-        return [decide(rules, subject, when) for subject in subjects]
+        return decide_each(self.rules(), subjects, self._policy.context())
 
     def _with_decision(self, subjects: Iterable[Subject], decision: str) -> list[Subject]:
         subjects = list(subjects)

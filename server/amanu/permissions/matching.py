@@ -8,23 +8,67 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
-from functools import cache
+from functools import cache, lru_cache
 from typing import Literal
 
 from amanu.core import protected_paths as protected
 from amanu.core.command import Command
 from amanu.core.rules import MCP, CommandPattern, Rule
-from amanu.core.tool import Subject
+from amanu.core.tool import Reach, Subject
 from amanu.permissions.destructive import destroying
-from amanu_protocol.items import Mode
+from amanu_protocol.items import Effect, Mode
 
 Match = Literal["yes", "no", "perhaps"]
 """`perhaps`: a word is known only when the command runs. Deny and must-ask rules alone can match so."""
 
 
-def match_rule(rule: Rule, subject: Subject, mode: Mode, time: datetime, *, trusted: bool) -> Match:
-    """Whether the rule is about the subject, in a session of that mode and trust."""
-    if not _applies(rule, mode, time, trusted=trusted) or not _names_tool(rule, subject):
+class RulesInForce:
+    """The rules that are in force in a session of that mode and trust. A call may be about hundreds of files, and there
+    is a rule for each protected name: so what does not depend on a file is found out once."""
+
+    def __init__(self, rules: Iterable[Rule], mode: Mode, time: datetime, *, trusted: bool) -> None:
+        self._rules = [rule for rule in rules if _applies(rule, mode, time, trusted=trusted)]
+        self._by_tool: dict[tuple[str, Effect, Reach], _RulesOfTool] = {}
+
+    def match(self, subject: Subject) -> tuple[list[Rule], list[Rule]]:
+        """(The rules that are about the subject, those that perhaps are.)"""
+        matches: dict[Match, list[Rule]] = {"yes": [], "perhaps": [], "no": []}
+        for rule in self._candidates(subject):
+            matches[_match_rule(rule, subject)].append(rule)
+        return matches["yes"], matches["perhaps"]
+
+    def _candidates(self, subject: Subject) -> Sequence[Rule]:
+        if subject.server:
+            return [rule for rule in self._rules if _names_tool(rule, subject)]
+        key = (subject.tool, subject.effect, subject.reach)
+        if key not in self._by_tool:
+            named = [rule for rule in self._rules if _names_tool(rule, subject)]
+            self._by_tool[key] = _RulesOfTool(named, with_globs=subject.effect != "run")
+        return self._by_tool[key].candidates(subject.text)
+
+
+class _RulesOfTool:
+    """The rules that name one tool. `with_globs`: their patterns are globs, not commands."""
+
+    def __init__(self, rules: Sequence[Rule], *, with_globs: bool) -> None:
+        self._all = rules
+        self._others: list[Rule] = []
+        globs: list[str] = []
+        for rule in rules:
+            if with_globs and rule.kind != "allow" and rule.patterns:
+                globs += rule.patterns
+            else:
+                self._others.append(rule)
+        self._any_glob = _any_compiled(tuple(globs))
+
+    def candidates(self, text: str) -> Sequence[Rule]:
+        """Those that may be about that text."""
+        return self._all if self._any_glob.fullmatch(text) is not None else self._others
+
+
+def _match_rule(rule: Rule, subject: Subject) -> Match:
+    """Whether a rule that names its tool is about the subject."""
+    if not _has_arguments(rule, subject):
         return "no"
     if subject.effect == "run" and not subject.server:
         return _match_command(rule, subject)
@@ -51,7 +95,7 @@ def _applies(rule: Rule, mode: Mode, time: datetime, *, trusted: bool) -> bool:
 
 
 def _names_tool(rule: Rule, subject: Subject) -> bool:
-    """Whether the rule is about that tool, or its effect, with those arguments."""
+    """Whether the rule is about that tool, or its effect. What a call is about matters only for servers' tools."""
     if rule.servers and (not subject.server or not {subject.server, "*"} & {*rule.servers}):
         return False
     beyond = subject.reach != "workspace" or (subject.server and not rule.servers)
@@ -61,7 +105,11 @@ def _names_tool(rule: Rule, subject: Subject) -> bool:
         or (bool(rule.servers) and subject.text in targets)
         or (not (rule.kind == "allow" and beyond) and ("*" in targets or f"@{subject.effect}" in targets))
         or any(_names_mcp_tool(rule, target, subject) for target in targets if subject.server)
-    ) and all(
+    )
+
+
+def _has_arguments(rule: Rule, subject: Subject) -> bool:
+    return all(
         name in subject.arguments and _matches(rule, glob, _as_text(subject.arguments[name]))
         for name, glob in rule.arguments.items()
     )
@@ -190,6 +238,16 @@ def escape_glob(path: str) -> str:
 
 @cache
 def _compiled(glob: str, *, fold_case: bool) -> re.Pattern[str]:
+    return re.compile(_translated(glob), re.DOTALL | (re.IGNORECASE if fold_case else 0))
+
+
+@lru_cache(maxsize=32)
+def _any_compiled(globs: tuple[str, ...]) -> re.Pattern[str]:
+    """Matches what any of them matches, in any case."""
+    return re.compile("|".join(map(_translated, globs)), re.DOTALL | re.IGNORECASE)
+
+
+def _translated(glob: str) -> str:
     out: list[str] = []
     index = 0
     while index < len(glob):
@@ -211,7 +269,7 @@ def _compiled(glob: str, *, fold_case: bool) -> re.Pattern[str]:
         else:
             out.append(re.escape(glob[index]))
             index += 1
-    return re.compile("".join(out), re.DOTALL | (re.IGNORECASE if fold_case else 0))
+    return "".join(out)
 
 
 def _as_text(value: object) -> str:

@@ -7,7 +7,7 @@ from amanu.core.command import Command
 from amanu.core.rules import MCP, Kind, Rule, format_command_pattern, parse_rule, with_grants
 from amanu.core.tool import Subject
 from amanu.permissions.matching import escape_glob
-from amanu.permissions.policy import PolicyContext, Verdict, acts, decide, decide_all
+from amanu.permissions.policy import PolicyContext, Verdict, acts, decide, decide_all, decide_each
 from amanu.text.display import visible
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Grant, Scope, ScopeOffer
@@ -112,8 +112,9 @@ def remember(
     """Allow rules from the text a user saw or edited, one a line; those about commands with what the answer grants.
     Raises `AmanuError` (invalidRule) when one is no rule, or together they would not have covered what was asked."""
     rules = rules_of(with_grants(text, grants), scope)
-    uncovered = next((subject for subject in subjects if decide(rules, subject, context).decision != "allow"), None)
-    if uncovered is not None:
+    verdicts = decide_each(rules, subjects, context)
+    pairs = zip(subjects, verdicts, strict=True)
+    if (uncovered := next((subject for subject, verdict in pairs if verdict.decision != "allow"), None)) is not None:
         raise AmanuError(
             "invalidRule",
             f"The rule {text.strip()!r} does not cover this call.",

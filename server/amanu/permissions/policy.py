@@ -18,7 +18,7 @@ from typing import Any, Literal
 from amanu.core import protected_paths as protected
 from amanu.core.rules import Kind, Rule, RuleTable
 from amanu.core.tool import Subject
-from amanu.permissions.matching import destroying_words, match_rule, names_command
+from amanu.permissions.matching import RulesInForce, destroying_words, names_command
 from amanu.text.display import visible
 from amanu.text.wording import NO_RULE
 from amanu_protocol.items import CommandPart, Mode
@@ -70,19 +70,22 @@ NO_NETWORK = "the commands of this line share one sandbox, and this rule does no
 
 def decide(rules: Collection[Rule], subject: Subject, context: PolicyContext | None = None) -> Verdict:
     """The verdict on one thing a call is about, with the rule that gave it."""
+    return decide_each(rules, [subject], context)[0]
+
+
+def decide_each(
+    rules: Collection[Rule], subjects: Iterable[Subject], context: PolicyContext | None = None
+) -> list[Verdict]:
+    """The verdict on each of them: in a fraction of the time that as many calls of `decide` take."""
     context = context or PolicyContext()
+    in_force = RulesInForce(rules, context.mode, context.time, trusted=context.trusted)
+    return [_decide(rules, in_force, subject, context) for subject in subjects]
+
+
+def _decide(rules: Collection[Rule], in_force: RulesInForce, subject: Subject, context: PolicyContext) -> Verdict:
     command = subject.command
     why = command.why if command is not None else ""
-    matching: list[Rule] = []
-    perhaps: list[Rule] = []
-    for rule in rules:
-        match match_rule(rule, subject, context.mode, context.time, trusted=context.trusted):
-            case "yes":
-                matching.append(rule)
-            case "perhaps":
-                perhaps.append(rule)
-            case "no":
-                pass
+    matching, perhaps = in_force.match(subject)
     if (deny := _first(matching, "deny")) is not None:
         return Verdict("deny", str(deny), why=why)
     if (must_ask := _first(matching, "mustAsk")) is not None:
@@ -160,7 +163,7 @@ def decide_all(
     rule can answer. The commands of a line run in the same sandbox: with the network when each that has an effect may
     have it; when only some may, and need it, that is asked about. So with the sandbox."""
     context = context or PolicyContext()
-    verdicts = [decide(rules, subject, context) for subject in subjects]
+    verdicts = decide_each(rules, subjects, context)
     strictest = min(verdicts, key=lambda verdict: (_STRICTEST_FIRST.index(verdict.decision), verdict.rememberable))
     if strictest.decision != "allow":
         trial = all(verdict.trial for verdict in verdicts if verdict.decision != "allow")
@@ -232,7 +235,7 @@ def mode_text(mode: Mode) -> str:
 
 
 def is_read_only(mode: Mode) -> bool:
-    """Whether commands run in a sandbox in which they can change nothing."""
+    """Whether nothing that commands change is kept."""
     return bool(_toml(mode).get("read_only", False))
 
 
@@ -244,7 +247,9 @@ def drafts(mode: Mode) -> bool:
 def unasked(subjects: Iterable[Subject]) -> list[Subject]:
     """Those that are read without a question where no rule of the user's says otherwise."""
     rules = (*built_in(), *of_mode("ask"))
-    return [subject for subject in subjects if decide(rules, subject).decision == "allow"]
+    subjects = list(subjects)
+    verdicts = decide_each(rules, subjects)
+    return [subject for subject, verdict in zip(subjects, verdicts, strict=True) if verdict.decision == "allow"]
 
 
 @cache

@@ -110,6 +110,12 @@ def command(
     return [*out, "--seccomp", str(filter), "--chdir", str(folder), "--", *argv]
 
 
+def variables(environment: Mapping[str, str]) -> bytes:
+    """Options that set these variables for the command, as `--args` reads them from a descriptor."""
+    options = (("--setenv", name, value) for name, value in environment.items())
+    return b"".join(os.fsencode(part) + b"\0" for option in options for part in option)
+
+
 def _bound(how: str, source: Path, target: Path | None = None) -> list[str]:
     return [how, str(source), str(target or source)]
 

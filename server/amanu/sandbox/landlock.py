@@ -10,7 +10,7 @@ import ctypes
 import marshal
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from types import CodeType
@@ -67,10 +67,11 @@ def launcher_orders(
     filter: bytes,
     version: int,
     closed: Iterable[Path] = (),
+    environment: Mapping[str, str] | None = None,
 ) -> bytes:
     """The launcher and its orders, marshalled. `closed` paths cannot be written, and so no file can be created beside
-    them: whoever may create files in a folder may replace those in it. Blocking: lists the folders that contain
-    exceptions."""
+    them: whoever may create files in a folder may replace those in it. `environment`: the command's; None for that of
+    the launcher. Blocking: lists the folders that contain exceptions."""
     files, tcp, scoped = handled_rights(version, network=need.network)
     rules: dict[str, int] = {}
 
@@ -83,6 +84,8 @@ def launcher_orders(
     visible = (*view.readable, *(root for root in view.roots if root != Path("/")))
     secret = _Holes(view.secret)
     grant((part for path in visible for part in secret.around(str(path))), READ)
+    # Else no folder that contains a secret could be listed. What is in secret folders can be listed, too, but not read.
+    grant((str(path) for path in visible if secret.is_below(str(path))), _READ_DIR)
     holes = _Holes({*closed, *view.secret})
     for path in view.writable:
         grant(holes.around(str(path)), WRITE)
@@ -94,6 +97,7 @@ def launcher_orders(
         "handled": [files, tcp, scoped],
         "version": version,
         "filter": filter,
+        "environment": None if environment is None else dict(environment),
     }
     return marshal.dumps((_launcher(), orders))
 
@@ -118,6 +122,10 @@ class _Holes:
         for hole in self._holes:
             while (hole := os.path.dirname(hole)) not in self._above:  # noqa: PTH120
                 self._above.add(hole)
+
+    def is_below(self, path: str) -> bool:
+        """Whether any of the paths left out is below this one."""
+        return path in self._above
 
     def around(self, path: str) -> Iterator[str]:
         """The largest files and folders in `path` that contain none of the paths left out."""

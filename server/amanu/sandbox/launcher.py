@@ -64,7 +64,7 @@ def main(orders: "dict[str, Any]") -> int:
             signal.signal(signal.SIGPIPE, signal.SIG_DFL)
             signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
             _close(orders)
-            os.execvpe(argv[0], argv, os.environ)
+            os.execvpe(argv[0], argv, os.environ if orders["environment"] is None else orders["environment"])
         except BaseException as error:
             os.write(2, f"The sandbox could not be set up: {error}\n".encode())
         os._exit(126)

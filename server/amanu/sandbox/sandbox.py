@@ -27,6 +27,7 @@ from amanu.sandbox.layers.command_layer import CommandLayer, command_layer
 from amanu.sandbox.layers.layer import Layer, LayerError, outermost_roots
 from amanu.sandbox.layers.layer import clean as clean_layers
 from amanu.sandbox.layers.trial import layer_fault
+from amanu.sandbox.loader_settings import loader_settings, without_loader_settings
 from amanu.sandbox.process_records import ProcessRecords
 from amanu.sandbox.protected_scan import Identity, identity
 from amanu.sandbox.quarantine import QuarantineResult
@@ -379,10 +380,14 @@ def _in_landlock(
     version = landlock.version()
     allowed = seccomp.allowed_families(network=need.network, own_namespace=False)
     filter = seccomp.filter_program(allowed, alone=False, cuts=landlock.refuses_truncation(version))
-    spec = stack.enter_context(_bytes(landlock.launcher_orders(need, view, temporary, filter, version, closed)))
+    orders = landlock.launcher_orders(need, view, temporary, filter, version, closed, plain.environment)
+    spec = stack.enter_context(_bytes(orders))
+    # The launcher is our Python, which may not start without what the daemon was started with.
+    outer = without_loader_settings(plain.environment) | loader_settings(os.environ)
     # The launcher, which outlives the whole command, keeps the record locked.
     passed = (spec,) if record is None else (spec, record.handle)
-    return replace(plain, argv=landlock.command(plain.argv, spec), pass_fds=passed, holders=landlock.HOLDERS)
+    argv = landlock.command(plain.argv, spec)
+    return replace(plain, argv=argv, environment=outer, pass_fds=passed, holders=landlock.HOLDERS)
 
 
 def _in_bubblewrap(
@@ -421,10 +426,13 @@ def _in_bubblewrap(
         as_root=os.geteuid() == 0,
         layer=None if layer is None else layer.binds(),
     )
-    passed = (*handles.values(), *pinned.values(), filter, *(() if gate is None else (gate.handle,)))
+    outer = without_loader_settings(plain.environment)
+    settings = stack.enter_context(_bytes(bubblewrap.variables(loader_settings(plain.environment))))
+    argv[1:1] = ["--args", str(settings)]
+    passed = (*handles.values(), *pinned.values(), filter, settings, *(() if gate is None else (gate.handle,)))
     if layer is not None:
         argv, passed = [*layer.prefix(), *argv], (*passed, layer.handle)
-    return replace(plain, argv=argv, pass_fds=passed, holders=bubblewrap.HOLDERS, start_gate=gate)
+    return replace(plain, argv=argv, environment=outer, pass_fds=passed, holders=bubblewrap.HOLDERS, start_gate=gate)
 
 
 def _settle_with_secrets(
@@ -446,13 +454,16 @@ def _sentence(tier: Tier, need: SandboxRequirements) -> str:
             )
         if need.layer is not None:
             writes = "What it changes in the workspace is kept apart until it is accepted"
+    if need.discarded:
+        writes = "What it changes in the workspace is thrown away"
     network = "it can use the network" if need.network else "it has no network access"
     return f"Sandboxed ({tier}). {writes}; {network}; in your home folder it sees only installed tools."
 
 
 def _brief(tier: Tier, need: SandboxRequirements) -> str:
     names = {"nothing": "read-only", "workspace": "can change the workspace", "everything": "can change any file"}
-    writes = names[need.writes] if need.layer is None else "private copy of the workspace"
+    is_apart = need.layer is not None or need.discarded
+    writes = "private copy of the workspace" if is_apart else names[need.writes]
     return f"sandboxed ({tier}): {writes}, {'network access' if need.network else 'no network'}"
 
 

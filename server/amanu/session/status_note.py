@@ -23,8 +23,8 @@ HEADLESS_PLAN = (
     "end with the plan as your answer."
 )
 PLAN_OF_PARENT = (
-    "The session you work for is planning. Nothing may change: you may read, search, and run commands, in a sandbox "
-    "where they change nothing."
+    "The session you work for is planning. Nothing may change: you may read, search, and run commands, but nothing "
+    "that they change is kept."
 )
 NO_SANDBOX = "Sandbox: none works on this machine. Commands that are allowed run with all of the user's permissions."
 SANDBOX = (

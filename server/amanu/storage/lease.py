@@ -25,6 +25,8 @@ class Lease:
         """Give it up. Releasing twice is harmless."""
         if self.descriptor >= 0:
             os.ftruncate(self.descriptor, 0)
+            # Explicitly: a child that is being started has a copy of the descriptor until it executes its program.
+            fcntl.flock(self.descriptor, fcntl.LOCK_UN)
             os.close(self.descriptor)
             self.descriptor = -1
 

@@ -62,7 +62,7 @@ class ToolEnvironment:
     trusted: Callable[[], bool] = lambda: False
     """Whether the user trusts the workspace at this moment."""
     read_only: Callable[[], bool] = lambda: False
-    """Whether commands may change nothing at this moment."""
+    """Whether nothing that commands change may be kept at this moment."""
     drafting: Callable[[], bool] = lambda: False
     """Whether what calls change is drafted at this moment."""
     plan_mode: PlanMode | None = None

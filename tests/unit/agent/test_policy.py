@@ -9,6 +9,7 @@ import pytest
 from amanu.core.command import Ask, Command, Effect
 from amanu.core.rules import Rule, RuleTable, parse_rule, with_grants
 from amanu.core.tool import Subject
+from amanu.permissions import matching
 from amanu.permissions.offers import explain, offers, remember, suggested_rule
 from amanu.permissions.policy import (
     NO_SANDBOX,
@@ -18,6 +19,7 @@ from amanu.permissions.policy import (
     built_in,
     decide,
     decide_all,
+    decide_each,
     of_mode,
 )
 from amanu_protocol.errors import AmanuError
@@ -153,7 +155,7 @@ def test_decision(texts: tuple[str, ...], subject: Subject, expected: str) -> No
     [
         ("plan", READ, "allow"),
         ("plan", EDIT, "deny"),
-        ("plan", RUN, "allow"),  # in a sandbox in which it can change nothing
+        ("plan", RUN, "allow"),  # nothing that it changes is kept
         ("plan", run("rm -rf /", "ruin"), "deny"),
         ("plan", run("npm install", network=True), "ask"),
         ("plan", Subject("write_file", "write", "plan.md", plan=True), "allow"),
@@ -515,3 +517,15 @@ def test_a_new_host_is_asked_about_in_every_mode(mode: Mode, subject: Subject) -
     assert decide((*built_in(), *of_mode(mode), *remembered), subject).decision == "allow"
     odd = replace(subject, must_ask=ODD_PAGE.must_ask)
     assert len(offers([(odd, decide(remembered, odd))])) == 1
+
+
+def test_a_call_about_many_files_compares_each_with_few_rules(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[Rule] = []
+    real = matching._match_rule  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(matching, "_match_rule", lambda rule, subject: compared.append(rule) or real(rule, subject))  # pyright: ignore
+    in_force = (*built_in(), *of_mode("ask"))
+    files = [Subject("write_file", "write", f"src/{number}.py") for number in range(200)]
+    verdicts = decide_each(in_force, [*files, Subject("write_file", "write", "a/.VSCode/tasks.json")])
+    assert [verdict.rule for verdict in verdicts[:-1]] == [NOTHING_MATCHED] * len(files)
+    assert ".vscode" in verdicts[-1].rule and not verdicts[-1].rememberable
+    assert len(compared) < 5 * len(files) < len(in_force) * len(files)

@@ -275,3 +275,36 @@ def test_what_is_run(line: str, runs: list[str], here: CommandContext) -> None:
 def test_what_is_needed(line: str, network: bool, git: bool, here: CommandContext) -> None:
     judged = ask(line, here)
     assert (judged.network, judged.git) == (network, git)
+
+
+@pytest.mark.parametrize(
+    ("line", "network"),
+    [
+        ("npx tsc --noEmit", False),
+        ("npx tsc --config x", False),
+        ("bunx tsc", False),
+        ("npx prettier --check .", False),
+        ("pnpx tsc", True),
+        ("npx tsc@5", True),
+        ("npx -y tsc", True),
+        ("npx -p typescript tsc", True),
+        ("npx jest", True),
+        ("npx elsewhere", True),
+        ("npx ../.bin/tsc", True),
+        ("npx .", True),
+        ("npx $X", True),
+        ("npx", True),
+    ],
+)
+def test_an_installed_package_needs_no_network(line: str, network: bool, here: CommandContext) -> None:
+    """In the folder or above it, but not above the workspace."""
+    folder = here.folder / "src"
+    for name in (
+        "project/node_modules/.bin/tsc",
+        "project/src/node_modules/.bin/prettier",
+        "node_modules/.bin/elsewhere",
+    ):
+        path = here.folder.parent / name
+        path.parent.mkdir(parents=True)
+        path.touch()
+    assert ask(line, replace(here, folder=folder)).network == network

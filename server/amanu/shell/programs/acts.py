@@ -410,15 +410,16 @@ _NPM_NEVER = names("exec x dlx config set publish unpublish login token owner un
 def _npm(call: ProgramCall) -> Act:
     arguments = call.values
     runs = _files(call, "package.json")
+    is_installed = call.program in ("npx", "bunx") and _is_installed(arguments, call)
     if not arguments or arguments[0] is None or arguments[0].startswith("-") or _leads_elsewhere(arguments):
-        return Act(f"What {call.program} would do is not certain.", None, runs, network=True)
+        return Act(f"What {call.program} would do is not certain.", None, runs, network=not is_installed)
     if call.program in ("npx", "pnpx", "bunx"):
         plain = re.fullmatch(r"[\w@./-]+", arguments[0])
         return Act(
-            f"Runs {arguments[0]}, downloading it first if needed.",
+            f"Runs {arguments[0]}{'' if is_installed else ', downloading it first if needed'}.",
             (call.program, arguments[0]) if plain else None,
             runs,
-            network=True,
+            network=not is_installed,
             described=True,
         )
     if arguments[0] in _NPM_TAKES:
@@ -438,6 +439,14 @@ def _npm(call: ProgramCall) -> Act:
         network=prefix in _NETWORKED,
         described=arguments[0] in _NPM_WHY,
     )
+
+
+def _is_installed(arguments: Sequence[str | None], call: ProgramCall) -> bool:
+    """Whether the first is a program of a package in `node_modules`, of the folder or one above it in the workspace."""
+    name, folder = (arguments or ("",))[0] or "", call.context.folder
+    folders = [above for above in (folder, *folder.parents) if paths.inside(above, call.context)]
+    is_name = re.fullmatch(r"\w[\w.-]*", name) is not None
+    return is_name and any((above / "node_modules/.bin" / name).exists() for above in folders)
 
 
 _CODE_MODULES = names(

@@ -32,7 +32,7 @@ from amanu.tools.shell.file_identity import fingerprint, identity, read_contents
 from amanu.tools.shell.job import Job, JobEnd, check_pattern
 from amanu.tools.shell.job_report import report
 from amanu.tools.shell.layer_changes import LayerChanges
-from amanu.tools.shell.layer_review import LayerReview
+from amanu.tools.shell.layer_review import LayerReview, with_notes
 from amanu.tools.shell.output import LiveOutput
 from amanu.tools.shell.report import CommandEnd, file_list
 from amanu.tools.shell.session_layer import SessionLayer
@@ -48,9 +48,8 @@ _DRAFTED_JOB = (
     "It runs on a private copy of the workspace as it was drafted when it started: it does not see later changes, and "
     "what it writes is not kept."
 )
-PLANNING = (
-    "This is plan mode: until the user has approved the plan, commands run in a sandbox that lets them change nothing."
-)
+PLANNING = "This is plan mode: until the user has approved the plan, nothing that commands change is kept."
+_THROWN_AWAY = "Plan mode: what this command changed in the workspace was thrown away."
 PLAN_INSTEAD = "Make it a step of the plan, and call exit_plan_mode when the plan is complete."
 
 
@@ -154,10 +153,13 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
         offered = replace(analysis.need, network="network" in wants, unsandboxed="unsandboxed" in wants)
         running = "Run in the background:" if params.background else "Run"
         layered = await self._layer.works()
-        draft = layered and self._may_be_drafted(params, analysis.reading, call)
+        draft = layered and self._may_be_drafted(analysis.reading, call)
         trial = self._may_be_tried(params, analysis.reading, call, draft=draft)
-        only_reads = analysis.reading.effect == "none" and not (params.background or self._read_only())
-        in_layer = layered and (trial or only_reads or draft)
+        only_reads = analysis.reading.effect == "none"
+        is_apart = trial or draft or ((only_reads or self._read_only()) and not params.background)
+        in_layer = layered and is_apart
+        is_discarded = in_layer and self._read_only() and not only_reads
+        need, offered = (replace(access, discarded=is_discarded) for access in (analysis.need, offered))
         return Preview(
             title=f"{running} {_short(params.command)}",
             subject=subject,
@@ -165,7 +167,7 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
             detail="\n".join(lines),
             reads=frozenset([str(folder)]),
             digest=analysis.digest,
-            requirements=analysis.need,
+            requirements=need,
             sandbox=None if self._sandbox is None else self._sandbox.describe(offered),
             grants=self._grants(),
             likely_grants=wants,
@@ -187,11 +189,10 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
 
     def _may_be_tried(self, params: RunShellCommandParams, reading: Reading, call: CallContext, *, draft: bool) -> bool:
         has_sandbox = self._sandbox is not None and self._sandbox.tier != "none"
-        untried = call.blocked is None and not self._read_only()
         foreground = params.model_copy(update={"background": False}) if draft else params
-        return has_sandbox and untried and is_worth_trying(foreground, reading.commands)
+        return has_sandbox and call.blocked is None and is_worth_trying(foreground, reading.commands)
 
-    def _may_be_drafted(self, params: RunShellCommandParams, reading: Reading, call: CallContext) -> bool:
+    def _may_be_drafted(self, reading: Reading, call: CallContext) -> bool:
         """Whether what it changes is drafted, wherever the layer can hold that."""
         too_much = call.blocked is not None and "write" in call.blocked.needs
         return self._drafting() and not (too_much or _keeps_history(reading))
@@ -369,6 +370,8 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
                 await self._bring_built(call)
             return await self._run_in_background(params, plan, call)
         in_layer = call.preview is not None and call.preview.in_layer
+        if in_layer and need.discarded:
+            return await self._run_and_discard(params, plan, call)
         if in_layer and need.trial:
             return await self._run_in_layer(params, plan, call)
         if in_layer and need.writes == "nothing" and await self._layer.shows_more(call):
@@ -403,6 +406,14 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
             return replace(outcome, changes=changes) if changes.needs_decision else outcome
         await asyncio.to_thread(changes.folder.remove)
         return replace(outcome, blocked=outcome.blocked or Blocked(frozenset({"write"}), reason))
+
+    async def _run_and_discard(self, params: RunShellCommandParams, plan: CommandPlan, call: CallContext) -> Outcome:
+        """Run it on a private copy of the workspace that is thrown away."""
+        keeps_history = call.preview is not None and not call.preview.sees_edits
+        async with self._layer.discarded(call, as_saved=keeps_history) as layer:
+            need = replace(plan.need, writes="workspace", layer=layer.folder, git=keeps_history)
+            outcome = await self._run(params, replace(plan, need=need), call)
+            return with_notes(outcome, [_THROWN_AWAY] if await layer.has_changes() else [])
 
     async def _runs_only_git(self, params: RunShellCommandParams, call: CallContext) -> bool:
         folder = self._workspace.resolve(params.path or str(self._workspace.roots[0]))

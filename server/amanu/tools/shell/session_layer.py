@@ -21,7 +21,9 @@ from amanu.proposals.proposals import FileEdit, Proposals
 from amanu.sandbox.layers.layer import Layer, LayerError
 from amanu.sandbox.layers.transfer import transfer
 from amanu.sandbox.sandbox import Sandbox
+from amanu.system.tasks import run_to_completion
 from amanu.text.display import one_line
+from amanu.tools.shell.discarded_layer import DiscardedLayer
 from amanu.tools.shell.git_changes import unlock_indexes
 from amanu.tools.shell.held_files import HeldFile, HeldFolder
 from amanu.tools.shell.layer_changes import FoundChanges, LayerChanges, read_layer
@@ -32,6 +34,7 @@ from amanu.workspace.workspace import Workspace
 _EXECUTABLE = 0o111
 _PLAIN = 0o644
 _TICK = 0.002
+_FAILED = "The command's private copy of the workspace failed"
 
 
 class SessionLayer:
@@ -93,7 +96,22 @@ class SessionLayer:
                     await self._keep(run, aside)
             except (LayerError, OSError) as error:
                 await self._discard()
-                raise ToolError(f"The command's private copy of the workspace failed: {error}") from None
+                raise ToolError(f"{_FAILED}: {error}") from None
+
+    @asynccontextmanager
+    async def discarded(self, call: CallContext, *, as_saved: bool) -> AsyncGenerator[DiscardedLayer]:
+        """A context to run one command in, like `command`, but in a layer of its own: nothing that it changes is found
+        by later ones. Raises `ToolError`."""
+        layer: Layer | None = None
+        try:
+            layer = await asyncio.to_thread(self._create)
+            laid_in = {} if as_saved else await self._lay_in(layer, call)
+            yield await asyncio.to_thread(DiscardedLayer, layer, laid_in)
+        except (LayerError, OSError) as error:
+            raise ToolError(f"{_FAILED}: {error}") from None
+        finally:
+            if layer is not None:
+                await run_to_completion(asyncio.to_thread(_remove, layer))
 
     async def bring_home(self, paths: Sequence[Path], call: CallContext, begun: int | None) -> list[str]:
         """Bring ignored files and folders into the workspace (see `transfer`), but for those that a rule denies.
@@ -148,8 +166,7 @@ class SessionLayer:
         async with self._lock:
             await self._discard()
             for layer in self._discarded:
-                with contextlib.suppress(LayerError, OSError):
-                    await asyncio.to_thread(layer.remove)
+                await asyncio.to_thread(_remove, layer)
             self._discarded.clear()
 
     async def _discard(self) -> None:
@@ -183,10 +200,15 @@ class SessionLayer:
 
     async def _ready(self) -> Layer:
         if self._layer is None:
-            assert self._sandbox is not None
-            self._layer = await asyncio.to_thread(self._sandbox.create_layer, self._roots())
-            await asyncio.to_thread(unlock_indexes, self._roots())
+            self._layer = await asyncio.to_thread(self._create)
         return self._layer
+
+    def _create(self) -> Layer:
+        """Blocking."""
+        assert self._sandbox is not None
+        layer = self._sandbox.create_layer(self._roots())
+        unlock_indexes(self._roots())
+        return layer
 
     async def _lay_in(self, layer: Layer, call: CallContext) -> dict[Path, FileText | None]:
         """Lay the session's view in. Returns what was laid in, by real path; None for a deletion."""
@@ -379,6 +401,12 @@ def _lay_in(layer: Layer, files: dict[Path, FileText | None]) -> dict[Path, File
             layer.write(path, data, file.mode or _PLAIN)
         laid_in[path] = file
     return laid_in
+
+
+def _remove(layer: Layer) -> None:
+    """What cannot be removed, the next daemon removes."""
+    with contextlib.suppress(LayerError, OSError):
+        layer.remove()
 
 
 def _drop(layer: Layer, paths: Sequence[Path]) -> None:
