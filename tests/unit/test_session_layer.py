@@ -1,21 +1,15 @@
 """Commands run on a private copy of the workspace, and what they change is decided on like any edit."""
 
 import asyncio
-import shutil
 import stat
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from amanu.permissions import approvals as approval
-from amanu.sandbox.layers.layer import Layer
-from amanu.tools.shell import git_changes
-from amanu.tools.shell.held_files import HeldFile, HeldFolder
-from amanu.tools.shell.layer_changes import FoundChanges, read_layer
 from amanu_protocol.items import ToolCall
 from amanu_protocol.requests import HunkDecision, ProposalResolveParams
 from support.required_programs import needs
@@ -429,59 +423,6 @@ async def test_a_commit_has_what_is_saved_alone(tmp_path: Path) -> None:
         await d.answer("allow")
         await d.over("p1")
         assert git(d.root, "show", "HEAD:notes.txt") == TWO_HUNKS and "typed\n" in editor.text
-
-
-# Crashes ---------------------------------------------------------------------------------------------
-
-
-class Killed(BaseException):
-    """As if the process were gone."""
-
-
-@pytest.mark.parametrize("survived", range(9))
-def test_a_crash_while_a_commit_comes_home_leaves_a_repository(
-    tmp_path: Path, survived: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """After each number of steps: history is the old or the new one, all of it readable, and no file is touched."""
-    root, copy = tmp_path / "work", tmp_path / "copy"
-    root.mkdir()
-    (root / "notes.txt").write_text(TWELVE)
-    repository(root)
-    (root / "notes.txt").write_text(TWO_HUNKS)
-    layer = Layer.create(tmp_path / "layers", [root])
-    shutil.copytree(root / ".git", copy)  # what a command would leave in the layer: all that it writes, copied up
-    subprocess.run(["git", f"--git-dir={copy}", f"--work-tree={root}", "commit", "-qam", "second"], check=True)
-    for path in sorted(copy.rglob("*")):
-        name = path.relative_to(copy)
-        former = root / ".git" / name
-        if path.is_file() and not (former.is_file() and former.read_bytes() == path.read_bytes()):
-            layer.write(root / ".git" / name, path.read_bytes(), 0o644)
-    found = FoundChanges(HeldFolder(tmp_path / "held"), time.time_ns())
-    read_layer(layer, {}, found)
-    steps = 0
-
-    bring_home = HeldFile.bring_home
-
-    def counted(file: HeldFile) -> None:
-        nonlocal steps
-        if steps == survived:
-            raise Killed
-        steps += 1
-        bring_home(file)
-
-    monkeypatch.setattr(HeldFile, "bring_home", counted)
-    try:
-        assert git_changes.bring_git_home(found.git) == ""
-    except Killed:
-        (root / ".git" / "index.lock").write_text("amanu 999999999")
-    git_changes.unlock_indexes([root])
-    history = git(root, "log", "--format=%s")
-    assert history in ("first\n", "second\nfirst\n")
-    assert (root / "notes.txt").read_text() == TWO_HUNKS
-    git(root, "fsck", "--strict")
-    git(root, "status", "--porcelain")
-    git(root, "commit", "--allow-empty", "-qm", "third")
-    layer.remove()
 
 
 # Ways around the decision -----------------------------------------------------------------------------

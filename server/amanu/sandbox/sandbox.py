@@ -23,6 +23,7 @@ from amanu.sandbox import bubblewrap, landlock, seatbelt, seccomp
 from amanu.sandbox.command_records import CommandRecord, CommandRecords, prior_state
 from amanu.sandbox.entry_shell import EntryShell, plain_entry_shell
 from amanu.sandbox.filesystem_view import FilesystemView, filesystem_view
+from amanu.sandbox.layers.apply import finish_left
 from amanu.sandbox.layers.command_layer import CommandLayer, command_layer
 from amanu.sandbox.layers.layer import Layer, LayerError, outermost_roots
 from amanu.sandbox.layers.layer import clean as clean_layers
@@ -221,6 +222,7 @@ class Sandbox:
     def _clean(self) -> None:
         """Clean up what killed daemons left behind. Blocking."""
         self._temporaries.clean()
+        finish_left(self._home.layers)
         with contextlib.suppress(OSError), self._records.lock():
             pass
 

@@ -5,16 +5,17 @@ import contextlib
 import os
 import stat
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from amanu.core.tool import CallContext, Outcome, Preview, Subject, ToolError
-from amanu.sandbox.layers.layer import LayerError
+from amanu.sandbox.layers.apply import ApplyError, WorkspaceChanged, noted
+from amanu.sandbox.layers.layer import fault
 from amanu.text.amounts import plural
 from amanu.text.display import one_line, visible
 from amanu.tools.environment import ToolEnvironment
 from amanu.tools.shell.file_identity import fingerprint
-from amanu.tools.shell.git_changes import bring_git_home
+from amanu.tools.shell.git_changes import apply_git, git_batches
 from amanu.tools.shell.held_files import HeldFile
 from amanu.tools.shell.layer_changes import LayerChanges
 from amanu.tools.shell.report import file_list
@@ -122,7 +123,7 @@ class LayerReview:
         notes: list[str] = []
         if not changes.needs_decision:
             await asyncio.to_thread(self._set_executable, changes.executable)
-            notes.append(await asyncio.to_thread(bring_git_home, changes.git))
+            notes += await asyncio.to_thread(_apply_git, changes)
             await asyncio.to_thread(changes.folder.remove)
         await asyncio.to_thread(_make_folders, changes.folders)
         if changes.ignored:
@@ -145,13 +146,16 @@ class LayerReview:
     async def _take_over(self, changes: LayerChanges, call: CallContext) -> list[str]:
         """What was decided on with the text: the files that no proposal shows, modes, git's, and what git ignores."""
         await asyncio.to_thread(self._set_executable, changes.executable)
-        taken, left = await asyncio.to_thread(_bring_home, changes.held)
+        applied = await asyncio.to_thread(_apply, changes)
         await asyncio.to_thread(_remove_folders, changes.emptied)
-        notes = [f"Applied: {self._names([file.path for file in taken])}."] if taken else []
-        if left:
-            names = self._names([file.path for file in left])
-            notes.append(f"Not applied, because they changed in the workspace or could not be written: {names}.")
-        notes.append(await asyncio.to_thread(bring_git_home, changes.git))
+        notes = [f"Applied: {self._names([file.path for file in applied.files])}."] if applied.files else []
+        if applied.changed:
+            names = self._names([file.path for file in applied.changed])
+            notes.append(f"Not applied, because they changed in the workspace: {names}. Run it again.")
+        if applied.failed:
+            names = self._names([file.path for file in applied.failed])
+            notes.append(f"Not applied: {names}. {applied.fault}")
+        notes += applied.git
         notes += await self._layer.bring_home(changes.ignored, call, None)
         return notes
 
@@ -190,20 +194,45 @@ def with_notes(outcome: Outcome, notes: Sequence[str]) -> Outcome:
     )
 
 
-def _bring_home(held: Sequence[HeldFile]) -> tuple[list[HeldFile], list[HeldFile]]:
-    """(Those that are in the workspace now, those that have changed there meanwhile.)"""
-    taken: list[HeldFile] = []
-    left: list[HeldFile] = []
-    for file in held:
-        try:
-            if file.is_unchanged():
-                file.bring_home()
-                taken.append(file)
-                continue
-        except (OSError, LayerError):
-            pass
-        left.append(file)
-    return taken, left
+@dataclass
+class _Applied:
+    """What became of what no proposal shows."""
+
+    files: list[HeldFile] = field(default_factory=list[HeldFile])
+    changed: list[HeldFile] = field(default_factory=list[HeldFile])
+    """Not applied: they changed in the workspace meanwhile."""
+    failed: list[HeldFile] = field(default_factory=list[HeldFile])
+    """Not applied: the disk refused, because of `fault`."""
+    fault: str = ""
+    git: list[str] = field(default_factory=list[str])
+    """Why changes to repositories were not applied."""
+
+
+def _apply(changes: LayerChanges) -> _Applied:
+    """Bring it into the workspace, each file by itself, then git's."""
+    applied = _Applied()
+    files = [(file, changes.folder.batch([file])) for file in changes.held]
+    git = git_batches(changes.git, changes.folder)
+    try:
+        with noted(changes.folder.layer, [*(batch for _, batch in files), *git]):
+            for file, batch in files:
+                try:
+                    batch.apply()
+                    applied.files.append(file)
+                except WorkspaceChanged:
+                    applied.changed.append(file)
+                except ApplyError as error:
+                    applied.failed.append(file)
+                    applied.fault = str(error)
+            applied.git = [apply_git(batch) for batch in git]
+    except OSError as error:
+        applied.failed, applied.fault = [file for file, _ in files], fault(error)
+        applied.git = [f"No changes to the repository were applied. {applied.fault}"] if git else []
+    return applied
+
+
+def _apply_git(changes: LayerChanges) -> list[str]:
+    return _apply(replace(changes, held=())).git
 
 
 def _missing(paths: Sequence[Path]) -> list[Path]:

@@ -16,10 +16,10 @@ from secrets import token_hex
 
 from amanu.core.tool import CallContext, Subject, ToolError
 from amanu.proposals.proposals import FileEdit, Proposals
-from amanu.sandbox.layers.layer import Layer, LayerError
+from amanu.sandbox.layers.apply import noted
+from amanu.sandbox.layers.layer import Layer, LayerError, fault
 from amanu.sandbox.layers.transfer import transfer
 from amanu.sandbox.sandbox import Sandbox
-from amanu.tools.shell.git_changes import unlock_indexes
 from amanu.tools.shell.held_files import HeldFolder
 from amanu.tools.shell.layer_changes import FoundChanges, LayerChanges, read_layer
 from amanu.workspace.text_file import FileText
@@ -72,7 +72,7 @@ class SessionLayer:
                     await self._keep(run)
             except (LayerError, OSError) as error:
                 await self._discard()
-                raise ToolError(f"The command's private copy of the workspace failed: {error}") from None
+                raise ToolError(f"The command's private copy of the workspace failed: {fault(error)}") from None
 
     async def bring_home(self, paths: Sequence[Path], call: CallContext, begun: int | None) -> list[str]:
         """Bring ignored files and folders into the workspace (see `transfer`), but for those that a rule denies.
@@ -118,7 +118,6 @@ class SessionLayer:
         if self._layer is None:
             assert self._sandbox is not None
             self._layer = await asyncio.to_thread(self._sandbox.create_layer, self._roots())
-            await asyncio.to_thread(unlock_indexes, self._roots())
         return self._layer
 
     async def _lay_in(self, layer: Layer, call: CallContext) -> dict[Path, FileText | None]:
@@ -242,12 +241,15 @@ def _drop(layer: Layer, paths: Sequence[Path]) -> None:
 
 def _bring_home(layer: Layer, paths: Sequence[Path], begun: int | None) -> list[str]:
     faults: list[str] = []
-    for path in paths:
-        if begun is None and os.path.lexists(path):
-            continue
-        try:
-            root, name = layer.place(path)
-            transfer(root, name, begun)
-        except (OSError, LayerError) as error:
-            faults.append(f"{path.name}: {error}")
+    moved = [path for path in paths if begun is not None or not os.path.lexists(path)]
+    try:
+        places = [layer.place(path) for path in moved]
+        with noted(layer.folder, ignored=places, begun=begun):
+            for path, (root, name) in zip(moved, places, strict=True):
+                try:
+                    transfer(root, name, begun)
+                except (OSError, LayerError) as error:
+                    faults.append(f"Not all of {path.name} was moved into the workspace: {fault(error)}")
+    except (OSError, LayerError) as error:
+        faults.append(f"Files ignored by git were not moved into the workspace: {fault(error)}")
     return faults
